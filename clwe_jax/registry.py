@@ -1,0 +1,76 @@
+"""Names to classes. Classes are named by string and imported when asked for.
+
+A new objective, backbone, aligner, evaluator or system is one module, one test, one config and
+one line here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib
+from typing import Any, Iterable, Mapping
+
+TABLES: dict[str, dict[str, str]] = {
+    "job": {
+        "pretrain": "clwe_jax.jobs.pretrain:run",
+        "evaluate": "clwe_jax.jobs.evaluate:run",
+    },
+    "task": {
+        "mlm": "clwe_jax.data.tasks:Mlm",
+        "dict_mlm": "clwe_jax.data.tasks:DictMlm",
+        "dict_tlm": "clwe_jax.data.tasks:DictTlm",
+        "tlm": "clwe_jax.data.tasks:Tlm",
+    },
+    "model": {
+        "transformer": "clwe_jax.models.transformer:Transformer",
+    },
+    "objective": {
+        "mlm": "clwe_jax.objectives.mlm:MlmObjective",
+    },
+    "evaluator": {
+        "mlm": "clwe_jax.evaluate.mlm:MlmEvaluator",
+        "retrieval": "clwe_jax.evaluate.retrieval:RetrievalEvaluator",
+        "bli": "clwe_jax.evaluate.bli:BliEvaluator",
+    },
+}
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """' Did you mean X?' or the list of what is known, to end an error message with."""
+    known = sorted(known)
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
+
+
+def lookup(kind: str, name: str) -> Any:
+    """The class (or function) registered as `name` in the table `kind`.
+
+    Raises:
+      ValueError: the table has no such name; the message names the nearest known one.
+    """
+    table = TABLES[kind]
+    if name not in table:
+        raise ValueError(f"There is no {kind} named {name!r}. {nearest(name, table)}")
+    module, attribute = table[name].split(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def build(kind: str, spec: Mapping[str, Any], **given: Any) -> Any:
+    """Makes the class that `spec['name']` names from the other keys of `spec` and `given`.
+
+    Raises:
+      ValueError: an unknown name or an unknown key; the message names the nearest known one.
+    """
+    options = {key: value for key, value in dict(spec).items() if key != "name"}
+    cls = lookup(kind, spec["name"])
+    check_keys(cls, options, where=f"config.{kind} ({spec['name']})")
+    return cls(**options, **given)
+
+
+def check_keys(cls: type, options: Mapping[str, Any], where: str) -> None:
+    """Raises ValueError when a key of `options` is not a field of the dataclass `cls`."""
+    known = {field.name for field in dataclasses.fields(cls)} - {"parent"}
+    for key in options:
+        if key not in known:
+            raise ValueError(f"{where} has no option {key!r}. {nearest(key, known)}")
