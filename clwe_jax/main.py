@@ -1,0 +1,95 @@
+"""The one program: python -m clwe_jax.main --config=configs/dict_mlm_50.py [--workdir=DIR]."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+from absl import app, flags, logging
+from ml_collections import config_flags
+
+from clwe_jax import config as options
+from clwe_jax import registry
+
+_CONFIG = config_flags.DEFINE_config_file(
+    "config", None, "A file of configs/, with its scale after a colon: configs/mbert.py:small."
+)
+_WORKDIR = flags.DEFINE_string(
+    "workdir", None, "The run's folder; starting again in it resumes. Default: runs/<config>."
+)
+_MULTIHOST = flags.DEFINE_bool(
+    "multihost", False, "Join the other hosts (jax.distributed) before anything else."
+)
+_PLAN = flags.DEFINE_string(
+    "plan", None, "Compile and cost the training step for a slice, e.g. v3:8x16; train nothing."
+)
+_DEBUG = flags.DEFINE_bool("debug", False, "Show the whole traceback of an error.")
+
+
+def main(argv: list[str]) -> None:
+    if len(argv) > 1:
+        sys.exit(f"error: cannot make sense of {argv[1:]}; options start with --. See --help.")
+    logging.set_verbosity(logging.INFO)
+    config = _CONFIG.value
+    workdir = os.path.abspath(_WORKDIR.value or os.path.join("runs", _run_name()))
+    try:
+        options.validate(config)
+        if _PLAN.value:
+            from clwe_jax.training import plan
+
+            plan.run(config, _PLAN.value)
+            return
+        if _MULTIHOST.value:
+            import jax
+
+            jax.distributed.initialize()
+        registry.lookup("job", config.job)(config, workdir)
+    except (ValueError, OSError) as error:
+        if _DEBUG.value:
+            raise
+        logging.debug("%s", traceback.format_exc())
+        sys.exit(f"error: {error}\n(--debug shows where.)")
+
+
+def _run_name() -> str:
+    """runs/dict_mlm_50, or runs/dict_mlm_50-small at another scale."""
+    path, _, scale = config_flags.get_config_filename(flags.FLAGS["config"]).partition(":")
+    name = os.path.splitext(os.path.basename(path))[0]
+    return f"{name}-{scale}" if scale and scale != "laptop" else name
+
+
+def _flags_parser(argv: list[str]) -> list[str]:
+    """Parses flags; answers a wrong config path or key with what is there, not a traceback."""
+    for position, argument in enumerate(argv):
+        name, _, path = argument.partition("=")
+        if name in ("--config", "-config"):
+            path = (path or "".join(argv[position + 1 : position + 2])).partition(":")[0]
+            if not os.path.isfile(path):
+                sys.exit(f"error: there is no config file {path!r}. {_known_configs(path)}")
+    try:
+        rest = app.parse_flags_with_usage(argv)
+    except (AttributeError, KeyError) as error:
+        text = str(error.args[0] if error.args else error).replace("\n", ". ")
+        sys.exit(f"error: the config has no such option: {text}")
+    if flags.FLAGS.config is None:
+        sys.exit(f"error: which system? Give --config=FILE. {_known_configs('')}")
+    return rest
+
+
+def _known_configs(path: str) -> str:
+    folder = os.path.dirname(path) if os.path.isdir(os.path.dirname(path)) else "configs"
+    found = []
+    if os.path.isdir(folder):
+        found = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".py")]
+    if not found:
+        return "Run from the project's folder, where configs/ is."
+    return registry.nearest(path, found) if path else f"Known: {', '.join(sorted(found))}."
+
+
+def entry() -> None:
+    app.run(main, flags_parser=_flags_parser)
+
+
+if __name__ == "__main__":
+    entry()

@@ -1,0 +1,27 @@
+"""DICT-MLM-70: 70% of the masked words are labelled with a cross-lingual synonym (D1-D5).
+
+Command:
+  python -m clwe_jax.main --config=configs/dict_mlm_70.py
+
+  :laptop (default)  the embedded world, two cores, minutes.
+  :small             6 x 384, minutes on one GPU, from prepared batches:
+                       python -m clwe_jax.data.prepare --config=configs/dict_mlm_70.py:small --out=DIR
+                       python -m clwe_jax.main --config=configs/dict_mlm_70.py:small \\
+                         --config.data.source=batches:DIR
+  :base              12 x 768, Wikipedia, one accelerator for days.
+  :paper             12 x 768, 104 languages, batch 8,192 x 512, LAMB, 500k steps, a v3 slice of 256
+                     cores; --plan=v3:8x16 compiles and costs it without one.
+
+Expected: Table 1 of the paper: NER 69.0, POS 69.9, XNLI 68.6, PAWS-X 84.6, MLDoc 66.1, Tatoeba 47.3.
+The laptop's figures stand in benchmarks/README.md.
+"""
+
+from clwe_jax import config as base
+
+
+def get_config(scale: str = "laptop"):
+    return base.bert_config(
+        scale,
+        system="DICT-MLM-70",
+        task=dict(name="dict_mlm", cross_lingual_share=0.7, choice="uniform"),
+    )

@@ -1,0 +1,27 @@
+"""DICT-TLM: a sentence and its code-switched copy, masked together (D6).
+
+Command:
+  python -m clwe_jax.main --config=configs/dict_tlm.py
+
+  :laptop (default)  the embedded world, two cores, minutes.
+  :small             6 x 384, minutes on one GPU, from prepared batches:
+                       python -m clwe_jax.data.prepare --config=configs/dict_tlm.py:small --out=DIR
+                       python -m clwe_jax.main --config=configs/dict_tlm.py:small \\
+                         --config.data.source=batches:DIR
+  :base              12 x 768, Wikipedia, one accelerator for days.
+  :paper             12 x 768, 104 languages, batch 8,192 x 512, LAMB, 500k steps, a v3 slice of 256
+                     cores; --plan=v3:8x16 compiles and costs it without one.
+
+Expected: Table 1 of the paper: NER 65.0, POS 71.6, XNLI 66.6, PAWS-X 84.8, MLDoc 67.7, Tatoeba 36.9.
+The laptop's figures stand in benchmarks/README.md.
+"""
+
+from clwe_jax import config as base
+
+
+def get_config(scale: str = "laptop"):
+    return base.bert_config(
+        scale,
+        system="DICT-TLM",
+        task=dict(name="dict_tlm", copy_switch_rate=0.5),
+    )

@@ -1,0 +1,27 @@
+"""XLM: MLM and TLM on real parallel text (C4; Lample and Conneau, 2019).
+
+Command:
+  python -m clwe_jax.main --config=configs/xlm.py
+
+  :laptop (default)  the embedded world, two cores, minutes.
+  :small             6 x 384, minutes on one GPU, from prepared batches:
+                       python -m clwe_jax.data.prepare --config=configs/xlm.py:small --out=DIR
+                       python -m clwe_jax.main --config=configs/xlm.py:small \\
+                         --config.data.source=batches:DIR
+  :base              12 x 768, Wikipedia, one accelerator for days.
+  :paper             12 x 768, 104 languages, batch 8,192 x 512, LAMB, 500k steps, a v3 slice of 256
+                     cores; --plan=v3:8x16 compiles and costs it without one.
+
+Expected: Table 1 of the DICT-MLM paper (public XLM): NER 61.2, POS 71.3, XNLI 69.1, PAWS-X 80.9, Tatoeba 32.6.
+The laptop's figures stand in benchmarks/README.md.
+"""
+
+from clwe_jax import config as base
+
+
+def get_config(scale: str = "laptop"):
+    return base.bert_config(
+        scale,
+        system="XLM",
+        task=dict(name="tlm", parallel="pocket", parallel_share=0.5),
+    )
