@@ -1,0 +1,48 @@
+"""Packaging of clwe_jax."""
+
+import pathlib
+import re
+
+from setuptools import find_packages, setup
+
+HERE = pathlib.Path(__file__).parent
+VERSION = re.search(
+    r'__version__ = "(.*?)"', (HERE / "clwe_jax" / "__init__.py").read_text(encoding="utf-8")
+).group(1)
+
+setup(
+    name="clwe_jax",
+    version=VERSION,
+    description="Cross-lingual word and contextual representations in JAX.",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    packages=find_packages(include=["clwe_jax", "clwe_jax.*"]),
+    package_data={"clwe_jax": ["text/pocket/*", "text/pocket/**/*"]},
+    # tensorflow-text has no wheels for 3.13.
+    python_requires=">=3.11,<3.13",
+    install_requires=[
+        "absl-py>=2.0",
+        "flax>=0.12",
+        "jax>=0.10",
+        "matplotlib>=3.8",
+        "ml_collections>=1.0",
+        "numpy>=1.26",
+        "optax>=0.2.5",
+        "orbax-checkpoint>=0.11.30",
+        "rich>=13.0",
+        "sentencepiece>=0.2",
+        "seqio>=0.0.19",
+        "tensorboard>=2.18",
+        "tensorflow-datasets>=4.9.7",
+        # Brings the TensorFlow of its own version; naming another one beside it only conflicts.
+        "tensorflow-text>=2.18",
+    ],
+    extras_require={
+        "test": ["pytest>=8.0"],
+        "bench": ["torch>=2.4", "transformers>=4.45"],
+        "gpu": ["jax[cuda12]>=0.10"],
+        "gpu_cuda13": ["jax[cuda13]>=0.10"],
+        "tpu": ["jax[tpu]>=0.10"],
+        "zh": ["opencc>=1.1"],
+    },
+)

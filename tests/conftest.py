@@ -1,0 +1,49 @@
+"""What every test needs before the first import of jax or TensorFlow."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+# The tests' tolerances are those of float32 on a CPU, and simulated devices exist only there. The
+# variables are inherited by the processes that tests start.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+if os.environ["JAX_PLATFORMS"] == "cpu":
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+os.environ.setdefault("MPLBACKEND", "agg")
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def run_python():
+    """Runs `python ARGS` in the project's folder, in its own process.
+
+    `devices` simulates that many CPU devices. The process must succeed unless `check` is False;
+    what it printed is shown when it does not. Returns the finished process, with text output.
+    """
+
+    def run(*arguments, devices=None, check=True, timeout=300, **environment):
+        env = {**os.environ, "PYTHONPATH": _python_path(), **environment}
+        if devices:
+            env["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
+        done = subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            cwd=ROOT,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        if check and done.returncode:
+            pytest.fail(f"exit {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}")
+        return done
+
+    return run
+
+
+def _python_path() -> str:
+    return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
