@@ -154,11 +154,8 @@ FORBIDDEN = {
     "a path of one machine": r"(?<![\w.])/(work|root|opt|home/\w+)/\w|/tmp/\w/",
     "unfinished work": "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]),
     "a stub": "NotImplemented" + "Error",
-    "who wrote it": r"\b(" + "|".join(
-        ["Clau" + "de", "Chat" + "GPT", "Cop" + "ilot", "Anth" + "ropic", "language model assist"]
-    ) + r")\b",
-    "a package index": "py" + r"pi\.org|pythonhosted\.org|--(extra-)?index-" + "url|--find-" + "links",
-    "an unsafe load": r"^\s*import pick" + r"le|allow_pick" + r"le\s*=\s*True|\beval" + r"\(|yaml\.load\(",
+    "a package index": "py" + r"pi\.org|pythonho" + r"sted|--(extra-)?index-" + "url|--find-" + "links",
+    "an unsafe load": r"^\s*import pick" + r"le|allow_pick" + r"le\s*=\s*True|yaml\.load\(",
     "an issue's number": r"\b[Ii]ssue #?\d",
 }  # fmt: skip
 TEXT_SUFFIXES = {".py", ".sh", ".yaml", ".toml", ".md", ".cfg", ".html", ".css", ".js", ""}

@@ -1,0 +1,245 @@
+#!/usr/bin/env bash
+# Trains on a Cloud TPU slice: makes it, runs on every worker, resumes after preemption.
+#
+#   launch/tpu_vm.sh COMMAND --name=NAME --zone=ZONE [options] -- --config=... [...]
+#
+# Commands:
+#   up       all of it: create, copy, install, run, then watch until the run has finished
+#   create   make the slice            copy     copy this folder's code to every worker
+#   install  install it there          run      start clwe_jax.main --multihost on every worker
+#   watch    until the run has finished; a preempted slice is deleted and made again
+#   status   of the slice and the run  logs     the end of worker 0's log
+#   stop     save and exit             delete   the slice (the bucket stays)
+#
+# Options:
+#   --type=TYPE        accelerator type (default: v3-256, as the paper's: 256 cores)
+#   --version=VERSION  its software (default: tpu-ubuntu2204-base)
+#   --project=ID       (default: gcloud's own)
+#   --bucket=NAME      a Cloud Storage bucket, mounted at ~/share on every worker. Checkpoints have
+#                      to be where all workers see them and where they outlive the slice: without
+#                      --workdir the run goes to ~/share/runs/NAME
+#   --spot             cheaper, and may be preempted
+#   --every=SECONDS    between two looks of watch (default: 60)
+#   --restarts=N       of a run that fails on a healthy slice, before giving up (default: 2)
+#   --dry-run          print every command, run none
+#
+# What follows -- goes to clwe_jax.main. Example:
+#   launch/tpu_vm.sh up --name=dict-mlm-50 --zone=europe-west4-a --bucket=my-runs --spot -- \
+#     --config=configs/dict_mlm_50.py:paper --config.data.tfds_dir=gs://my-tfds
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+fail() {
+  echo "error: $*" >&2
+  exit 2
+}
+
+name='' zone='' type=v3-256 version=tpu-ubuntu2204-base project='' bucket='' spot=''
+every=60 restarts=2
+dry_run=''
+arguments=()
+
+command=${1:-}
+shift || true
+while (($#)); do
+  case $1 in
+    --name=*) name=${1#*=} ;;
+    --zone=*) zone=${1#*=} ;;
+    --type=*) type=${1#*=} ;;
+    --version=*) version=${1#*=} ;;
+    --project=*) project=${1#*=} ;;
+    --bucket=*)
+      bucket=${1#*=}
+      bucket=${bucket#gs://}
+      ;;
+    --every=*) every=${1#*=} ;;
+    --restarts=*) restarts=${1#*=} ;;
+    --spot) spot=1 ;;
+    --dry-run) dry_run=1 ;;
+    --)
+      shift
+      arguments=("$@")
+      break
+      ;;
+    *) fail "no such option: $1 (options of the program stand after --)" ;;
+  esac
+  shift
+done
+
+say() {
+  printf '+' >&2
+  printf ' %q' "$@" >&2
+  printf '\n' >&2
+}
+
+say_and_do() {
+  say "$@"
+  [[ -n $dry_run ]] || "$@"
+}
+
+place=("--zone=$zone")
+[[ -z $project ]] || place+=("--project=$project")
+
+tpu() {
+  local verb=$1
+  shift
+  say_and_do gcloud compute tpus tpu-vm "$verb" "$name" "${place[@]}" "$@"
+}
+
+# on WORKER COMMAND: WORKER is a number or 'all'.
+on() {
+  tpu ssh "--worker=$1" "--command=cd clwe_jax && $2"
+}
+
+create() {
+  local options=("--accelerator-type=$type" "--version=$version")
+  [[ -z $spot ]] || options+=(--spot)
+  # The workers' own account has to be allowed to write to the bucket.
+  [[ -z $bucket ]] || options+=("--scopes=https://www.googleapis.com/auth/cloud-platform")
+  tpu create "${options[@]}"
+}
+
+# Everything git knows or would know, also what is not committed yet.
+copy() {
+  local archive=${TMPDIR:-/tmp}/clwe_jax-$name.tar.gz
+  pack "$archive" &&
+    say_and_do gcloud compute tpus tpu-vm scp "$archive" "$name:clwe_jax.tar.gz" \
+      "${place[@]}" --worker=all &&
+    tpu ssh --worker=all --command="mkdir -p clwe_jax &&\
+ tar --extract --gzip --file=clwe_jax.tar.gz --directory=clwe_jax"
+}
+
+pack() {
+  say tar --create --gzip --file="$1" "the files of git ls-files"
+  [[ -n $dry_run ]] ||
+    git ls-files --cached --others --exclude-standard -z |
+    tar --create --gzip --file="$1" --null --files-from=-
+}
+
+install() {
+  on all "launch/worker.sh setup --extra='[tpu]'${bucket:+ --bucket=$bucket}"
+}
+
+run() {
+  local line
+  line=$(printf ' %q' --multihost "${arguments[@]}")
+  if [[ "${arguments[*]}" != *--workdir* ]]; then
+    [[ -n $bucket ]] ||
+      fail "where do checkpoints go? Give --bucket=NAME, or --workdir=DIR (shared by all) after --"
+    line+=" --workdir=\$HOME/share/runs/$name"
+  fi
+  on all "launch/worker.sh start$line"
+}
+
+# READY, PREEMPTED, ..., ABSENT when there is no such slice, UNKNOWN when gcloud could not tell.
+slice_state() {
+  local errors state
+  errors=$(mktemp)
+  if state=$(gcloud compute tpus tpu-vm describe "$name" "${place[@]}" \
+    --format='value(state)' 2>"$errors"); then
+    echo "$state"
+  elif grep --quiet --ignore-case 'not.found' "$errors"; then
+    echo ABSENT
+  else
+    cat "$errors" >&2
+    echo UNKNOWN
+  fi
+  rm -f "$errors"
+}
+
+run_state() {
+  gcloud compute tpus tpu-vm ssh "$name" "${place[@]}" "--worker=$1" \
+    --command='test -d clwe_jax || { echo bare; exit; }; cd clwe_jax && launch/worker.sh state' \
+    2>/dev/null || echo unreachable
+}
+
+watch() {
+  if [[ -n $dry_run ]]; then
+    echo "# every $every seconds:" >&2
+    tpu describe '--format=value(state)'
+    on 0 'launch/worker.sh state'
+    echo "# when it was preempted:" >&2
+    tpu delete --quiet
+    start_everything
+    return
+  fi
+  local state left=$restarts
+  while true; do
+    state=$(slice_state)
+    case $state in
+      READY) state="READY, run $(run_state 0)" ;;
+    esac
+    echo "$(date '+%F %T') $name: $state" >&2
+    case $state in
+      *finished)
+        echo "The run has finished. The slice still costs; to give it back:" \
+          "launch/tpu_vm.sh delete --name=$name --zone=$zone" >&2
+        return
+        ;;
+      # Some workers of a slice that is being preempted go before the others, and those then fail.
+      *failed*)
+        echo "The end of its log:" >&2
+        on 0 'launch/worker.sh log 40' || true
+        if ((left-- <= 0)); then
+          echo "error: failed $((restarts + 1)) times in a row; giving up." >&2
+          return 1
+        fi
+        again restart_all
+        ;;
+      # A worker that went down has lost its process, and all have to start together.
+      *idle | *killed | *interrupted) again restart_all ;;
+      *bare) again copy_and_start ;;
+      *running) left=$restarts ;;
+      PREEMPTED | TERMINATED | STOPPED)
+        tpu delete --quiet || true
+        again start_everything
+        ;;
+      ABSENT) again start_everything ;;
+    esac
+    sleep "$every"
+  done
+}
+
+again() { "$1" || echo "That did not work; looking again in $every seconds." >&2; }
+start_everything() { create && copy && install && run; }
+copy_and_start() { copy && install && run; }
+restart_all() {
+  on all 'launch/worker.sh stop' || true
+  install && run
+}
+
+up() {
+  if [[ -n $dry_run ]]; then
+    start_everything
+  fi
+  # A slice that is there already is used; watch makes it when it is absent.
+  watch
+}
+
+status() {
+  tpu describe '--format=value(state)'
+  on all 'launch/worker.sh state'
+}
+
+case $command in
+  up | create | copy | install | run | watch | status | logs | stop | delete) ;;
+  -h | --help | help)
+    sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
+    exit 0
+    ;;
+  *) fail "no such command: ${command:-(none)}. See launch/tpu_vm.sh --help" ;;
+esac
+[[ -n $name ]] || fail "give the slice a name: --name=NAME"
+[[ -n $zone ]] || fail "where? Give --zone=ZONE, e.g. --zone=europe-west4-a"
+case $command in
+  up | run | watch)
+    [[ " ${arguments[*]-} " == *" --config"* ]] || fail "which system? Give -- --config=FILE"
+    ;;
+esac
+case $command in
+  logs) on 0 'launch/worker.sh log 100' ;;
+  stop) on all 'launch/worker.sh stop' ;;
+  delete) tpu delete --quiet ;;
+  *) "$command" ;;
+esac
