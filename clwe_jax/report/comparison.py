@@ -1,0 +1,274 @@
+"""The page's sections on results: retrieval, dictionary induction, and two runs side by side."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping
+
+from clwe_jax.report import components, figures, plots
+from clwe_jax.report.figures import ALL_PAIRS, METHODS
+from clwe_jax.report.markup import Html, clip, tag
+from clwe_jax.report.plots import Line
+from clwe_jax.report.run_folder import Run, differences, finite
+
+_LAYER = re.compile(r"layer(\d+)/(.+)")
+
+
+def mean_last4(run: Run, method: str) -> float | None:
+    """Retrieval by `method`: the mean of the last four layers, as reported or computed."""
+    name = f"retrieval/mean_last4{METHODS[method]}"
+    if name in run.figures:
+        return run.figures[name]
+    layers = figures.retrieval(run.figures).get(method, {}).get(ALL_PAIRS, {})
+    return figures.mean_last4(layers)
+
+
+def pair_name(pair: str) -> str:
+    """'de-en' -> 'de → en', with spaces that do not break."""
+    return clip(pair, 40).replace("-", "\u00a0→\u00a0")
+
+
+def retrieval(run: Run, baseline: Run | None) -> Html | None:
+    """Sentence retrieval: by layer as Fig. 3, over training, and by language pair."""
+    found = figures.retrieval(run.figures)
+    if not found:
+        return _over_training(run, baseline)
+    theirs = figures.retrieval(baseline.figures) if baseline is not None else {}
+    text = (
+        "A sentence is the mean of its pieces' vectors; counted is how often the nearest "
+        "neighbour among all sentences of the other language is its translation. Plain: by "
+        "cosine, as in the paper. Centered: after each language's mean vector was taken away. "
+        "CSLS: by cosine, less the mean similarity to each side's ten nearest. The shaded layers "
+        "are those that the mean of the last four is taken over; layer 0 is the embedding."
+    )
+    return Html(
+        tag("p", text, class_="soft")
+        + _by_layer(run, baseline, found, theirs)
+        + tag("div", _by_pair(found, theirs), _over_training(run, baseline), class_="charts")
+        + "".join(_pairs_by_layer(method, pairs) for method, pairs in found.items())
+    )
+
+
+def _by_layer(
+    run: Run,
+    baseline: Run | None,
+    found: Mapping[str, Mapping[str, figures.Layers]],
+    theirs: Mapping[str, Mapping[str, figures.Layers]],
+) -> Html:
+    drawn = [
+        pairs[ALL_PAIRS] for side in (found, theirs) for pairs in side.values() if pairs[ALL_PAIRS]
+    ]
+    highest = max((value for layers in drawn for value in layers.values()), default=1.0)
+    deepest = max((layer for layers in drawn for layer in layers), default=1)
+    charts = []
+    for method, pairs in found.items():
+        layers = pairs[ALL_PAIRS]
+        last = figures.last_layers(layers)
+        lines = [Line(run.name, layers, plots.BLUE, markers=True)]
+        if baseline is not None and method in theirs:
+            other = theirs[method][ALL_PAIRS]
+            lines.append(Line(baseline.name, other, plots.NEUTRAL, dashed=True, markers=True))
+        charts.append(
+            plots.chart(
+                f"Accuracy by layer, {method}",
+                lines,
+                x_label="layer",
+                percent=True,
+                whole_x=True,
+                x_range=(-0.5, deepest + 0.5),
+                y_range=(0, min(1.02, 1.08 * highest) or 1.0),
+                band=(last[0] - 0.5, last[-1] + 0.5) if last else None,
+                size=(4.9, 3.4),
+            )
+        )
+    return tag("div", charts, class_="charts three")
+
+
+def _over_training(run: Run, baseline: Run | None) -> Html | None:
+    lines = []
+    colours = (plots.BLUE, plots.ORANGE, plots.GREEN)
+    for (method, suffix), colour in zip(METHODS.items(), colours, strict=True):
+        for side in (run, baseline):
+            if side is None:
+                continue
+            points = finite(side.series.get(f"retrieval/mean_last4{suffix}", {}))
+            ours = side is run
+            label = method if ours else f"{method}, {side.name}"
+            line = Line(label, points, colour, dashed=not ours, markers=ours)
+            # A single point says no more than the table does.
+            if len(points) > 1:
+                lines.append(line)
+    if not lines:
+        return None
+    return plots.chart(
+        "Over training, mean of the last four layers", lines, x_label="step", percent=True
+    )
+
+
+def _by_pair(
+    found: Mapping[str, Mapping[str, figures.Layers]],
+    theirs: Mapping[str, Mapping[str, figures.Layers]],
+) -> Html:
+    def cells(pair: str) -> list[components.Number]:
+        values = []
+        for method, pairs in found.items():
+            ours = figures.mean_last4(pairs.get(pair, {}))
+            other = figures.mean_last4(theirs.get(method, {}).get(pair, {}))
+            values.append(components.percent(ours, other))
+        return values
+
+    pairs = sorted({pair for method in found.values() for pair in method} - {ALL_PAIRS})
+    table = components.table(
+        ["Pair", *found],
+        [[pair_name(pair), *cells(pair)] for pair in pairs],
+        total=["mean", *cells(ALL_PAIRS)],
+    )
+    note = "Beside a figure: the difference to the baseline in points." if theirs else None
+    return tag(
+        "div",
+        tag("b", "By language pair, mean of the last four layers"),
+        table,
+        tag("p", note, class_="note") if note else None,
+    )
+
+
+def _pairs_by_layer(method: str, pairs: Mapping[str, figures.Layers]) -> Html:
+    layers = sorted({layer for accuracies in pairs.values() for layer in accuracies})
+    rows = [
+        [pair_name(pair), *(components.percent(accuracies.get(layer)) for layer in layers)]
+        for pair, accuracies in pairs.items()
+        if pair != ALL_PAIRS
+    ]
+    return components.table(
+        ["Pair", *(f"layer {layer}" for layer in layers)],
+        rows,
+        summary=f"Every pair and layer, {method}",
+    )
+
+
+def induction(run: Run, baseline: Run | None) -> Html | None:
+    """Bilingual lexicon induction by language pair, and by layer where that was measured."""
+    found = _induction_figures(run)
+    pairs = {pair: metrics for pair, metrics in found.items() if "-" in pair and metrics}
+    if not pairs:
+        return None
+    theirs = _induction_figures(baseline) if baseline is not None else {}
+    columns = {metric for metrics in pairs.values() for metric in metrics}
+    columns = {column for column in columns if not _LAYER.fullmatch(column)}
+    columns = sorted(columns, key=lambda name: (not name.startswith("p@"), name))
+    rows = []
+    for pair, metrics in pairs.items():
+        other = theirs.get(pair, {})
+        cells = [_induction_cell(metrics.get(name), other.get(name), name) for name in columns]
+        rows.append([pair_name(pair), *cells])
+    mean = found.get("", {})
+    total = None
+    if mean:
+        other = theirs.get("", {})
+        total = ["mean", *(_induction_cell(mean.get(n), other.get(n), n) for n in columns)]
+    heads = ["Pair", *(column.replace("_", " ") for column in columns)]
+    text = (
+        "Each word of a test dictionary is the mean of its vectors in context; counted is how "
+        "often the nearest words of the other language hold one of its translations."
+    )
+    return Html(
+        tag("p", text, class_="soft")
+        + tag(
+            "div",
+            tag("div", components.table(heads, rows, total=total)) if columns else None,
+            _induction_layers(run, baseline, pairs, theirs),
+            class_="charts",
+        )
+    )
+
+
+def _induction_figures(run: Run) -> dict[str, dict[str, float]]:
+    return figures.by_subject(run.figures, "bli")
+
+
+def _induction_cell(value: float | None, other: float | None, name: str) -> components.Number:
+    # Shares are fractions; what is above one is a count of words.
+    if value is not None and value > 1:
+        return components.count(value)
+    return components.percent(value, other if name.startswith("p@") else None)
+
+
+def _induction_layers(
+    run: Run,
+    baseline: Run | None,
+    ours: Mapping[str, Mapping[str, float]],
+    theirs: Mapping[str, Mapping[str, float]],
+) -> Html | None:
+    lines = []
+    for side, pairs in ((run, ours), (baseline, theirs)):
+        by_layer: dict[int, list[float]] = {}
+        for pair in ours:
+            for name, value in pairs.get(pair, {}).items():
+                match = _LAYER.fullmatch(name)
+                if match and match[2] == "p@1":
+                    by_layer.setdefault(int(match[1]), []).append(value)
+        points = {layer: sum(v) / len(v) for layer, v in sorted(by_layer.items())}
+        if side is not None and points:
+            first = side is run
+            colour = plots.BLUE if first else plots.NEUTRAL
+            lines.append(Line(side.name, points, colour, dashed=not first, markers=True))
+    if not lines:
+        return None
+    return plots.chart(
+        "P@1 by layer, mean over pairs", lines, x_label="layer", percent=True, whole_x=True
+    )
+
+
+def fairness(run: Run, baseline: Run) -> list[str]:
+    """Sentences on why the two runs may not be compared; empty when they may."""
+    found = []
+    if run.step != baseline.step:
+        found.append(
+            f"{run.name} is at step {run.step:,}, {baseline.name} at step {baseline.step:,}."
+        )
+    unfair = [d for d in differences(run, baseline) if not d.fair]
+    for difference in unfair[:12]:
+        found.append(
+            f"config.{clip(difference.option, 80)}: {clip(difference.ours)} here, "
+            f"{clip(difference.theirs)} there."
+        )
+    if len(unfair) > 12:
+        found.append(f"{len(unfair) - 12} more options differ: see Comparison.")
+    return found
+
+
+def compared(run: Run, baseline: Run) -> Html:
+    """Which run stands beside this one, and every option on which the two differ."""
+    found = differences(run, baseline)
+    text = tag(
+        "p", "Beside the figures of this run stand those of ", tag("b", baseline.name), " in ",
+        tag("code", baseline.workdir), "."
+    )  # fmt: skip
+    if not found:
+        return Html(text + tag("p", "The two configs are the same."))
+    rows = [
+        [tag("code", clip(d.option, 80)), clip(d.ours, 200), clip(d.theirs, 200)] for d in found
+    ]
+    return Html(text + components.table(["Option", run.name, baseline.name], rows))
+
+
+_SHOWN = ("retrieval/", "bli/", "eval/mlm/", "train/")
+
+
+def others(run: Run, baseline: Run | None) -> Html | None:
+    """The results that no other section shows, as they are named."""
+    names = [name for name in sorted(run.results) if not name.startswith(_SHOWN)]
+    if not names:
+        return None
+    heads: list[Any] = ["Figure", run.name]
+    theirs = baseline.figures if baseline is not None else {}
+    both = any(name in theirs for name in names)
+    if both:
+        heads.append(baseline.name)
+    rows = []
+    for name in names:
+        row: list[Any] = [tag("code", clip(name, 120)), components.decimal(run.results[name])]
+        if both:
+            row.append(components.decimal(theirs.get(name)))
+        rows.append(row)
+    return components.table(heads, rows)

@@ -1,0 +1,180 @@
+"""Reads a run's folder as other rooms leave it. Nothing but config.json has to be there."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any, Mapping
+
+Series = dict[int, float]  # step -> value, steps ascending
+
+# Sections of the config that may differ between two systems that are compared.
+_METHOD = ("system", "task", "objective", "job")
+_ASIDE = ("report", "plan", "checkpoint", "evals", "mesh", "scale")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What a run's folder holds.
+
+    Attributes:
+      workdir: the folder.
+      config: the resolved config.
+      results: the final figures by path; fractions, not percent.
+      series: metric path -> step -> value.
+      extras: report.json, what the job tells beyond its figures.
+      problems: what could not be read, as sentences.
+    """
+
+    workdir: Path
+    config: dict[str, Any]
+    results: dict[str, float]
+    series: dict[str, Series]
+    extras: dict[str, Any]
+    problems: tuple[str, ...] = ()
+
+    def option(self, path: str, default: Any = None) -> Any:
+        """The config's value at a path such as 'train.steps'."""
+        node: Any = self.config
+        for key in path.split("."):
+            if not isinstance(node, Mapping) or key not in node:
+                return default
+            node = node[key]
+        return node
+
+    @property
+    def name(self) -> str:
+        """The system's name, or the folder's where the config gives none."""
+        return str(self.option("system") or self.workdir.resolve().name)
+
+    @property
+    def step(self) -> int:
+        """The last step that left a metric; 0 where none did."""
+        return max((step for series in self.series.values() for step in series), default=0)
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """The results, and before they are there the last value that each metric had."""
+        last = {}
+        for name, series in self.series.items():
+            numbers = finite(series)
+            if numbers:
+                last[name] = numbers[max(numbers)]
+        return {**last, **self.results}
+
+
+def read(workdir: str | os.PathLike[str]) -> Run:
+    """Reads WORKDIR's config.json, metrics.jsonl, results.json and report.json.
+
+    A metric that was written twice (a run that was resumed) counts with its last value.
+
+    Raises:
+      FileNotFoundError: the folder holds no run (no config.json).
+      ValueError: config.json is not a JSON object.
+    """
+    folder = Path(workdir)
+    problems: list[str] = []
+    path = folder / "config.json"
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{folder} holds no run: there is no config.json. Train one there with "
+            f"python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir={folder}"
+        )
+    try:
+        config = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}: line {error.lineno}: not JSON ({error.msg})") from error
+    if not isinstance(config, dict):
+        raise ValueError(f"{path}: expected an object with the options of the run")
+    results = _read_object(folder / "results.json", problems)
+    return Run(
+        workdir=folder,
+        config=config,
+        results={name: float(value) for name, value in results.items() if is_number(value)},
+        series=_read_series(folder / "metrics.jsonl", problems),
+        extras=_read_object(folder / "report.json", problems),
+        problems=tuple(problems),
+    )
+
+
+def is_number(value: Any) -> bool:
+    """True for an int or float (NaN and infinity too), False for a bool and anything else."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _read_object(path: Path, problems: list[str]) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        value = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+    except (json.JSONDecodeError, OSError) as error:
+        problems.append(f"{path.name} could not be read ({error}); its part is left out.")
+        return {}
+    if not isinstance(value, dict):
+        problems.append(f"{path.name} does not hold an object; its part is left out.")
+        return {}
+    return value
+
+
+def _read_series(path: Path, problems: list[str]) -> dict[str, Series]:
+    found: dict[str, Series] = {}
+    bad = []
+    if path.exists():
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(lines, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    row = json.loads(line)
+                    name, step, value = row["name"], int(row["step"]), float(row["value"])
+                except (ValueError, KeyError, TypeError, OverflowError):
+                    bad.append(number)
+                    continue
+                found.setdefault(str(name), {})[step] = value
+    if bad:
+        problems.append(
+            f"{path.name}: {len(bad)} unreadable line{'s' * (len(bad) > 1)} skipped, "
+            f"the first is line {bad[0]}."
+        )
+    return {name: dict(sorted(series.items())) for name, series in found.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """An option on which two runs differ; `fair` when a comparison of systems may differ in it."""
+
+    option: str
+    ours: Any
+    theirs: Any
+    fair: bool
+
+
+def differences(ours: Run, theirs: Run) -> list[Difference]:
+    """The options on which two runs differ, those that make a comparison unfair first."""
+    flat_ours, flat_theirs = _flatten(ours.config), _flatten(theirs.config)
+    found = []
+    for option in sorted(set(flat_ours) | set(flat_theirs)):
+        section = option.split(".")[0]
+        a, b = flat_ours.get(option), flat_theirs.get(option)
+        if section in _ASIDE or a == b:
+            continue
+        found.append(Difference(option, a, b, fair=section in _METHOD))
+    return sorted(found, key=lambda difference: difference.fair)
+
+
+def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            flat.update(_flatten(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def finite(series: Series) -> Series:
+    """The points of a series that are numbers."""
+    return {step: value for step, value in series.items() if math.isfinite(value)}

@@ -1,0 +1,188 @@
+"""A run's folder as the pretraining job leaves it, with figures that look like a run's."""
+
+import json
+import math
+import random
+
+import pytest
+
+LANGUAGES = ("en", "de", "es", "fr", "ja", "zh")
+SUFFIXES = {"": 0.0, "_centered": 0.14, "_csls": 0.19}
+
+EXAMPLES = [
+    {
+        "language": "en",
+        "original": "Food in this little restaurant is better than at home .".split(),
+        "transformed": "comida in this little restaurant ist better than at home .".split(),
+        "masked": [True, False, False, False, False, True, False, False, False, True, False],
+        "languages": ["es", "en", "en", "en", "en", "de", "en", "en", "en", "en", "en"],
+    },
+    {
+        "language": "de",
+        "original": "die Bank am Ufer des Flusses war am Morgen noch nass .".split(),
+        "transformed": "die bench am rive des Flusses war am 朝 noch nass .".split(),
+        "masked": [i in (1, 3, 8, 10) for i in range(12)],
+        "languages": "de en de fr de de de de ja de de de".split(),
+    },
+    {
+        "language": "zh",
+        "original": ["我", "妹妹", "在", "学校", "吃", "苹果", "。"],
+        "transformed": ["我", "sœur", "在", "学校", "吃", "manzana", "。"],
+        "masked": [False, True, False, True, False, True, False],
+        "languages": ["zh", "fr", "zh", "zh", "zh", "es", "zh"],
+    },
+]
+NEIGHBOURS = {
+    "bank": "Bank/de banco/es banque/fr 銀行/ja 银行/zh Ufer/de money/en",
+    "spring": "Frühling/de primavera/es printemps/fr 春/ja source/fr summer/en",
+    "water": "Wasser/de agua/es eau/fr 水/ja 水/zh river/en",
+}
+
+
+def config(system, task, steps=3000, languages=LANGUAGES):
+    return {
+        "job": "pretrain",
+        "system": system,
+        "scale": "laptop",
+        "seed": 0,
+        "data": {
+            "source": "pocket",
+            "languages": ",".join(languages),
+            "temperature": 5.0,
+            "sequence_length": 64,
+        },
+        "task": task,
+        "model": {"name": "transformer", "layers": 4, "width": 128, "heads": 4, "mlp_dim": 512},
+        "train": {"steps": steps, "batch_size": 64},
+        "report": {"compare_with": "", "title": ""},
+    }
+
+
+def rows_of(steps, reach, languages, seed):
+    """metrics.jsonl as (step, name, value): loss falls, retrieval rises to about `reach`."""
+    draw = random.Random(seed)
+    for step in range(50, steps + 1, 50):
+        done = step / steps
+        loss = 2.3 + 5.2 * math.exp(-4 * done) + draw.gauss(0, 0.06)
+        yield step, "train/loss", loss
+        yield step, "train/monolingual_loss", loss - 0.5
+        yield step, "train/cross_lingual_loss", loss + 0.5
+        yield step, "train/cross_lingual_share", 0.5 + draw.gauss(0, 0.01)
+        if step % 500:
+            continue
+        for i, language in enumerate(languages):
+            heldout = loss + 0.15 * math.sin(i * 2.4)
+            yield step, f"eval/mlm/{language}/loss", heldout
+            yield step, f"eval/mlm/{language}/perplexity", math.exp(heldout)
+            yield step, f"eval/mlm/{language}/accuracy", 0.62 - 0.06 * heldout
+        for suffix, gain in SUFFIXES.items():
+            yield step, f"retrieval/mean_last4{suffix}", (reach + gain) * done**1.5
+
+
+def results_of(reach, languages, seed):
+    draw = random.Random(seed)
+    results = {}
+    for suffix, gain in SUFFIXES.items():
+        by_layer = {layer: [] for layer in range(5)}
+        for language in languages[1:]:
+            for layer in range(5):
+                value = (reach + gain) * (0.72, 0.9, 1.0, 1.04, 0.93)[layer] + draw.gauss(0, 0.02)
+                results[f"retrieval/{language}-en/layer{layer}/acc@1{suffix}"] = value
+                by_layer[layer].append(value)
+        for layer, values in by_layer.items():
+            results[f"retrieval/layer{layer}/acc@1{suffix}"] = sum(values) / len(values)
+        last = [results[f"retrieval/layer{layer}/acc@1{suffix}"] for layer in range(1, 5)]
+        results[f"retrieval/mean_last4{suffix}"] = sum(last) / 4
+    for language in languages[1:]:
+        results[f"bli/en-{language}/p@1"] = 0.61 * reach + draw.gauss(0, 0.02)
+        results[f"bli/en-{language}/p@5"] = 0.9 * reach + draw.gauss(0, 0.02)
+        results[f"bli/en-{language}/out_of_vocabulary"] = 37
+    for i, language in enumerate(languages):
+        results[f"eval/mlm/{language}/loss"] = 2.4 + 0.1 * i
+        results[f"eval/mlm/{language}/perplexity"] = math.exp(2.4 + 0.1 * i)
+        results[f"eval/mlm/{language}/accuracy"] = 0.47 - 0.01 * i
+    results["eval/mlm/loss"] = 2.65
+    results["eval/mlm/perplexity"] = math.exp(2.65)
+    results["dictionary/coverage"] = 0.3415
+    return results
+
+
+def extras_of(languages):
+    share = 1 / len(languages)
+    return {
+        "command": "python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir=runs/50",
+        "device": "cpu",
+        "cores": 2,
+        "versions": {"jax": "0.10.2", "flax": "0.12.8", "python": "3.11.9"},
+        "parameters": 2_412_032,
+        "vocabulary": {
+            "kind": "wordpiece",
+            "size": 8_192,
+            "sample_pieces": {"en": ["the", "##ing", "bank"], "zh": ["银", "##行"]},
+        },
+        "languages": {
+            language: {
+                "lines": 60_000 - 3_000 * i,
+                "words": 512_000 - 21_000 * i,
+                "coverage": 0.61 - 0.05 * i,
+                "repaired": 3 if language == "fr" else 0,
+                "target_share": share + 0.01 * (2.5 - i),
+                "sampled_share": share + 0.011 * (2.5 - i),
+            }
+            for i, language in enumerate(languages)
+        },
+        "dictionary": {
+            "pairs": 30_412,
+            "words": 6_204,
+            "pairs_by_language": {
+                language: 10_000 - 700 * i for i, language in enumerate(languages)
+            },
+        },
+        "examples": EXAMPLES,
+        "neighbours": [
+            {
+                "word": word,
+                "language": "en",
+                "neighbours": [
+                    dict(zip(("word", "language"), item.split("/")), score=0.83 - 0.04 * i)
+                    for i, item in enumerate(near.split())
+                ],
+            }
+            for word, near in NEIGHBOURS.items()
+        ],
+        "speed": {
+            "tokens_per_second": 21_480.0,
+            "steps_per_second": 5.24,
+            "compile_seconds": 8.6,
+            "seconds": 581.0,
+        },
+        "memory": {"peak_host_bytes": 2_310_000_000},
+        "notes": ["retrieval: pairs of languages that the run does not have were skipped: ru-en."],
+        "skipped": {"dictionary lines": 4, "empty lines": 1_204, "words out of the vocabulary": 0},
+    }
+
+
+@pytest.fixture
+def write_run(tmp_path):
+    """Makes a run's folder and returns its path; `without` leaves files out."""
+
+    def write(name="dict_mlm_50", system="DICT-MLM-50", reach=0.66, steps=3000, without=(), **more):
+        folder = tmp_path / name
+        folder.mkdir()
+        languages = more.get("languages", LANGUAGES)
+        task = {"name": "dict_mlm", "cross_lingual_share": 0.5} if reach > 0.5 else {"name": "mlm"}
+        files = {
+            "config.json": json.dumps(config(system, task, steps, languages)),
+            "results.json": json.dumps(results_of(reach, languages, seed=1)),
+            "report.json": json.dumps({**extras_of(languages), **more.get("extras", {})}),
+            "metrics.jsonl": "".join(
+                json.dumps({"step": step, "name": name, "value": value}) + "\n"
+                for step, name, value in rows_of(steps, reach, languages, seed=2)
+            ),
+        }
+        for file, content in files.items():
+            if file not in without:
+                (folder / file).write_text(content, encoding="utf-8")
+        return folder
+
+    return write
