@@ -1,0 +1,62 @@
+"""Dropout whose mask is a hash of the position: cheap, and the same on every mesh.
+
+Threefry bits cost more than the layer they drop from on CPU and TPU, and the hardware generators
+give other bits when an array is sharded otherwise. A counter put through an integer hash needs no
+state and no memory (XLA fuses it into the product), and depends on the step's key and the element's
+place alone, so that a run continues identically on another number of devices.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from clwe_jax.types import Array
+
+
+def mix(x: Array) -> Array:
+    """A bijection of uint32 whose output bits each depend on all input bits.
+
+    The 'lowbias32' hash of C. Wellons' hash prospector (two rounds of multiply and xor-shift).
+    """
+    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
+    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
+    return x ^ (x >> 16)
+
+
+def keep_mask(seed: Array, salt: int, shape: tuple[int, ...], rate: float) -> Array:
+    """Boolean [shape]: False with probability `rate`, independently for every element.
+
+    Args:
+      seed: uint32 [2], new for every step (and microbatch).
+      salt: a number that no other call with the same seed uses.
+      shape: at least one axis; the first one may exceed what 32 bits count together with the rest.
+      rate: probability of False.
+    """
+    inner = math.prod(shape[1:])
+    if inner >= 1 << 32:
+        raise ValueError(f"dropout over {shape}: a row has more than 2**32 elements")
+    rows = lax.broadcasted_iota(jnp.uint32, (shape[0],) + (1,) * (len(shape) - 1), 0)
+    row_key = mix(mix(rows ^ seed[0]) ^ mix(seed[1] + jnp.uint32(salt * 0x9E3779B1 & 0xFFFFFFFF)))
+    counter = jnp.zeros((1,) + shape[1:], jnp.uint32)
+    for axis in range(1, len(shape)):
+        stride = math.prod(shape[axis + 1 :])
+        counter += lax.broadcasted_iota(jnp.uint32, (1,) + shape[1:], axis) * jnp.uint32(stride)
+    # Spread the counter first: xor with a row key then never shifts one row's stream to another's.
+    bits = mix((counter * jnp.uint32(0x9E3779B1)) ^ row_key)
+    return bits >= jnp.uint32(min(round(rate * 2**32), 2**32 - 1))
+
+
+def dropout(x: Array, rate: float, seed: Array | None, salt: int) -> Array:
+    """x with a share `rate` of its elements zeroed and the others scaled up; x when seed is None."""
+    if seed is None or rate == 0.0:
+        return x
+    return jnp.where(keep_mask(seed, salt, x.shape, rate), x / (1.0 - rate), 0).astype(x.dtype)
+
+
+def seed_of(key: Array) -> Array:
+    """uint32 [2] for `dropout` from a PRNG key."""
+    return jax.random.bits(key, (2,), jnp.uint32)

@@ -1,0 +1,263 @@
+"""A BERT-style encoder (Devlin et al. 2019) with language embeddings (DICT-MLM, section 2.2).
+
+Differences from BERT: no segment-pair embedding and no next-sentence task; attention stays within
+packed segments; a language embedding is added at the input; the attention probabilities have no
+dropout (fused attention kernels have none), everything else has.
+
+Every parameter carries logical axis names (`vocab`, `embed`, `heads`, `kv`, `mlp`, ...);
+`training/partition.py` maps them to mesh axes.
+"""
+
+from __future__ import annotations
+
+from flax import linen as nn
+import jax
+import jax.numpy as jnp
+
+from clwe_jax.models import attention, dropout
+from clwe_jax.types import Array, Batch, Hidden
+
+ACTIVATION = ("batch", "length", "activation")
+
+
+def compute_dtype(name: str) -> jnp.dtype:
+    """The type of activations: 'auto' is bfloat16 on accelerators and float32 on CPU."""
+    if name == "auto":
+        return jnp.dtype(jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16)
+    return jnp.dtype(name)
+
+
+def parameter(module: nn.Module, name: str, axes: tuple[str | None, ...], init, shape) -> Array:
+    """A float32 parameter with logical axis names."""
+    return module.param(name, nn.with_logical_partitioning(init, axes), shape, jnp.float32)
+
+
+class LayerNorm(nn.Module):
+    """Layer normalisation over the last axis, in float32."""
+
+    epsilon: float = 1e-12
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        scale = parameter(self, "scale", ("norm",), nn.initializers.ones, (x.shape[-1],))
+        bias = parameter(self, "bias", ("norm",), nn.initializers.zeros, (x.shape[-1],))
+        y = x.astype(jnp.float32)
+        centered = y - y.mean(-1, keepdims=True)
+        variance = jnp.square(centered).mean(-1, keepdims=True)
+        y = centered * (jax.lax.rsqrt(variance + self.epsilon) * scale) + bias
+        return y.astype(x.dtype)
+
+
+class SelfAttention(nn.Module):
+    """Multi-head attention within segments, with one matrix for queries, keys and values."""
+
+    heads: int
+    implementation: str
+    init_std: float
+
+    @nn.compact
+    def __call__(self, x: Array, mask: Array, rotary_positions: Array | None) -> Array:
+        width = x.shape[-1]
+        size = width // self.heads
+        init = nn.initializers.truncated_normal(self.init_std)
+        zeros = nn.initializers.zeros
+        qkv_axes = (None, "heads", "kv")
+        w_qkv = parameter(
+            self, "qkv_kernel", ("embed",) + qkv_axes, init, (width, 3, self.heads, size)
+        )
+        b_qkv = parameter(self, "qkv_bias", qkv_axes, zeros, (3, self.heads, size))
+        w_out = parameter(
+            self, "out_kernel", ("heads", "kv", "embed"), init, (self.heads, size, width)
+        )
+        b_out = parameter(self, "out_bias", ("norm",), zeros, (width,))
+
+        rows = x.shape[:2]
+        flat = x.reshape(-1, width)
+        qkv = jnp.einsum("nd,dthk->nthk", flat, w_qkv.astype(x.dtype)) + b_qkv.astype(x.dtype)
+        q, k, v = (qkv[:, i].reshape(*rows, self.heads, size) for i in range(3))
+        if rotary_positions is not None:
+            q = attention.rotary(q, rotary_positions)
+            k = attention.rotary(k, rotary_positions)
+        y = attention.attend(q, k, v, mask, self.implementation)
+        y = y.reshape(-1, self.heads, size)
+        y = jnp.einsum("nhk,hkd->nd", y, w_out.astype(x.dtype)) + b_out.astype(x.dtype)
+        return y.reshape(x.shape)
+
+
+class FeedForward(nn.Module):
+    """Two dense layers with a (exact) GELU between them."""
+
+    mlp_dim: int
+    init_std: float
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        width = x.shape[-1]
+        init = nn.initializers.truncated_normal(self.init_std)
+        zeros = nn.initializers.zeros
+        w_in = parameter(self, "in_kernel", ("embed", "mlp"), init, (width, self.mlp_dim))
+        b_in = parameter(self, "in_bias", ("mlp",), zeros, (self.mlp_dim,))
+        w_out = parameter(self, "out_kernel", ("mlp", "embed"), init, (self.mlp_dim, width))
+        b_out = parameter(self, "out_bias", ("norm",), zeros, (width,))
+        # XLA's CPU products of [B, L, D] transpose in the gradient; of [B * L, D] they do not.
+        y = gelu(x.reshape(-1, width) @ w_in.astype(x.dtype) + b_in.astype(x.dtype))
+        y = y @ w_out.astype(x.dtype) + b_out.astype(x.dtype)
+        return y.reshape(x.shape)
+
+
+def gelu(x: Array) -> Array:
+    """x times the normal distribution function of x, exactly (by erf), as BERT has it."""
+    return x * (0.5 * (1.0 + jax.lax.erf(x * jnp.asarray(0.5**0.5, x.dtype))))
+
+
+class EncoderLayer(nn.Module):
+    """Attention and feed-forward with residuals; norm='post' as BERT, or 'pre'."""
+
+    heads: int
+    mlp_dim: int
+    dropout: float
+    norm: str
+    implementation: str
+    init_std: float
+    salt: int
+
+    @nn.compact
+    def __call__(
+        self, x: Array, mask: Array, rotary_positions: Array | None, seed: Array | None
+    ) -> Array:
+        attend = SelfAttention(self.heads, self.implementation, self.init_std, name="attention")
+        feed_forward = FeedForward(self.mlp_dim, self.init_std, name="mlp")
+        norm_1 = LayerNorm(name="attention_norm")
+        norm_2 = LayerNorm(name="mlp_norm")
+
+        def drop(y: Array, place: int) -> Array:
+            return dropout.dropout(y, self.dropout, seed, self.salt + place)
+
+        if self.norm == "post":
+            x = norm_1(x + drop(attend(x, mask, rotary_positions), 0))
+            x = norm_2(x + drop(feed_forward(x), 1))
+        else:
+            x = x + drop(attend(norm_1(x), mask, rotary_positions), 0)
+            x = x + drop(feed_forward(norm_2(x)), 1)
+        return nn.with_logical_constraint(x, ACTIVATION)
+
+
+class Transformer(nn.Module):
+    """The encoder; `(batch, train) -> Hidden`.
+
+    Attributes:
+      vocab_size: rows of the token table, padding for sharding included.
+      languages: rows of the language table.
+      layers, width, heads, mlp_dim: sizes; heads divides width.
+      max_length: learned positions (also the longest segment).
+      dropout: of the embeddings and of each sublayer's output.
+      norm: 'post' (BERT) or 'pre'.
+      positions: 'learned' (BERT) or 'rotary'.
+      language_embeddings: whether the language is added at the input.
+      condition_on_language: whether the MLM head sees the language too, from the same table.
+      dtype: 'auto' (bfloat16 on accelerators, float32 on CPU) or a type's name. Parameters,
+        normalisation, softmax and loss are float32 always.
+      remat: recompute each layer in the backward pass in place of storing it.
+      attention: 'auto', 'xla' or 'cudnn'.
+      init_std: of the truncated normal that kernels and tables start from.
+    """
+
+    vocab_size: int
+    languages: int
+    layers: int = 12
+    width: int = 768
+    heads: int = 12
+    mlp_dim: int = 3072
+    max_length: int = 512
+    dropout: float = 0.1
+    norm: str = "post"
+    positions: str = "learned"
+    language_embeddings: bool = True
+    condition_on_language: bool = True
+    dtype: str = "auto"
+    remat: bool = False
+    attention: str = "auto"
+    init_std: float = 0.02
+
+    def setup(self) -> None:
+        self._check()
+        init = nn.initializers.truncated_normal(self.init_std)
+        self.token_table = parameter(
+            self, "token_embedding", ("vocab", "embed"), init, (self.vocab_size, self.width)
+        )
+        if self.positions == "learned":
+            self.position_table = parameter(
+                self, "position_embedding", ("position", "embed"), init,
+                (self.max_length, self.width),
+            )  # fmt: skip
+        if self.language_embeddings or self.condition_on_language:
+            self.language_table = parameter(
+                self, "language_embedding", ("language", "embed"), init,
+                (self.languages, self.width),
+            )  # fmt: skip
+        self.embedding_norm = LayerNorm()
+        layer = nn.remat(EncoderLayer) if self.remat else EncoderLayer
+        self.encoder_layers = [
+            layer(
+                heads=self.heads,
+                mlp_dim=self.mlp_dim,
+                dropout=self.dropout,
+                norm=self.norm,
+                implementation=self.attention,
+                init_std=self.init_std,
+                salt=2 * k + 1,
+                name=f"layer_{k}",
+            )
+            for k in range(self.layers)
+        ]
+        if self.norm == "pre":
+            self.final_norm = LayerNorm()
+
+    def __call__(self, batch: Batch, train: bool = False) -> Hidden:
+        """Encodes a batch.
+
+        Args:
+          batch: `inputs`, `positions`, `segment_ids`, `language_ids`, each int [B, L].
+          train: whether to drop out (needs an rng named 'dropout').
+
+        Returns:
+          Hidden: `layers[0]` is the embedding output, `layers[k]` that of layer k, `last` what
+          heads read (normalised once more when norm='pre').
+        """
+        seed = None
+        if train and self.dropout > 0:
+            seed = dropout.seed_of(self.make_rng("dropout"))
+        x = jnp.take(self.token_table, batch["inputs"], axis=0)
+        if self.positions == "learned":
+            x += jnp.take(self.position_table, batch["positions"], axis=0)
+        if self.language_embeddings:
+            x += jnp.take(self.language_table, batch["language_ids"], axis=0)
+        x = self.embedding_norm(x).astype(compute_dtype(self.dtype))
+        x = dropout.dropout(x, self.dropout, seed, 0)
+        x = nn.with_logical_constraint(x, ACTIVATION)
+
+        mask = attention.segment_mask(batch["segment_ids"])
+        rotary_positions = batch["positions"] if self.positions == "rotary" else None
+        outputs = [x]
+        for layer in self.encoder_layers:
+            outputs.append(layer(outputs[-1], mask, rotary_positions, seed))
+        last = self.final_norm(outputs[-1]) if self.norm == "pre" else outputs[-1]
+        return Hidden(last=last, layers=tuple(outputs))
+
+    def _check(self) -> None:
+        if self.width % self.heads:
+            near = [h for h in range(1, self.width + 1) if self.width % h == 0]
+            near.sort(key=lambda h: abs(h - self.heads))
+            raise ValueError(
+                f"config.model.heads={self.heads} does not divide config.model.width={self.width}; "
+                f"{near[0]} does."
+            )
+        for field, known in (
+            ("norm", ("post", "pre")),
+            ("positions", ("learned", "rotary")),
+            ("attention", attention.IMPLEMENTATIONS),
+        ):
+            if getattr(self, field) not in known:
+                raise ValueError(
+                    f"config.model.{field}={getattr(self, field)!r}: one of {', '.join(known)}"
+                )

@@ -1,0 +1,113 @@
+"""Masked language modelling: the loss of MLM, DICT-MLM, DICT-TLM and TLM alike.
+
+They differ in how a batch is made (the data's tasks); the loss is the cross-entropy of the target
+piece at every weighted position (Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping
+
+import jax
+import jax.numpy as jnp
+
+from clwe_jax.models.mlm import MlmModel
+from clwe_jax.models.transformer import Transformer
+from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
+
+
+@jax.custom_vjp
+def cross_entropy(logits: Array, targets: Array) -> tuple[Array, Array]:
+    """Negative log-likelihood of each target, and whether it has the highest score.
+
+    The gradient is written out: one pass over the logits and no scatter.
+
+    Args:
+      logits: float32 [..., V].
+      targets: int [...].
+
+    Returns:
+      float32 [...], bool [...].
+    """
+    return _cross_entropy_forward(logits, targets)[0]
+
+
+def _cross_entropy_forward(logits, targets):
+    top = logits.max(-1)
+    log_z = jnp.log(jnp.exp(logits - top[..., None]).sum(-1)) + top
+    score = jnp.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
+    return (log_z - score, score >= top), (logits, log_z, targets)
+
+
+def _cross_entropy_backward(residuals, gradients):
+    logits, log_z, targets = residuals
+    is_target = jnp.arange(logits.shape[-1], dtype=targets.dtype) == targets[..., None]
+    difference = jnp.exp(logits - log_z[..., None]) - is_target
+    return difference * gradients[0][..., None], None
+
+
+cross_entropy.defvjp(_cross_entropy_forward, _cross_entropy_backward)
+
+
+@dataclasses.dataclass(frozen=True)
+class MlmObjective:
+    """Cross-entropy at the weighted positions.
+
+    Attributes:
+      model: the backbone.
+      vocab_size: pieces that exist; the backbone's table may be padded beyond.
+      max_predictions: P, scored positions a row; the data promise that no row has more.
+    """
+
+    model: Transformer
+    vocab_size: int
+    max_predictions: int
+
+    @property
+    def module(self) -> MlmModel:
+        """The linen module with the head."""
+        return MlmModel(self.model, self.vocab_size)
+
+    def init(self, rng: Array, batch: Batch) -> Variables:
+        """Variables (boxed with their logical axis names) for batches like `batch`."""
+        return self.module.init(rng, batch, self.max_predictions)
+
+    def loss(
+        self,
+        variables: Variables,
+        batch: Batch,
+        rngs: Mapping[str, Array] | None = None,
+        train: bool = True,
+    ) -> tuple[dict[str, Sums], dict[str, Any]]:
+        """The sums of the batch's metrics, and the updated collections (none).
+
+        Returns:
+          'loss', 'accuracy': over all weighted positions.
+          'monolingual_loss', 'cross_lingual_loss': over those whose target is of the text's own /
+            another language; 'cross_lingual_share' is the share of the latter.
+          'predictions_per_row', 'padding' (share of the positions), 'overflow' (share of weighted
+            positions beyond P, which the data must keep at 0).
+        """
+        found = self.module.apply(variables, batch, self.max_predictions, train=train, rngs=rngs)
+        loss, correct = cross_entropy(found.logits, found.targets)
+        weights = found.weights
+        total = weights.sum()
+        cross = weights * (found.languages != found.source_languages)
+        within = weights - cross
+        rows, length = batch["inputs"].shape
+        padding = (batch["segment_ids"] == 0).sum(dtype=jnp.float32)
+        return {
+            "loss": Sums((loss * weights).sum(), total),
+            "accuracy": Sums((correct * weights).sum(), total),
+            "monolingual_loss": Sums((loss * within).sum(), within.sum()),
+            "cross_lingual_loss": Sums((loss * cross).sum(), cross.sum()),
+            "cross_lingual_share": Sums(cross.sum(), total),
+            "predictions_per_row": Sums(total, jnp.float32(rows)),
+            "padding": Sums(padding, jnp.float32(rows * length)),
+            "overflow": Sums(found.left_out, total + found.left_out),
+        }, {}
+
+    def encode(self, variables: Variables, batch: Batch) -> Hidden:
+        """Hidden states without dropout."""
+        return self.module.apply(variables, batch, method="encode")

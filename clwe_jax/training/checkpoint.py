@@ -1,0 +1,432 @@
+"""Checkpoints: asynchronous, atomic, in separate items, restorable on another mesh.
+
+A checkpoint has the items `params`, `opt_state`, one for each further collection (`senses`, ...),
+`data` (every host's place in its data) and `meta` (JSON: counters, sizes, what the job adds).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging as python_logging
+import os
+from typing import Any, Mapping
+import zlib
+
+from absl import logging
+import jax
+from jax.experimental import multihost_utils
+import numpy as np
+import orbax.checkpoint as ocp
+from orbax.checkpoint import checkpoint_managers as policies
+
+from clwe_jax.training.train_state import TrainState
+
+
+class Damaged(Exception):
+    """No checkpoint of a folder can be read."""
+
+
+@dataclasses.dataclass
+class Restored:
+    """What a checkpoint held.
+
+    Attributes:
+      state: arrays placed as the target's shardings say.
+      data: this host's bytes, or None when it was written by another number of hosts.
+      meta: see `Checkpointer.save`.
+    """
+
+    state: TrainState
+    data: bytes | None
+    meta: dict[str, Any]
+
+
+class BytesHandler(ocp.handlers.AsyncCheckpointHandler):
+    """Saves one byte string a host, with its checksum."""
+
+    def _path(self, directory: Any) -> Any:
+        return directory / f"host_{jax.process_index()}_of_{jax.process_count()}.bin"
+
+    async def _write(self, directory: Any, data: bytes) -> None:
+        self._path(directory).write_bytes(zlib.crc32(data).to_bytes(4, "little") + data)
+
+    async def async_save(self, directory: Any, args: BytesSave) -> list[ocp.future.Future]:
+        """Writes in the background; orbax makes the directory first."""
+        write = self._write(directory, args.item)
+        return [ocp.future.CommitFutureAwaitingContractedSignals(write, name="bytes")]
+
+    def save(self, directory: Any, args: BytesSave) -> None:
+        """Writes at once."""
+        raise TypeError("the data item is saved asynchronously only")
+
+    def restore(self, directory: Any, args: BytesRestore) -> bytes | None:
+        """This host's bytes; None when there are none for it.
+
+        Raises:
+          OSError: the file is damaged.
+        """
+        path = self._path(directory)
+        if not path.exists():
+            return None
+        data = path.read_bytes()
+        if zlib.crc32(data[4:]).to_bytes(4, "little") != data[:4]:
+            raise OSError(f"{path}: the checksum does not fit; the file is damaged")
+        return data[4:]
+
+
+@ocp.args.register_with_handler(BytesHandler, for_save=True)
+@dataclasses.dataclass
+class BytesSave(ocp.args.CheckpointArgs):
+    """`item`: the bytes of this host."""
+
+    item: bytes
+
+
+@ocp.args.register_with_handler(BytesHandler, for_restore=True)
+@dataclasses.dataclass
+class BytesRestore(ocp.args.CheckpointArgs):
+    """Takes nothing."""
+
+    item: None = None
+
+
+class Checkpointer:
+    """Saves and restores the checkpoints of a run.
+
+    Attributes:
+      directory: WORKDIR/checkpoints.
+      failures: checkpoints of this session that could not be written.
+    """
+
+    def __init__(self, directory: str, keep: int = 2, best: str = "", best_mode: str = "max"):
+        """Opens (and makes) the folder, and removes what an interrupted save left.
+
+        Args:
+          directory: the folder; absolute.
+          keep: newest checkpoints that stay.
+          best: metric whose best checkpoint stays too; '' for none.
+          best_mode: 'max' or 'min'.
+        """
+        if best_mode not in ("max", "min"):
+            raise ValueError(f"config.checkpoint.best_mode={best_mode!r}: 'max' or 'min'")
+        self.directory = os.path.abspath(directory)
+        self.failures = 0
+        self._best = best
+        keepers: list[Any] = [policies.LatestN(max(keep, 1))]
+        if best:
+            keepers.append(
+                policies.BestN(
+                    get_metric_fn=lambda metrics: metrics[best],
+                    reverse=best_mode == "min",
+                    n=1,
+                    keep_checkpoints_without_metrics=False,
+                )
+            )
+        self._options = ocp.CheckpointManagerOptions(
+            preservation_policy=policies.AnyPreservationPolicy(keepers),
+            best_fn=(lambda metrics: metrics[best]) if best else None,
+            best_mode=best_mode,
+            cleanup_tmp_directories=True,
+            enable_async_checkpointing=True,
+        )
+        _quiet()
+        self._manager = self._open()
+
+    def _open(self) -> ocp.CheckpointManager:
+        try:
+            os.makedirs(self.directory, exist_ok=True)
+        except OSError as error:
+            raise OSError(
+                f"the folder for checkpoints cannot be made: {error}. Give another --workdir=DIR."
+            ) from error
+        return ocp.CheckpointManager(self.directory, options=self._options)
+
+    def steps(self) -> list[int]:
+        """The steps that have a complete checkpoint, oldest first."""
+        return complete_steps(self.directory)
+
+    def newest(self) -> str:
+        """The newest complete checkpoint's path, or 'none', for messages."""
+        steps = self.steps()
+        return os.path.join(self.directory, str(steps[-1])) if steps else "none"
+
+    def save(
+        self,
+        state: TrainState,
+        data: bytes,
+        meta: Mapping[str, Any],
+        metrics: Mapping[str, float] | None = None,
+    ) -> bool:
+        """Starts a save; arrays are copied before it returns, files are written behind.
+
+        A failure (full disk, folder gone) is logged, counted and survived.
+
+        Args:
+          state: what to save.
+          data: this host's place in the data.
+          meta: JSON-able; counters and sizes are added.
+          metrics: may hold the metric that `best` names.
+
+        Returns:
+          False when the save failed already.
+        """
+        step = int(state.step)
+        self.check(wait=True)
+        if step in self.steps():
+            return True
+        items = {
+            "params": ocp.args.StandardSave(state.params),
+            "opt_state": ocp.args.StandardSave(_flat(state.opt_state)),
+            "data": BytesSave(data),
+            "meta": ocp.args.JsonSave({**meta, **_counters(state), "sizes": sizes(state.params)}),
+        }
+        for name, collection in state.collections.items():
+            items[name] = ocp.args.StandardSave(collection)
+        known = {self._best: metrics[self._best]} if self._best in (metrics or {}) else None
+        try:
+            self._manager.save(step, args=ocp.args.Composite(**items), metrics=known, force=True)
+        except Exception as error:  # whatever went wrong, training is worth more than this save
+            self._failed(step, error)
+            return False
+        self._saving = step
+        return True
+
+    def check(self, wait: bool = False) -> None:
+        """Reports a save that failed in the background; waits for it to end if asked to."""
+        if self._saving is None or not (wait or not self._manager.is_saving_in_progress()):
+            return
+        step, self._saving = self._saving, None
+        try:
+            self._manager.wait_until_finished()
+            self._manager.check_for_errors()
+        except Exception as error:
+            self._failed(step, error)
+
+    _saving: int | None = None
+
+    def close(self) -> None:
+        """Waits for the last save and lets go of the folder."""
+        self.check(wait=True)
+        self._manager.close()
+
+    def _failed(self, step: int, error: Exception) -> None:
+        self.failures += 1
+        logging.error(
+            "The checkpoint of step %d could not be written: %s. Training goes on; the newest good "
+            "checkpoint is %s. Make room on (or access to) the disk and the next one will succeed.",
+            step,
+            error,
+            self.newest(),
+        )
+        try:
+            self._manager = self._open()
+        except OSError as again:
+            logging.error("%s", again)
+
+    def restore(self, target: TrainState, meta: Mapping[str, Any]) -> Restored | None:
+        """The newest checkpoint that can be read; None when there is none at all.
+
+        A damaged one is moved to `checkpoints_damaged`, with an error in the log.
+
+        Args:
+          target: ShapeDtypeStructs with the shardings that the arrays shall have.
+          meta: must agree with the checkpoint's in the key 'vocabulary' where both have it.
+
+        Raises:
+          ValueError: the checkpoint is of another model or vocabulary.
+          Damaged: there are checkpoints and none can be read.
+        """
+        steps = self.steps()
+        for step in reversed(steps):
+            restored, problem = None, None
+            try:
+                found = self._manager.restore(
+                    step, args=ocp.args.Composite(meta=ocp.args.JsonRestore())
+                ).meta
+                check_match(found, target.params, meta, os.path.join(self.directory, str(step)))
+                restored = self._read(step, target, found)
+            except (ValueError, KeyError) as error:
+                if isinstance(error, Mismatch):
+                    raise
+                problem = error
+            except Exception as error:  # a damaged file shows in many ways
+                problem = error
+            if _all_hosts(problem is None):
+                return restored
+            logging.error(
+                "The checkpoint of step %d in %s is damaged: %s. Falling back to the one before.",
+                step,
+                self.directory,
+                problem,
+            )
+            self._set_aside(step)
+        if steps:
+            raise Damaged(
+                f"no checkpoint in {self.directory} can be read (tried {steps}); they now lie in "
+                f"{self.directory}_damaged. Start again to train from the beginning."
+            )
+        return None
+
+    def _read(self, step: int, target: TrainState, meta: dict[str, Any]) -> Restored:
+        opt_state = _flat(target.opt_state)
+        items = {
+            "params": ocp.args.StandardRestore(target.params),
+            "opt_state": ocp.args.StandardRestore(opt_state),
+            "data": BytesRestore(),
+        }
+        for name, collection in target.collections.items():
+            items[name] = ocp.args.StandardRestore(collection)
+        found = self._manager.restore(step, args=ocp.args.Composite(**items))
+
+        def counter(name: str) -> jax.Array:
+            like = getattr(target, name)
+            return jax.device_put(np.asarray(meta[name], like.dtype), like.sharding)
+
+        state = TrainState(
+            params=found.params,
+            opt_state=_unflat(found.opt_state, target.opt_state),
+            collections={name: found[name] for name in target.collections},
+            **{name: counter(name) for name in _COUNTERS},
+        )
+        return Restored(state, found.data, meta)
+
+    def _set_aside(self, step: int) -> None:
+        if jax.process_index() == 0:
+            folder = f"{self.directory}_damaged"
+            os.makedirs(folder, exist_ok=True)
+            number = 0
+            while os.path.exists(aside := os.path.join(folder, f"{step}.{number}")):
+                number += 1
+            os.replace(os.path.join(self.directory, str(step)), aside)
+        if jax.process_count() > 1:
+            multihost_utils.sync_global_devices(f"set aside {step}")
+        self._manager.reload()
+
+
+class Mismatch(ValueError):
+    """A checkpoint of another model or vocabulary."""
+
+
+_COUNTERS = ("step", "seed", "skipped", "skipped_in_row")
+
+
+def _counters(state: TrainState) -> dict[str, Any]:
+    return {name: np.asarray(jax.device_get(getattr(state, name))).tolist() for name in _COUNTERS}
+
+
+def _flat(tree: Any) -> dict[str, Any]:
+    """Leaves by path: optax's tuples and placeholders need not survive in the file."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
+
+
+def _unflat(flat: Mapping[str, Any], like: Any) -> Any:
+    return jax.tree.unflatten(jax.tree.structure(like), [flat[key] for key in _flat(like)])
+
+
+def sizes(params: Any) -> dict[str, list[int]]:
+    """Parameter path -> shape."""
+    return {key: list(leaf.shape) for key, leaf in _flat(params).items()}
+
+
+def check_match(found: Mapping[str, Any], params: Any, meta: Mapping[str, Any], where: str) -> None:
+    """Raises Mismatch when the checkpoint `where` was written by another model or vocabulary."""
+    mend = "Give the options that the run was started with, or a new folder with --workdir=DIR."
+    if "vocabulary" in meta and found.get("vocabulary", meta["vocabulary"]) != meta["vocabulary"]:
+        raise Mismatch(
+            f"{where} was trained with another vocabulary (fingerprint {found['vocabulary']}, "
+            f"this one has {meta['vocabulary']}). {mend}"
+        )
+    theirs, ours = found["sizes"], sizes(params)
+    lines = [
+        f"{key}: {theirs.get(key, 'absent')} there, {ours.get(key, 'absent')} here"
+        for key in sorted(set(theirs) | set(ours))
+        if theirs.get(key) != ours.get(key)
+    ]
+    if lines:
+        more = f"\n  and {len(lines) - 5} more" if len(lines) > 5 else ""
+        raise Mismatch(
+            f"{where} was written by another model:\n  "
+            + "\n  ".join(lines[:5])
+            + f"{more}\n{mend}"
+        )
+
+
+def _all_hosts(good: bool) -> bool:
+    if jax.process_count() == 1:
+        return good
+    return bool(multihost_utils.process_allgather(np.asarray(good)).all())
+
+
+def complete_steps(directory: str) -> list[int]:
+    """Steps of the complete checkpoints in a folder, oldest first; [] when it is absent."""
+    if not os.path.isdir(directory):
+        return []
+    return sorted(int(name) for name in os.listdir(directory) if name.isdigit())
+
+
+def restore_params(
+    workdir: str, target: Any | None = None, step: int | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """The parameters alone, to use a trained model; nothing in the folder is changed.
+
+    Args:
+      workdir: the run's folder.
+      target: ShapeDtypeStructs (with shardings) like the parameters; None: on the first device.
+      step: which checkpoint; None: the newest that can be read.
+
+    Returns:
+      The parameters, and the checkpoint's meta.
+
+    Raises:
+      FileNotFoundError: the folder has no checkpoint (of that step).
+      Mismatch: the checkpoint's parameters are not like `target`.
+      Damaged: no checkpoint can be read.
+    """
+    directory = os.path.join(os.path.abspath(workdir), "checkpoints")
+    steps = complete_steps(directory)
+    if not steps or (step is not None and step not in steps):
+        which = "checkpoint" if step is None else f"checkpoint of step {step}"
+        there = f" It has those of steps {steps}." if steps else " Train first, or check the path."
+        raise FileNotFoundError(f"{directory} has no {which}.{there}")
+    _quiet()
+    options = ocp.CheckpointManagerOptions(read_only=True)
+    problems = []
+    with ocp.CheckpointManager(directory, options=options) as manager:
+        for candidate in [step] if step is not None else reversed(steps):
+            try:
+                args = ocp.args.Composite(meta=ocp.args.JsonRestore())
+                meta = manager.restore(candidate, args=args).meta
+                if target is not None:
+                    check_match(meta, target, {}, os.path.join(directory, str(candidate)))
+                like = target if target is not None else _on_first_device(manager, candidate)
+                args = ocp.args.Composite(params=ocp.args.StandardRestore(like))
+                return manager.restore(candidate, args=args).params, meta
+            except Mismatch:
+                raise
+            except Exception as error:
+                problems.append(f"step {candidate}: {error}")
+                logging.error("A checkpoint in %s is damaged: %s", directory, problems[-1])
+    raise Damaged(f"no checkpoint in {directory} can be read: {'; '.join(problems)}")
+
+
+def _on_first_device(manager: ocp.CheckpointManager, step: int) -> Any:
+    place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    found = manager.item_metadata(step)["params"]
+    return jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
+        getattr(found, "tree", found),
+    )
+
+
+class _NoOrbaxInfo(python_logging.Filter):
+    """Orbax tells of every barrier and thread at INFO, through absl's logger."""
+
+    def filter(self, record: python_logging.LogRecord) -> bool:
+        return record.levelno >= python_logging.ERROR or "orbax" not in record.pathname
+
+
+def _quiet() -> None:
+    logger = logging.get_absl_logger()
+    if not any(isinstance(known, _NoOrbaxInfo) for known in logger.filters):
+        logger.addFilter(_NoOrbaxInfo())

@@ -1,0 +1,227 @@
+"""Metrics to the terminal, to metrics.jsonl and to TensorBoard."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+import sys
+import time
+from typing import Any, Mapping
+
+from absl import logging
+
+# Shown in the terminal, in this order, with these short names and formats.
+_SHOWN = (
+    ("train/loss", "loss", "{:.3f}"),
+    ("train/accuracy", "accuracy", "{:.3f}"),
+    ("train/learning_rate", "rate", "{:.2g}"),
+)
+
+
+class MetricWriter:
+    """Writes scalars as lines of metrics.jsonl and as TensorBoard events.
+
+    A resumed run first drops the lines of steps after the one that it resumes from. TensorBoard
+    files are written without importing TensorFlow.
+    """
+
+    def __init__(self, workdir: str, step: int, active: bool = True):
+        """Opens WORKDIR/metrics.jsonl and WORKDIR/tensorboard.
+
+        Args:
+          workdir: the run's folder.
+          step: the step that training goes on from.
+          active: False on all hosts but the first: nothing is written.
+        """
+        self._lines = None
+        self._events = None
+        if not active:
+            return
+        path = os.path.join(workdir, "metrics.jsonl")
+        os.makedirs(workdir, exist_ok=True)
+        drop_later(path, step)
+        self._lines = open(path, "a", encoding="utf-8")
+        self._events = _EventFile(os.path.join(workdir, "tensorboard"), step)
+
+    def write(self, step: int, values: Mapping[str, float]) -> None:
+        """Writes scalars; values that are not finite are left out. A full disk is survived."""
+        if self._lines is None:
+            return
+        finite = {name: float(value) for name, value in values.items() if math.isfinite(value)}
+        try:
+            for name, value in finite.items():
+                record = {"step": step, "name": name, "value": value}
+                self._lines.write(json.dumps(record, ensure_ascii=False) + "\n")
+            self._lines.flush()
+            self._events.write(step, finite)
+        except OSError as error:
+            logging.error("metrics of step %d could not be written: %s", step, error)
+
+    def close(self) -> None:
+        """Closes the files."""
+        if self._lines is not None:
+            self._lines.close()
+            self._events.close()
+            self._lines = None
+
+
+def drop_later(path: str, step: int) -> None:
+    """Removes from a metrics file the lines after `step`, and a last line that was cut short."""
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8", errors="replace") as file:
+        lines = file.readlines()
+    kept = []
+    for line in lines:
+        try:
+            if json.loads(line)["step"] <= step:
+                kept.append(line.rstrip("\n") + "\n")
+        except (ValueError, KeyError, TypeError):
+            continue
+    with open(path + ".tmp", "w", encoding="utf-8") as file:
+        file.writelines(kept)
+    os.replace(path + ".tmp", path)
+
+
+class _EventFile:
+    """A TensorBoard event file, through tensorboard's own record writer and messages."""
+
+    def __init__(self, folder: str, step: int):
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
+        os.makedirs(folder, exist_ok=True)
+        # In the order of time also when two starts fall into one second.
+        stamp = f"{time.time():017.6f}.{socket.gethostname()}.{os.getpid()}"
+        self._file = open(os.path.join(folder, f"events.out.tfevents.{stamp}"), "ab")
+        self._records = RecordWriter(self._file)
+        self._add(file_version="brain.Event:2")
+        # TensorBoard forgets what an earlier start wrote from this step on.
+        restart = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+        self._add(step=step + 1, session_log=restart)
+
+    def _add(self, **fields: Any) -> None:
+        event = self._event(wall_time=time.time(), **fields)
+        self._records.write(event.SerializeToString())
+
+    def write(self, step: int, values: Mapping[str, float]) -> None:
+        value = self._summary.Value
+        summary = self._summary(
+            value=[value(tag=name, simple_value=number) for name, number in values.items()]
+        )
+        self._add(step=step, summary=summary)
+        self._records.flush()
+
+    def close(self) -> None:
+        self._records.close()
+
+
+class Progress:
+    """How far a run is: a bar on a terminal, log lines elsewhere; nothing when not active."""
+
+    def __init__(self, step: int, steps: int, active: bool = True, terminal: bool | None = None):
+        """Shows `step` of `steps`.
+
+        Args:
+          step: done so far.
+          steps: of the whole run.
+          active: False on all hosts but the first.
+          terminal: whether stderr is a terminal; None: look.
+        """
+        self._steps = steps
+        self._active = active
+        self._bar = None
+        if active and (sys.stderr.isatty() if terminal is None else terminal):
+            self._bar = _Bar(step, steps)
+
+    def advance(self, step: int) -> None:
+        """Moves the bar."""
+        if self._bar is not None:
+            self._bar.move(step)
+
+    def show(
+        self, step: int, values: Mapping[str, float], speed: Mapping[str, float]
+    ) -> None:
+        """Shows metrics and speed.
+
+        Args:
+          step: done so far.
+          values: metrics by their paths; the known ones are shown.
+          speed: 'tokens_per_second', 'steps_per_second', 'seconds_left'.
+        """
+        if not self._active:
+            return
+        parts = [
+            f"{short} {form.format(values[name])}"
+            for name, short, form in _SHOWN
+            if name in values
+        ]
+        parts.append(f"{_thousands(speed['tokens_per_second'])} tokens/s")
+        parts.append(f"{speed['steps_per_second']:.3g} steps/s")
+        if self._bar is not None:
+            self._bar.tell("  ".join(parts))
+        else:
+            parts.append(f"{duration(speed['seconds_left'])} left")
+            logging.info("step %d/%d  %s", step, self._steps, "  ".join(parts))
+
+    def close(self) -> None:
+        """Leaves the terminal as it was."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+class _Bar:
+    """rich's progress bar; log lines are printed above it while it is shown."""
+
+    def __init__(self, step: int, steps: int):
+        from rich import console, progress
+
+        self._console = console.Console(stderr=True)
+        self._progress = progress.Progress(
+            progress.TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            progress.BarColumn(),
+            progress.TextColumn("{task.description}"),
+            progress.TimeRemainingColumn(elapsed_when_finished=True),
+            console=self._console,
+            speed_estimate_period=60,
+        )
+        self._task = self._progress.add_task("compiling", total=steps, completed=step)
+        self._handler = logging.get_absl_handler().python_handler
+        self._stream = self._handler.stream
+        self._handler.stream = self
+        self._progress.start()
+
+    def write(self, text: str) -> None:
+        """What the log handler writes."""
+        if text.strip():
+            self._progress.console.print(text.rstrip("\n"), markup=False, highlight=False)
+
+    def flush(self) -> None:
+        """What the log handler calls."""
+
+    def move(self, step: int) -> None:
+        self._progress.update(self._task, completed=step)
+
+    def tell(self, text: str) -> None:
+        self._progress.update(self._task, description=text)
+
+    def close(self) -> None:
+        self._progress.stop()
+        self._handler.stream = self._stream
+
+
+def duration(seconds: float) -> str:
+    """'1:02:03' or '2:03'."""
+    if not math.isfinite(seconds):
+        return "?"
+    minutes, rest = divmod(int(seconds + 0.5), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _thousands(number: float) -> str:
+    return f"{number / 1000:.1f}k" if number >= 1000 else f"{number:.0f}"

@@ -1,0 +1,149 @@
+"""Where arrays live: the mesh, what each logical axis maps to, and host batches made global."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any, Iterator, Mapping
+
+from flax import linen as nn
+from flax.core import meta
+import jax
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+import numpy as np
+
+from clwe_jax import registry
+from clwe_jax.types import Batch
+
+AXES = ("data", "fsdp", "tensor")
+
+# Logical axis -> mesh axes. Parameters are cut along `embed` over fsdp and along their other large
+# axis over tensor; rows of a batch over data and fsdp together.
+RULES = (
+    ("batch", ("data", "fsdp")),
+    ("vocab", "tensor"),
+    ("embed", "fsdp"),
+    ("heads", "tensor"),
+    ("mlp", "tensor"),
+    ("kv", None),
+    ("norm", None),
+    ("position", None),
+    ("language", None),
+    ("length", None),
+    ("activation", None),
+)
+BATCH_SPEC = PartitionSpec(("data", "fsdp"))
+
+
+def make_mesh(sizes: Mapping[str, int], devices: list[Any] | None = None) -> Mesh:
+    """The mesh with the axes data, fsdp and tensor over all devices (or the given ones).
+
+    Args:
+      sizes: size of each axis; at most one may be -1 ('what is left'); an absent one is 1.
+      devices: default: all devices of all hosts.
+
+    Raises:
+      ValueError: an unknown axis, or sizes whose product is not the number of devices.
+    """
+    for axis in sizes:
+        if axis not in AXES:
+            raise ValueError(f"config.mesh has no axis {axis!r}. {registry.nearest(axis, AXES)}")
+    devices = list(jax.devices() if devices is None else devices)
+    shape = [int(sizes.get(axis, 1)) for axis in AXES]
+    fixed = math.prod(size for size in shape if size != -1)
+    written = ", ".join(f"{axis}={size}" for axis, size in zip(AXES, shape))
+    if shape.count(-1) > 1 or any(size < 1 and size != -1 for size in shape):
+        raise ValueError(f"config.mesh ({written}): sizes are positive, and one of them may be -1")
+    if -1 in shape and len(devices) % fixed == 0:
+        shape[shape.index(-1)] = len(devices) // fixed
+    if math.prod(shape) != len(devices):
+        raise ValueError(
+            f"config.mesh ({written}) does not cover {len(devices)} devices: the product of the "
+            f"sizes must be {len(devices)}; --config.mesh.data=-1 takes what the others leave."
+        )
+    return jax.make_mesh(shape, AXES, axis_types=(AxisType.Auto,) * len(AXES), devices=devices)
+
+
+@contextlib.contextmanager
+def use(mesh: Mesh) -> Iterator[None]:
+    """The context that programs are traced in: the mesh and the logical rules."""
+    with jax.set_mesh(mesh), nn.logical_axis_rules(RULES):
+        yield
+
+
+def shardings_of(boxed: Any, mesh: Mesh) -> Any:
+    """NamedShardings for a tree of (abstract) arrays boxed with logical names; unboxed: replicated.
+
+    An axis that its mesh axes do not divide is not cut.
+    """
+
+    def one(leaf: Any) -> NamedSharding:
+        if not _is_box(leaf):
+            return NamedSharding(mesh, PartitionSpec())
+        names = nn.logical_to_mesh_axes(leaf.get_partition_spec(), RULES)
+        shape = leaf.unbox(apply_constraint=False).shape
+        return NamedSharding(mesh, PartitionSpec(*(
+            axes if axes is not None and size % _size(mesh, axes) == 0 else None
+            for axes, size in zip(names, shape)
+        )))  # fmt: skip
+
+    return jax.tree.map(one, boxed, is_leaf=_is_box)
+
+
+def unbox(boxed: Any) -> Any:
+    """The tree without the boxes that carry logical names."""
+    return jax.tree.map(
+        lambda x: x.unbox(apply_constraint=False) if _is_box(x) else x, boxed, is_leaf=_is_box
+    )
+
+
+def _is_box(x: Any) -> bool:
+    return isinstance(x, meta.AxisMetadata)
+
+
+def _size(mesh: Mesh, axes: str | tuple[str, ...]) -> int:
+    return math.prod(mesh.shape[axis] for axis in ((axes,) if isinstance(axes, str) else axes))
+
+
+def check_batch_size(batch_size: int, microbatches: int, mesh: Mesh) -> None:
+    """Raises ValueError, naming the nearest sizes that work, for rows that cannot be dealt out."""
+    rows = _size(mesh, BATCH_SPEC[0])
+    unit = rows * microbatches
+    if batch_size % unit:
+        below = batch_size // unit * unit
+        near = f"{below} or {below + unit}" if below else f"{unit}"
+        raise ValueError(
+            f"config.train.batch_size={batch_size} must be a multiple of {unit} (mesh data x fsdp "
+            f"= {rows} times config.train.microbatches = {microbatches}). "
+            f"Try --config.train.batch_size={near}."
+        )
+
+
+def host_rows(batch_size: int, process_count: int | None = None) -> int:
+    """Rows that each host contributes to a batch of `batch_size`."""
+    count = jax.process_count() if process_count is None else process_count
+    if batch_size % count:
+        below = batch_size // count * count
+        raise ValueError(
+            f"config.train.batch_size={batch_size} must be a multiple of {count} (hosts). "
+            f"Try --config.train.batch_size={below or count}."
+        )
+    return batch_size // count
+
+
+def global_batch(batch: Batch, mesh: Mesh) -> Batch:
+    """Global arrays, cut by rows over data and fsdp, from this host's rows of a batch."""
+    sharding = NamedSharding(mesh, BATCH_SPEC)
+    return {
+        key: jax.make_array_from_process_local_data(sharding, np.asarray(value))
+        for key, value in batch.items()
+    }
+
+
+def abstract_batch(rows: int, length: int, mesh: Mesh, dtypes: Mapping[str, np.dtype]) -> Batch:
+    """A batch of shapes and shardings only, to compile with."""
+    sharding = NamedSharding(mesh, BATCH_SPEC)
+    return {
+        key: jax.ShapeDtypeStruct((rows, length), dtype, sharding=sharding)
+        for key, dtype in dtypes.items()
+    }

@@ -1,0 +1,108 @@
+"""One training step: gradients over microbatches, guarded, applied."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from clwe_jax.training.train_state import TrainState
+from clwe_jax.types import Array, Batch, Objective, Sums
+
+Metrics = dict[str, Sums]
+StepFn = Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
+
+
+def make_step(
+    objective: Objective,
+    tx: optax.GradientTransformation,
+    learning_rate: Callable[[Array], Array],
+    microbatches: int = 1,
+) -> StepFn:
+    """The function (state, batch) -> (state, metrics), to be jitted with the state donated.
+
+    The gradient is that of sum(loss) / sum(weight) over the whole batch, whatever its cut into
+    microbatches: sums are added and divided once. Where the loss or the gradient is not finite,
+    parameters, optimizer and collections stay as they were and the step counts as skipped.
+
+    Args:
+      objective: gives the sums; 'loss' is optimised. Collections that it returns hold statistics
+        that add up: over microbatches their changes are summed and applied once.
+      tx: the optimizer.
+      learning_rate: step -> rate, to be reported.
+      microbatches: parts that the batch is cut into and that are held in memory one at a time.
+
+    Returns:
+      A function whose metrics are the objective's, and 'grad_norm', 'learning_rate', 'skipped',
+      'skipped_in_row' (weight 1).
+    """
+
+    def gradients(state: TrainState, batch: Batch, key: Array):
+        def total(params: Any):
+            variables = {"params": params, **state.collections}
+            sums, updated = objective.loss(variables, batch, {"dropout": key}, train=True)
+            return sums["loss"].value, (sums, {**state.collections, **updated})
+
+        grads, (sums, collections) = jax.grad(total, has_aux=True)(state.params)
+        return grads, sums, collections
+
+    def accumulate(state: TrainState, batch: Batch, key: Array):
+        if microbatches == 1:
+            return gradients(state, batch, key)
+
+        # Row r goes to part r % M, so that every device keeps its own rows.
+        def deal(x: Array) -> Array:
+            return jnp.swapaxes(x.reshape(-1, microbatches, *x.shape[1:]), 0, 1)
+
+        def part(carry, indexed):
+            index, rows = indexed
+            grads, sums, collections = gradients(state, rows, jax.random.fold_in(key, index))
+            change = jax.tree.map(jnp.subtract, collections, state.collections)
+            return jax.tree.map(jnp.add, carry, (grads, sums, change)), None
+
+        parts = jnp.arange(microbatches), jax.tree.map(deal, batch)
+        one_part = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), parts[1])
+        shapes = jax.eval_shape(lambda rows: gradients(state, rows, key), one_part)
+        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+        (grads, sums, change), _ = jax.lax.scan(part, zeros, parts)
+        return grads, sums, jax.tree.map(jnp.add, state.collections, change)
+
+    def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
+        key = jax.random.fold_in(jax.random.wrap_key_data(state.seed), state.step)
+        grads, sums, collections = accumulate(state, batch, key)
+        weight = jnp.maximum(sums["loss"].weight, 1.0)
+        grads = jax.tree.map(lambda g: g / weight, grads)
+        norm = optax.global_norm(grads)
+        finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
+
+        updates, opt_state = tx.update(grads, state.opt_state, state.params)
+        params = optax.apply_updates(state.params, updates)
+
+        def if_finite(new: Any, old: Any) -> Any:
+            return jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
+
+        bad = 1 - finite.astype(jnp.int32)
+        in_row = (state.skipped_in_row + bad) * bad
+        one = jnp.ones((), jnp.float32)
+        metrics = dict(sums)
+        metrics["grad_norm"] = Sums(jnp.where(finite, norm, 0.0), 1.0 - bad)
+        metrics["learning_rate"] = Sums(learning_rate(state.step), one)
+        metrics["skipped"] = Sums(bad.astype(jnp.float32), one)
+        metrics["skipped_in_row"] = Sums(in_row.astype(jnp.float32), one)
+        for name, value in sums.items():  # what was not applied is not averaged either
+            metrics[name] = jax.tree.map(lambda x: jnp.where(finite, x, 0.0), value)
+        return (
+            state.replace(
+                step=state.step + 1,
+                params=if_finite(params, state.params),
+                opt_state=if_finite(opt_state, state.opt_state),
+                collections=if_finite(collections, state.collections),
+                skipped=state.skipped + bad,
+                skipped_in_row=in_row,
+            ),
+            metrics,
+        )
+
+    return step

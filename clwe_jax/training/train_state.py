@@ -1,0 +1,111 @@
+"""Everything that training changes, as one tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flax import struct
+import jax
+from jax.sharding import Mesh
+import jax.numpy as jnp
+import optax
+
+from clwe_jax.training import partition
+from clwe_jax.types import Array, Batch, Objective, Variables
+
+
+@struct.dataclass
+class TrainState:
+    """The state of a run.
+
+    Attributes:
+      step: int32 [], batches consumed (applied or skipped).
+      params: the parameters, float32.
+      opt_state: optax state.
+      collections: further variable collections, e.g. 'senses'; never differentiated.
+      seed: uint32 [2], key data; the randomness of step k follows from it and k alone.
+      skipped: int32 [], steps not applied because loss or gradient were not finite.
+      skipped_in_row: int32 [], how many of the latest steps, without a break.
+    """
+
+    step: Array
+    params: Any
+    opt_state: Any
+    collections: dict[str, Any]
+    seed: Array
+    skipped: Array
+    skipped_in_row: Array
+
+    @property
+    def variables(self) -> Variables:
+        """What linen's `apply` takes."""
+        return {"params": self.params, **self.collections}
+
+
+def create(
+    objective: Objective, tx: optax.GradientTransformation, batch: Batch, seed: int
+) -> TrainState:
+    """The state before the first step, its arrays boxed with their logical axis names."""
+    init_key, train_key = jax.random.split(jax.random.key(seed, impl="threefry2x32"))
+    variables = dict(objective.init(init_key, batch))
+    params = variables.pop("params")
+    return TrainState(
+        step=jnp.zeros((), jnp.int32),
+        params=params,
+        opt_state=tx.init(params),
+        collections=variables,
+        seed=jax.random.key_data(train_key),
+        skipped=jnp.zeros((), jnp.int32),
+        skipped_in_row=jnp.zeros((), jnp.int32),
+    )
+
+
+def plan(
+    objective: Objective,
+    tx: optax.GradientTransformation,
+    batch: Batch,
+    mesh: Mesh,
+    seed: int = 0,
+) -> TrainState:
+    """Shapes, types and shardings of the state; nothing is computed.
+
+    Args:
+      objective, tx: what is trained and how.
+      batch: a batch, or ShapeDtypeStructs like one.
+      mesh: where it will live.
+      seed: as `create`.
+    """
+    boxed = jax.eval_shape(lambda batch: create(objective, tx, batch, seed), batch)
+    shardings = partition.shardings_of(boxed, mesh)
+    return jax.tree.map(
+        lambda x, sharding: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding),
+        partition.unbox(boxed),
+        shardings,
+    )
+
+
+def start(
+    objective: Objective,
+    tx: optax.GradientTransformation,
+    batch: Batch,
+    mesh: Mesh,
+    seed: int,
+) -> TrainState:
+    """The state before the first step, created where its shards belong.
+
+    The same values on every mesh: the initialisers' random bits do not depend on the sharding.
+    """
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), batch)
+    shardings = jax.tree.map(lambda x: x.sharding, plan(objective, tx, shapes, mesh, seed))
+
+    def initialise() -> TrainState:
+        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+        return partition.unbox(create(objective, tx, zeros, seed))
+
+    with partition.use(mesh):
+        return jax.jit(initialise, out_shardings=shardings)()
+
+
+def count_parameters(params: Any) -> int:
+    """Numbers in a tree of arrays."""
+    return sum(leaf.size for leaf in jax.tree.leaves(params))
