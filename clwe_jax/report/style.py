@@ -51,7 +51,8 @@ table { border-collapse: collapse; font-size: .93rem; font-variant-numeric: tabu
   overflow-wrap: normal; }
 th, td { padding: .34rem .8rem; text-align: left; border-bottom: 1px solid var(--line);
   vertical-align: top; }
-th { white-space: nowrap; color: var(--soft); font-weight: 600; font-size: .86rem; vertical-align: bottom; }
+th { color: var(--soft); font-weight: 600; font-size: .86rem; vertical-align: bottom;
+  white-space: nowrap; }
 th:first-child, td:first-child { padding-left: 0; }
 td.n, th.n { text-align: right; white-space: nowrap; }
 tr.total td { font-weight: 650; }
