@@ -1,4 +1,4 @@
-"""Self-attention within segments, by jax.nn.dot_product_attention on the fastest kernel there is."""
+"""Self-attention within segments, by jax.nn.dot_product_attention on the fastest kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ IMPLEMENTATIONS = ("auto", "xla", "cudnn")
 
 
 def segment_mask(segment_ids: Array) -> Array:
-    """Boolean [B, 1, L, L]: whether query and key stand in the same segment (padding is one too)."""
+    """Boolean [B, 1, L, L]: whether query and key share a segment (padding is one too)."""
     return (segment_ids[:, :, None] == segment_ids[:, None, :])[:, None]
 
 

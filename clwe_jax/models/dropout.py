@@ -51,7 +51,7 @@ def keep_mask(seed: Array, salt: int, shape: tuple[int, ...], rate: float) -> Ar
 
 
 def dropout(x: Array, rate: float, seed: Array | None, salt: int) -> Array:
-    """x with a share `rate` of its elements zeroed and the others scaled up; x when seed is None."""
+    """x with a share `rate` zeroed and the rest scaled up; x itself when seed is None."""
     if seed is None or rate == 0.0:
         return x
     return jnp.where(keep_mask(seed, salt, x.shape, rate), x / (1.0 - rate), 0).astype(x.dtype)

@@ -96,7 +96,7 @@ class MlmModel(nn.Module):
         return self.backbone(batch, train=train)
 
     def score(self, hidden: Array, languages: Array) -> Array:
-        """Logits [..., V] for hidden states [..., D] as pieces of the given languages, int [...]."""
+        """Logits [..., V] of hidden states [..., D] as pieces of the languages, int [...]."""
         return self._score(hidden, languages)
 
     def _score(self, hidden: Array, languages: Array) -> Array:

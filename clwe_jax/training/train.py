@@ -71,24 +71,24 @@ def fit(
     optimizer: Optimizer,
     source: BatchSource,
     workdir: str,
-    train: Mapping[str, Any],
-    mesh: Mapping[str, int],
-    checkpoints: Mapping[str, Any],
+    train_cfg: Mapping[str, Any],
+    mesh_cfg: Mapping[str, int],
+    checkpoint_cfg: Mapping[str, Any],
     seed: int,
     evaluators: Sequence[Evaluator] = (),
     meta: Mapping[str, Any] | None = None,
 ) -> FitResult:
-    """Trains, or goes on training, until `train['steps']`.
+    """Trains, or goes on training, until `train_cfg['steps']`.
 
     Args:
       objective: what is predicted.
       optimizer: how.
       source: this host's rows of every batch.
       workdir: the run's folder; holds checkpoints/, metrics.jsonl and tensorboard/.
-      train: `config.train`: steps, batch_size, microbatches, log_every_steps, prefetch,
+      train_cfg: `config.train`: steps, batch_size, microbatches, log_every_steps, prefetch,
         max_skipped_in_row.
-      mesh: `config.mesh`: sizes of data, fsdp, tensor.
-      checkpoints: `config.checkpoint`: every_steps, keep, best, best_mode.
+      mesh_cfg: `config.mesh`: sizes of data, fsdp, tensor.
+      checkpoint_cfg: `config.checkpoint`: every_steps, keep, best, best_mode.
       seed: of the initial parameters and of dropout.
       evaluators: run every `every_steps` (0: never) and at the end.
       meta: JSON-able, written with every checkpoint; 'vocabulary' must not change between starts.
@@ -98,14 +98,14 @@ def fit(
       NonFiniteLoss: `max_skipped_in_row` steps in a row were not finite.
       checkpoint.Damaged: no checkpoint of the run can be read.
     """
-    meta, steps = dict(meta or {}), train["steps"]
+    meta, steps = dict(meta or {}), train_cfg["steps"]
     first_host = jax.process_index() == 0
 
     # Mesh.
-    device_mesh = partition.make_mesh(mesh)
-    partition.check_batch_size(train["batch_size"], train["microbatches"], device_mesh)
+    device_mesh = partition.make_mesh(mesh_cfg)
+    partition.check_batch_size(train_cfg["batch_size"], train_cfg["microbatches"], device_mesh)
     batch = next(source)
-    rows = partition.host_rows(train["batch_size"])
+    rows = partition.host_rows(train_cfg["batch_size"])
     if len(batch["inputs"]) != rows:
         raise ValueError(
             f"the data give {len(batch['inputs'])} rows a batch and host; "
@@ -115,15 +115,15 @@ def fit(
     # State, restored where there is a checkpoint.
     tx = optimizer.build(steps)
     shapes = {
-        key: jax.ShapeDtypeStruct((train["batch_size"],) + value.shape[1:], value.dtype)
+        key: jax.ShapeDtypeStruct((train_cfg["batch_size"],) + value.shape[1:], value.dtype)
         for key, value in batch.items()
     }
     target = train_state.plan(objective, tx, shapes, device_mesh, seed)
     checkpointer = checkpoint.Checkpointer(
         os.path.join(workdir, "checkpoints"),
-        checkpoints["keep"],
-        checkpoints["best"],
-        checkpoints["best_mode"],
+        checkpoint_cfg["keep"],
+        checkpoint_cfg["best"],
+        checkpoint_cfg["best_mode"],
     )
     restored = checkpointer.restore(target, meta)
     pending = [batch]
@@ -155,19 +155,19 @@ def fit(
     writer = metrics.MetricWriter(workdir, first_step, first_host)
     progress = metrics.Progress(first_step, steps, first_host)
     prefetcher = Prefetcher(
-        source, lambda b: partition.global_batch(b, device_mesh), train["prefetch"], pending
+        source, lambda b: partition.global_batch(b, device_mesh), train_cfg["prefetch"], pending
     )
     step_fn, compile_seconds = None, 0.0
     if first_step < steps:
         clock = time.perf_counter()
         step_fn = compile_step(
-            objective, optimizer, steps, train["microbatches"], device_mesh, target, shapes
+            objective, optimizer, steps, train_cfg["microbatches"], device_mesh, target, shapes
         )
         compile_seconds = time.perf_counter() - clock
         logging.info("the training step was compiled in %.1f s", compile_seconds)
 
     # Loop.
-    log = _Log(steps, train, writer, progress, checkpointer)
+    log = _Log(steps, train_cfg, writer, progress, checkpointer)
     evaluations: dict[str, float] = {}
     step, ended = first_step, False
 
@@ -202,7 +202,7 @@ def fit(
                 break
             pause = time.perf_counter()
             evaluate(every=False)
-            if checkpoints["every_steps"] and step % checkpoints["every_steps"] == 0:
+            if checkpoint_cfg["every_steps"] and step % checkpoint_cfg["every_steps"] == 0:
                 save()
             log.leave_out(time.perf_counter() - pause)
         log.flush(step)

@@ -1,0 +1,212 @@
+"""The encoder against NumPy, and what packing, padding and order may and may not change."""
+
+import math
+
+from flax.core import meta
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from clwe_jax.models import attention
+from clwe_jax.models.transformer import compute_dtype
+
+
+def init(model, batch, spread):
+    return spread(model.init(jax.random.key(0), batch))
+
+
+def layer_norm(x, p):
+    centered = x - x.mean(-1, keepdims=True)
+    return centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-12) * p["scale"] + p["bias"]
+
+
+def rotate(x, position):
+    """One head's vector [K] at a position, by complex numbers."""
+    half = len(x) // 2
+    turned = (x[:half] + 1j * x[half:]) * np.exp(
+        1j * position * 10_000.0 ** (-np.arange(half) / half)
+    )
+    return np.concatenate([turned.real, turned.imag])
+
+
+def oracle(model, params, batch):
+    """The outputs of all layers and the last, with loops in place of array tricks."""
+    erf = np.vectorize(math.erf)
+    x = params["token_embedding"][batch["inputs"]]
+    if model.positions == "learned":
+        x = x + params["position_embedding"][batch["positions"]]
+    if model.language_embeddings:
+        x = x + params["language_embedding"][batch["language_ids"]]
+    x = layer_norm(x, params["embedding_norm"])
+    outputs = [x]
+
+    def attend(x, p):
+        rows, length, width = x.shape
+        size = width // model.heads
+        out = np.zeros_like(x)
+        for b in range(rows):
+            for h in range(model.heads):
+                q, k, v = (
+                    x[b] @ p["qkv_kernel"][:, i, h] + p["qkv_bias"][i, h] for i in range(3)
+                )
+                if model.positions == "rotary":
+                    q = np.stack([rotate(q[t], batch["positions"][b, t]) for t in range(length)])
+                    k = np.stack([rotate(k[t], batch["positions"][b, t]) for t in range(length)])
+                for t in range(length):
+                    near = batch["segment_ids"][b] == batch["segment_ids"][b, t]
+                    score = np.exp((k[near] @ q[t]) / math.sqrt(size))
+                    out[b, t] += (score / score.sum()) @ v[near] @ p["out_kernel"][h]
+        return out + p["out_bias"]
+
+    def feed_forward(x, p):
+        y = x @ p["in_kernel"] + p["in_bias"]
+        y = y * 0.5 * (1 + erf(y / math.sqrt(2)))
+        return y @ p["out_kernel"] + p["out_bias"]
+
+    for k in range(model.layers):
+        p = params[f"layer_{k}"]
+        if model.norm == "post":
+            x = layer_norm(x + attend(x, p["attention"]), p["attention_norm"])
+            x = layer_norm(x + feed_forward(x, p["mlp"]), p["mlp_norm"])
+        else:
+            x = x + attend(layer_norm(x, p["attention_norm"]), p["attention"])
+            x = x + feed_forward(layer_norm(x, p["mlp_norm"]), p["mlp"])
+        outputs.append(x)
+    last = layer_norm(x, params["final_norm"]) if model.norm == "pre" else x
+    return outputs, last
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(norm="post", positions="learned"),
+        dict(norm="pre", positions="rotary"),
+        dict(norm="post", positions="learned", language_embeddings=False),
+    ],
+    ids=["post-learned", "pre-rotary", "no-languages"],
+)
+def test_equals_numpy(options, make_batch, make_model, spread):
+    model, batch = make_model(**options), make_batch()
+    variables = init(model, batch, spread)
+    layers, last = oracle(model, variables["params"], batch)
+    found = model.apply(variables, batch)
+    assert len(found.layers) == model.layers + 1
+    for ours, theirs in zip(found.layers, layers):
+        np.testing.assert_allclose(ours, theirs, atol=2e-5)
+    np.testing.assert_allclose(found.last, last, atol=2e-5)
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_packed_row_equals_separate_rows(positions, make_batch, make_model, spread):
+    """Each segment comes out as it does alone in a row, wherever in the row it stands."""
+    model, batch = make_model(positions=positions), make_batch()
+    variables = init(model, batch, spread)
+    packed = model.apply(variables, batch).last
+    apply = jax.jit(model.apply)
+    for row in range(3):
+        for segment in (1, 2):
+            inside = batch["segment_ids"][row] == segment
+            alone = {}
+            for key, value in batch.items():
+                alone[key] = np.zeros((1, 10), value.dtype)
+                alone[key][0, : inside.sum()] = value[row, inside]
+            found = apply(variables, alone).last[0, : inside.sum()]
+            np.testing.assert_allclose(found, packed[row, inside], atol=2e-5)
+
+
+def test_padding_does_not_leak(make_batch, make_model, spread):
+    model, batch = make_model(), make_batch()
+    variables = init(model, batch, spread)
+    real = batch["segment_ids"] > 0
+    before = model.apply(variables, batch).last[real]
+    changed = dict(batch, inputs=np.where(real, batch["inputs"], 7))
+    np.testing.assert_array_equal(model.apply(variables, changed).last[real], before)
+
+
+def test_order_is_known_by_positions_alone(make_batch, make_model, spread):
+    """Columns permuted together with their positions permute the output; without, they change it."""
+    model, batch = make_model(), make_batch()
+    variables = init(model, batch, spread)
+    before = model.apply(variables, batch).last
+    order = np.random.RandomState(3).permutation(10)
+    moved = {key: value[:, order] for key, value in batch.items()}
+    np.testing.assert_allclose(model.apply(variables, moved).last, before[:, order], atol=2e-5)
+    moved["positions"] = batch["positions"]
+    assert np.abs(model.apply(variables, moved).last - before[:, order]).max() > 0.01
+
+
+def test_rotary_scores_depend_on_distance():
+    q, k = np.random.RandomState(0).standard_normal((2, 1, 1, 1, 16)).astype(np.float32)
+
+    def score(i, j):
+        a = attention.rotary(jnp.asarray(q), jnp.full((1, 1), i))
+        b = attention.rotary(jnp.asarray(k), jnp.full((1, 1), j))
+        return float((a * b).sum())
+
+    assert score(3, 1) == pytest.approx(score(40, 38), abs=1e-4)
+    assert score(3, 1) != pytest.approx(score(3, 2), abs=1e-2)
+
+
+def test_remat_changes_memory_not_gradients(make_batch, make_model, spread):
+    batch = make_batch()
+    plain, remat = make_model(), make_model(remat=True)
+    variables = init(plain, batch, spread)
+    rngs = {"dropout": jax.random.key(3)}
+
+    def gradient(model):
+        def loss(variables):
+            return (model.apply(variables, batch, train=True, rngs=rngs).last ** 3).sum()
+
+        return jax.jit(jax.grad(loss))(variables)
+
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4),
+        gradient(plain),
+        gradient(remat),
+    )
+
+
+def test_bfloat16_is_near_and_normalises_in_float32(make_batch, make_model, spread):
+    batch = make_batch()
+    variables = init(make_model(), batch, spread)
+    exact = make_model().apply(variables, batch).last
+    found = make_model(dtype="bfloat16").apply(variables, batch).last
+    assert found.dtype == jnp.bfloat16
+    assert 0 < np.abs(found.astype(np.float32) - exact).max() < 0.2
+
+
+def test_auto_dtype_is_float32_on_cpu():
+    assert compute_dtype("auto") == np.float32
+
+
+def test_dropout_only_in_training(make_batch, make_model, spread):
+    model, batch = make_model(), make_batch()
+    variables = init(model, batch, spread)
+    apply = lambda seed: model.apply(variables, batch, True, rngs={"dropout": jax.random.key(seed)})
+    plain = model.apply(variables, batch).last
+    assert np.array_equal(apply(0).last, apply(0).last)
+    assert not np.allclose(apply(0).last, apply(1).last)
+    assert not np.allclose(apply(0).last, plain)
+
+
+def test_every_parameter_has_axis_names(make_batch, make_model):
+    boxed = make_model(norm="pre").init(jax.random.key(0), make_batch())
+    leaves = jax.tree.leaves(boxed, is_leaf=lambda x: isinstance(x, meta.AxisMetadata))
+    for leaf in leaves:
+        assert isinstance(leaf, meta.AxisMetadata)
+        assert len(leaf.names) == leaf.value.ndim
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (dict(heads=3), r"config.model.heads=3 does not divide config.model.width=8; [24] does"),
+        (dict(norm="both"), r"config.model.norm='both': one of post, pre"),
+        (dict(positions="none"), "config.model.positions='none'"),
+        (dict(attention="flash"), "config.model.attention='flash'"),
+    ],
+)
+def test_settings_that_cannot_work(options, message, make_batch, make_model):
+    with pytest.raises(ValueError, match=message):
+        make_model(**options).init(jax.random.key(0), make_batch())

@@ -1,0 +1,106 @@
+"""The MLM loss and metrics against NumPy."""
+
+from flax import linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from clwe_jax.models.transformer import Transformer
+from clwe_jax.objectives.mlm import MlmObjective, cross_entropy
+from clwe_jax.types import BATCH_DTYPES
+
+VOCAB, PADDED = 21, 24
+
+
+@pytest.fixture(scope="module")
+def objective():
+    sizes = dict(layers=1, width=8, heads=2, mlp_dim=12, max_length=9)
+    return MlmObjective(Transformer(vocab_size=PADDED, languages=3, **sizes), VOCAB, 5)
+
+
+def make_batch(rows, seed=0):
+    r = np.random.RandomState(seed)
+    shape = (rows, 9)
+    batch = {key: r.randint(0, 3, shape) for key in BATCH_DTYPES}
+    batch["inputs"], batch["targets"] = r.randint(5, VOCAB, (2, *shape))
+    batch["positions"] = np.tile(np.arange(9), (rows, 1))
+    batch["segment_ids"] = np.tile(np.arange(9) < 7, (rows, 1))
+    batch["loss_weights"] = (np.cumsum(r.rand(*shape) < 0.4, 1) <= 5) & (r.rand(*shape) < 0.4)
+    batch["loss_weights"] &= batch["segment_ids"] > 0
+    return {key: value.astype(BATCH_DTYPES[key]) for key, value in batch.items()}
+
+
+@pytest.fixture(scope="module")
+def variables(objective):
+    tree = nn.unbox(objective.init(jax.random.key(0), make_batch(2)))
+    r = np.random.RandomState(0)
+    return jax.tree.map(lambda x: x + np.float32(0.4 * r.standard_normal(x.shape)), tree)
+
+
+def test_metrics_equal_numpy(objective, variables):
+    batch = make_batch(16)
+    sums, collections = objective.loss(variables, batch, train=False)
+    assert collections == {}
+    hidden = objective.encode(variables, batch).last
+    logits = objective.module.apply(variables, hidden, batch["language_ids"], method="score")
+    logits = np.asarray(logits, np.float64)[..., :VOCAB]
+    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    nll = -np.take_along_axis(log_p, batch["targets"][..., None].astype(int), -1)[..., 0]
+    masked = batch["loss_weights"] > 0
+    cross = masked & (batch["language_ids"] != batch["source_language_ids"])
+    right = logits.argmax(-1) == batch["targets"]
+    assert 0 < cross.sum() < masked.sum() and right[masked].any()
+    expected = {
+        "loss": (nll[masked].sum(), masked.sum()),
+        "accuracy": (right[masked].sum(), masked.sum()),
+        "cross_lingual_loss": (nll[cross].sum(), cross.sum()),
+        "monolingual_loss": (nll[masked & ~cross].sum(), (masked & ~cross).sum()),
+        "cross_lingual_share": (cross.sum(), masked.sum()),
+        "predictions_per_row": (masked.sum(), 16),
+        "padding": (2 * 16, 9 * 16),
+        "overflow": (0, masked.sum()),
+    }
+    assert set(sums) == set(expected)
+    for name, (value, weight) in expected.items():
+        np.testing.assert_allclose(sums[name].value, value, rtol=1e-5, err_msg=name)
+        np.testing.assert_allclose(sums[name].weight, weight, err_msg=name)
+
+
+def test_sums_of_parts_are_the_sums_of_the_whole(objective, variables):
+    loss = jax.jit(lambda batch: objective.loss(variables, batch, train=False)[0])
+    whole = loss(make_batch(16))
+    parts = [
+        loss({key: value[rows] for key, value in make_batch(16).items()})
+        for rows in (slice(0, 3), slice(3, 16))
+    ]
+    for name in whole:
+        joined = parts[0][name] + parts[1][name]
+        np.testing.assert_allclose(joined.mean(), whole[name].mean(), rtol=1e-5, err_msg=name)
+
+
+def test_overflow_is_reported(objective, variables):
+    batch = make_batch(2)
+    batch["loss_weights"][:] = batch["segment_ids"]
+    sums, _ = objective.loss(variables, batch, train=False)
+    assert float(sums["overflow"].mean()) == pytest.approx(2 / 7)
+
+
+def test_cross_entropy_gradient_equals_automatic_one():
+    r = np.random.RandomState(0)
+    logits = jnp.asarray(r.standard_normal((3, 4, 11)) * 30, jnp.float32)
+    targets, weights = r.randint(0, 11, (3, 4)), r.rand(3, 4).astype(np.float32)
+
+    def plain(logits):
+        log_p = jax.nn.log_softmax(logits)
+        return -(jnp.take_along_axis(log_p, targets[..., None], -1)[..., 0] * weights).sum()
+
+    ours = lambda logits: (cross_entropy(logits, targets)[0] * weights).sum()
+    np.testing.assert_allclose(ours(logits), plain(logits), rtol=1e-5)
+    np.testing.assert_allclose(jax.grad(ours)(logits), jax.grad(plain)(logits), atol=1e-6)
+
+
+def test_training_drops_out(objective, variables):
+    batch = make_batch(4)
+    loss = jax.jit(lambda key: objective.loss(variables, batch, {"dropout": key})[0]["loss"].value)
+    assert float(loss(jax.random.key(0))) != float(loss(jax.random.key(1)))

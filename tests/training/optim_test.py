@@ -1,0 +1,137 @@
+"""Optimizers against their papers' equations in NumPy, and the schedules."""
+
+import jax
+import numpy as np
+import optax
+import pytest
+
+from clwe_jax.training import optim
+
+
+def tree(seed):
+    r = np.random.RandomState(seed)
+    shapes = {"dense": {"kernel": (3, 4), "bias": (4,)}, "norm": {"scale": (4,), "bias": (4,)}}
+    make = lambda shape: r.standard_normal(shape).astype(np.float32)
+    return jax.tree.map(make, shapes, is_leaf=lambda x: isinstance(x, tuple))
+
+
+def steps(optimizer, params, gradients, total=10):
+    tx = optimizer.build(total)
+    state = tx.init(params)
+    for gradient in gradients:
+        updates, state = jax.jit(tx.update)(gradient, state, params)
+        params = optax.apply_updates(params, updates)
+    return params
+
+
+def oracle(name, params, gradients, rate=0.1, decay=0.05, b1=0.9, b2=0.99, eps=1e-6):
+    """Adam, AdamW and LAMB leaf by leaf, as their papers write them."""
+    out = {}
+    for path, x in params.items():
+        m = v = 0.0
+        excluded = path.endswith(("bias", "scale"))
+        for t, gradient in enumerate(gradients, 1):
+            g = gradient[path]
+            m = b1 * m + (1 - b1) * g
+            v = b2 * v + (1 - b2) * g * g
+            update = (m / (1 - b1**t)) / (np.sqrt(v / (1 - b2**t)) + eps)
+            if name != "adam" and not excluded:
+                update = update + decay * x
+            if name == "lamb" and not excluded:
+                update = update * np.linalg.norm(x) / np.linalg.norm(update)
+            x = x - rate * update
+        out[path] = x
+    return out
+
+
+def flat(tree):
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {jax.tree_util.keystr(p, simple=True, separator="/"): np.asarray(x) for p, x in leaves}
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "lamb"])
+def test_equals_equations(name):
+    """LAMB and AdamW: no decay (LAMB: no trust ratio either) on biases and norm scales."""
+    optimizer = optim.Optimizer(
+        name=name, learning_rate=0.1, schedule="constant", weight_decay=0.05, b2=0.99, clip=0
+    )
+    params, gradients = tree(0), [tree(1), tree(2), tree(3)]
+    found = flat(steps(optimizer, params, gradients))
+    expected = oracle(name, flat(params), [flat(gradient) for gradient in gradients])
+    for path in expected:
+        np.testing.assert_allclose(found[path], expected[path], rtol=2e-5, err_msg=path)
+
+
+def test_lamb_handles_a_zero_parameter():
+    """A kernel of zeros has no norm to scale by; it moves by the plain update."""
+    params = jax.tree.map(np.zeros_like, tree(0))
+    optimizer = optim.Optimizer(name="lamb", learning_rate=0.1, schedule="constant", clip=0)
+    found = flat(steps(optimizer, params, [tree(1)]))
+    np.testing.assert_allclose(np.abs(found["dense/kernel"]), 0.1, rtol=1e-3)
+
+
+def test_adagrad_and_sgd_equal_equations():
+    params, gradients = tree(0), [tree(1), tree(2)]
+    ada = optim.Optimizer(
+        name="adagrad", learning_rate=0.1, schedule="constant", initial_accumulator=0.3, clip=0
+    )
+    sgd = optim.Optimizer(
+        name="sgd", learning_rate=0.1, schedule="constant", momentum=0.8, clip=0
+    )
+    p, (a, b) = flat(params), map(flat, gradients)
+    for path, found in flat(steps(ada, params, gradients)).items():
+        first = p[path] - 0.1 * a[path] / np.sqrt(0.3 + a[path] ** 2 + 1e-6)
+        second = first - 0.1 * b[path] / np.sqrt(0.3 + a[path] ** 2 + b[path] ** 2 + 1e-6)
+        np.testing.assert_allclose(found, second, rtol=1e-4, atol=1e-6)
+    for path, found in flat(steps(sgd, params, gradients)).items():
+        second = p[path] - 0.1 * a[path] - 0.1 * (b[path] + 0.8 * a[path])
+        np.testing.assert_allclose(found, second, rtol=1e-5, atol=1e-6)
+
+
+def test_clipping_by_global_norm():
+    params = tree(0)
+    norm = np.sqrt(sum((x**2).sum() for x in jax.tree.leaves(tree(1))))
+    for clip, factor in ((norm / 2, 0.5), (norm * 2, 1.0)):
+        optimizer = optim.Optimizer(
+            name="sgd", learning_rate=1.0, schedule="constant", momentum=0.0, clip=float(clip)
+        )
+        found = flat(steps(optimizer, params, [tree(1)]))
+        for path, x in found.items():
+            expected = flat(params)[path] - factor * flat(tree(1))[path]
+            np.testing.assert_allclose(x, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "schedule, at_half, at_end",
+    [("linear", 0.5, 0.0), ("cosine", 0.5, 0.0), ("constant", 1.0, 1.0), ("rsqrt", 0.408, 0.302)],
+)
+def test_schedules(schedule, at_half, at_end):
+    rate = optim.Optimizer(learning_rate=2.0, warmup_steps=10, schedule=schedule).rate(110)
+    values = np.array([rate(step) for step in range(111)])
+    np.testing.assert_allclose(values[:10], 2.0 * np.arange(1, 11) / 10, rtol=1e-6)
+    assert values[10] == pytest.approx(2.0)
+    assert values[60] == pytest.approx(2.0 * at_half, abs=2e-3)
+    assert values[110] == pytest.approx(2.0 * at_end, abs=2e-3)
+    assert (np.diff(values[10:]) <= 1e-6).all()
+
+
+def test_final_share_and_long_warmup():
+    rate = optim.Optimizer(learning_rate=1.0, final_share=0.1, schedule="linear").rate(100)
+    assert float(rate(100)) == pytest.approx(0.1)
+    rate = optim.Optimizer(learning_rate=1.0, warmup_steps=1000).rate(10)
+    assert float(rate(9)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "spec, message",
+    [
+        (dict(name="lamp"), "config.optimizer.name='lamp': Did you mean 'lamb'?"),
+        (dict(schedule="cos"), "Did you mean 'cosine'?"),
+        (dict(lerning_rate=1.0), "no option 'lerning_rate'. Did you mean 'learning_rate'?"),
+        (dict(clip=-1.0), "config.optimizer.clip=-1.0: is negative"),
+    ],
+)
+def test_wrong_options_are_answered(spec, message):
+    with pytest.raises(ValueError) as error:
+        optim.from_config(spec)
+    assert message in str(error.value)

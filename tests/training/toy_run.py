@@ -1,0 +1,122 @@
+"""A run of seconds for the tests of training: a tiny model on made-up batches.
+
+In a test: `toy = runpy.run_path(...)`. As a program, `python toy_run.py WORKDIR '{"steps": 8}'`
+trains and writes WORKDIR/final.npz (every array of the state, by path) and WORKDIR/result.json.
+"""
+
+import json
+import os
+import sys
+import time
+
+from absl import logging
+import jax
+import numpy as np
+
+from clwe_jax.models.transformer import Transformer
+from clwe_jax.objectives.mlm import MlmObjective
+from clwe_jax.training import optim, train
+from clwe_jax.types import BATCH_DTYPES
+
+VOCAB, PADDED, LENGTH, ROWS = 60, 64, 12, 8
+
+
+class Source:
+    """Batch k is a function of k: sentences that count, from a random start, some pieces masked."""
+
+    def __init__(self, host=0, hosts=1, rows=ROWS, slow=0.0):
+        self.place, self.rows, self.slow = 0, rows, slow
+        self._mine = slice(host * rows // hosts, (host + 1) * rows // hosts)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        time.sleep(self.slow)
+        r = np.random.RandomState(self.place)
+        self.place += 1
+        shape = (self.rows, LENGTH)
+        targets = 5 + (r.randint(0, 50, (self.rows, 1)) + np.arange(LENGTH)) % 50
+        masked = r.rand(*shape) < 0.2
+        masked &= np.cumsum(masked, 1) <= 4
+        language = np.broadcast_to(r.randint(0, 3, (self.rows, 1)), shape)
+        batch = dict(
+            inputs=np.where(masked, 4, targets),
+            targets=targets,
+            loss_weights=masked,
+            positions=np.broadcast_to(np.arange(LENGTH), shape),
+            segment_ids=np.ones(shape),
+            language_ids=language,
+            source_language_ids=language,
+        )
+        return {key: batch[key][self._mine].astype(BATCH_DTYPES[key]) for key in BATCH_DTYPES}
+
+    def get_state(self):
+        return str(self.place).encode()
+
+    def set_state(self, state):
+        self.place = int(state)
+
+
+def objective(**model):
+    sizes = dict(layers=1, width=16, heads=2, mlp_dim=32, max_length=LENGTH, dropout=0.1)
+    sizes.update(model)
+    return MlmObjective(Transformer(vocab_size=PADDED, languages=3, **sizes), VOCAB, 4)
+
+
+def fit(workdir, source=None, mesh=None, checkpoint=None, model=None, optimizer=None, **options):
+    """`train.fit` with everything small; options override `config.train` or go to `fit`."""
+    train_cfg = dict(
+        steps=8,
+        batch_size=ROWS,
+        microbatches=1,
+        log_every_steps=2,
+        prefetch=2,
+        max_skipped_in_row=3,
+    )
+    train_cfg.update({key: options.pop(key) for key in list(options) if key in train_cfg})
+    given = dict(
+        objective=objective(**(model or {})),
+        optimizer=optim.Optimizer(
+            **{**dict(name="lamb", learning_rate=0.02, warmup_steps=2), **(optimizer or {})}
+        ),
+        source=source or Source(jax.process_index(), jax.process_count()),
+        workdir=str(workdir),
+        train_cfg=train_cfg,
+        mesh_cfg=mesh or dict(data=-1),
+        checkpoint_cfg={**dict(every_steps=3, keep=2, best="", best_mode="max"), **(checkpoint or {})},
+        seed=0,
+    )
+    return train.fit(**{**given, **options})
+
+
+def arrays(state):
+    """Every array of a state by its path, as NumPy, gathered from all devices of this process."""
+    leaves = jax.tree_util.tree_flatten_with_path(state)[0]
+    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+def main():
+    workdir, options = sys.argv[1], json.loads(sys.argv[2])
+    logging.set_verbosity(logging.INFO)
+    coordinator = options.pop("coordinator", None)
+    if coordinator:
+        jax.distributed.initialize(
+            coordinator, num_processes=2, process_id=int(os.environ["TOY_PROCESS"])
+        )
+    slow = options.pop("slow", 0.0)
+    host, hosts = jax.process_index(), jax.process_count()
+    result = fit(workdir, source=Source(host, hosts, slow=slow), **options)
+    everywhere = jax.sharding.NamedSharding(
+        jax.tree.leaves(result.state.params)[0].sharding.mesh, jax.sharding.PartitionSpec()
+    )
+    state = jax.jit(lambda state: state, out_shardings=everywhere)(result.state)
+    if jax.process_index() == 0:
+        np.savez(os.path.join(workdir, "final.npz"), **arrays(state))
+        summary = dict(step=result.step, finished=result.finished, train=result.train)
+        with open(os.path.join(workdir, "result.json"), "w", encoding="utf-8") as file:
+            json.dump(summary, file)
+
+
+if __name__ == "__main__":
+    main()
