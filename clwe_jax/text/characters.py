@@ -1,124 +1,171 @@
-"""Tables over all code points, from which Python and the data graph both normalise and segment.
+"""What each character is: one set of tables that plain Python and the in-graph twin both read.
 
-The two sides agree because they read the same tables: neither asks its own Unicode library what a
-letter is.
+Every table has an entry for each of the 0x110000 Unicode code points and is read-only. Text is
+normalised (NFKC) before it is classified. Python's `unicodedata` knows no scripts, so the scripts
+that are written without spaces are given as ranges of code points.
 """
 
 from __future__ import annotations
 
 import functools
-import sys
 import unicodedata
 
 import numpy as np
 
-SIZE = sys.maxunicode + 1
+CODE_POINTS = 0x110000
 
-# Classes of `class_table`.
-SPACE = 0  # separates words; controls, format characters and U+FFFD too
-WORD = 1  # letters, marks and numbers of scripts that separate words by spaces
-UNSPACED = 2  # letters and marks of scripts that do not
-SINGLE = 3  # punctuation and symbols: each character is a word
+# The classes of `class_table`.
+SPACE = 0  # between words: white space, controls, U+FFFD
+WORD = 1  # letters, marks and numbers of scripts that put spaces between words: a run is a word
+UNSPACED = 2  # letters and marks of scripts that do not: a run is cut by longest match
+SINGLE = 3  # punctuation, symbols and everything else: each character a word
+IGNORED = 4  # invisible characters inside words (soft hyphen, joiners): removed when normalising
 
-# Scripts without spaces between words: Thai, Lao, Myanmar, Khmer, Hiragana and Katakana, Han.
-_UNSPACED_RANGES = (
-    (0x0E00, 0x0E7F),
-    (0x0E80, 0x0EFF),
-    (0x1000, 0x109F),
-    (0x1780, 0x17FF),
-    (0x3005, 0x3007),
-    (0x3021, 0x3029),
-    (0x3031, 0x3035),
-    (0x303B, 0x303B),
-    (0x3041, 0x3096),
-    (0x3099, 0x309F),
-    (0x30A1, 0x30FF),
-    (0x31F0, 0x31FF),
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xA9E0, 0xA9FF),
-    (0xAA60, 0xAA7F),
-    (0xF900, 0xFAFF),
-    (0x1B000, 0x1B16F),
-    (0x20000, 0x2FA1F),
-    (0x30000, 0x323AF),
-)
-_SENTENCE_ENDS = ".!?…。！？｡։؟۔।॥።၊။៕‼⁇⁈⁉"
+# How an UNSPACED character that belongs to no lexicon word joins the character before it.
+ALONE = 0  # not at all (Han)
+HIRAGANA = 1  # with its like, as in an unknown stretch of hiragana
+KATAKANA = 2  # with its like: an unknown name in katakana stays in one piece
+MARK = 3  # with whatever stands before it: a vowel sign or tone mark never stands alone
+
+_HAN = (
+    (0x2E80, 0x2FD5), (0x3005, 0x3007), (0x3021, 0x3029), (0x3038, 0x303B), (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x16FE2, 0x16FE3), (0x16FF0, 0x16FF1),
+    (0x20000, 0x2FA1F), (0x30000, 0x323AF),
+)  # fmt: skip
+_HIRAGANA = ((0x3041, 0x309F), (0x1B001, 0x1B11F), (0x1B150, 0x1B152), (0x1F200, 0x1F200))
+_KATAKANA = ((0x30A1, 0x30FF), (0x31F0, 0x31FF), (0x1B000, 0x1B000), (0x1B164, 0x1B167))
+_OTHER_UNSPACED = (
+    (0x0E01, 0x0E4E),  # Thai
+    (0x0E81, 0x0EDF),  # Lao
+    (0x1780, 0x17DD),  # Khmer
+    (0x1000, 0x109F), (0xA9E0, 0xA9FF), (0xAA60, 0xAA7F),  # Myanmar
+)  # fmt: skip
+
+# What BERT calls a Chinese character (`_is_chinese_char` of its tokenizer).
+_BERT_HAN = (
+    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
+)  # fmt: skip
+
+# Variation selectors and the like: marks that only choose a glyph.
+_GLYPH_CHOOSERS = ((0x034F, 0x034F), (0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+_ZERO_WIDTH_SPACE = 0x200B
+_REPLACEMENT = 0xFFFD
+_SMALL_KE_KA = (0x30F5, 0x30F6)  # counters as in 5ヶ月: katakana in shape only
+_SENTENCE_ENDS = ".!?…。！？｡؟۔।॥։።፧။៕‼⁇⁈⁉"
+
+
+def _mark_ranges(table: np.ndarray, ranges, value, where: np.ndarray | None = None) -> None:
+    for first, last in ranges:
+        part = table[first : last + 1]
+        part[... if where is None else where[first : last + 1]] = value
+
+
+def _frozen(table: np.ndarray) -> np.ndarray:
+    table.setflags(write=False)
+    return table
+
+
+@functools.cache
+def _categories() -> np.ndarray:
+    """S2[0x110000]: the general category of every code point, such as b'Lu'."""
+    kinds = "".join(map(unicodedata.category, map(chr, range(CODE_POINTS))))
+    return np.frombuffer(kinds.encode("ascii"), "S2")
 
 
 @functools.cache
 def class_table() -> np.ndarray:
-    """uint8 [0x110000]: SPACE, WORD, UNSPACED or SINGLE for every code point."""
-    table = np.full(SIZE, SPACE, np.uint8)
-    for code in range(SIZE):
-        category = unicodedata.category(chr(code))
-        if category[0] in "LMN":
-            table[code] = WORD
-        elif category[0] in "PS":
-            table[code] = SINGLE
-    for first, last in _UNSPACED_RANGES:
-        part = table[first : last + 1]
-        part[part == WORD] = UNSPACED
-    table[0xFFFD] = SPACE  # stands for bytes that were no UTF-8
-    table.setflags(write=False)
-    return table
+    """uint8[0x110000]: SPACE, WORD, UNSPACED, SINGLE or IGNORED of every code point."""
+    kinds = _categories()
+    table = np.full(CODE_POINTS, SINGLE, np.uint8)
+    table[np.isin(kinds, (b"Zs", b"Zl", b"Zp", b"Cc", b"Cs"))] = SPACE
+    table[kinds == b"Cf"] = IGNORED
+    table[[_ZERO_WIDTH_SPACE, _REPLACEMENT]] = SPACE
+    letters = np.isin(kinds, (b"Lu", b"Ll", b"Lt", b"Lm", b"Lo", b"Mn", b"Mc", b"Me"))
+    letters_and_numbers = letters | np.isin(kinds, (b"Nd", b"Nl", b"No"))
+    table[letters_and_numbers] = WORD
+    _mark_ranges(table, _GLYPH_CHOOSERS, IGNORED)
+    # Han numerals are of category N; the digits of the other scripts stay WORD.
+    _mark_ranges(table, _HAN, UNSPACED, letters_and_numbers)
+    for ranges in (_HIRAGANA, _KATAKANA, _OTHER_UNSPACED):
+        _mark_ranges(table, ranges, UNSPACED, letters)
+    return _frozen(table)
+
+
+@functools.cache
+def stretch_table() -> np.ndarray:
+    """uint8[0x110000]: ALONE, HIRAGANA, KATAKANA or MARK, of the UNSPACED code points."""
+    table = np.full(CODE_POINTS, ALONE, np.uint8)
+    _mark_ranges(table, _HIRAGANA, HIRAGANA)
+    _mark_ranges(table, _KATAKANA, KATAKANA)
+    table[list(_SMALL_KE_KA)] = ALONE
+    table[np.isin(_categories(), (b"Mn", b"Mc", b"Me"))] = MARK
+    table[class_table() != UNSPACED] = ALONE
+    return _frozen(table)
 
 
 @functools.cache
 def lower_table() -> np.ndarray:
-    """int32 [0x110000]: the lower case of every code point, where that is one code point."""
-    table = np.arange(SIZE, dtype=np.int32)
-    for code in range(SIZE):
-        lower = chr(code).lower()
-        if len(lower) == 1:
-            table[code] = ord(lower)
-    table.setflags(write=False)
-    return table
+    """int32[0x110000]: the simple (one-to-one) lower case of every code point.
+
+    Unlike `str.lower` it does not look at the neighbours (no final sigma) and never lengthens.
+    """
+    table = np.arange(CODE_POINTS, dtype=np.int32)
+    for code in range(CODE_POINTS):
+        low = chr(code).lower()
+        if len(low) == 1:
+            table[code] = ord(low)
+    table[0x0130] = ord("i")  # I with a dot, whose full lower case is two code points
+    return _frozen(table)
 
 
 @functools.cache
 def sentence_end_table() -> np.ndarray:
-    """bool [0x110000]: the characters that end a sentence."""
-    table = np.zeros(SIZE, bool)
+    """bool[0x110000]: the characters that end a sentence."""
+    table = np.zeros(CODE_POINTS, np.bool_)
     table[[ord(character) for character in _SENTENCE_ENDS]] = True
-    table.setflags(write=False)
-    return table
+    return _frozen(table)
+
+
+@functools.cache
+def han_table() -> np.ndarray:
+    """bool[0x110000]: what WordPiece encodes character by character, as BERT does."""
+    table = np.zeros(CODE_POINTS, np.bool_)
+    _mark_ranges(table, _BERT_HAN, True)
+    return _frozen(table)
 
 
 @functools.cache
 def simplified_table() -> np.ndarray:
-    """int32 [0x110000]: traditional to simplified Chinese, one character to one character.
+    """int32[0x110000]: traditional to simplified Chinese, one character to one.
 
     Raises:
-      ModuleNotFoundError: the package opencc is not installed.
+      ModuleNotFoundError: the optional package opencc is not installed.
     """
     try:
         import opencc
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "config.data.simplify_chinese needs OpenCC: pip install 'clwe_jax[zh]'"
+            "config.data.simplify_chinese needs the package opencc: pip install 'clwe_jax[zh]', "
+            "or leave it off with --config.data.simplify_chinese=False"
         ) from error
-    convert = opencc.OpenCC("t2s").convert
-    table = np.arange(SIZE, dtype=np.int32)
-    for first, last in ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF)):
-        for code in range(first, last + 1):
-            simple = convert(chr(code))
-            if len(simple) == 1:
-                table[code] = ord(simple)
-    table.setflags(write=False)
-    return table
+    table = np.arange(CODE_POINTS, dtype=np.int32)
+    han = [chr(code) for code in np.flatnonzero(han_table())]
+    # A line a character, so that no phrase rule applies.
+    converted = opencc.OpenCC("t2s").convert("\n".join(han)).split("\n")
+    for before, after in zip(han, converted, strict=True):
+        if len(after) == 1:
+            table[ord(before)] = ord(after)
+    return _frozen(table)
 
 
-def translation(table: np.ndarray) -> dict[int, int]:
-    """The changes that a code point table makes, for `str.translate`."""
-    changed = np.flatnonzero(table != np.arange(SIZE, dtype=table.dtype))
-    return dict(zip(changed.tolist(), table[changed].tolist()))
+def character_class(codes: np.ndarray) -> str:
+    """The inside of a regular expression's [...] that matches the given code points.
 
-
-def charset(mask: np.ndarray) -> str:
-    """The inside of a regular expression's [...] for the code points where `mask` is True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
+    Args:
+      codes: sorted distinct code points.
+    """
     parts = []
-    for first, after in edges.reshape(-1, 2):
-        parts.append(f"\\U{first:08x}-\\U{after - 1:08x}")
+    for run in np.split(codes, np.flatnonzero(np.diff(codes) != 1) + 1):
+        parts.append(f"\\U{run[0]:08x}" + (f"-\\U{run[-1]:08x}" if len(run) > 1 else ""))
     return "".join(parts)

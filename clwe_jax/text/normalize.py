@@ -1,4 +1,4 @@
-"""Unicode normalisation, lower-casing and simplified Chinese, as the data graph does them."""
+"""Unicode normalisation: what text, dictionaries and questions to a model all go through first."""
 
 from __future__ import annotations
 
@@ -12,35 +12,37 @@ from clwe_jax.text import characters
 
 
 @functools.cache
-def _changes(lower_case: bool, simplify: bool) -> dict[int, int]:
-    return characters.translation(code_table(lower_case, simplify))
-
-
-def code_table(lower_case: bool, simplify: bool) -> np.ndarray:
-    """int32 [0x110000]: what every code point becomes after NFKC."""
-    table = np.arange(characters.SIZE, dtype=np.int32)
-    if lower_case:
-        table = characters.lower_table()[table]
+def _changes(lower_case: bool, simplify: bool) -> dict[int, int | None]:
+    """The table for `str.translate`: removed, lower-cased and simplified characters."""
+    codes = np.arange(characters.CODE_POINTS, dtype=np.int32)
+    table = characters.lower_table() if lower_case else codes
     if simplify:
         table = characters.simplified_table()[table]
-    # What separates words becomes a space: controls, format characters, NUL, U+FFFD.
-    return np.where(characters.class_table()[table] == characters.SPACE, ord(" "), table)
+    changed = np.flatnonzero(table != codes)
+    changes: dict[int, int | None] = dict(zip(changed.tolist(), table[changed].tolist()))
+    ignored = np.flatnonzero(characters.class_table() == characters.IGNORED)
+    return changes | dict.fromkeys(ignored.tolist())
 
 
 @dataclasses.dataclass(frozen=True)
 class Normalizer:
-    """NFKC, then one table over code points.
+    """NFKC; invisible characters inside words removed; lower case; simplified Chinese.
 
     Attributes:
-      lower_case: lower-case what has a one-character lower case.
-      simplify_chinese: traditional to simplified characters, in Chinese only.
+      lower_case: one-to-one lower-casing (`characters.lower_table`).
+      simplify_chinese: traditional characters of Chinese text (language 'zh') become simplified.
     """
 
     lower_case: bool = True
     simplify_chinese: bool = False
 
     def __call__(self, text: str, language: str = "") -> str:
-        """The normalised text; what separates words is a space."""
+        """The normalised text.
+
+        Raises:
+          ModuleNotFoundError: Chinese is to be simplified and opencc is not installed.
+        """
+        if text.isascii():
+            return text.lower() if self.lower_case else text
         simplify = self.simplify_chinese and language == "zh"
-        text = unicodedata.normalize("NFKC", text)
-        return text.translate(_changes(self.lower_case, simplify))
+        return unicodedata.normalize("NFKC", text).translate(_changes(self.lower_case, simplify))

@@ -1,74 +1,113 @@
-"""Text to words: the Python twin of the segmentation in the data graph."""
+"""Whole words: by spaces and punctuation where a script has them, else by longest match."""
 
 from __future__ import annotations
 
 import functools
 import re
-from typing import Iterable, Mapping
+from typing import Iterable, Iterator, Mapping
+
+import numpy as np
 
 from clwe_jax.text import characters
+from clwe_jax.text.characters import ALONE, MARK, SINGLE, SPACE, UNSPACED, WORD
 
 
 @functools.cache
-def _pattern() -> re.Pattern[str]:
+def _patterns() -> tuple[re.Pattern, re.Pattern]:
+    """A word or an unspaced run (its group); and a string of unspaced characters alone."""
     table = characters.class_table()
-    word = characters.charset(table == characters.WORD)
-    unspaced = characters.charset(table == characters.UNSPACED)
-    single = characters.charset(table == characters.SINGLE)
-    return re.compile(f"([{word}]+)|([{unspaced}]+)|[{single}]")
+    classes = {
+        name: characters.character_class(np.flatnonzero(table == value))
+        for name, value in (("word", WORD), ("unspaced", UNSPACED), ("single", SINGLE))
+    }
+    runs = "[{word}]+|([{unspaced}]+)|[{single}]".format(**classes)
+    return re.compile(runs), re.compile("[{unspaced}]+".format(**classes))
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether the word is made only of characters of scripts that put no spaces between words."""
+    return _patterns()[1].fullmatch(word) is not None
 
 
 class Segmenter:
-    """Splits normalised text into words.
+    """Cuts normalised text into words.
 
-    A word is a maximal run of letters, marks and digits; every punctuation mark or symbol is a word
-    of its own. A run of a script without spaces is split by longest match, from left to right,
-    against the lexicon of the text's language; a character that starts no lexicon word stands
-    alone.
-
-    Args:
-      lexicons: for a language, its words; those with a character of another class are left out, as
-        they match nowhere.
+    A word is a maximal run of letters, marks and numbers; every other visible character is a word
+    by itself. A run of a script without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) is cut
+    from left to right, each time at the longest word of its language's lexicon. A character at
+    which no lexicon word starts stands alone, except that neighbours of that kind in hiragana, or in
+    katakana, stay together, and that a combining mark joins what stands before it.
     """
 
     def __init__(self, lexicons: Mapping[str, Iterable[str]] | None = None):
-        table = characters.class_table()
-        self.lexicons: dict[str, frozenset[str]] = {}
-        self._longest: dict[str, int] = {}
-        for language, words in (lexicons or {}).items():
-            kept = frozenset(
-                word
-                for word in words
-                if len(word) > 1 and all(table[ord(c)] == characters.UNSPACED for c in word)
-            )
-            if kept:
-                self.lexicons[language] = kept
-                self._longest[language] = max(map(len, kept))
+        """Args:
+        lexicons: normalised words of each language; those not wholly unspaced are left out.
+        """
+        self.lexicons: dict[str, frozenset[str]] = {
+            language: frozenset(word for word in words if is_unspaced(word))
+            for language, words in (lexicons or {}).items()
+        }
+        self._lengths = {
+            language: _lengths_by_first(words) for language, words in self.lexicons.items()
+        }
 
     def words(self, text: str, language: str) -> list[str]:
-        """The words of a normalised text."""
-        lexicon = self.lexicons.get(language)
-        found = []
-        for match in _pattern().finditer(text):
-            if match.lastindex == 2:
-                run = match.group()
-                found += self._longest_match(run, language) if lexicon else run
+        """The words of normalised text, in order; their concatenation is the text less its spaces."""
+        result: list[str] = []
+        for match in _patterns()[0].finditer(text):
+            if match.group(1) is None:
+                result.append(match.group())
             else:
-                found.append(match.group())
-        return found
+                result.extend(self._cut(match.group(), language))
+        return result
 
-    def _longest_match(self, run: str, language: str) -> list[str]:
-        lexicon, longest = self.lexicons[language], self._longest[language]
-        pieces, start = [], 0
-        while start < len(run):
-            end = min(len(run), start + longest)
-            while end > start + 1 and run[start:end] not in lexicon:
-                end -= 1
-            pieces.append(run[start:end])
-            start = end
-        return pieces
+    def sentence_ends(self, words: Iterable[str]) -> list[bool]:
+        """For each word, whether it is a mark that ends a sentence."""
+        table = characters.sentence_end_table()
+        return [len(word) == 1 and bool(table[ord(word)]) for word in words]
+
+    def _cut(self, run: str, language: str) -> Iterator[str]:
+        """The words of a run of unspaced characters."""
+        lexicon = self.lexicons.get(language, frozenset())
+        lengths = self._lengths.get(language, {})
+        stretch = _stretches()
+        pending, kind = "", ALONE  # an unmatched stretch, or a word that a mark may still join
+        place = 0
+        while place < len(run):
+            character = run[place]
+            matched = ""
+            for length in lengths.get(character, ()):
+                if run[place : place + length] in lexicon:
+                    matched = run[place : place + length]
+                    break
+            if matched:
+                if pending:
+                    yield pending
+                pending, kind = matched, ALONE
+                place += len(matched)
+                continue
+            own = stretch.get(character, ALONE)
+            if pending and (own == MARK or (own != ALONE and own == kind)):
+                pending += character
+            else:
+                if pending:
+                    yield pending
+                pending = character
+            kind = own
+            place += 1
+        if pending:
+            yield pending
 
 
-def ends_sentence(word: str) -> bool:
-    """Whether a word (as `Segmenter.words` gives it) ends a sentence."""
-    return len(word) == 1 and bool(characters.sentence_end_table()[ord(word)])
+def _lengths_by_first(words: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """The lengths of the words that start with each character, longest first."""
+    lengths: dict[str, set[int]] = {}
+    for word in words:
+        lengths.setdefault(word[0], set()).add(len(word))
+    return {first: tuple(sorted(found, reverse=True)) for first, found in lengths.items()}
+
+
+@functools.cache
+def _stretches() -> dict[str, int]:
+    table = characters.stretch_table()
+    return {chr(code): int(table[code]) for code in np.flatnonzero(table)}
