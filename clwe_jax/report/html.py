@@ -62,7 +62,11 @@ def page(run: Run, baseline: Run | None, problems: list[str]) -> str:
         (
             "training",
             "Training",
-            _joined(sections.training(run, baseline), sections.perplexity(run)),
+            _joined(
+                sections.training(run, baseline),
+                sections.more_curves(run),
+                sections.perplexity(run),
+            ),
         ),
         ("languages", "Languages", _joined(sections.languages(run), sections.dictionary(run))),
         ("examples", "Code-switched examples", sections.examples(run)),
@@ -79,7 +83,7 @@ def page(run: Run, baseline: Run | None, problems: list[str]) -> str:
         "body",
         tag("h1", clip(title, 200)),
         tag("p", summary(run), class_="lead"),
-        components.warning("Mind this", _unfinished(run) + problems),
+        components.warning("Mind this", _unfinished(run) + sections.skipped_steps(run) + problems),
         _fairness(run, baseline),
         _tiles(run, baseline),
         _command(run),
@@ -127,8 +131,11 @@ def summary(run: Run) -> str:
         parts.append(f"{run.step:,} steps{size}")
     seconds = sections.number(sections.mapping(run.extras.get("speed")).get("seconds"))
     device = run.extras.get("device")
-    if seconds is not None:
-        parts.append(figures.seconds(seconds) + (f" on {clip(device, 80)}" if device else ""))
+    took = figures.seconds(seconds) if seconds is not None else ""
+    if device:
+        took = f"{took} on {clip(device, 80)}".strip()
+    if took:
+        parts.append(took)
     if run.option("data.source"):
         parts.append(f"text from {clip(run.option('data.source'), 120)}")
     return ", ".join(parts) + "."

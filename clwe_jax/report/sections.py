@@ -70,6 +70,38 @@ def training(run: Run, baseline: Run | None) -> Html | None:
     return tag("div", charts, class_="charts") if charts else None
 
 
+_MORE = {
+    "train/accuracy": "Accuracy on masked pieces",
+    "train/learning_rate": "Learning rate",
+    "train/grad_norm": "Gradient norm",
+    "train/cross_lingual_share": "Cross-lingual labels",
+}
+
+
+def more_curves(run: Run) -> Html | None:
+    """The curves that are looked at when the loss raises a question."""
+    charts = []
+    for name, title in _MORE.items():
+        line = Line("", finite(run.series.get(name, {})), plots.BLUE)
+        if len(line.points) > 1:
+            fraction = name in ("train/accuracy", "train/cross_lingual_share")
+            charts.append(plots.chart(title, [line], x_label="step", percent=fraction))
+    if not charts:
+        return None
+    return tag("details", tag("summary", "More curves"), tag("div", charts, class_="charts"))
+
+
+def skipped_steps(run: Run) -> list[str]:
+    """A sentence on steps that were not applied; none where there were none."""
+    bad = [step for step, share in finite(run.series.get("train/skipped", {})).items() if share > 0]
+    if not bad:
+        return []
+    return [
+        f"Steps with a non-finite loss were not applied: {len(bad)} of the logged intervals hold "
+        f"some, the first ends at step {bad[0]:,}, the last at step {bad[-1]:,}."
+    ]
+
+
 def _heldout_lines(heldout: Mapping[str, Mapping[int, float]], order: list[str]) -> list[Line]:
     """A colour a language; where there are too many, their mean and the outermost in colour."""
     names = in_order(heldout, order)
@@ -310,14 +342,21 @@ def machine(run: Run) -> Html | None:
         "Steps per second": _with(figures.decimal, speed.get("steps_per_second"), "{}"),
         "Compilation": _with(figures.seconds, speed.get("compile_seconds"), "{}"),
         "Wall time": _with(figures.seconds, speed.get("seconds"), "{}"),
-        "Peak host memory": _with(figures.size, memory.get("peak_host_bytes"), "{}"),
-        "Peak device memory": _with(figures.size, memory.get("peak_device_bytes"), "{}"),
+        "Floating-point rate": _flops(speed),
+        # Zero stands for what the platform does not tell.
+        "Peak host memory": _with(figures.size, memory.get("peak_host_bytes") or None, "{}"),
+        "Peak device memory": _with(figures.size, memory.get("peak_device_bytes") or None, "{}"),
         "Versions": ", ".join(
             f"{clip(name, 30)} {clip(version, 30)}" for name, version in versions.items()
         )
         or None,
     }
     return components.facts(known)
+
+
+def _flops(speed: Mapping[str, Any]) -> str | None:
+    flops, rate = number(speed.get("step_flops")), number(speed.get("steps_per_second"))
+    return f"{figures.decimal(flops * rate / 1e9)} GFLOP/s" if flops and rate else None
 
 
 def _with(form: Any, value: Any, pattern: str) -> str | None:

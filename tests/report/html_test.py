@@ -53,8 +53,8 @@ def test_the_page_shows_what_was_run_and_what_came_of_it(write_run):
     folder = write_run()
     results = json.loads((folder / "results.json").read_text())
     page = page_of(folder)
-    # Three by layer, one over training, two losses.
-    assert page.elements.count("svg") == 6
+    # Three by layer, one over training, two losses, and one more curve.
+    assert page.elements.count("svg") == 7
     for part in (
         "DICT-MLM-50 at the laptop scale, 4 layers of width 128, 6 languages (en, de,",
         "3,000 steps of 64 × 64 pieces, 9 min 41 s on cpu",
@@ -131,6 +131,23 @@ def test_a_run_that_is_still_training_says_so(write_run):
     page = page_of(folder)
     assert re.search(r"The run is at step 1,\d{3} of 3,000", page.text)
     assert "metrics.jsonl: 1 unreadable line skipped" in page.text
+
+
+def test_steps_that_were_not_applied_are_told(write_run):
+    folder = write_run()
+    assert "not applied" not in page_of(folder).text
+    with open(folder / "metrics.jsonl", "a") as file:
+        for step, share in ((50, 0.0), (100, 0.02), (150, 0.0), (1200, 1.0)):
+            file.write(json.dumps({"step": step, "name": "train/skipped", "value": share}) + "\n")
+    text = page_of(folder).text
+    assert "2 of the logged intervals hold some, the first ends at step 100, the last" in text
+
+
+def test_memory_that_the_platform_does_not_tell_is_not_zero(write_run):
+    speed = {"step_flops": 4e9, "steps_per_second": 2.0}
+    memory = {"peak_host_bytes": 3_000_000, "peak_device_bytes": 0}
+    text = page_of(write_run(extras={"speed": speed, "memory": memory})).text
+    assert "3 MB" in text and "Peak device memory" not in text and "8 GFLOP/s" in text
 
 
 def hostile_run(folder):
@@ -285,7 +302,7 @@ def test_a_browser_draws_the_charts_and_has_nothing_to_say(write_run, tmp_path):
     dom, console = open_in_browser(probed, tmp_path / "profile")
     assert console == []
     found = dict(re.findall(r'data-(drawn|overflow|order)="([^"]*)"', dom))
-    assert found["drawn"] == "6" and found["overflow"] == "false"
+    assert found["drawn"] == "7" and found["overflow"] == "false"
     # Twice on the head: from the lowest to the highest, and the mean stays last.
     results = json.loads((folder / "results.json").read_text())
     means = {}
@@ -302,4 +319,4 @@ def test_a_browser_runs_nothing_from_the_data(write_run, tmp_path):
     # As it is, with its policy: a refused script would be told on the console.
     dom, console = open_in_browser(html.build(folder), tmp_path / "profile")
     assert console == []
-    assert dom.count("<svg") == 4 and HOSTILE.replace("<", "&lt;").replace(">", "&gt;") in dom
+    assert dom.count("<svg") == 5 and HOSTILE.replace("<", "&lt;").replace(">", "&gt;") in dom
