@@ -23,10 +23,12 @@ def languages_of(run: Run) -> list[str]:
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
+    """`value` where it is a mapping, else an empty one: extras are taken as they come."""
     return value if isinstance(value, Mapping) else {}
 
 
 def number(value: Any) -> float | None:
+    """`value` as a float where it is a number, else None."""
     return float(value) if is_number(value) else None
 
 
