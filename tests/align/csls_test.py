@@ -1,0 +1,151 @@
+"""Retrieval against NumPy, ties, chunks, and planted sets that only some methods can match."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from clwe_jax.align import csls
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def numpy_scores(queries, keys, pool, method, neighbourhood, beta):
+    """[N, M] scores from the definitions, in float64."""
+    x, y, p = (unit(np.asarray(v, np.float64)) for v in (queries, keys, pool))
+    cosine = x @ y.T
+    if method == "cosine":
+        return cosine
+    if method == "csls":
+        # A slice takes what there is where fewer are there.
+        own = np.sort(cosine, axis=1)[:, -neighbourhood:].mean(1)
+        hubness = np.sort(y @ p.T, axis=1)[:, -neighbourhood:].mean(1)
+        return 2 * cosine - own[:, None] - hubness[None]
+    return beta * cosine - np.log(np.exp(beta * (p @ y.T)).sum(0))[None]
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("method", csls.METHODS)
+@pytest.mark.parametrize("n, m, k", [(7, 5, 5), (40, 333, 1), (33, 700, 10), (2, 64, 3)])
+def test_equals_numpy(method, n, m, k, pooled):
+    r = np.random.RandomState(n)
+    queries, keys = r.standard_normal((n, 12)), 5 + 3 * r.standard_normal((m, 12))
+    pool = r.standard_normal((51, 12)) if pooled else queries
+    found, scores = csls.nearest(
+        queries, keys, k, method, pool=pool if pooled else None, neighbourhood=4, beta=8.0
+    )
+    expected = numpy_scores(queries, keys, pool, method, 4, 8.0)
+    order = np.argsort(-expected, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(found, order)
+    np.testing.assert_allclose(scores, np.take_along_axis(expected, order, 1), atol=2e-5)
+
+
+@pytest.mark.parametrize("method", csls.METHODS)
+def test_chunks_change_nothing(method, monkeypatch):
+    r = np.random.RandomState(0)
+    queries, keys = r.standard_normal((50, 6)), r.standard_normal((203, 6))
+    whole = csls.nearest(queries, keys, 7, method)
+    monkeypatch.setattr(csls, "_CHUNK", 32)
+    parts = csls.nearest(queries, keys, 7, method, memory_bytes=4 * csls._COPIES * 32 * 8)
+    np.testing.assert_array_equal(whole[0], parts[0])
+    np.testing.assert_allclose(whole[1], parts[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("chunk", [16, 8_192])
+@pytest.mark.parametrize("k", [1, 3, 20])
+def test_lowest_index_wins_ties(k, chunk, monkeypatch):
+    # Axes have exact cosines: every fourth key is the same vector.
+    monkeypatch.setattr(csls, "_CHUNK", chunk)
+    keys = np.tile(np.eye(4), (50, 1))
+    found, scores = csls.nearest(np.eye(4)[[2, 0]], keys, k)
+    np.testing.assert_array_equal(found, [2 + 4 * np.arange(k), 4 * np.arange(k)])
+    np.testing.assert_array_equal(scores, np.ones((2, k)))
+
+
+@pytest.mark.parametrize("block", [1, 2, 8])
+def test_blocks_find_what_sorting_finds(block):
+    # Few distinct values, so that ties inside and between blocks are everywhere.
+    scores = np.random.RandomState(1).randint(0, 4, (200, 64)).astype(np.float32)
+    values, places = csls._top_k(jnp.asarray(scores), 5, block)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :5]
+    np.testing.assert_array_equal(places, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(scores, order, 1))
+
+
+def test_csls_means_equal_numpy():
+    r = np.random.RandomState(3)
+    x, y = r.standard_normal((20, 5)), r.standard_normal((300, 5))
+    expected = np.sort(unit(x) @ unit(y).T, axis=1)[:, -10:].mean(1)
+    np.testing.assert_allclose(csls.csls_means(x, y), expected, atol=1e-5)
+    np.testing.assert_allclose(  # three keys are all there are
+        csls.csls_means(x, y[:3]), (unit(x) @ unit(y[:3]).T).mean(1), atol=1e-5
+    )
+
+
+def test_csls_sees_past_a_hub():
+    # One key lies nearer to every query than the query's own counterpart.
+    r = np.random.RandomState(5)
+    points = unit(r.standard_normal((100, 40)))
+    centre = np.ones(40) / np.sqrt(40)
+    queries = unit(points + 2 * centre)
+    keys = unit(points + 0.03 * r.standard_normal((100, 40)) + 0.5 * centre)
+    keys[17] = centre
+    truth = np.arange(100) != 17
+
+    def accuracy(method):
+        found, _ = csls.nearest(queries, keys, 1, method)
+        return np.mean((np.asarray(found)[:, 0] == np.arange(100))[truth])
+
+    assert accuracy("cosine") < 0.1
+    assert accuracy("csls") > 0.8
+    assert accuracy("inverted_softmax") > 0.8
+
+
+def test_extreme_lengths_and_zeros():
+    directions = unit(np.random.RandomState(6).standard_normal((30, 8)))
+    scales = np.logspace(-30, 30, 30)[:, None]
+    found, scores = csls.nearest(directions * scales, directions * scales[::-1], 1)
+    np.testing.assert_array_equal(found[:, 0], np.arange(30))
+    np.testing.assert_allclose(scores, 1, atol=1e-5)
+    _, scores = csls.nearest(np.zeros((2, 8)), directions, 1, "csls")
+    assert np.isfinite(scores).all()
+
+
+def test_memory_is_bounded():
+    # What the compiled program needs beside its input stays within the budget.
+    budget = 4 * 2**20
+    keys = csls._chunks(csls.unit(np.ones((40_000, 16))), 0.0, 10)
+    rows = csls._rows(keys.vectors.shape[1], budget)
+    compiled = csls._best.lower(
+        np.ones((rows, 16), np.float32), keys.vectors, keys.bias, 1.0, k=10, block=keys.block
+    ).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < budget
+
+
+def test_no_queries():
+    found, scores = csls.nearest(np.zeros((0, 4)), np.eye(4), 2)
+    assert found.shape == scores.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda x: csls.nearest(x, x, 4), r"k=4 nearest of 3 vectors"),
+        (lambda x: csls.nearest(x, x, 0), r"k must be in \[1, 3\]"),
+        (lambda x: csls.nearest(x, x, method="csl"), "Did you mean 'csls'"),
+        (lambda x: csls.nearest(x, x[:, :2]), r"\(3, 3\) and \(3, 2\)"),
+        (lambda x: csls.nearest(x, x, method="csls", pool=x[:, :2]), r"\(3, 2\) and \(3, 3\)"),
+        (lambda x: csls.csls_means(x, x[:0]), "of 0 vectors"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(np.eye(3))
+
+
+def test_takes_device_arrays_and_returns_them():
+    found, scores = csls.nearest(jnp.eye(4), jnp.eye(4), 2, "csls")
+    assert isinstance(found, jax.Array) and found.dtype == jnp.int32
+    assert isinstance(scores, jax.Array) and scores.dtype == jnp.float32
