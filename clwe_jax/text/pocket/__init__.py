@@ -1,0 +1,60 @@
+"""The pocket world: a handwritten lexicon and six small grammars that generate text without end.
+
+English, German, Spanish, French, Japanese and Chinese sentences of everyday domains, grammatical,
+NOT parallel across languages, with the sense of every word known. A meaning (who does what to what,
+where, when, how) is drawn first (`meanings`), from what the lexicon (`lexicon/*.txt`) says goes
+together; a grammar (`english`, `german`, ...) then renders it. One meaning in eight is held out of
+the training text; `parallel` renders those in every language.
+
+    >>> from clwe_jax.text import pocket
+    >>> row = pocket.parallel(pocket.LANGUAGES, 1)[0]
+    >>> row["fr"].text, row["fr"].tokens
+
+One meaning in six languages:
+
+    en  The customer withdraws the money at night.
+    de  Der Kunde hebt in der Nacht das Geld ab.
+    es  El cliente retira el dinero por la noche.
+    fr  Le client retire l'argent la nuit.
+    ja  客は夜お金を引き出します。
+    zh  顾客夜里取出钱。
+
+A token's `text` is the word as it stands in the sentence, its `concept` an id as 'bank.money', or
+None for function words and punctuation. In spaced scripts a token is a maximal run of letters or a
+single mark; in Japanese and Chinese a word or particle. Verbs that are written in two parts in German
+carry their concept twice.
+"""
+
+from clwe_jax.text.pocket.base import LANGUAGES, Sentence, Token
+from clwe_jax.text.pocket.generate import (
+    ambiguous,
+    dictionary,
+    parallel,
+    sentences,
+    translations,
+)
+from clwe_jax.text.pocket.write import (
+    write_bli,
+    write_corpus,
+    write_dictionaries,
+    write_gold,
+    write_parallel,
+    write_retrieval,
+)
+
+__all__ = [
+    "LANGUAGES",
+    "Sentence",
+    "Token",
+    "ambiguous",
+    "dictionary",
+    "parallel",
+    "sentences",
+    "translations",
+    "write_bli",
+    "write_corpus",
+    "write_dictionaries",
+    "write_gold",
+    "write_parallel",
+    "write_retrieval",
+]

@@ -1,0 +1,204 @@
+"""What the six grammars share: tokens, meanings, and the assembly of a sentence.
+
+A meaning is language-independent: a `Meaning` holds one or two clauses made of noun phrases (`NP`)
+whose words are concept ids. A `Grammar` renders it into one language. Rendered pieces are *segments*
+`(text, tokens)`; noun phrases repeat a lot, so their segments are cached.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+LANGUAGES = ("de", "en", "es", "fr", "ja", "zh")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Token:
+    """A word, or a punctuation mark, with the concept it stands for (None for function words)."""
+
+    text: str
+    concept: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sentence:
+    """A rendered meaning: its tokens, and its text with natural spacing and capitals."""
+
+    language: str
+    domain: str
+    tokens: tuple[Token, ...]
+    text: str
+
+
+class NP(NamedTuple):
+    """A noun phrase.
+
+    `noun` is a concept id, or one of `PRONOUNS`. `det` is 'def', 'indef', 'this', 'many', a possessor
+    of `POSSESSIVES`, or 'num' (then `count` is a number's concept id). `owner` is a possessor,
+    `other` a coordinated phrase, `relative` a clause whose subject is this noun.
+    """
+
+    noun: str
+    plural: bool = False
+    det: str = "def"
+    adj: str | None = None
+    count: str | None = None
+    owner: Any = None
+    other: Any = None
+    relative: Any = None
+
+
+class Place(NamedTuple):
+    """A location: a relation ('in', 'under', ...) and its ground."""
+
+    relation: str
+    ground: NP
+
+
+class Clause(NamedTuple):
+    """Who does what with what, to whom, where, when and how.
+
+    `tense` is 'present', 'past' or 'future'; `modal` a concept id of `MODALS` or None. `kind` is
+    'event', 'is' (subject is `adj`), 'more' (subject is more `adj` than `obj`), 'at' (subject is at
+    `place`) or 'there' (there is `subject` at `place`).
+    """
+
+    kind: str
+    subject: NP
+    verb: str | None = None
+    obj: NP | None = None
+    receiver: NP | None = None
+    tool: NP | None = None
+    place: Place | None = None
+    goal: Place | None = None
+    time: str | None = None
+    often: str | None = None
+    manner: str | None = None
+    adj: str | None = None
+    tense: str = "present"
+    negated: bool = False
+    modal: str | None = None
+    fronted: bool = False
+
+
+class Meaning(NamedTuple):
+    """One sentence's meaning.
+
+    `frame` is 'say' (a statement), 'ask' (yes or no), 'who', 'what', 'where', or joins two clauses:
+    'and', 'but', 'when', 'if', 'because', 'report' (`first` holds subject and verb of saying).
+    `key` is the sequence of its concepts, which decides the split it belongs to.
+    """
+
+    frame: str
+    domain: str
+    first: Clause
+    second: Clause | None
+    key: str
+
+
+PRONOUNS = {
+    "I": (1, False),
+    "we": (1, True),
+    "he": (3, False),
+    "she": (3, False),
+    "they": (3, True),
+}
+POSSESSIVES = ("my", "our", "his", "her")
+MODALS = ("want", "can", "must", "may.permission")
+CACHE_SIZE = 60_000
+
+Segment = tuple[str, tuple[Token, ...]]
+
+
+def segment(text: str, concept: str | None = None) -> Segment:
+    """One word."""
+    return text, (Token(text, concept),)
+
+
+def phrase(text: str, concept: str | None = None, space: str = " ") -> Segment:
+    """Words of a fixed phrase; the one that is marked with `*` carries the concept."""
+    words = text.split()
+    tokens = tuple(Token(w.lstrip("*"), concept if w[0] == "*" else None) for w in words)
+    return space.join(token.text for token in tokens), tokens
+
+
+class Grammar:
+    """Renders meanings into one language. Subclasses say how clauses and noun phrases look."""
+
+    language = ""
+    space = " "
+    stop, question, comma = ".", "?", ","
+
+    def __init__(self, lexicon):
+        self.lexicon = lexicon
+        self.words: dict[str, Segment] = {}
+        self.phrases: dict[Any, Segment] = {}
+        self.comma_segment = segment(self.comma)
+        self.inflect(lexicon)
+
+    def inflect(self, lexicon) -> None:
+        """Fills the tables of inflected forms."""
+        raise TypeError(f"{type(self).__name__} has no inflection")
+
+    def forms(self, concept: str) -> dict[str, tuple[str, ...]]:
+        """A concept's surface forms by slot, for the dictionaries: 'sg', 'pl', '3sg', ..."""
+        raise TypeError(f"{type(self).__name__} lists no forms of {concept}")
+
+    def word(self, text: str) -> Segment:
+        """A function word's segment."""
+        found = self.words.get(text)
+        if found is None:
+            found = self.words[text] = segment(text)
+        return found
+
+    def join(self, *segments: Segment) -> Segment:
+        """Several segments as one."""
+        return (
+            self.space.join([s[0] for s in segments]),
+            tuple([token for s in segments for token in s[1]]),
+        )
+
+    def cached(self, key, make, *args) -> Segment:
+        """`make(*args)`, remembered under `key`."""
+        found = self.phrases.get(key)
+        if found is None:
+            if len(self.phrases) >= CACHE_SIZE:
+                self.phrases.clear()
+            found = self.phrases[key] = make(*args)
+        return found
+
+    def time(self, concept: str) -> Segment:
+        """An adverbial of time, as 'in the morning'."""
+        text = self.lexicon.times[concept][self.language]
+        return self.cached(("time", concept), phrase, text, concept, self.space)
+
+    def adverb(self, concept: str) -> Segment:
+        """An adverb of manner or frequency."""
+        text = self.lexicon.adverbs[concept][self.language]
+        return self.cached(("adverb", concept), phrase, text, concept, self.space)
+
+    def render(self, meaning: Meaning) -> Sentence:
+        """The meaning as a sentence of this language."""
+        segments, asks = self.compose(meaning)
+        return self.finish(meaning.domain, segments, asks)
+
+    def compose(self, meaning: Meaning) -> tuple[list[Segment], bool]:
+        """A sentence's segments without its final mark, and whether it is a question."""
+        raise TypeError(f"{type(self).__name__} composes nothing: {meaning}")
+
+    def finish(self, domain: str, segments: list[Segment], asks: bool) -> Sentence:
+        """Joins the segments, sets the final mark and the capital."""
+        mark = self.question if asks else self.stop
+        text = self.space.join([s[0] for s in segments]).replace(" ,", ",")
+        tokens = [token for s in segments for token in s[1]]
+        text, first = self.capital(text), tokens[0]
+        upper = self.capital(first.text)
+        if upper != first.text:
+            tokens[0] = Token(upper, first.concept)
+        tokens.append(Token(mark.strip()))
+        return Sentence(self.language, domain, tuple(tokens), text + mark)
+
+    def capital(self, text: str) -> str:
+        """The text as it begins a sentence."""
+        return text[0].upper() + text[1:]

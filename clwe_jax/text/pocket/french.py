@@ -1,0 +1,400 @@
+"""French: elision, contractions, partitives, passé composé with avoir and être, est-ce que."""
+
+from __future__ import annotations
+
+from clwe_jax.text.pocket.base import NP, PRONOUNS, Clause, Grammar, Meaning, Segment, Token, segment
+
+MASCULINE, FEMININE = 0, 1
+VOWELS = "aeiouyàâäéèêëîïôöùûüœh"
+THIS = {False: ("ce", "cette"), True: ("ces", "ces")}
+POSSESSIVE = {
+    "my": {False: ("mon", "ma"), True: ("mes", "mes")},
+    "our": {False: ("notre", "notre"), True: ("nos", "nos")},
+    "his": {False: ("son", "sa"), True: ("ses", "ses")},
+    "her": {False: ("son", "sa"), True: ("ses", "ses")},
+}
+PREPOSITIONS = {
+    "at": "à",
+    "in": "dans",
+    "on": "sur",
+    "open": "sur",
+    "under": "sous",
+    "beside": "à côté de",
+    "behind": "derrière",
+    "before": "devant",
+    "to": "à",
+}
+CONTRACTIONS = {"de le": "du", "de les": "des", "à le": "au", "à les": "aux"}
+SUBJECTS = {"I": "je", "we": "nous", "he": "il", "she": "elle", "they": "ils"}
+ELIDED = {"je", "ne", "que", "de", "le", "la", "me", "se"}
+SLOTS = ("1sg", "3sg", "1pl", "3pl", "participle")
+MODAL_VERBS = {
+    "want": ("vouloir", "veux", "veut", "veulent", "voulons"),
+    "can": ("pouvoir", "peux", "peut", "peuvent", "pouvons"),
+    "must": ("devoir", "dois", "doit", "doivent", "devons"),
+    "may.permission": ("pouvoir", "peux", "peut", "peuvent", "pouvons"),
+}
+GO = ("vais", "va", "vont", "allons")
+AVOIR = ("ai", "a", "ont", "avons")
+BE = {
+    "present": ("suis", "est", "sont", "sommes"),
+    "past": ("étais", "était", "étaient", "étions"),
+}
+
+
+def plural(word: str) -> str:
+    """The regular plural of a noun or adjective."""
+    if word[-1] in "sxz":
+        return word
+    if word.endswith(("eau", "eu")):
+        return word + "x"
+    if word.endswith("al"):
+        return word[:-1] + "ux"
+    return word + "s"
+
+
+def feminine(adjective: str) -> str:
+    """The regular feminine of an adjective."""
+    for ending, she in (("er", "ère"), ("eux", "euse"), ("f", "ve"), ("el", "elle"),
+                        ("en", "enne"), ("on", "onne"), ("eil", "eille")):  # fmt: skip
+        if adjective.endswith(ending):
+            return adjective[: -len(ending)] + she
+    return adjective if adjective.endswith("e") else adjective + "e"
+
+
+def conjugate(spec: str) -> dict[str, str]:
+    """Forms of `manger`, `finir`, `vendre`, `acheter:è` or `boire{bois,boit,buvons,boivent,bu}`."""
+    spec, _, given = spec.rstrip("}").partition("{")
+    verb, _, change = spec.partition(":")
+    stem, ending = verb[:-2], verb[-2:]
+    strong = stem
+    if change in ("è",):
+        at = max(stem.rfind("e"), stem.rfind("é"))
+        strong = stem[:at] + "è" + stem[at + 1 :]
+    elif change:
+        strong = stem + change
+    if ending == "er":
+        if stem.endswith("y"):
+            strong = stem[:-1] + "i"
+        soft = {"g": "ge", "c": "ç"}.get(stem[-1])
+        we = (stem[:-1] + soft if soft else stem) + "ons"
+        forms = (strong + "e", strong + "e", we, strong + "ent", stem + "é")
+    elif ending == "ir":
+        forms = (stem + "is", stem + "it", stem + "issons", stem + "issent", stem + "i")
+    else:
+        forms = (stem + "s", stem if stem[-1] == "d" else stem + "t", stem + "ons", stem + "ent",
+                 stem + "u")  # fmt: skip
+    if given:
+        forms = tuple(given.split(","))
+    return dict(zip(SLOTS, forms, strict=True), inf=verb)
+
+
+class French(Grammar):
+    """See the module."""
+
+    language = "fr"
+    question = " ?"
+
+    def inflect(self, lexicon) -> None:
+        self.nouns, self.verbs, self.adjectives = {}, {}, {}
+        self.aspirated: set[str] = set()
+        for concept, entry in lexicon.nouns.items():
+            gender, _, word = entry["fr"].partition(" ")
+            word = self._aspirate(word)
+            one, _, many = word.partition("/")
+            column = FEMININE if gender == "f" else MASCULINE
+            self.nouns[concept] = (column, one, one if gender == "num" else many or plural(one))
+        for concept, entry in lexicon.verbs.items():
+            spec, _, preposition = entry["fr"].partition(" +")
+            spec, _, auxiliary = spec.partition(" ")
+            spec = self._aspirate(spec)
+            forms = {k: segment(v, concept) for k, v in conjugate(spec).items()}
+            self.verbs[concept] = (forms, preposition, bool(auxiliary))
+        for concept, entry in lexicon.adjectives.items():
+            before = entry["fr"].startswith("<")
+            word, she, vowel = (self._aspirate(entry["fr"].lstrip("<")).split("/") + ["", ""])[:3]
+            she = she or feminine(word)
+            forms = {False: (word, she), True: (plural(word), plural(she))}
+            self.adjectives[concept] = (
+                {n: tuple(segment(f, concept) for f in pair) for n, pair in forms.items()},
+                before,
+                segment(vowel, concept) if vowel else None,
+            )
+
+    def _aspirate(self, word: str) -> str:
+        if word[0] == "*":
+            self.aspirated |= {word[1:].split("/")[0], plural(word[1:].split("/")[0])}
+            return word[1:]
+        return word
+
+    def forms(self, concept):
+        slots = {}
+        if concept in self.nouns:
+            _, one, many = self.nouns[concept]
+            slots["sg"] = (one,)
+            if not self.lexicon.mass(concept):
+                slots["pl"] = (many,)
+        if concept in MODAL_VERBS:
+            infinitive, first, third, many, we = MODAL_VERBS[concept]
+            slots |= {"inf": (infinitive,), "1sg": (first,), "3sg": (third,), "3pl": (many, we)}
+        elif concept in self.verbs:
+            verb, _, being = self.verbs[concept]
+            slots |= {slot: (verb[slot][0],) for slot in ("inf", "1sg", "3sg")}
+            slots["3pl"] = (verb["3pl"][0], verb["1pl"][0])
+            participle = verb["participle"][0]
+            slots["past"] = (participle, participle + "e") if being else (participle,)
+            slots["past_pl"] = (participle,)
+            if being:
+                slots["past_pl"] = (participle + "s", participle + "es")
+        if concept in self.adjectives:
+            forms, _, vowel = self.adjectives[concept]
+            for slot, many in (("adj_sg", False), ("adj_pl", True)):
+                slots[slot] = tuple(dict.fromkeys(f[0] for f in forms[many]))
+            if vowel:
+                slots["adj_sg"] += (vowel[0],)
+        return slots
+
+    def agreement(self, np: NP) -> tuple[bool, int]:
+        """(plural, gender) of a subject."""
+        if np.noun in PRONOUNS:
+            return PRONOUNS[np.noun][1], FEMININE if np.noun == "she" else MASCULINE
+        gender = self.nouns[np.noun][0]
+        if np.other:
+            return True, gender & self.nouns[np.other.noun][0]
+        return np.plural, gender
+
+    def person(self, np: NP) -> int:
+        """0 first singular, 1 third singular, 2 third plural, 3 first plural."""
+        if np.noun in PRONOUNS:
+            return {"I": 0, "he": 1, "she": 1, "they": 2, "we": 3}[np.noun]
+        return 2 if np.plural or np.other else 1
+
+    def vowel(self, following: Segment) -> bool:
+        """Whether elision takes place before the segment."""
+        first = following[1][0].text
+        return first[0].lower() in VOWELS and first not in self.aspirated
+
+    def elide(self, word: str, following: Segment) -> Segment:
+        """`word` and the segment after it, as in l'eau."""
+        if word in ELIDED and self.vowel(following):
+            text = f"{word[:-1]}'{following[0]}"
+            return text, (Token(word[:-1]), Token("'"), *following[1])
+        return self.join(self.word(word), following)
+
+    def np(self, np: NP, preposition: str = "", negated: bool = False) -> Segment:
+        """A noun phrase after its preposition; with de after a negated verb."""
+        return self.cached((np, preposition, negated), self._np, np, preposition, negated)
+
+    def _np(self, np, preposition, negated):
+        parts = [self.word(w) for w in preposition.split()]
+        if np.noun in PRONOUNS:
+            stressed = {"he": "lui", "they": "eux", "I": "moi", "we": "nous", "she": "elle"}
+            return self.join(*parts, self.word(stressed[np.noun] if parts else SUBJECTS[np.noun]))
+        gender, one, many = self.nouns[np.noun]
+        noun = segment(many if np.plural else one, np.noun)
+        body = noun
+        before = False
+        if np.adj:
+            forms, before, special = self.adjectives[np.adj]
+            adjective = forms[np.plural][gender]
+            if before:
+                if special and not np.plural and gender == MASCULINE and self.vowel(noun):
+                    adjective = special
+                body = self.join(adjective, noun)
+            else:
+                body = self.join(noun, adjective)
+        body = self._determined(np, gender, body, before, parts, negated)
+        rest = []
+        if np.owner:
+            rest.append(self.np(np.owner, "de"))
+        if np.relative:
+            inner = np.relative._replace(subject=np._replace(relative=None))
+            rest += [self.word("qui"), *self.predicate(inner)]
+        if np.other:
+            rest += [self.word("et"), self.np(np.other, preposition, negated)]
+        return self.join(*body, *rest)
+
+    def _determined(self, np, gender, body, before, parts, negated):
+        """The body after preposition and determiner, contracted and elided."""
+        last = parts[-1][0] if parts else ""
+        mass = self.lexicon.mass(np.noun)
+        if np.det == "def" or np.owner:
+            article = "les" if np.plural else ("le", "la")[gender]
+            if article != "les" and self.vowel(body):
+                return [*parts, self.elide(article, body)]
+            both = CONTRACTIONS.get(f"{last} {article}")
+            if both:
+                return [*parts[:-1], self.word(both), body]
+            return [*parts, self.word(article), body]
+        if np.det == "indef":
+            if negated or (last == "de" and (mass or np.plural)):
+                return [*(parts if negated else parts[:-1]), self.elide("de", body)]
+            if mass:
+                if self.vowel(body):
+                    article = self.elide("la", body)
+                    return [*parts, self.word("de"), article]
+                article = [self.word("du")] if gender == MASCULINE else [
+                    self.word("de"), self.word("la")]  # fmt: skip
+                return [*parts, *article, body]
+            if np.plural:
+                return [*parts, self.elide("de", body) if before else self.join(
+                    self.word("des"), body)]  # fmt: skip
+            return self._prepose(parts, self.join(self.word(("un", "une")[gender]), body))
+        if np.det == "many":
+            return [*parts, self.word("beaucoup"), self.elide("de", body)]
+        if np.det == "num":
+            return self._prepose(parts, self.join(segment(self.nouns[np.count][1], np.count), body))
+        table = THIS if np.det == "this" else POSSESSIVE[np.det]
+        word = table[np.plural][gender]
+        if not np.plural and self.vowel(body):
+            word = {"ma": "mon", "sa": "son", "ce": "cet"}.get(word, word)
+        return [*parts, self.word(word), body]
+
+    def _prepose(self, parts, body):
+        if not parts:
+            return [body]
+        return [*parts[:-1], self.elide(parts[-1][0], body)]
+
+    def place(self, place, moving: bool = False) -> Segment:
+        """A location, or a goal."""
+        flags = self.lexicon.nouns[place.ground.noun]["flags"]
+        own = [f[3:] for f in flags if f[:3] == "fr="]
+        if own and place.relation in ("at", "in", "on", "open"):
+            return self.np(place.ground, own[0])
+        if moving and place.relation in ("at", "on", "open", "to"):
+            return self.np(place.ground, "à")
+        return self.np(place.ground, PREPOSITIONS[place.relation])
+
+    def negate(self, c: Clause, finite: Segment) -> list[Segment]:
+        """The finite verb, between ne and pas where the clause is negated."""
+        return [self.elide("ne", finite), self.word("pas")] if c.negated else [finite]
+
+    def verb(self, c: Clause) -> tuple[list[Segment], str]:
+        """The verb group, and the object's preposition."""
+        forms, preposition, being = self.verbs[c.verb]
+        person = self.person(c.subject)
+        often = [self.adverb(c.often)] if c.often else []
+        if c.modal:
+            finite, rest = segment(MODAL_VERBS[c.modal][1 + person], c.modal), [forms["inf"]]
+        elif c.tense == "future":
+            finite, rest = self.word(GO[person]), [forms["inf"]]
+        elif c.tense == "past" and being:
+            many, gender = self.agreement(c.subject)
+            ending = ("e" if gender == FEMININE else "") + ("s" if many else "")
+            finite = self.word(BE["present"][person])
+            rest = [segment(forms["participle"][0] + ending, c.verb)]
+        elif c.tense == "past":
+            finite, rest = self.word(AVOIR[person]), [forms["participle"]]
+        else:
+            finite, rest = forms[("1sg", "3sg", "3pl", "1pl")[person]], []
+        return [*self.negate(c, finite), *often, *rest], preposition
+
+    def complements(self, c: Clause, preposition: str) -> list[Segment]:
+        """Object, receiver, goal, manner, tool, place."""
+        parts = []
+        if c.obj:
+            negated = c.negated and not preposition and not c.obj.owner
+            parts.append(self.np(c.obj, preposition, negated and c.obj.det == "indef"))
+        if c.receiver:
+            parts.append(self.np(c.receiver, "à"))
+        if c.goal:
+            parts.append(self.place(c.goal, moving=True))
+        if c.manner:
+            parts.append(self.adverb(c.manner))
+        if c.tool:
+            parts.append(self.np(c.tool, "avec"))
+        if c.place:
+            parts.append(self.place(c.place))
+        return parts
+
+    def predicate(self, c: Clause) -> list[Segment]:
+        """Everything after the subject."""
+        if c.kind != "event":
+            return self._state(c)
+        verb, preposition = self.verb(c)
+        return verb + self.complements(c, preposition)
+
+    def _state(self, c: Clause) -> list[Segment]:
+        person = self.person(c.subject)
+        if c.kind == "there":
+            place = self.place(c.place)
+            subject = self.np(c.subject, "", c.negated)
+            if c.tense == "future":
+                parts = [self.word("va"), *([self.word("pas")] if c.negated else [])]
+                words = [*parts, self.word("y"), self.word("avoir")]
+                return [*([self.word("ne")] if c.negated else []), *words, subject, place]
+            has = "avait" if c.tense == "past" else "a"
+            if c.negated:
+                words = [self.elide("ne", self.word("y")), self.word(has), self.word("pas")]
+            else:
+                words = [self.word("y"), self.word(has)]
+            return [*words, subject, place]
+        if c.tense == "future":
+            words = [*self.negate(c, self.word(GO[person])), self.word("être")]
+        else:
+            words = self.negate(c, self.word(BE[c.tense][person]))
+        if c.kind == "at":
+            return [*words, self.place(c.place)]
+        many, gender = self.agreement(c.subject)
+        adjective = self.adjectives[c.adj][0][many][gender]
+        if c.kind == "more":
+            return [*words, self.word("plus"), adjective, self.elide("que", self.np(c.obj))]
+        return [*words, adjective]
+
+    def attach(self, np: NP, predicate: list[Segment]) -> list[Segment]:
+        """Subject and predicate, with j' before a vowel."""
+        if np.noun == "I":
+            return [self.elide("je", predicate[0]), *predicate[1:]]
+        return [self.np(np), *predicate]
+
+    def clause(self, c: Clause) -> list[Segment]:
+        """A statement."""
+        time = [self.time(c.time)] if c.time else []
+        subject = NP("he") if c.kind == "there" else c.subject
+        parts = self.attach(subject, self.predicate(c))
+        if c.fronted and time:
+            return [*time, self.comma_segment, *parts]
+        return [*parts, *time]
+
+    def ask(self, frame: str, c: Clause) -> list[Segment]:
+        """A question: est-ce que and a statement."""
+        time = [self.time(c.time)] if c.time else []
+        if frame == "who":
+            return [self.word("qui"), *self.predicate(c._replace(subject=NP("he"))), *time]
+        if frame == "where" and c.kind != "event":
+            be = self._state(c)[:-1]
+            return [self.word("où"), *be, self.np(c.subject), *time]
+        if frame == "what":
+            c = c._replace(obj=None)
+        elif frame == "where":
+            c = c._replace(place=None, goal=None)
+        rest = self.clause(c._replace(time=None))
+        opening = "qu'est" if frame == "what" else "est"
+        question = ("-", "ce")
+        tokens = [Token(t) for t in (*(("qu", "'") if frame == "what" else ()), "est", *question)]
+        start = (f"{opening}-ce", tuple(tokens))
+        where = [self.word("où")] if frame == "where" else []
+        return [*where, start, self.elide("que", rest[0]), *rest[1:], *time]
+
+    def compose(self, m: Meaning):
+        if m.frame in ("ask", "who", "what", "where"):
+            return self.ask(m.frame, m.first), True
+        first = self.clause(m.first)
+        if m.frame == "say":
+            return first, False
+        second = self.clause(m.second)
+        if m.frame == "when":
+            return [self.word("quand"), *first, self.comma_segment, *second], False
+        if m.frame == "if":
+            if first[0][1][0].text in ("il", "ils"):
+                opening = (f"s'{first[0][0]}", (Token("s"), Token("'"), *first[0][1]))
+            else:
+                opening = self.join(self.word("si"), first[0])
+            return [opening, *first[1:], self.comma_segment, *second], False
+        if m.frame == "because":
+            link = [self.word("parce"), self.elide("que", second[0])]
+            return [*first, *link, *second[1:]], False
+        if m.frame == "report":
+            return [*first, self.elide("que", second[0]), *second[1:]], False
+        link = self.word({"and": "et", "but": "mais"}[m.frame])
+        return [*first, self.comma_segment, link, *second], False

@@ -1,0 +1,64 @@
+"""Function words that translate word for word, as large bilingual dictionaries list them too."""
+
+from __future__ import annotations
+
+# One line a word: en | de | es | fr | ja | zh, alternatives separated by spaces.
+TABLE = """
+the | der die das den dem des | el la los las | le la les | - | -
+a an | ein eine einen einem einer | un una | un une | 一 | 一
+this | dieser diese dieses diesen diesem | este esta | ce cet cette | この | 这
+these | diese diesen dieser | estos estas | ces | この | 这
+my | mein meine meinen meinem meiner | mi mis | mon ma mes | 私 | 我
+our | unser unsere unseren unserem unserer | nuestro nuestra nuestros nuestras | notre nos | 私たち | 我们
+his | sein seine seinen seinem seiner | su sus | son sa ses | 彼 | 他
+her | ihr ihre ihren ihrem ihrer | su sus | son sa ses | 彼女 | 她
+i | ich | yo | je | 私 | 我
+we | wir | nosotros | nous | 私たち | 我们
+he | er | él | il | 彼 | 他
+she | sie | ella | elle | 彼女 | 她
+they | sie | ellos | ils | 彼ら | 他们
+and | und | y e | et | と | 和 而
+but | aber | pero | mais | が | 但是
+not | nicht kein keine keinen | no | pas | - | 不 没
+in | in im | en | dans en | - | 里
+on | auf | sobre en | sur | 上 | 上
+at | an am in | en | à au | - | 在
+with | mit | con | avec | - | 用
+under | unter | debajo | sous | 下 | 下面
+beside | neben | lado | côté | 隣 | 旁边
+behind | hinter | detrás | derrière | 後ろ | 后面
+to | zu zum zur | a al | à au | - | 给 到
+than | als | que | que | より | 比
+more | mehr | más | plus | より | 比
+many | viele vielen | muchos muchas | beaucoup | 多く | 很多
+is | ist | es está | est | です | 是
+are | sind | son están | sont | です | 是
+was | war | era estaba | était | でした | -
+were | waren | eran estaban | étaient | でした | -
+when | wenn als | cuando | quand | とき | 时候
+if | wenn | si | si | なら | 如果
+because | weil | porque | parce | から | 因为
+that | dass | que | que | と | -
+will | wird werden | va van | va vont | - | 会
+who | wer | quién | qui | 誰 | 谁
+what | was | qué | que | 何 | 什么
+where | wo | dónde | où | どこ | 哪里
+there | da | hay | y | - | 有
+"""
+COLUMNS = ("en", "de", "es", "fr", "ja", "zh")
+
+
+def rows() -> list[dict[str, tuple[str, ...]]]:
+    """The table: for each entry its words by language; a language may lack it."""
+    found = []
+    for line in TABLE.strip().splitlines():
+        cells = [cell.split() for cell in line.split("|")]
+        found.append(
+            {c: tuple(w for w in words if w != "-") for c, words in zip(COLUMNS, cells, strict=True)}
+        )
+    return found
+
+
+def pairs(source: str, target: str) -> list[tuple[str, str]]:
+    """All pairs of function words between two languages."""
+    return [(a, b) for row in rows() for a in row[source] for b in row[target]]

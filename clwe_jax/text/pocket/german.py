@@ -1,0 +1,417 @@
+"""German: case, gender, strong and weak inflection, verb second and verb final clauses."""
+
+from __future__ import annotations
+
+from clwe_jax.text.pocket.base import NP, PRONOUNS, Clause, Grammar, Meaning, Segment, segment
+
+NOM, ACC, DAT, GEN = "nom", "acc", "dat", "gen"
+CASES = {"a": ACC, "d": DAT, "acc": ACC, "dat": DAT}
+# Rows: case. Columns: masculine, feminine, neuter, plural.
+COLUMN = {"der": 0, "die": 1, "das": 2}
+DEFINITE = {
+    NOM: ("der", "die", "das", "die"),
+    ACC: ("den", "die", "das", "die"),
+    DAT: ("dem", "der", "dem", "den"),
+    GEN: ("des", "der", "des", "der"),
+}
+DIES = {
+    NOM: ("dieser", "diese", "dieses", "diese"),
+    ACC: ("diesen", "diese", "dieses", "diese"),
+    DAT: ("diesem", "dieser", "diesem", "diesen"),
+    GEN: ("dieses", "dieser", "dieses", "dieser"),
+}
+EIN = {
+    NOM: ("", "e", "", "e"),
+    ACC: ("en", "e", "", "e"),
+    DAT: ("em", "er", "em", "en"),
+    GEN: ("es", "er", "es", "er"),
+}
+WEAK = {
+    NOM: ("e", "e", "e", "en"),
+    ACC: ("en", "e", "e", "en"),
+    DAT: ("en", "en", "en", "en"),
+    GEN: ("en", "en", "en", "en"),
+}
+MIXED = {
+    NOM: ("er", "e", "es", "en"),
+    ACC: ("en", "e", "es", "en"),
+    DAT: ("en", "en", "en", "en"),
+    GEN: ("en", "en", "en", "en"),
+}
+STRONG = {
+    NOM: ("er", "e", "es", "e"),
+    ACC: ("en", "e", "es", "e"),
+    DAT: ("em", "er", "em", "en"),
+    GEN: ("en", "er", "en", "er"),
+}
+RELATIVE = ("der", "die", "das", "die")
+STEMS = {"my": "mein", "our": "unser", "his": "sein", "her": "ihr", "no": "kein", "indef": "ein"}
+PREPOSITIONS = {
+    "at": "in",
+    "in": "in",
+    "on": "auf",
+    "open": "auf",
+    "under": "unter",
+    "beside": "neben",
+    "behind": "hinter",
+    "before": "vor",
+    "to": "zu",
+}
+CONTRACTIONS = {
+    "in dem": "im", "an dem": "am", "zu dem": "zum", "zu der": "zur", "bei dem": "beim",
+    "von dem": "vom", "in das": "ins", "an das": "ans",
+}  # fmt: skip
+PRONOUN_FORMS = {
+    NOM: {"I": "ich", "we": "wir", "he": "er", "she": "sie", "they": "sie"},
+    ACC: {"I": "mich", "we": "uns", "he": "ihn", "she": "sie", "they": "sie"},
+    DAT: {"I": "mir", "we": "uns", "he": "ihm", "she": "ihr", "they": "ihnen"},
+}
+# First person singular, third person singular, plural; the past of modals is not used.
+MODAL_VERBS = {
+    "want": ("wollen", "will", "will", "wollen"),
+    "can": ("können", "kann", "kann", "können"),
+    "must": ("müssen", "muss", "muss", "müssen"),
+    "may.permission": ("dürfen", "darf", "darf", "dürfen"),
+}
+WERDEN = ("werde", "wird", "werden")
+BE = {"present": ("bin", "ist", "sind"), "past": ("war", "war", "waren")}
+
+
+def genitive(noun: str) -> str:
+    """The genitive singular of a strong masculine or neuter noun."""
+    if noun.endswith(("nis",)):
+        return noun + "ses"
+    if noun.endswith(("s", "ß", "x", "z", "tsch")):
+        return noun + "es"
+    vowels = sum(
+        1 for i, c in enumerate(noun.lower())
+        if c in "aeiouäöüy" and (i == 0 or noun[i - 1].lower() not in "aeiouäöü")
+    )  # fmt: skip
+    return noun + ("es" if vowels == 1 and noun[-1] not in "aeiouäöühn" else "s")
+
+
+def conjugate(spec: str) -> dict[str, str]:
+    """Forms of `essen/isst/aß` or of a weak `kaufen`: inf, 1sg, 3sg, 3pl, past, past_pl."""
+    prefix, _, spec = spec.rpartition("~")
+    parts = spec.split("/")
+    infinitive = parts[0]
+    stem = infinitive[:-2] if infinitive.endswith("en") else infinitive[:-1]
+    linked = stem[-1] in "td" or (
+        stem[-1] in "mn"
+        and stem[-2] not in "aeiouäöülrmn"
+        and (stem[-2] != "h" or stem[-3] == "c")
+        and infinitive.endswith("en")
+    )
+    link = "e" if linked else ""
+    present = parts[1] if len(parts) > 1 else stem + link + "t"
+    preterite = parts[2] if len(parts) > 2 else stem + link + "te"
+    first = infinitive[:-1]
+    if infinitive.endswith("eln"):
+        first = infinitive[:-3] + "le"
+    if len(parts) > 1 and present[-1] != "t":
+        first = present
+    return {
+        "prefix": prefix,
+        "inf": infinitive,
+        "1sg": first,
+        "3sg": present,
+        "3pl": infinitive,
+        "past": preterite,
+        "past_pl": preterite + ("n" if preterite[-1] == "e" else "en"),
+    }
+
+
+class German(Grammar):
+    """See the module."""
+
+    language = "de"
+
+    def inflect(self, lexicon) -> None:
+        self.nouns, self.verbs, self.adjectives = {}, {}, {}
+        for concept, entry in lexicon.nouns.items():
+            spec = entry["de"]
+            weak = spec.endswith("*")
+            article, _, rest = spec.rstrip("*").partition(" ")
+            one, _, many = rest.partition("/")
+            if article == "num":
+                self.nouns[concept] = (0, {(NOM, False): one})
+                continue
+            self.nouns[concept] = (COLUMN[article], self._decline(article, one, many, weak))
+        for concept, entry in lexicon.verbs.items():
+            spec, _, government = entry["de"].partition(" +")
+            forms = conjugate(spec)
+            segments = {k: segment(v, concept) for k, v in forms.items()}
+            whole = forms["prefix"]
+            segments |= {"end_" + k: segment(whole + v, concept) for k, v in forms.items()}
+            preposition, _, case = government.partition(":")
+            if government in ("dat", "acc"):
+                preposition, case = "", government
+            self.verbs[concept] = (segments, forms["prefix"], preposition, CASES[case or "acc"])
+        for concept, entry in lexicon.adjectives.items():
+            base, comparative, stem = (entry["de"].split("/") + ["", ""])[:3]
+            stem = stem or base
+            stem = stem[:-1] if stem.endswith("e") else stem
+            self.adjectives[concept] = (base, comparative or base + "er", stem)
+
+    @staticmethod
+    def _decline(article, one, many, weak):
+        forms = {}
+        many = one if many in ("-", "=", "") else many
+        for case in (NOM, ACC, DAT, GEN):
+            forms[case, False] = one
+            forms[case, True] = many
+        if weak:
+            for case in (ACC, DAT, GEN):
+                forms[case, False] = many
+        elif article != "die":
+            forms[GEN, False] = genitive(one)
+        if many[-1] not in "ns":
+            forms[DAT, True] = many + "n"
+        return forms
+
+    def forms(self, concept):
+        slots = {}
+        if concept in self.nouns:
+            declined = self.nouns[concept][1]
+            slots["sg"] = tuple(dict.fromkeys(v for (_, many), v in declined.items() if not many))
+            if not self.lexicon.mass(concept) and len(declined) > 1:
+                slots["pl"] = tuple(dict.fromkeys(v for (_, many), v in declined.items() if many))
+        if concept in MODAL_VERBS:
+            infinitive, first, third, many = MODAL_VERBS[concept]
+            slots |= {"inf": (infinitive,), "1sg": (first,), "3sg": (third,), "3pl": (many,)}
+        elif concept in self.verbs:
+            verb, prefix = self.verbs[concept][:2]
+            for slot in ("inf", "1sg", "3sg", "3pl", "past", "past_pl"):
+                found = (verb[slot][0],) if slot != "inf" or not prefix else ()
+                slots[slot] = found + ((verb["end_" + slot][0],) if prefix else ())
+        if concept in self.adjectives:
+            base, comparative, stem = self.adjectives[concept]
+            slots["adj_sg"] = (base, *[stem + e for e in ("e", "er", "es", "en", "em")])
+            slots["adj_pl"] = (base, stem + "e", stem + "en")
+            slots["cmp"] = (comparative,)
+        return slots
+
+    def person(self, np: NP) -> int:
+        """0 for 'ich', 1 for the third person singular, 2 for plurals."""
+        if np.noun in PRONOUNS:
+            number, many = PRONOUNS[np.noun]
+            return 2 if many else 0 if number == 1 else 1
+        return 2 if np.plural or np.other else 1
+
+    def np(self, np: NP, case: str = NOM, preposition: str = "") -> Segment:
+        """A noun phrase in a case, after its preposition if there is one."""
+        return self.cached((np, case, preposition), self._np, np, case, preposition)
+
+    def _np(self, np, case, preposition):
+        if np.noun in PRONOUNS:
+            words = [preposition] if preposition else []
+            return self.join(*[self.word(w) for w in words + [PRONOUN_FORMS[case][np.noun]]])
+        gender, declined = self.nouns[np.noun]
+        column = 3 if np.plural else gender
+        determiner, endings = self._determiner(np, case, column)
+        parts = []
+        if preposition:
+            both = CONTRACTIONS.get(f"{preposition} {determiner}") if np.det == "def" else None
+            if both and not np.owner and not np.relative:
+                determiner = both
+            else:
+                parts += [self.word(preposition)]
+        if determiner:
+            concept = np.count if np.det == "num" else None
+            parts.append(segment(determiner, concept))
+        if np.adj:
+            stem = self.adjectives[np.adj][2]
+            parts.append(segment(stem + endings[case][column], np.adj))
+        parts.append(segment(declined[case, np.plural], np.noun))
+        if np.owner:
+            parts.append(self.np(np.owner, GEN))
+        if np.relative:
+            inner = np.relative._replace(subject=np._replace(relative=None))
+            pronoun = RELATIVE[column]
+            parts += [self.comma_segment, self.word(pronoun)]
+            parts += [*self.middle(inner), *self.end(inner), self.comma_segment]
+        if np.other:
+            parts += [self.word("und"), self.np(np.other, case)]
+        return self.join(*parts)
+
+    def _determiner(self, np, case, column):
+        if np.det == "def" or np.owner:
+            return DEFINITE[case][column], WEAK
+        if np.det == "this":
+            return DIES[case][column], WEAK
+        if np.det == "num":
+            return self.nouns[np.count][1][NOM, False], STRONG
+        if np.det == "many":
+            return ("viel" if self.lexicon.mass(np.noun) else "vielen" if case == DAT else "viele",
+                    STRONG)  # fmt: skip
+        if np.det == "indef" and (np.plural or self.lexicon.mass(np.noun)):
+            return "", STRONG
+        return STEMS[np.det] + EIN[case][column], MIXED
+
+    def place(self, place, moving: bool = False):
+        """A location (dative), or a goal (accusative after in, an, auf; dative after zu)."""
+        own = [f[3:] for f in self.lexicon.nouns[place.ground.noun]["flags"] if f[:3] == "de="]
+        preposition = PREPOSITIONS[place.relation]
+        if own and place.relation in ("at", "in", "on", "open"):
+            preposition = own[0]
+        case = DAT
+        if moving and preposition in ("in", "auf", "an"):
+            case = ACC
+        return self.np(place.ground, case, preposition)
+
+    def object(self, c: Clause):
+        """The object's segment, and whether it follows the negation (after a preposition)."""
+        _, _, preposition, case = self.verbs[c.verb]
+        return self.np(c.obj, case, preposition), bool(preposition)
+
+    def middle(self, c: Clause) -> list[Segment]:
+        """Everything between the finite verb and the end of the clause, without the subject."""
+        if c.kind != "event":
+            return self._state(c)
+        head, tail, bare = [], [], None
+        if c.often:
+            head.append(self.adverb(c.often))
+        if c.receiver:
+            head.append(self.np(c.receiver, DAT))
+        negated = c.negated
+        if c.obj:
+            indefinite = c.obj.det in ("indef", "many", "num") and not c.obj.owner
+            if c.negated and c.obj.det == "indef" and not self.verbs[c.verb][2]:
+                c = c._replace(obj=c.obj._replace(det="no"))
+                negated = False
+            obj, prepositional = self.object(c)
+            if prepositional:
+                tail.append(obj)
+            elif indefinite:
+                bare = obj
+            else:
+                head.append(obj)
+        if negated and not (bare and c.obj.det == "num"):
+            head.append(self.word("nicht"))
+        elif negated:
+            bare = self.join(self.word("nicht"), bare)
+        if c.manner:
+            head.append(self.adverb(c.manner))
+        if c.tool:
+            head.append(self.np(c.tool, DAT, "mit"))
+        if c.place:
+            head.append(self.place(c.place))
+        if bare:
+            head.append(bare)
+        if c.goal:
+            tail.append(self.place(c.goal, moving=True))
+        return head + tail
+
+    def _state(self, c: Clause):
+        parts = [self.word("nicht")] if c.negated else []
+        if c.kind == "is":
+            return [*parts, segment(self.adjectives[c.adj][0], c.adj)]
+        if c.kind == "more":
+            return [
+                *parts,
+                segment(self.adjectives[c.adj][1], c.adj),
+                self.word("als"),
+                self.np(c.obj),
+            ]
+        return [*parts, self.place(c.place)]
+
+    def finite(self, c: Clause) -> tuple[Segment, list[Segment]]:
+        """The finite verb of a main clause, and what stands at its end."""
+        person = self.person(c.subject)
+        slot = ("1sg", "3sg", "3pl")[person]
+        if c.kind != "event":
+            if c.tense == "future":
+                return self.word(WERDEN[person]), [self.word("sein")]
+            return self.word(BE[c.tense][person]), []
+        forms, prefix = self.verbs[c.verb][:2]
+        if c.modal:
+            return segment(MODAL_VERBS[c.modal][1 + person], c.modal), [forms["end_inf"]]
+        if c.tense == "future":
+            return self.word(WERDEN[person]), [forms["end_inf"]]
+        if c.tense == "past":
+            slot = "past_pl" if person == 2 else "past"
+        return forms[slot], [segment(prefix, c.verb)] if prefix else []
+
+    def end(self, c: Clause) -> list[Segment]:
+        """The verbs at the end of a subordinate clause."""
+        finite, rest = self.finite(c)
+        if c.kind == "event" and not c.modal and c.tense != "future":
+            slot = ("1sg", "3sg", "3pl")[self.person(c.subject)]
+            if c.tense == "past":
+                slot = "past_pl" if self.person(c.subject) == 2 else "past"
+            return [self.verbs[c.verb][0]["end_" + slot]]
+        return [*rest, finite]
+
+    def main(self, c: Clause, inverted: bool = False) -> list[Segment]:
+        """A verb-second clause; `inverted` when something stands before its verb already."""
+        finite, rest = self.finite(c)
+        time = [self.time(c.time)] if c.time else []
+        if c.kind == "there":
+            return self._there(c, finite, time, inverted) + rest
+        subject = self.np(c.subject)
+        if inverted:
+            return [finite, subject, *time, *self.middle(c), *rest]
+        if c.fronted and time:
+            return [*time, finite, subject, *self.middle(c), *rest]
+        return [subject, finite, *time, *self.middle(c), *rest]
+
+    def _there(self, c, finite, time, inverted):
+        place = self.place(c.place)
+        if inverted:
+            return [finite, *time, place, self.np(c.subject)]
+        if c.fronted and time:
+            return [*time, finite, place, self.np(c.subject)]
+        return [place, finite, *time, self.np(c.subject)]
+
+    def subordinate(self, link: str, c: Clause) -> list[Segment]:
+        """A verb-final clause after a conjunction."""
+        time = [self.time(c.time)] if c.time else []
+        if c.kind == "there":
+            return [self.word(link), *time, self.place(c.place), self.np(c.subject), *self.end(c)]
+        return [self.word(link), self.np(c.subject), *time, *self.middle(c), *self.end(c)]
+
+    def ask(self, frame: str, c: Clause) -> list[Segment]:
+        """A question about the clause."""
+        if frame == "ask":
+            return self.main(c, inverted=True)
+        if frame == "where":
+            finite, rest = self.finite(c)
+            if c.kind != "event":
+                time = [self.time(c.time)] if c.time else []
+                return [self.word("wo"), finite, self.np(c.subject), *time, *rest]
+            word = "wohin" if c.goal else "wo"
+            return [self.word(word), *self.main(c._replace(place=None, goal=None), True)]
+        if frame == "who":
+            c = c._replace(subject=NP("he"))
+            finite, rest = self.finite(c)
+            time = [self.time(c.time)] if c.time else []
+            return [self.word("wer"), finite, *time, *self.middle(c), *rest]
+        return [self.word("was"), *self.main(c._replace(obj=None), True)]
+
+    def compose(self, m: Meaning):
+        if m.frame in ("ask", "who", "what", "where"):
+            return self.ask(m.frame, m.first), True
+        if m.frame == "say":
+            return self.main(m.first), False
+        comma = self.comma_segment
+        if m.frame in ("when", "if"):
+            link = "als" if m.frame == "when" and m.first.tense == "past" else "wenn"
+            return [*self.subordinate(link, m.first), comma, *self.main(m.second, True)], False
+        first = self.main(m.first)
+        if m.frame in ("because", "report"):
+            link = "weil" if m.frame == "because" else "dass"
+            return [*first, comma, *self.subordinate(link, m.second)], False
+        link = {"and": "und", "but": "aber"}[m.frame]
+        return [*first, comma, self.word(link), *self.main(m.second)], False
+
+    def finish(self, domain, segments, asks):
+        # A relative clause closes with a comma unless the sentence ends there or has one already.
+        flat = []
+        for text, tokens in segments:
+            if flat and flat[-1][0].endswith(",") and text == ",":
+                continue
+            flat.append((text, tokens))
+        if flat[-1][0].endswith(","):
+            text, tokens = flat[-1]
+            flat[-1] = (text.removesuffix(",").rstrip(), tokens[:-1])
+        return super().finish(domain, flat, asks)

@@ -1,0 +1,368 @@
+"""Japanese: particles, polite and plain verb forms, counters; subject object verb, no spaces."""
+
+from __future__ import annotations
+
+from clwe_jax.text.pocket.base import NP, Clause, Grammar, Meaning, Segment, segment
+
+PRONOUN_WORDS = {"I": "私", "we": "私たち", "he": "彼", "she": "彼女", "they": "彼ら", "what": "何"}
+POSSESSIVE = {"my": "私", "our": "私たち", "his": "彼", "her": "彼女"}
+SUFFIX = {
+    "on": "の 上",
+    "under": "の 下",
+    "beside": "の 隣",
+    "behind": "の 後ろ",
+    "before": "の 前",
+}
+# Rows of the kana table that a consonant verb moves through: a, i, u.
+ROWS = {"う": "わい", "く": "かき", "ぐ": "がぎ", "す": "さし", "つ": "たち", "ぬ": "なに",
+        "ぶ": "ばび", "む": "まみ", "る": "らり"}  # fmt: skip
+TE = {"う": "って", "つ": "って", "る": "って", "む": "んで", "ぶ": "んで", "ぬ": "んで",
+      "く": "いて", "ぐ": "いで", "す": "して"}  # fmt: skip
+COPULA = {
+    ("present", False): ("です",),
+    ("past", False): ("でした",),
+    ("present", True): ("では", "ありません"),
+    ("past", True): ("では", "ありませんでした"),
+}
+PLAIN_COPULA = {
+    ("present", False): ("だ",),
+    ("past", False): ("だった",),
+    ("present", True): ("では", "ない"),
+    ("past", True): ("では", "なかった"),
+}
+MODAL_WORDS = {
+    "want": ("思っています", "思っていません", "思っている"),
+    "can": ("できます", "できません", "できる"),
+    "must": ("なりません",),
+    "may.permission": ("いい",),
+}
+# Slots of the dictionary that a form belongs to.
+FORM_SLOTS = {
+    "masu": ("inf", "1sg", "3sg", "3pl"),
+    "masen": ("inf",),
+    "plain": ("inf", "3sg", "3pl"),
+    "nai": ("inf",),
+    "tai": ("inf",),
+    "nakereba": ("inf",),
+    "te": ("inf", "3sg", "3pl", "past", "past_pl"),
+    "mashita": ("past", "past_pl"),
+    "ta": ("past", "past_pl"),
+    "masendeshita": ("inf",),
+    "nakatta": ("inf",),
+}
+
+
+def conjugate(spec: str) -> dict[str, str]:
+    """Forms of `飲む:5`, `食べる:1`, `掃除する`, `来る`, of a state `知る:5~`, of `好き:な`."""
+    verb, _, kind = spec.rstrip("~").partition(":")
+    if kind == "な":
+        return {
+            "masu": verb, "mashita": verb, "masen": verb, "masendeshita": verb, "plain": verb,
+            "ta": verb, "nai": verb, "nakatta": verb, "te": verb,
+        }  # fmt: skip
+    if verb.endswith("する"):
+        stem = nai = verb[:-2] + "し"
+        te = stem + "て"
+    elif kind == "1" or verb.endswith("来る"):
+        stem = nai = verb[:-1]
+        te = stem + "て"
+    else:
+        rows = ROWS[verb[-1]]
+        nai, stem = verb[:-1] + rows[0], verb[:-1] + rows[1]
+        te = verb[:-1] + ("って" if verb.endswith(("行く", "いく")) else TE[verb[-1]])
+    forms = {
+        "masu": stem + "ます",
+        "mashita": stem + "ました",
+        "masen": stem + "ません",
+        "masendeshita": stem + "ませんでした",
+        "plain": verb,
+        "ta": te[:-1] + ("た" if te[-1] == "て" else "だ"),
+        "nai": nai + "ない",
+        "nakatta": nai + "なかった",
+        "te": te,
+        "tai": stem + "たい",
+        "nakereba": nai + "なければ",
+    }
+    if spec.endswith("~"):
+        forms |= conjugate(te + "いる:1") | {k: forms[k] for k in ("tai", "nakereba")}
+    return forms
+
+
+def adjective(spec: str) -> dict[str, str]:
+    """Forms of `大きい`, `静か:な`, `緑:の`, and `疲れる:1て`, a verb whose state is meant."""
+    word, _, kind = spec.partition(":")
+    if kind in ("な", "の"):
+        return {"kind": kind, "base": word}
+    if kind.endswith("て"):
+        base = conjugate(f"{word}:{kind[:-1]}")
+        return {**conjugate(f"{word}:{kind[:-1]}~"), "kind": "て", "base": base["ta"]}
+    stem = "よ" if word == "いい" else word[:-1]
+    return {"kind": "い", "base": word, "ta": stem + "かった", "ku": stem + "く"}
+
+
+class Japanese(Grammar):
+    """See the module."""
+
+    language = "ja"
+    space = ""
+    stop, question, comma = "。", "。", "、"
+
+    def inflect(self, lexicon) -> None:
+        self.nouns, self.verbs, self.adjectives = {}, {}, {}
+        for concept, entry in lexicon.nouns.items():
+            word, _, counter = entry["ja"].partition(":")
+            kind = entry["flags"][0]
+            default = "人" if kind in ("person", "woman") else "匹" if kind == "animal" else "つ"
+            self.nouns[concept] = (word, counter or default)
+        for concept, entry in lexicon.verbs.items():
+            spec, _, particle = entry["ja"].partition(" +")
+            forms = {k: segment(v, concept) for k, v in conjugate(spec).items()}
+            self.verbs[concept] = (forms, particle or "を", spec.endswith(":な"))
+        for concept, entry in lexicon.adjectives.items():
+            self.adjectives[concept] = adjective(entry["ja"])
+
+    def forms(self, concept):
+        slots: dict[str, tuple[str, ...]] = {}
+        if concept in self.nouns:
+            slots["sg"] = slots["pl"] = (self.nouns[concept][0],)
+        if concept in MODAL_WORDS:
+            words = MODAL_WORDS[concept]
+            slots |= {slot: words for slot in ("inf", "1sg", "3sg", "3pl")}
+        elif concept in self.verbs:
+            for form, found in self.verbs[concept][0].items():
+                for slot in FORM_SLOTS[form]:
+                    slots[slot] = tuple(dict.fromkeys(slots.get(slot, ()) + (found[0],)))
+        if concept in self.adjectives:
+            forms = dict(self.adjectives[concept])
+            kind = forms.pop("kind")
+            words = [forms["base"]]
+            if kind == "て":
+                words += [forms[f] for f in ("masu", "mashita", "masen", "masendeshita", "plain")]
+            else:
+                words += [forms[f] for f in ("ta", "ku") if f in forms]
+            slots["adj_sg"] = slots["adj_pl"] = slots["cmp"] = tuple(dict.fromkeys(words))
+        return slots
+
+    def animate(self, np: NP) -> bool:
+        """Whether the noun's existence verb is いる."""
+        kinds = ("person", "woman", "animal")
+        return np.noun in PRONOUN_WORDS or self.lexicon.nouns[np.noun]["flags"][0] in kinds
+
+    def np(self, np: NP) -> Segment:
+        """A noun phrase without its particle."""
+        return self.cached(np, self._np, np)
+
+    def _np(self, np):
+        if np.noun in PRONOUN_WORDS:
+            return self.word(PRONOUN_WORDS[np.noun])
+        word, counter = self.nouns[np.noun]
+        parts = []
+        if np.relative:
+            inner = np.relative._replace(subject=np._replace(relative=None))
+            parts += self.predicate(inner, "relative")
+        if np.owner:
+            parts += [self.np(np.owner), self.word("の")]
+        elif np.det == "this":
+            parts.append(self.word("この"))
+        elif np.det == "many":
+            parts += [self.word("多く"), self.word("の")]
+        elif np.det == "num":
+            number = self.nouns[np.count][0]
+            if number == "十" and counter == "つ":
+                counter = "個"
+            parts += [segment(number, np.count), self.word(counter), self.word("の")]
+        elif np.det in POSSESSIVE:
+            parts += [self.word(POSSESSIVE[np.det]), self.word("の")]
+        if np.adj:
+            form = self.adjectives[np.adj]
+            parts.append(segment(form["base"], np.adj))
+            if form["kind"] in "なの":
+                parts.append(self.word(form["kind"]))
+        parts.append(segment(word, np.noun))
+        if np.other:
+            parts += [self.word("と"), self.np(np.other)]
+        return self.join(*parts)
+
+    def place(self, place, particle: str) -> Segment:
+        """A location with its particle."""
+        return self.cached((place, particle), self._place, place, particle)
+
+    def _place(self, place, particle):
+        flags = self.lexicon.nouns[place.ground.noun]["flags"]
+        suffix = SUFFIX.get(place.relation, "")
+        if "ja=" in flags and place.relation == "on":
+            suffix = ""
+        words = [self.word(w) for w in suffix.split()]
+        return self.join(self.np(place.ground), *words, self.word(particle))
+
+    def verb(self, c: Clause, style: str) -> list[Segment]:
+        """The verb group. `style`: 'polite', 'plain', 'relative' (before a noun), 'te'."""
+        forms, _, nominal = self.verbs[c.verb]
+        plain = style != "polite"
+        past = c.tense == "past"
+        if c.modal:
+            return self._modal(c, forms, plain)
+        if nominal:
+            return [forms["masu"], *self._copula(c, style)]
+        if style == "te":
+            return [forms["te"]]
+        if plain:
+            if c.negated:
+                return [forms["nakatta" if past else "nai"]]
+            return [forms["ta" if past else "plain"]]
+        if c.negated:
+            return [forms["masendeshita" if past else "masen"]]
+        return [forms["mashita" if past else "masu"]]
+
+    def _modal(self, c, forms, plain):
+        def words(*texts):
+            return [self.word(t) for t in texts]
+
+        index = 2 if plain and not c.negated else 1 if c.negated else 0
+        if c.modal == "want":
+            return [forms["tai"], *words("と"), segment(MODAL_WORDS["want"][index], "want")]
+        if c.modal == "can":
+            return [forms["plain"], *words("こと", "が"), segment(MODAL_WORDS["can"][index], "can")]
+        if c.modal == "must":
+            return [forms["nakereba"], segment("なりません", "must")]
+        if c.negated:
+            return [forms["te"], *words("は", "いけません")]
+        good = segment("いい", c.modal)
+        return [forms["te"], *words("も"), good, *([] if plain else words("です"))]
+
+    def _copula(self, c: Clause, style: str, kind: str = "な") -> list[Segment]:
+        key = ("past" if c.tense == "past" else "present", c.negated)
+        if style == "polite":
+            return [self.word(w) for w in COPULA[key]]
+        if key == ("present", False):
+            if style == "relative":
+                return [self.word(kind)]
+            if style == "if":
+                return []
+        if style == "te":
+            return [self.word("で")]
+        return [self.word(w) for w in PLAIN_COPULA[key]]
+
+    def _state(self, c: Clause, style: str) -> list[Segment]:
+        """What is said of the subject by an adjective."""
+        form = self.adjectives[c.adj]
+        past = c.tense == "past"
+        polite = style == "polite"
+        if form["kind"] == "い":
+            if c.negated:
+                word = [segment(form["ku"], c.adj), self.word("なかった" if past else "ない")]
+            else:
+                word = [segment(form["ta"] if past else form["base"], c.adj)]
+            return word + ([self.word("です")] if polite else [])
+        if form["kind"] == "て":
+            if polite:
+                name = ("masen" if c.negated else "masu") if not past else (
+                    "masendeshita" if c.negated else "mashita")  # fmt: skip
+            else:
+                name = ("nai" if c.negated else "plain") if not past else (
+                    "nakatta" if c.negated else "ta")  # fmt: skip
+            return [segment(form[name], c.adj)]
+        return [segment(form["base"], c.adj), *self._copula(c, style, form["kind"])]
+
+    def _exist(self, c: Clause, style: str) -> Segment:
+        animate, past = self.animate(c.subject), c.tense == "past"
+        if style == "polite":
+            ending = ("ませんでした" if past else "ません") if c.negated else (
+                "ました" if past else "ます")  # fmt: skip
+            return self.word(("い" if animate else "あり") + ending)
+        if c.negated:
+            return self.word(("い" if animate else "") + ("なかった" if past else "ない"))
+        return self.word(("いた" if past else "いる") if animate else "あった" if past else "ある")
+
+    def predicate(self, c: Clause, style: str) -> list[Segment]:
+        """Everything but subject and time."""
+        if c.kind == "is":
+            return self._state(c, style)
+        if c.kind == "more":
+            return [self.np(c.obj), self.word("より"), *self._state(c, style)]
+        if c.kind in ("at", "there"):
+            return [self.place(c.place, "に"), self._exist(c, style)]
+        _, particle, _ = self.verbs[c.verb]
+        parts = [self.adverb(c.often)] if c.often else []
+        if c.place:
+            dwells = "dwell" in self.lexicon.verbs[c.verb]["flags"]
+            parts.append(self.place(c.place, "に" if dwells else "で"))
+        if c.tool:
+            parts += [self.np(c.tool), self.word("で")]
+        if c.receiver:
+            parts += [self.np(c.receiver), self.word("に")]
+        if c.goal:
+            parts.append(self.place(c.goal, "に"))
+        if c.obj:
+            parts += [self.np(c.obj), *[self.word(p) for p in particle.split("_")]]
+        if c.manner:
+            parts.append(self.adverb(c.manner))
+        return parts + self.verb(c, style)
+
+    def clause(self, c: Clause, style: str = "polite", mark: str = "は") -> list[Segment]:
+        """A clause; `mark` is the subject's particle."""
+        parts = []
+        if c.time and c.fronted:
+            parts += [self.time(c.time), self.comma_segment]
+        if c.kind == "there":
+            time = [self.time(c.time)] if c.time and not c.fronted else []
+            subject = [self.np(c.subject), self.word("が")]
+            exist = self._exist(c, style)
+            return [*parts, *time, self.place(c.place, "に"), *subject, exist]
+        parts += [self.np(c.subject), self.word(mark)]
+        if c.time and not c.fronted:
+            parts.append(self.time(c.time))
+        return parts + self.predicate(c, style)
+
+    def ask(self, frame: str, c: Clause) -> list[Segment]:
+        """A question, which ends in か."""
+        time = [self.time(c.time)] if c.time else []
+        asks = self.word("か")
+        if frame == "ask":
+            return [*self.clause(c), asks]
+        if frame == "who":
+            return [*time, self.word("誰"), self.word("が"), *self.predicate(c, "polite"), asks]
+        subject = [*time, self.np(c.subject), self.word("は")]
+        if frame == "what":
+            return [*subject, *self.predicate(c._replace(obj=NP("what")), "polite"), asks]
+        if c.kind != "event":
+            return [*subject, self.word("どこ"), self.word("に"), self._exist(c, "polite"), asks]
+        dwells = c.goal or "dwell" in self.lexicon.verbs[c.verb]["flags"]
+        words = [self.word("どこ"), self.word("に" if dwells else "で")]
+        rest = self.predicate(c._replace(place=None, goal=None), "polite")
+        return [*subject, *words, *rest, asks]
+
+    def compose(self, m: Meaning):
+        if m.frame in ("ask", "who", "what", "where"):
+            return self.ask(m.frame, m.first), True
+        if m.frame == "say":
+            return self.clause(m.first), False
+        first, second = m.first, m.second
+        if m.frame == "because" and second.subject.noun in PRONOUN_WORDS:
+            # The reason comes first here, so it is the one to name the person.
+            first, second = (
+                first._replace(subject=second.subject), second._replace(subject=first.subject)
+            )  # fmt: skip
+        if m.frame == "report":
+            opening = [self.np(first.subject), self.word("は")]
+            particle = self.verbs[first.verb][1]
+            linked = [self.word(p) for p in particle.split("_")]
+            style = "relative" if particle.startswith("こと") else "plain"
+            inner = self.clause(second, style, "が")
+            return [*opening, self.comma_segment, *inner, *linked, *self.verb(first, "polite")], False
+        comma = self.comma_segment
+        if m.frame == "because":
+            reason = self.clause(second, "polite", "が")
+            return [*reason, self.word("から"), comma, *self.clause(first)], False
+        if m.frame in ("when", "if"):
+            style, link = ("relative", "とき") if m.frame == "when" else ("if", "なら")
+            return [*self.clause(first, style, "が"), self.word(link), comma, *self.clause(second)], False
+        if m.frame == "and":
+            simple = first.kind == "event" and not (first.negated or first.modal)
+            if simple:
+                return [*self.clause(first, "te"), comma, *self.clause(second)], False
+            return [*self.clause(first), self.word("し"), comma, *self.clause(second)], False
+        return [*self.clause(first), self.word("が"), comma, *self.clause(second)], False
+
+    def capital(self, text):
+        return text

@@ -1,0 +1,449 @@
+"""Draws meanings: what is said in the pocket world, before any language says it.
+
+A domain is drawn, then a frame, then the words, each from what the lexicon's `events`, `properties`
+and `spots` allow, so that verbs select for objects, tools and places. Lists are read with Zipf-like
+frequencies: the r-th of a list is drawn with weight 1 / (r + 2).
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import zlib
+
+from clwe_jax.text.pocket.base import NP, POSSESSIVES, Clause, Meaning, Place
+from clwe_jax.text.pocket.lexicon import Event, Lexicon
+
+HELDOUT_BUCKETS = 8
+PEOPLE = ("person", "woman")
+# Nobody says "my river": in these domains only nouns with the flag `own` are somebody's.
+OUTDOORS = ("nature", "weather", "city", "sea")
+FRAMES = {
+    "say": 50, "is": 8, "more": 5, "at": 5, "there": 5, "ask": 5, "who": 2, "what": 3, "where": 3,
+    "and": 5, "but": 4, "when": 6, "if": 4, "because": 5, "report": 5,
+}  # fmt: skip
+TENSES = ("present",) * 9 + ("past",) * 8 + ("future",) * 3
+MODAL_TABLE = ("want",) * 3 + ("can",) * 3 + ("must",) * 2 + ("may.permission",) * 2
+
+
+def zipf(items: tuple, offset: int = 2, size: int = 96) -> tuple:
+    """A table in which each item stands as often as it is to be drawn."""
+    weights = [1 / (r + offset) for r in range(len(items))]
+    total = sum(weights)
+    table = []
+    for item, weight in zip(items, weights, strict=True):
+        table += [item] * max(1, round(size * weight / total))
+    return tuple(table)
+
+
+def split_of(key: str) -> str:
+    """'heldout' for one meaning in `HELDOUT_BUCKETS`, else 'train': the same in every process."""
+    return "train" if zlib.crc32(key.encode()) % HELDOUT_BUCKETS else "heldout"
+
+
+class _EventTables:
+    """An event with its lists as tables to draw from."""
+
+    def __init__(self, event: Event, lexicon: Lexicon):
+        self.who, self.verbs = zipf(event.who), zipf(event.verbs)
+        self.what, self.whom = zipf(event.what), zipf(event.whom)
+        self.tools, self.places, self.goals = (
+            zipf(event.tools), zipf(event.places), zipf(event.goals)
+        )  # fmt: skip
+        kinds = [lexicon.nouns[who]["flags"][0] for who in event.who]
+        self.people = all(kind in PEOPLE for kind in kinds)
+        self.alive = all(kind in (*PEOPLE, "animal") for kind in kinds)
+        self.choices = tuple(dict.fromkeys(event.what))
+
+
+class World:
+    """All tables, built once for a lexicon."""
+
+    def __init__(self, lexicon: Lexicon):
+        self.lexicon = lexicon
+        self.adjectives: dict[str, tuple] = {}
+        self.events: dict[str, tuple] = {}
+        self.relatives: dict[tuple[str, str], tuple] = {}
+        self.states: dict[str, tuple] = {}
+        self.comparisons: dict[str, tuple] = {}
+        self.spots: dict[str, tuple] = {}
+        self.frames: dict[str, tuple] = {}
+        by_noun: dict[str, list] = {}
+        for domain in lexicon.domains.values():
+            for nouns, adjectives in domain.properties:
+                for noun in nouns:
+                    by_noun.setdefault(noun, []).extend(adjectives)
+        self.adjectives = {n: zipf(tuple(dict.fromkeys(a)), 3) for n, a in by_noun.items()}
+        self.kind = {n: e["flags"][0] for n, e in lexicon.nouns.items()}
+        self.owned = {
+            n for n, kind in self.kind.items()
+            if "own" in lexicon.nouns[n]["flags"]
+            or kind in ("thing", "animal", *PEOPLE) and lexicon.domain_of[n] not in OUTDOORS
+        }  # fmt: skip
+        self.counts = zipf(tuple(n for n, kind in self.kind.items() if kind == "num"), 1)
+        self.moods = tuple(a for a, e in lexicon.adjectives.items() if "mood" in e["flags"])
+        self.reports = tuple(v for v, e in lexicon.verbs.items() if "report" in e["flags"])
+        self.manners = zipf(self._adverbs("manner"))
+        self.often = zipf(self._adverbs("often"))
+        self.times = {
+            tense: zipf(tuple(t for t, e in lexicon.times.items() if tense in e["flags"]), 8)
+            for tense in ("present", "past", "future")
+        }
+        for name, domain in lexicon.domains.items():
+            if domain.events:
+                self._tables(name, domain)
+        self.domains = zipf(tuple(self.events), 12, 240)
+
+    def _adverbs(self, flag: str) -> tuple[str, ...]:
+        return tuple(a for a, e in self.lexicon.adverbs.items() if flag in e["flags"])
+
+    def _tables(self, name, domain) -> None:
+        tables = [_EventTables(event, self.lexicon) for event in domain.events]
+        self.events[name] = zipf(tuple(tables), 6, 192)
+        for table in tables:
+            for who in table.who:
+                found = self.relatives.setdefault((name, who), ())
+                if table.what and not table.whom and table not in found:
+                    self.relatives[name, who] = (*found, table)
+        plain = {a for a, e in self.lexicon.adjectives.items() if {"plain", "mood"} & set(e["flags"])}
+        states, comparisons = [], []
+        for nouns, adjectives in domain.properties:
+            states.append((zipf(nouns), zipf(adjectives)))
+            gradable = tuple(a for a in adjectives if a not in plain)
+            if gradable and len(nouns) > 1:
+                comparisons.append((zipf(nouns), zipf(gradable)))
+        self.states[name], self.comparisons[name] = tuple(states), tuple(comparisons)
+        self.spots[name] = tuple((zipf(things), zipf(places)) for things, places in domain.spots)
+        frames = []
+        for frame, weight in FRAMES.items():
+            if frame == "is" and not states or frame == "more" and not comparisons:
+                continue
+            if frame in ("at", "there") and not domain.spots:
+                continue
+            frames += [frame] * weight
+        self.frames[name] = tuple(frames)
+
+
+@functools.cache
+def world() -> World:
+    """The world of the package's own lexicon."""
+    from clwe_jax.text.pocket.lexicon import load
+
+    return World(load())
+
+
+class Sampler:
+    """Draws meanings with one random generator."""
+
+    def __init__(self, seed: str, split: str = "train"):
+        if split not in ("train", "heldout"):
+            raise ValueError(f"split is 'train' or 'heldout', not {split!r}")
+        generator = random.Random(seed)
+        self.uniform, self.split, self.world = generator.random, split, world()
+        self.trace: list[str] = []
+
+    def pick(self, table):
+        """One entry of a table."""
+        return table[int(self.uniform() * len(table))]
+
+    def draw(self) -> Meaning:
+        """One meaning of the split."""
+        while True:
+            self.trace.clear()
+            domain = self.pick(self.world.domains)
+            frame = self.pick(self.world.frames[domain])
+            made = self.build(frame, domain)
+            if made is None:
+                continue
+            key = f"{frame}|{'|'.join(self.trace)}"
+            if split_of(key) == self.split:
+                frame = "say" if frame in ("is", "more", "at", "there") else frame
+                return Meaning(frame, domain, *made, key)
+
+    # Noun phrases.
+
+    def noun_phrase(self, noun: str, role: str, owners=()) -> NP:
+        """A noun phrase; `role` is 'subject', 'object', 'place', 'tool' or 'whom'."""
+        u, w = self.uniform, self.world
+        self.trace.append(noun)
+        kind = w.kind[noun]
+        adjective = None
+        if noun in w.adjectives and u() < (0.15 if role == "place" else 0.3):
+            adjective = self.pick(w.adjectives[noun])
+            self.trace.append(adjective)
+        if kind == "unique":
+            return NP(noun, adj=adjective)
+        if owners and noun in w.owned and kind in ("thing", "animal") and u() < 0.05:
+            owner = self.pick(owners)
+            if owner != noun and w.kind[owner] in PEOPLE:
+                self.trace.append(owner)
+                return NP(noun, adj=adjective, owner=NP(owner, u() < 0.15))
+        mass = w.lexicon.nouns[noun]["mass"]
+        r = u()
+        if role == "place" or role == "tool" and not mass:
+            det = "def" if r < 0.78 else "indef" if r < 0.86 else "this" if r < 0.9 else "my"
+            if role == "tool":
+                det = "indef" if r < 0.5 else "def" if r < 0.9 else "my"
+            if det == "my":
+                det = POSSESSIVES[int(u() * 4)] if noun in w.owned else "def"
+            return NP(noun, False, det, adjective)
+        if mass:
+            det = "def" if role == "subject" or r < 0.35 else "indef" if r < 0.92 else "this"
+            return NP(noun, False, det, adjective)
+        plural = u() < 0.32
+        if role == "subject":
+            det = "def" if r < 0.72 else "indef" if r < 0.8 else "this" if r < 0.86 else "x"
+        else:
+            det = "def" if r < 0.36 else "indef" if r < 0.76 else "this" if r < 0.82 else "x"
+        if det == "indef" and plural and role == "subject":
+            det = "def"
+        if det != "x":
+            return NP(noun, plural, det, adjective)
+        r = u()
+        if r < 0.45:
+            count = self.pick(w.counts)
+            self.trace.append(count)
+            return NP(noun, True, "num", adjective, count)
+        if r < 0.65:
+            return NP(noun, True, "many", adjective)
+        det = POSSESSIVES[int(u() * 4)] if noun in w.owned else "this"
+        return NP(noun, plural, det, adjective)
+
+    def subject(self, table, domain: str, rich: bool = True) -> NP:
+        """The subject of an event: a pronoun, a coordination, a noun with or without relative."""
+        u = self.uniform
+        noun = self.pick(table.who)
+        if table.people and u() < 0.1:
+            pronoun = ("I", "we", "he", "she", "they")[int(u() * 5)]
+            self.trace.append(pronoun)
+            return NP(pronoun)
+        np = self.noun_phrase(noun, "subject", table.who if not table.people else ())
+        if not rich or np.owner or np.det == "indef":
+            return np
+        r = u()
+        if r < 0.06:
+            second = self.pick(table.who)
+            if second != noun and self.world.kind[second] != "unique" and not np.adj:
+                self.trace.append(second)
+                return np._replace(det="def", count=None, other=NP(second, u() < 0.2))
+        elif r < 0.11:
+            found = self.world.relatives.get((domain, noun), ())
+            if found:
+                other = self.pick(found)
+                verb, what = self.pick(other.verbs), self.pick(other.what)
+                self.trace.append(verb)
+                obj = self.noun_phrase(what, "object")
+                tense = "past" if u() < 0.4 else "present"
+                relative = Clause("event", np, verb, obj._replace(owner=None), tense=tense)
+                return np._replace(det="def", count=None, relative=relative)
+        return np
+
+    # Clauses.
+
+    def event(self, table, domain: str, tense=None, subject=None, simple=False) -> Clause:
+        """A clause of an event. `simple`: neither modal nor negated, no adverb of time."""
+        u, w = self.uniform, self.world
+        if subject is None:
+            subject = self.subject(table, domain, not simple)
+        verb = self.pick(table.verbs)
+        self.trace.append(verb)
+        flags = w.lexicon.verbs[verb]["flags"]
+        tense = tense or self.pick(TENSES)
+        obj = receiver = tool = place = goal = time = often = manner = modal = None
+        if table.what:
+            obj = self.noun_phrase(self.pick(table.what), "object", table.who if table.people else ())
+            if u() < 0.06 and obj.det in ("def", "indef") and not (obj.adj or obj.owner):
+                second = self.pick(table.what)
+                if second != obj.noun:
+                    self.trace.append(second)
+                    mass = w.lexicon.nouns[second]["mass"]
+                    unique = w.kind[second] == "unique"
+                    det = "def" if unique else obj.det
+                    obj = obj._replace(other=NP(second, obj.plural and not (mass or unique), det))
+        if table.whom:
+            receiver = self.noun_phrase(self.pick(table.whom), "whom")
+        if table.tools and u() < 0.55:
+            tool = self.noun_phrase(self.pick(table.tools), "tool")
+        if table.goals:
+            goal = self.place(table.goals)
+        elif table.places and u() < (0.3 if tool or receiver else 0.5):
+            place = self.place(table.places)
+        human = table.people
+        negated = not simple and u() < 0.09
+        acting = "state" not in flags
+        if not simple and human and acting and tense == "present" and u() < 0.3:
+            modal = self.pick(MODAL_TABLE)
+            self.trace.append(modal)
+            negated = negated and modal in ("want", "can")
+        if not simple and u() < 0.3:
+            time = self.pick(w.times[tense])
+            self.trace.append(time)
+        elif not (negated or modal) and tense == "present" and u() < 0.2:
+            often = self.pick(w.often)
+            self.trace.append(often)
+        if table.alive and acting and not (negated or often or tool) and u() < 0.13:
+            manner = self.pick(w.manners)
+            self.trace.append(manner)
+        return Clause(
+            "event", subject, verb, obj, receiver, tool, place, goal, time, often, manner, None,
+            tense, negated, modal, time is not None and u() < 0.5,
+        )  # fmt: skip
+
+    def place(self, table) -> Place:
+        """A place of a table of (relation, noun)."""
+        relation, noun = self.pick(table)
+        return Place(relation, self.noun_phrase(noun, "place"))
+
+    def still(self, frame: str, domain: str, tense=None) -> Clause | None:
+        """A clause with the copula: 'is', 'more', 'at' or 'there'; None when a draw fits nothing."""
+        u, w = self.uniform, self.world
+        tense = tense or ("past" if u() < 0.3 else "present")
+        negated = u() < 0.1
+        if frame in ("at", "there"):
+            things, places = self.pick(w.spots[domain])
+            noun = self.pick(things)
+            if frame == "there":
+                if w.kind[noun] == "unique":
+                    return None
+                subject = self.noun_phrase(noun, "object")
+                if subject.det not in ("indef", "num", "many"):
+                    subject = subject._replace(det="indef", owner=None)
+                negated = negated and subject.det == "indef"
+            else:
+                subject = self.noun_phrase(noun, "subject")
+            spot = self.place(places)
+            if spot.ground.noun == noun:
+                return None
+            return Clause(frame, subject, place=spot, tense=tense, negated=negated)
+        source = w.states if frame == "is" else w.comparisons
+        nouns, adjectives = self.pick(source[domain])
+        subject = self.noun_phrase(self.pick(nouns), "subject")
+        subject = subject._replace(adj=None)
+        adjective = self.pick(adjectives)
+        self.trace.append(adjective)
+        other = None
+        if frame == "more":
+            noun = self.pick(nouns)
+            if noun == subject.noun:
+                return None
+            self.trace.append(noun)
+            other = NP(noun, subject.plural and not w.lexicon.nouns[noun]["mass"])
+            if w.kind[noun] == "unique":
+                other = NP(noun)
+        time = None
+        if frame == "is" and u() < 0.12:
+            time = self.pick(w.times[tense])
+            self.trace.append(time)
+        return Clause(
+            frame, subject, adj=adjective, obj=other, tense=tense, negated=negated, time=time,
+            fronted=time is not None and u() < 0.5,
+        )  # fmt: skip
+
+    # Sentences.
+
+    def build(self, frame: str, domain: str) -> tuple[Clause, Clause | None] | None:
+        """The clauses of a frame; None when a draw does not fit."""
+        u, events = self.uniform, self.world.events[domain]
+        if frame in ("is", "more", "at", "there"):
+            clause = self.still(frame, domain)
+            return clause and (clause, None)
+        table = self.pick(events)
+        if frame == "say":
+            return self.event(table, domain), None
+        if frame == "ask":
+            if u() < 0.25 and self.world.spots[domain]:
+                clause = self.still("there", domain)
+                return clause and (clause._replace(negated=False), None)
+            return self.event(table, domain)._replace(negated=False, fronted=False), None
+        if frame in ("who", "what", "where"):
+            return self.question(frame, domain, table)
+        tense = "past" if u() < 0.45 else "present"
+        if frame == "because":
+            return self.because(domain, table, tense)
+        if frame == "report":
+            return self.report(domain, table, tense)
+        if frame == "but":
+            return self.contrast(domain, table, tense)
+        if frame == "if":
+            tense = "present"
+        first = self.event(table, domain, tense, simple=True)
+        second_tense = "future" if frame == "if" and u() < 0.4 else tense
+        subject = self.back(first.subject) if u() < 0.35 and table.people else None
+        other = table if subject else self.pick(events)
+        second = self.event(other, domain, second_tense, subject, simple=True)
+        if (second.verb, second.obj) == (first.verb, first.obj):
+            return None
+        return first, second
+
+    def back(self, np: NP) -> NP:
+        """The pronoun that takes up a person."""
+        if np.noun in self.world.kind:
+            if np.plural or np.other:
+                return NP("they")
+            return NP("she" if self.world.kind[np.noun] == "woman" else "he")
+        return np
+
+    def question(self, frame: str, domain: str, table):
+        """Who, what and where."""
+        clause = self.event(table, domain, simple=True)._replace(manner=None)
+        verb = self.world.lexicon.verbs[clause.verb]
+        if frame == "where":
+            clause = clause._replace(often=None)
+            if not (clause.place or clause.goal):
+                return None
+        elif frame == "who":
+            if not table.people or clause.subject.noun not in self.world.kind:
+                return None
+        elif not clause.obj or clause.receiver or any(
+            "+" in verb[language] for language in ("en", "de", "es", "fr", "zh")
+        ):
+            return None
+        elif not table.people and self.world.kind[clause.obj.noun] in PEOPLE:
+            return None
+        return clause, None
+
+    def because(self, domain: str, table, tense: str):
+        """Somebody's mood, and its cause."""
+        if not table.people:
+            return None
+        subject = self.noun_phrase(self.pick(table.who), "subject")._replace(adj=None)
+        mood = self.pick(self.world.moods)
+        self.trace.append(mood)
+        back = self.back(subject) if self.uniform() < 0.5 else None
+        other = table if back else self.pick(self.world.events[domain])
+        return (
+            Clause("is", subject, adj=mood, tense=tense),
+            self.event(other, domain, tense, back, simple=True),
+        )
+
+    def report(self, domain: str, table, tense: str):
+        """Somebody says or thinks that something is so."""
+        speakers = self.pick(self.world.events[domain])
+        if not speakers.people:
+            return None
+        subject = self.noun_phrase(self.pick(speakers.who), "subject")._replace(adj=None)
+        verb = self.pick(self.world.reports)
+        self.trace.append(verb)
+        if self.uniform() < 0.25 and self.world.states[domain]:
+            said = self.still("is", domain, tense)._replace(time=None)
+        else:
+            said = self.event(table, domain, tense, simple=True)
+        return Clause("event", subject, verb, tense=tense), said
+
+    def contrast(self, domain: str, table, tense: str):
+        """Somebody does it to one thing but not to another."""
+        if not table.people or table.whom or len(table.choices) < 2:
+            return None
+        first = self.event(table, domain, tense, simple=True)
+        if first.obj.other:
+            return None
+        noun = self.pick(table.what)
+        if noun == first.obj.noun:
+            return None
+        obj = self.noun_phrase(noun, "object")
+        obj = obj._replace(det="def", count=None, owner=None)
+        second = Clause(
+            "event", self.back(first.subject), first.verb, obj, first.receiver, tense=tense,
+            negated=True,
+        )  # fmt: skip
+        return first, second

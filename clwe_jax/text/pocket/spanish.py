@@ -1,0 +1,414 @@
+"""Spanish: gender and number, contractions, ser and estar, personal a, clitic doubling."""
+
+from __future__ import annotations
+
+from clwe_jax.text.pocket.base import NP, PRONOUNS, Clause, Grammar, Meaning, Segment, segment
+
+MASCULINE, FEMININE = 0, 1
+ARTICLES = {False: ("el", "la"), True: ("los", "las")}
+INDEFINITE = {False: ("un", "una"), True: ("unos", "unas")}
+THIS = {False: ("este", "esta"), True: ("estos", "estas")}
+MANY = {False: ("mucho", "mucha"), True: ("muchos", "muchas")}
+POSSESSIVE = {
+    "my": {False: ("mi", "mi"), True: ("mis", "mis")},
+    "our": {False: ("nuestro", "nuestra"), True: ("nuestros", "nuestras")},
+    "his": {False: ("su", "su"), True: ("sus", "sus")},
+    "her": {False: ("su", "su"), True: ("sus", "sus")},
+}
+PREPOSITIONS = {
+    "at": "en",
+    "in": "en",
+    "on": "sobre",
+    "open": "en",
+    "under": "debajo de",
+    "beside": "al lado de",
+    "behind": "detrás de",
+    "before": "delante de",
+    "to": "a",
+}
+CONTRACTIONS = {"de el": "del", "a el": "al"}
+SUBJECTS = {"he": "él", "she": "ella", "they": "ellos"}
+PLAIN = str.maketrans("áéíóú", "aeiou")
+SLOTS = ("1sg", "3sg", "3pl", "past_1sg", "past", "past_pl")
+MODAL_VERBS = {
+    "want": ("querer", "quiero", "quiere", "quieren", "queremos"),
+    "can": ("poder", "puedo", "puede", "pueden", "podemos"),
+    "must": ("deber", "debo", "debe", "deben", "debemos"),
+    "may.permission": ("poder", "puedo", "puede", "pueden", "podemos"),
+}
+GO = ("voy", "va", "van", "vamos")
+SER = {"present": ("soy", "es", "son", "somos"), "past": ("era", "era", "eran", "éramos")}
+ESTAR = {
+    "present": ("estoy", "está", "están", "estamos"),
+    "past": ("estaba", "estaba", "estaban", "estábamos"),
+}
+THERE = {"present": "hay", "past": "había"}
+
+
+def plural(word: str) -> str:
+    """The regular plural of a noun or adjective."""
+    if word[-1] in "aeiouáéó":
+        return word + "s"
+    if word.endswith("z"):
+        return word[:-1] + "ces"
+    if word[-2:] in ("ón", "és", "án", "ín", "ás", "ún"):
+        return word[:-2] + word[-2:].translate(PLAIN) + "es"
+    if word[-1] in "sx":
+        return word if not word.endswith("s") or len(word) > 5 else word + "es"
+    return word + "es"
+
+
+def feminine(adjective: str) -> str:
+    """The feminine singular of an adjective."""
+    if adjective.endswith("o"):
+        return adjective[:-1] + "a"
+    if adjective.endswith("or"):
+        return adjective + "a"
+    return adjective
+
+
+def _raise(stem: str, change: str) -> str:
+    vowel = {"ie": "e", "ue": "u" if stem == "jug" else "o", "i": "e"}[change]
+    at = stem.rindex(vowel)
+    return stem[:at] + change + stem[at + 1 :]
+
+
+def _preterite(stem: str, kind: str, change: str) -> tuple[str, str, str]:
+    if kind == "ar":
+        first = stem
+        for ending, spelling in (("gu", "gü"), ("c", "qu"), ("g", "gu"), ("z", "c")):
+            if stem.endswith(ending):
+                first = stem[: -len(ending)] + spelling
+                break
+        return first + "é", stem + "ó", stem + "aron"
+    third = stem
+    if kind == "ir" and change:
+        vowel, weak = ("o", "u") if change == "ue" else ("e", "i")
+        at = stem.rindex(vowel)
+        third = stem[:at] + weak + stem[at + 1 :]
+    if stem[-1:] in ("a", "e", "o", "u") and not stem.endswith(("gu", "qu")):
+        return stem + "í", third + "yó", third + "yeron"
+    return stem + "í", third + "ió", third + "ieron"
+
+
+def conjugate(spec: str) -> dict[str, str]:
+    """Forms of `comer`, `cerrar:ie` or `dar{doy,da,dan,di,dio,dieron}`: inf, `SLOTS`, 1pl."""
+    spec, _, given = spec.rstrip("}").partition("{")
+    verb, _, change = spec.partition(":")
+    stem, kind = verb[:-2], verb[-2:].replace("í", "i")
+    strong = _raise(stem, change) if change else stem
+    theme = "a" if kind == "ar" else "e"
+    first = strong
+    if kind != "ar":
+        if stem.endswith(("c",)) and stem[-2:-1] in "aeiou":
+            first = strong[:-1] + "zc"
+        elif stem.endswith("c"):
+            first = strong[:-1] + "z"
+        elif stem.endswith("gu"):
+            first = strong[:-1]
+        elif stem.endswith("g"):
+            first = strong[:-1] + "j"
+    if kind == "ir" and stem.endswith("u") and not stem.endswith(("gu", "qu")):
+        strong = first = stem + "y"
+    forms = dict(
+        zip(
+            SLOTS,
+            (
+                first + "o",
+                strong + theme,
+                strong + theme + "n",
+                *_preterite(stem, kind, change),
+            ),
+            strict=True,
+        )
+    )
+    for slot, form in zip(SLOTS, given.split(","), strict=False):
+        if form not in ("", "-"):
+            forms[slot] = form
+    forms["inf"] = verb
+    forms["1pl"] = stem + {"ar": "amos", "er": "emos", "ir": "imos"}[kind]
+    if verb == "ir":
+        forms["1pl"] = "vamos"
+    past = forms["past_pl"].removesuffix("ron")
+    # The first person plural of the past: the third person's stem, but its own vowel in -ir verbs.
+    if kind == "ar" and past.endswith("a"):
+        forms["past_1pl"] = past + "mos"
+    elif forms["past_1sg"].endswith("í"):
+        forms["past_1pl"] = forms["past_1sg"][:-1] + ("ímos" if stem[-1] in "aeo" else "imos")
+    else:
+        forms["past_1pl"] = forms["past_1sg"][:-1] + "imos"
+    return forms
+
+
+class Spanish(Grammar):
+    """See the module."""
+
+    language = "es"
+
+    def inflect(self, lexicon) -> None:
+        self.nouns, self.verbs, self.adjectives = {}, {}, {}
+        for concept, entry in lexicon.nouns.items():
+            gender, _, word = entry["es"].partition(" ")
+            one, _, many = word.partition("/")
+            if gender == "num":
+                self.nouns[concept] = (MASCULINE, False, one, one)
+                continue
+            self.nouns[concept] = (
+                FEMININE if gender[0] == "f" else MASCULINE,
+                gender == "fa",
+                one,
+                many or plural(one),
+            )
+        for concept, entry in lexicon.verbs.items():
+            spec, _, preposition = entry["es"].partition(" +")
+            forms = {k: segment(v, concept) for k, v in conjugate(spec).items()}
+            self.verbs[concept] = (forms, preposition)
+        for concept, entry in lexicon.adjectives.items():
+            word, _, copula = entry["es"].partition(" ")
+            word, _, other = word.partition("/")
+            she = other or feminine(word)
+            forms = {False: (word, she), True: (plural(word), plural(she))}
+            self.adjectives[concept] = (
+                {n: tuple(segment(f, concept) for f in pair) for n, pair in forms.items()},
+                ESTAR if copula else SER,
+            )
+
+    def forms(self, concept):
+        slots = {}
+        if concept in self.nouns:
+            _, _, one, many = self.nouns[concept]
+            slots["sg"] = (one,)
+            if not self.lexicon.mass(concept) and many != one:
+                slots["pl"] = (many,)
+        if concept in MODAL_VERBS:
+            infinitive, first, third, many, we = MODAL_VERBS[concept]
+            slots |= {"inf": (infinitive,), "1sg": (first,), "3sg": (third,), "3pl": (many, we)}
+        elif concept in self.verbs:
+            verb = self.verbs[concept][0]
+            slots |= {slot: (verb[slot][0],) for slot in ("inf", "1sg", "3sg")}
+            slots["3pl"] = (verb["3pl"][0], verb["1pl"][0])
+            slots["past"] = (verb["past"][0], verb["past_1sg"][0])
+            slots["past_pl"] = (verb["past_pl"][0], verb["past_1pl"][0])
+        if concept in self.adjectives:
+            forms = self.adjectives[concept][0]
+            for slot, many in (("adj_sg", False), ("adj_pl", True)):
+                slots[slot] = tuple(dict.fromkeys(f[0] for f in forms[many]))
+        return slots
+
+    def agreement(self, np: NP) -> tuple[bool, int]:
+        """(plural, gender) of a subject."""
+        if np.noun in PRONOUNS:
+            return PRONOUNS[np.noun][1], FEMININE if np.noun == "she" else MASCULINE
+        gender = self.nouns[np.noun][0]
+        if np.other:
+            return True, gender & self.nouns[np.other.noun][0]
+        return np.plural, gender
+
+    def person(self, np: NP) -> int:
+        """0 first singular, 1 third singular, 2 third plural, 3 first plural."""
+        if np.noun in PRONOUNS:
+            return {"I": 0, "he": 1, "she": 1, "they": 2, "we": 3}[np.noun]
+        return 2 if np.plural or np.other else 1
+
+    def np(self, np: NP, preposition: str = "", role: str = "object") -> Segment:
+        """A noun phrase after its preposition; subjects keep an article in the plural."""
+        return self.cached((np, preposition, role), self._np, np, preposition, role)
+
+    def _np(self, np, preposition, role):
+        parts = [self.word(w) for w in preposition.split()]
+        if np.noun in PRONOUNS:
+            return self.join(*parts, self.word(SUBJECTS[np.noun]))
+        gender, stressed, one, many = self.nouns[np.noun]
+        determiner = self._determiner(np, gender, stressed, role)
+        if parts and determiner == "el" and parts[-1][0] in ("a", "de"):
+            parts[-1] = self.word(CONTRACTIONS[f"{parts[-1][0]} el"])
+        elif determiner:
+            parts.append(segment(determiner, np.count if np.det == "num" else None))
+        parts.append(segment(many if np.plural else one, np.noun))
+        if np.adj:
+            parts.append(self.adjectives[np.adj][0][np.plural][gender])
+        if np.owner:
+            parts.append(self.np(np.owner, "de"))
+        if np.relative:
+            inner = np.relative._replace(subject=np._replace(relative=None))
+            parts += [self.word("que"), *self.predicate(inner)]
+        if np.other:
+            # "y" is "e" before the sound i.
+            other = self.np(np.other, preposition, role)
+            sound = other[0].lower()
+            i_sound = sound.startswith("i") or (sound.startswith("hi") and sound[2:3] != "e")
+            parts += [self.word("e" if i_sound else "y"), other]
+        return self.join(*parts)
+
+    def _determiner(self, np, gender, stressed, role):
+        if stressed and not np.plural and np.det in ("def", "indef"):
+            gender = MASCULINE
+        if np.det == "def" or np.owner:
+            if stressed and not np.plural:
+                gender = MASCULINE
+            return ARTICLES[np.plural][gender]
+        if np.det == "indef":
+            if self.lexicon.mass(np.noun):
+                return ""
+            if np.plural and role != "subject":
+                return ""
+            return INDEFINITE[np.plural][gender]
+        if np.det == "num":
+            return self.nouns[np.count][2]
+        table = {"this": THIS, "many": MANY}.get(np.det) or POSSESSIVE[np.det]
+        return table[np.plural][gender]
+
+    def place(self, place, moving: bool = False) -> Segment:
+        """A location, or a goal after 'a'."""
+        flags = self.lexicon.nouns[place.ground.noun]["flags"]
+        own = [f[3:] for f in flags if f[:3] == "es="]
+        if moving and place.relation in ("at", "in", "on", "open", "to"):
+            return self.np(place.ground, "a")
+        if own and place.relation in ("at", "in", "on", "open"):
+            return self.np(place.ground, own[0])
+        return self.np(place.ground, PREPOSITIONS[place.relation])
+
+    def _human(self, np: NP) -> bool:
+        return np.noun not in PRONOUNS and self.lexicon.nouns[np.noun]["flags"][0] in (
+            "person",
+            "woman",
+        )
+
+    def verb(self, c: Clause) -> tuple[list[Segment], str]:
+        """Negation, clitic, adverb of frequency and verb; the object's preposition."""
+        forms, preposition = self.verbs[c.verb]
+        person = self.person(c.subject)
+        parts = [self.word("no")] if c.negated else []
+        if c.often:
+            parts.insert(0, self.adverb(c.often))
+        if c.receiver:
+            many = c.receiver.plural or c.receiver.other
+            parts.append(self.word("les" if many else "le"))
+        if c.modal:
+            parts += [segment(MODAL_VERBS[c.modal][1 + person], c.modal), forms["inf"]]
+        elif c.tense == "future":
+            parts += [self.word(GO[person]), self.word("a"), forms["inf"]]
+        elif c.tense == "past":
+            slot = ("past_1sg", "past", "past_pl", "past_1pl")[person]
+            parts.append(forms[slot])
+        else:
+            parts.append(forms[("1sg", "3sg", "3pl", "1pl")[person]])
+        return parts, preposition
+
+    def complements(self, c: Clause, preposition: str) -> list[Segment]:
+        """Object, receiver, goal, tool, place, manner."""
+        parts = []
+        if c.obj:
+            specific = c.obj.det in ("def", "this", "my", "our", "his", "her") or c.obj.owner
+            if not preposition and specific and self._human(c.obj):
+                preposition = "a"
+            parts.append(self.np(c.obj, preposition))
+        if c.receiver:
+            parts.append(self.np(c.receiver, "a"))
+        if c.goal:
+            parts.append(self.place(c.goal, moving=True))
+        if c.tool:
+            parts.append(self.np(c.tool, "con"))
+        if c.manner:
+            parts.append(self.adverb(c.manner))
+        if c.place:
+            parts.append(self.place(c.place))
+        return parts
+
+    def predicate(self, c: Clause) -> list[Segment]:
+        """Everything after the subject."""
+        if c.kind != "event":
+            return [*([self.word("no")] if c.negated else []), *self._state(c)]
+        verb, preposition = self.verb(c)
+        return verb + self.complements(c, preposition)
+
+    def _state(self, c: Clause) -> list[Segment]:
+        person = self.person(c.subject)
+        if c.kind == "there":
+            if c.tense == "future":
+                words = [self.word(w) for w in ("va", "a", "haber")]
+            else:
+                words = [self.word(THERE[c.tense])]
+            return [*words, self.np(c.subject), self.place(c.place)]
+        if c.kind == "at":
+            copula = ESTAR
+        else:
+            forms, copula = self.adjectives[c.adj]
+            plural_, gender = self.agreement(c.subject)
+        if c.tense == "future":
+            infinitive = "ser" if copula is SER else "estar"
+            words = [self.word(GO[person]), self.word("a"), self.word(infinitive)]
+        else:
+            words = [self.word(copula[c.tense][person])]
+        if c.kind == "at":
+            return [*words, self.place(c.place)]
+        adjective = forms[plural_][gender]
+        if c.kind == "more":
+            than = [self.word("que"), self.np(c.obj, role="subject")]
+            return [*words, self.word("más"), adjective, *than]
+        return [*words, adjective]
+
+    def subject(self, np: NP, known: bool = False) -> list[Segment]:
+        """The subject; first persons are left out, and pronouns for somebody just named."""
+        if np.noun in ("I", "we") or (known and np.noun in PRONOUNS):
+            return []
+        return [self.np(np, role="subject")]
+
+    def clause(self, c: Clause, known: bool = False) -> list[Segment]:
+        """A statement."""
+        time = [self.time(c.time)] if c.time else []
+        subject = [] if c.kind == "there" else self.subject(c.subject, known)
+        if c.fronted:
+            return [*time, *subject, *self.predicate(c)]
+        return [*subject, *self.predicate(c), *time]
+
+    def ask(self, frame: str, c: Clause) -> list[Segment]:
+        """A question: the subject follows the verb."""
+        time = [self.time(c.time)] if c.time else []
+        if c.kind != "event":
+            negation = [self.word("no")] if c.negated else []
+            if frame == "where":
+                there = c._replace(kind="at")
+                copula = self._state(there)[:-1]
+                return [self.word("dónde"), *negation, *copula, *self.subject(c.subject), *time]
+            if c.kind == "there":
+                return [*negation, *self._state(c), *time]
+            state = self._state(c)
+            at = 3 if c.tense == "future" else 1
+            return [*negation, *state[:at], *self.subject(c.subject), *state[at:], *time]
+        if frame == "who":
+            return [self.word("quién"), *self.predicate(c._replace(subject=NP("he"))), *time]
+        if frame == "what":
+            c = c._replace(obj=None)
+        wh = {"ask": [], "what": ["qué"], "where": ["adónde" if c.goal else "dónde"]}[frame]
+        if frame == "where":
+            c = c._replace(place=None, goal=None)
+        verb, preposition = self.verb(c)
+        after = self.complements(c, preposition)
+        return [*[self.word(w) for w in wh], *verb, *self.subject(c.subject), *after, *time]
+
+    def compose(self, m: Meaning):
+        if m.frame in ("ask", "who", "what", "where"):
+            return self.ask(m.frame, m.first), True
+        first = self.clause(m.first)
+        if m.frame == "say":
+            return first, False
+        second = self.clause(m.second, known=True)
+        if m.frame in ("when", "if"):
+            link = {"when": "cuando", "if": "si"}[m.frame]
+            return [self.word(link), *first, self.comma_segment, *second], False
+        if m.frame in ("because", "report"):
+            link = {"because": "porque", "report": "que"}[m.frame]
+            return [*first, self.word(link), *second], False
+        link = {"and": "y", "but": "pero"}[m.frame]
+        if link == "y" and second[0][0][:1] == "i":
+            link = "e"
+        return [*first, self.comma_segment, self.word(link), *second], False
+
+    def finish(self, domain, segments, asks):
+        sentence = super().finish(domain, segments, asks)
+        if not asks:
+            return sentence
+        return type(sentence)(
+            "es", domain, (self.word("¿")[1][0], *sentence.tokens), "¿" + sentence.text
+        )
