@@ -1,0 +1,425 @@
+"""Bilingual dictionaries in files: found, read, merged and cached.
+
+`python -m clwe_jax.text.dictionary {show,stats,download} --help` looks into dictionaries and fetches
+the public ones.
+
+The files are those of MUSE (Conneau et al. 2017): `xx-yy.txt`, a pair a line, word and translation
+separated by a space, or by a tab where one of them has spaces; `.gz` too; and JMdict (`JMdict*`).
+"""
+
+from __future__ import annotations
+
+import array
+import dataclasses
+import gzip
+import hashlib
+import json
+import os
+import re
+import tempfile
+import zipfile
+from typing import Any, Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from absl import logging
+
+from clwe_jax.text import jmdict
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.normalize import Normalizer
+
+__all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs"]
+
+CLEANINGS = ("identical", "one_to_many")
+_MOST_TRANSLATIONS = 8  # of one_to_many where no number is given
+_PAIR_FILE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.txt(\.gz)?")
+_TEST_FILE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(\.[0-9]+-[0-9]+)?\.txt(\.gz)?")
+_CACHE_VERSION = 1
+_NAMED_LINES = 3  # bad lines of a file that its warning shows
+_SAMPLE = 500  # words a column that are looked up to see whether the columns are swapped
+
+
+@dataclasses.dataclass
+class _Pairs:
+    """What a file holds."""
+
+    left: list[str]
+    right: list[str]
+    bad: list[str] = dataclasses.field(default_factory=list)  # described, the first few
+    bad_count: int = 0
+
+    def skip(self, number: int, what: str) -> None:
+        self.bad_count += 1
+        if len(self.bad) < _NAMED_LINES:
+            self.bad.append(f"line {number}: {what}")
+
+
+def read_pairs(path: str) -> _Pairs:
+    """The raw pairs of a MUSE-format file, in its order.
+
+    A line is two columns, separated by a tab or, where it has none, by spaces. Lines with other
+    columns, or that are not UTF-8, are skipped, counted and described.
+
+    Raises:
+      OSError: the file cannot be read.
+      ValueError: a .gz file is damaged.
+    """
+    try:
+        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+            data = file.read()
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+    pairs = _Pairs([], [])
+    try:
+        lines: Iterable[str] = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError:
+        lines = _decoded(data, pairs)
+    del data
+    left, right = pairs.left.append, pairs.right.append
+    for number, line in enumerate(lines, 1):
+        columns = line.split("\t") if "\t" in line else line.split(" ")
+        if len(columns) != 2 or not columns[0] or not columns[1] or line[-1] == "\r":
+            # Not the common case: spaces at the ends, Windows line ends, empty lines, bad lines.
+            line = line.strip()
+            if not line:
+                continue
+            columns = line.split("\t") if "\t" in line else line.split()
+            columns = [column.strip() for column in columns]
+            if len(columns) != 2 or not all(columns):
+                pairs.skip(number, f"expected 2 columns, found {len(columns)}: {line[:60]!r}")
+                continue
+        left(columns[0])
+        right(columns[1])
+    return pairs
+
+
+def _decoded(data: bytes, pairs: _Pairs) -> Iterator[str]:
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError:
+            pairs.skip(number, f"not UTF-8: {line[:60]!r}")
+            yield ""
+
+
+class _Merger:
+    """Numbers the words of each language and collects pairs of numbers."""
+
+    def __init__(self, normalizer: Normalizer):
+        self.normalizer = normalizer
+        self.numbers: dict[str, dict[str, int]] = {}  # normalised words, by first appearance
+        self._others: dict[str, dict[str, int]] = {}  # spellings that differ from theirs
+        self.edges: list[tuple[str, str, np.ndarray, np.ndarray]] = []
+
+    def intern(self, words: Iterable[str], language: str) -> np.ndarray:
+        """int32 [words]: the words' numbers; -1 where nothing of one is left."""
+        numbers = self.numbers.setdefault(language, {})
+        others = self._others.setdefault(language, {})
+        result = array.array("i")
+        append, get = result.append, numbers.get
+        for word in words:
+            number = get(word)
+            if number is None:
+                number = others.get(word)
+            if number is None:
+                normal = " ".join(self.normalizer(word, language).replace("\0", " ").split())
+                number = numbers.setdefault(normal, len(numbers)) if normal else -1
+                if normal != word:
+                    others[word] = number
+            append(number)
+        return np.frombuffer(result, np.int32)
+
+    def looks_swapped(self, left: str, right: str, pairs: _Pairs) -> bool:
+        """Whether the columns fit the words seen so far better when they change places."""
+        seen = [self.numbers.get(language, {}) for language in (left, right)]
+        step = max(1, len(pairs.left) // _SAMPLE)
+        shares = [
+            [np.mean([word in known for word in words[::step]]) for known in seen]
+            for words in (pairs.left, pairs.right)
+            if words
+        ]
+        if len(shares) < 2:
+            return False
+        straight, swapped = shares[0][0] + shares[1][1], shares[0][1] + shares[1][0]
+        return swapped > 0.5 and swapped > 2 * straight
+
+
+def load(
+    directory_or_files: str | Sequence[str],
+    languages: Sequence[str] | None = None,
+    *,
+    normalizer: Normalizer = Normalizer(),
+    clean: Sequence[str] = (),
+    exclude: str | Sequence[str] | None = None,
+    cache_dir: str | None = None,
+) -> Dictionary:
+    """Reads dictionaries and merges them into one, both directions.
+
+    Args:
+      directory_or_files: a directory, of which every `xx-yy.txt[.gz]` and `JMdict*` is read, or
+        files of such names.
+      languages: only pairs between these; they become the dictionary's languages in this order.
+        By default those of the files' names, sorted.
+      normalizer: applied to every word, as it is to the text.
+      clean: 'identical' leaves out pairs of one and the same string; 'one_to_many' (or
+        'one_to_many:K') those of words with more than 8 (K) translations into one language.
+      exclude: directories or files of test dictionaries (`xx-yy.txt`, `xx-yy.5000-6500.txt`; a
+        directory's `.0-5000` files are training sets and left alone). Every pair between their two
+        languages that holds a test word, source or target, is left out.
+      cache_dir: where the merged map is kept and found again while files and options are the same.
+
+    Raises:
+      FileNotFoundError: no such directory or file.
+      ValueError: nothing to read there, no pair of `languages` there, an unknown cleaning.
+    """
+    languages = tuple(languages) if languages else None
+    most_translations = _most_translations(clean)
+    files = _files(directory_or_files, languages)
+    tests = _test_files(exclude, languages)
+    options = [normalizer.lower_case, normalizer.simplify_chinese, languages, sorted(clean)]
+    path = _cache_path(cache_dir, files, tests, options)
+    dictionary = _from_cache(path) if path else None
+    if dictionary is None:
+        merger = _Merger(normalizer)
+        skipped = _read_all(files, merger, languages)
+        _leave_out(merger, tests)
+        if any(option.startswith("identical") for option in clean):
+            _leave_out_identical(merger)
+        dictionary = _merge(merger, languages, most_translations, skipped)
+        if path:
+            _to_cache(dictionary, path)
+    for language in dictionary.languages:
+        if not dictionary.language_words(language):
+            logging.warning(
+                "%s: no dictionary entry in %s: its words are never switched",
+                _name(directory_or_files),
+                language,
+            )
+    return dictionary
+
+
+def _name(directory_or_files: str | Sequence[str]) -> str:
+    return directory_or_files if isinstance(directory_or_files, str) else "the dictionaries"
+
+
+def _most_translations(clean: Sequence[str]) -> int:
+    most = 0
+    for option in clean:
+        name, _, number = option.partition(":")
+        if name not in CLEANINGS or (number and (name != "one_to_many" or not number.isdigit())):
+            raise ValueError(
+                f"config.data.dictionary_clean: {option!r} is none of {', '.join(CLEANINGS)} "
+                "(one_to_many:5 sets the most translations)"
+            )
+        if name == "one_to_many":
+            most = int(number or _MOST_TRANSLATIONS)
+    return most
+
+
+def _files(
+    directory_or_files: str | Sequence[str], languages: Sequence[str] | None
+) -> list[tuple[str, str, str]]:
+    """(path, language, language) of what is to be read; 'ja' and '' for a JMdict."""
+    hint = (
+        "Name a directory of xx-yy.txt with --config.data.dictionaries=DIR ('' for none), or fetch "
+        "the public ones: python -m clwe_jax.text.dictionary download --out DIR"
+    )
+    if isinstance(directory_or_files, str):
+        if not os.path.isdir(directory_or_files):
+            raise FileNotFoundError(f"There is no dictionary directory {directory_or_files}. {hint}")
+        names = sorted(os.listdir(directory_or_files))
+        paths = [os.path.join(directory_or_files, name) for name in names]
+    else:
+        paths = list(directory_or_files)
+        for path in paths:
+            if not os.path.isfile(path):
+                raise FileNotFoundError(f"There is no dictionary file {path}. {hint}")
+    found = []
+    for path in paths:
+        name = os.path.basename(path)
+        match = _PAIR_FILE.fullmatch(name)
+        if match and match[1] != match[2]:
+            found.append((path, match[1], match[2]))
+        elif name.startswith("JMdict") and not name.endswith((".part", ".tmp")):
+            found.append((path, "ja", ""))
+    if not found:
+        raise ValueError(f"{_name(directory_or_files)} holds no xx-yy.txt and no JMdict. {hint}")
+    if languages is None:
+        return found
+    wanted = [f for f in found if f[1] in languages and (not f[2] or f[2] in languages)]
+    if not wanted:
+        there = ", ".join(sorted({f"{a}-{b}" for _, a, b in found if b}))
+        raise ValueError(
+            f"{_name(directory_or_files)} holds no dictionary between any two of "
+            f"{','.join(languages)}; it has {there or 'JMdict (ja)'}. Change "
+            "config.data.languages, or set config.data.dictionaries='' for plain MLM."
+        )
+    return wanted
+
+
+def _test_files(
+    exclude: str | Sequence[str] | None, languages: Sequence[str] | None
+) -> list[tuple[str, str, str]]:
+    if not exclude:
+        return []
+    found = []
+    for place in [exclude] if isinstance(exclude, str) else exclude:
+        if not os.path.exists(place):
+            raise FileNotFoundError(
+                f"There is no {place} to take test words from: see config.data.exclude_dictionaries"
+            )
+        inside = os.path.isdir(place)
+        names = sorted(os.listdir(place)) if inside else [os.path.basename(place)]
+        count = len(found)
+        for name in names:
+            match = _TEST_FILE.fullmatch(name)
+            if match and not (inside and (match[3] or "").startswith(".0-")):
+                path = os.path.join(place, name) if inside else place
+                found.append((path, match[1], match[2]))
+        if len(found) == count:
+            raise ValueError(f"{place} holds no test dictionary (xx-yy.5000-6500.txt, xx-yy.txt)")
+    if languages is None:
+        return found
+    return [f for f in found if f[1] in languages and f[2] in languages]
+
+
+def _read_all(files, merger: _Merger, languages: Sequence[str] | None) -> dict[str, int]:
+    """Reads every file into the merger; the count of lines skipped, by file."""
+    skipped = {}
+    for path, left, right in files:
+        if not right:
+            _read_jmdict(path, merger, languages)
+            continue
+        pairs = read_pairs(path)
+        if merger.looks_swapped(left, right, pairs):
+            logging.warning(
+                "%s: its columns look swapped, going by the dictionaries read before it: the first "
+                "should be %s, the second %s. If so, rename it %s-%s.txt",
+                path, left, right, right, left,
+            )  # fmt: skip
+        _add(merger, left, right, pairs.left, pairs.right)
+        if pairs.bad_count:
+            skipped[os.path.basename(path)] = pairs.bad_count
+            logging.warning(
+                "%s: skipped %d lines; %s", path, pairs.bad_count, "; ".join(pairs.bad)
+            )
+        if not pairs.left:
+            logging.warning("%s: holds no pair of words", path)
+    return skipped
+
+
+def _read_jmdict(path: str, merger: _Merger, languages: Sequence[str] | None) -> None:
+    by_language: dict[str, tuple[list[str], list[str]]] = {}
+    for word, language, gloss in jmdict.iterate(path):
+        if languages is None or language in languages:
+            left, right = by_language.setdefault(language, ([], []))
+            left.append(word)
+            right.append(gloss)
+    for language in sorted(by_language):
+        _add(merger, "ja", language, *by_language[language])
+
+
+def _add(merger: _Merger, left: str, right: str, words: list[str], others: list[str]) -> None:
+    a, b = merger.intern(words, left), merger.intern(others, right)
+    whole = (a >= 0) & (b >= 0)
+    merger.edges.append((left, right, a[whole], b[whole]))
+
+
+def _filter(merger: _Merger, keep: Callable[..., np.ndarray]) -> None:
+    filtered = []
+    for left, right, a, b in merger.edges:
+        kept = keep(left, right, a, b)
+        filtered.append((left, right, a[kept], b[kept]))
+    merger.edges = filtered
+
+
+def _leave_out(merger: _Merger, tests: Sequence[tuple[str, str, str]]) -> None:
+    """Leaves out the pairs between a test dictionary's languages that hold one of its words."""
+    held: dict[tuple[str, str], list[np.ndarray]] = {}
+    for path, left, right in tests:
+        pairs = read_pairs(path)
+        for language, other, words in ((left, right, pairs.left), (right, left, pairs.right)):
+            held.setdefault((language, other), []).append(merger.intern(words, language))
+    numbers = {key: np.concatenate(parts) for key, parts in held.items()}
+    none = np.zeros(0, np.int32)
+
+    def keep(left, right, a, b):
+        test_a, test_b = numbers.get((left, right), none), numbers.get((right, left), none)
+        return ~(np.isin(a, test_a) | np.isin(b, test_b))
+
+    if numbers:
+        _filter(merger, keep)
+
+
+def _leave_out_identical(merger: _Merger) -> None:
+    words = {language: list(numbers) for language, numbers in merger.numbers.items()}
+
+    def keep(left, right, a, b):
+        one, other = words[left], words[right]
+        return np.fromiter(
+            (one[i] != other[j] for i, j in zip(a.tolist(), b.tolist())), np.bool_, len(a)
+        )
+
+    _filter(merger, keep)
+
+
+def _merge(merger: _Merger, languages, most_translations, skipped) -> Dictionary:
+    languages = languages or tuple(sorted(merger.numbers))
+    words = [list(merger.numbers.get(language, ())) for language in languages]
+    first = dict(zip(languages, np.cumsum([0] + [len(part) for part in words])))
+    merger.numbers.clear()
+    sources = [a + first[left] for left, _, a, _ in merger.edges]
+    targets = [b + first[right] for _, right, _, b in merger.edges]
+    merger.edges.clear()
+    return Dictionary.from_edges(
+        languages,
+        words,
+        np.concatenate(sources) if sources else np.zeros(0, np.int64),
+        np.concatenate(targets) if targets else np.zeros(0, np.int64),
+        most_translations=most_translations,
+        skipped=skipped,
+    )
+
+
+def _cache_path(cache_dir: str | None, files, tests, options: list[Any]) -> str | None:
+    if not cache_dir:
+        return None
+    stamps = [
+        (os.path.basename(path), left, right, os.stat(path).st_size, os.stat(path).st_mtime_ns)
+        for path, left, right in files + tests
+    ]
+    key = json.dumps([_CACHE_VERSION, stamps, len(tests), options], sort_keys=True)
+    digest = hashlib.sha256(key.encode("utf-8")).hexdigest()[:16]
+    return os.path.join(cache_dir, f"dictionary-{digest}.npz")
+
+
+def _from_cache(path: str) -> Dictionary | None:
+    if not os.path.exists(path):
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            about = json.loads(stored["about"].tobytes())
+            arrays = {name: stored[name] for name in Dictionary.ARRAYS}
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        logging.warning("%s cannot be read (%s): merging the dictionaries again", path, error)
+        return None
+    return Dictionary(about["languages"], arrays, about["skipped"])
+
+
+def _to_cache(dictionary: Dictionary, path: str) -> None:
+    about = json.dumps({"languages": dictionary.languages, "skipped": dictionary.skipped})
+    arrays = {name: getattr(dictionary, name) for name in Dictionary.ARRAYS}
+    arrays["about"] = np.frombuffer(about.encode("utf-8"), np.uint8)
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **arrays)
+        os.replace(temporary, path)
+    except OSError as error:
+        logging.warning("The merged dictionary is not kept in %s: %s", path, error)
+
+
+if __name__ == "__main__":
+    from clwe_jax.text import dictionary_main
+
+    dictionary_main.main()

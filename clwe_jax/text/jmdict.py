@@ -1,0 +1,69 @@
+"""JMdict, the Japanese-multilingual dictionary (EDRDG, CC BY-SA 4.0): XML, plain or gzip."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from typing import Iterator
+from xml.etree import ElementTree
+
+_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+# The three-letter codes of JMdict's glosses.
+_CODES = {
+    "dut": "nl", "eng": "en", "fre": "fr", "ger": "de", "hun": "hu", "rus": "ru", "slv": "sl",
+    "spa": "es", "swe": "sv",
+}  # fmt: skip
+_ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*")
+_MOST_WORDS = 3  # of a gloss; longer ones explain rather than translate
+
+
+def iterate(path: str) -> Iterator[tuple[str, str, str]]:
+    """Streams (Japanese word, language, translation) from a JMdict file.
+
+    Words are the kanji spellings, and the readings of entries without kanji or usually written in
+    kana. Of glosses, remarks in parentheses and the English 'to' of verbs are left out, and whole
+    glosses of more than three words, which explain rather than translate.
+
+    Raises:
+      ValueError: the file is not XML; the message names the line.
+    """
+    try:
+        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+            root = None
+            for event, element in ElementTree.iterparse(file, events=("start", "end")):
+                if root is None:
+                    root = element
+                elif event == "end" and element.tag == "entry":
+                    yield from _pairs(element)
+                    root.clear()
+    except (ElementTree.ParseError, EOFError, gzip.BadGzipFile) as error:
+        raise ValueError(
+            f"{path} is not a whole JMdict XML file: {error}. Fetch JMdict_e.gz again from EDRDG"
+        ) from error
+
+
+def read_jmdict(path: str, target_language: str = "en") -> list[tuple[str, str]]:
+    """The (Japanese word, translation) pairs of a JMdict file; see `iterate`."""
+    return [(word, gloss) for word, language, gloss in iterate(path) if language == target_language]
+
+
+def _pairs(entry: ElementTree.Element) -> Iterator[tuple[str, str, str]]:
+    kanji = [element.text for element in entry.iterfind("k_ele/keb") if element.text]
+    readings = [element.text for element in entry.iterfind("r_ele/reb") if element.text]
+    for sense in entry.iterfind("sense"):
+        misc = [element.text or "" for element in sense.iterfind("misc")]
+        in_kana = any("kana alone" in text or text == "uk" for text in misc)
+        words = kanji + readings if in_kana or not kanji else kanji
+        for gloss in sense.iterfind("gloss"):
+            language = _CODES.get(gloss.get(_LANG, "eng"))
+            text = _translation(gloss.text or "", language)
+            if language and text:
+                for word in words:
+                    yield word, language, text
+
+
+def _translation(gloss: str, language: str | None) -> str:
+    text = _ASIDE.sub(" ", gloss).strip()
+    if language == "en":
+        text = text.removeprefix("to ")
+    return text if len(text.split()) <= _MOST_WORDS else ""

@@ -1,0 +1,254 @@
+"""The merged dictionary: for every word of every language, its synonyms in the other languages."""
+
+from __future__ import annotations
+
+import functools
+from typing import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+
+class Dictionary:
+    """An immutable map from (language, word) to synonyms by language (DICT-MLM, section 2.3).
+
+    Words are numbered by language and, within a language, by first appearance (in the public
+    dictionaries: by frequency); every word has at least one synonym. A synonym is drawn uniformly
+    over the groups of a word (one group a language), then uniformly over the group's targets.
+
+    Attributes:
+      languages: the languages; `word_language` and `group_language` are indices into them.
+      language_splits: int64 [languages + 1]; words of language l are numbered
+        language_splits[l] up to language_splits[l + 1].
+      entry_splits: int32 [words + 1]; the groups of word w are entry_splits[w] up to [w + 1].
+      group_language: int16 [groups].
+      group_splits: int32 [groups + 1]; the targets of group g, likewise.
+      target_ids: int32 [pairs]: word numbers.
+      blob, offsets: every word in UTF-8, one after the other: uint8 [bytes], int64 [words + 1].
+      skipped: lines that were left out while reading, by file.
+    """
+
+    ARRAYS = (
+        "language_splits", "entry_splits", "group_language", "group_splits", "target_ids",
+        "blob", "offsets",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        languages: Sequence[str],
+        arrays: Mapping[str, np.ndarray],
+        skipped: Mapping[str, int] | None = None,
+    ):
+        self.languages = tuple(languages)
+        self.skipped = dict(skipped or {})
+        for name in self.ARRAYS:
+            array = np.asarray(arrays[name])
+            array.setflags(write=False)
+            setattr(self, name, array)
+
+    @classmethod
+    def from_edges(
+        cls,
+        languages: Sequence[str],
+        words: Sequence[Sequence[str]],
+        source: np.ndarray,
+        target: np.ndarray,
+        most_translations: int = 0,
+        skipped: Mapping[str, int] | None = None,
+    ) -> "Dictionary":
+        """Sorts pairs of words into a dictionary; both directions, duplicates merged.
+
+        Args:
+          languages: language codes.
+          words: for each language its words; they are numbered through all languages in order.
+            Words that no pair names are left out.
+          source, target: integers [pairs]: word numbers, of different languages.
+          most_translations: when positive, leaves out the pairs of a word that has more than so
+            many translations into the language of the pair's other word.
+          skipped: see the class.
+        """
+        sizes = np.array([len(part) for part in words], np.int64)
+        splits = np.concatenate([[0], np.cumsum(sizes)])
+        count = int(splits[-1])
+        # One sort of one array of numbers: by source, then by target, hence by target language.
+        source, target = source.astype(np.int64), target.astype(np.int64)
+        keys = np.concatenate([source * count + target, target * count + source])
+        keys.sort()
+        if len(keys):
+            keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+        source = (keys // max(count, 1)).astype(np.int32)
+        target = (keys % max(count, 1)).astype(np.int32)
+        del keys
+        if most_translations > 0:
+            source, target = _without_crowds(source, target, splits, most_translations)
+
+        used = np.zeros(count, np.bool_)
+        used[source] = True
+        number = np.cumsum(used, dtype=np.int32) - 1
+        source, target = number[source], number[target]
+        kept = [
+            [word for word, keep in zip(part, used[first:last].tolist()) if keep]
+            for part, first, last in zip(words, splits[:-1], splits[1:])
+        ]
+        encoded = [word.encode("utf-8") for part in kept for word in part]
+        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+        language_splits = np.concatenate([[0], np.cumsum([len(part) for part in kept])])
+        groups = _groups(source, target, language_splits)
+        first = np.flatnonzero(groups)
+        target_language = _language_of(target[first], language_splits)
+        arrays = {
+            "language_splits": language_splits.astype(np.int64),
+            "entry_splits": np.searchsorted(source[first], np.arange(len(encoded) + 1)).astype(
+                np.int32
+            ),
+            "group_language": target_language.astype(np.int16),
+            "group_splits": np.append(first, len(target)).astype(np.int32),
+            "target_ids": target,
+            "blob": np.frombuffer(b"".join(encoded), np.uint8),
+            "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        }
+        return cls(languages, arrays, skipped)
+
+    @classmethod
+    def from_pairs(
+        cls,
+        pairs: Mapping[tuple[str, str], Iterable[tuple[str, str]]],
+        languages: Sequence[str] | None = None,
+    ) -> "Dictionary":
+        """A dictionary from normalised word pairs, listed by (language, language)."""
+        if languages is None:
+            languages = sorted({language for both in pairs for language in both})
+        numbers: dict[str, dict[str, int]] = {language: {} for language in languages}
+        listed = []
+        for (left, right), several in pairs.items():
+            left_numbers, right_numbers = numbers[left], numbers[right]
+            for a, b in several:
+                i = left_numbers.setdefault(a, len(left_numbers))
+                j = right_numbers.setdefault(b, len(right_numbers))
+                listed.append((languages.index(left), i, languages.index(right), j))
+        table = np.array(listed, np.int64).reshape(-1, 4)
+        first = np.cumsum([0] + [len(numbers[language]) for language in languages])
+        source, target = first[table[:, 0]] + table[:, 1], first[table[:, 2]] + table[:, 3]
+        return cls.from_edges(languages, [list(numbers[x]) for x in languages], source, target)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def pair_count(self) -> int:
+        """Pairs of words, each counted once whatever the direction."""
+        return len(self.target_ids) // 2
+
+    @functools.cached_property
+    def word_language(self) -> np.ndarray:
+        """int16 [words]: the language of each word, as an index into `languages`."""
+        return np.repeat(
+            np.arange(len(self.languages), dtype=np.int16), np.diff(self.language_splits)
+        )
+
+    def word(self, number: int) -> str:
+        """The word of that number."""
+        first, last = self.offsets[number], self.offsets[number + 1]
+        return self.blob[first:last].tobytes().decode("utf-8")
+
+    def id(self, word: str, language: str) -> int:
+        """The number of a normalised word, -1 where the dictionary lacks it."""
+        return self._numbers(language).get(word, -1)
+
+    def language_words(self, language: str) -> list[str]:
+        """All words of a language, in the order of their numbers; none for an unknown one."""
+        if language not in self.languages:
+            return []
+        index = self.languages.index(language)
+        first, last = self.language_splits[index], self.language_splits[index + 1]
+        offsets = self.offsets[first : last + 1]
+        data = self.blob[offsets[0] : offsets[-1]].tobytes()
+        ends = (offsets - offsets[0]).tolist()
+        return [data[a:b].decode("utf-8") for a, b in zip(ends[:-1], ends[1:])]
+
+    def lexicon(self, language: str) -> Iterator[str]:
+        """Iterates over the words of a language."""
+        return iter(self.language_words(language))
+
+    def _numbers(self, language: str) -> dict[str, int]:
+        cache = self.__dict__.setdefault("_number_cache", {})
+        if language not in cache:
+            start = 0
+            if language in self.languages:
+                start = int(self.language_splits[self.languages.index(language)])
+            words = self.language_words(language)
+            cache[language] = dict(zip(words, range(start, start + len(words))))
+        return cache[language]
+
+    def synonyms(self, word: str, language: str) -> dict[str, list[str]]:
+        """The synonyms of a normalised word by language; empty where there are none."""
+        number = self.id(word, language)
+        if number < 0:
+            return {}
+        result = {}
+        for group in range(self.entry_splits[number], self.entry_splits[number + 1]):
+            targets = self.target_ids[self.group_splits[group] : self.group_splits[group + 1]]
+            result[self.languages[self.group_language[group]]] = [self.word(i) for i in targets]
+        return result
+
+    def pairs(self, source: str, target: str) -> list[tuple[str, str]]:
+        """All pairs (word of `source`, word of `target`), by the order of the source words."""
+        if source not in self.languages or target not in self.languages:
+            return []
+        mine, other = self.languages.index(source), self.languages.index(target)
+        sources, targets = self._edges()
+        chosen = (self.word_language[sources] == mine) & (self.word_language[targets] == other)
+        left, right = self.language_words(source), self.language_words(target)
+        first, second = self.language_splits[mine], self.language_splits[other]
+        return [
+            (left[a], right[b])
+            for a, b in zip(
+                (sources[chosen] - first).tolist(), (targets[chosen] - second).tolist()
+            )
+        ]
+
+    def _edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """(source, target) word numbers of every directed pair."""
+        per_word = np.diff(self.group_splits[self.entry_splits])
+        return np.repeat(np.arange(len(self), dtype=np.int32), per_word), self.target_ids
+
+    def restricted(self, languages: Sequence[str]) -> "Dictionary":
+        """The pairs between the given languages only, in their order."""
+        sources, targets = self._edges()
+        order = np.full(len(self.languages), -1)
+        for index, language in enumerate(languages):
+            if language in self.languages:
+                order[self.languages.index(language)] = index
+        kept = (order[self.word_language[sources]] >= 0) & (order[self.word_language[targets]] >= 0)
+        words = [self.language_words(language) for language in languages]
+        starts = np.concatenate([[0], np.cumsum([len(part) for part in words])])
+        # From this dictionary's numbers to those of the words of the chosen languages in order.
+        shift = starts[np.maximum(order, 0)] - self.language_splits[:-1]
+        number = np.arange(len(self)) + shift[self.word_language]
+        return Dictionary.from_edges(
+            languages, words, number[sources[kept]], number[targets[kept]], skipped=self.skipped
+        )
+
+
+def _language_of(numbers: np.ndarray, splits: np.ndarray) -> np.ndarray:
+    return np.searchsorted(splits, numbers, side="right") - 1
+
+
+def _groups(source: np.ndarray, target: np.ndarray, splits: np.ndarray) -> np.ndarray:
+    """Whether each of the sorted pairs begins a group: another source or target language."""
+    if not len(source):
+        return np.zeros(0, np.bool_)
+    language = _language_of(target, splits)
+    changes = (source[1:] != source[:-1]) | (language[1:] != language[:-1])
+    return np.concatenate([[True], changes])
+
+
+def _without_crowds(source, target, splits, most):
+    """The sorted pairs without those of words that have more than `most` translations."""
+    group = np.cumsum(_groups(source, target, splits)) - 1
+    crowded = np.bincount(group)[group] > most
+    # Both directions of a pair are there: one that is left out takes the other with it.
+    count = int(splits[-1])
+    dropped = source[crowded].astype(np.int64) * count + target[crowded]
+    reverse = target.astype(np.int64) * count + source
+    kept = ~(crowded | np.isin(reverse, dropped))
+    return source[kept], target[kept]
