@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from clwe_jax.training.train_state import TrainState
+from clwe_jax.training.train_state import KEY_TYPE, TrainState
 from clwe_jax.types import Array, Batch, Objective, Sums
 
 Metrics = dict[str, Sums]
@@ -70,7 +70,7 @@ def make_step(
         return grads, sums, jax.tree.map(jnp.add, state.collections, change)
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
-        key = jax.random.fold_in(jax.random.wrap_key_data(state.seed), state.step)
+        key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, collections = accumulate(state, batch, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)
         grads = jax.tree.map(lambda g: g / weight, grads)

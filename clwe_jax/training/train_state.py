@@ -13,6 +13,8 @@ import optax
 from clwe_jax.training import partition
 from clwe_jax.types import Array, Batch, Objective, Variables
 
+KEY_TYPE = "threefry2x32"  # whatever jax's default: checkpoints hold its two words
+
 
 @struct.dataclass
 class TrainState:
@@ -46,7 +48,7 @@ def create(
     objective: Objective, tx: optax.GradientTransformation, batch: Batch, seed: int
 ) -> TrainState:
     """The state before the first step, its arrays boxed with their logical axis names."""
-    init_key, train_key = jax.random.split(jax.random.key(seed, impl="threefry2x32"))
+    init_key, train_key = jax.random.split(jax.random.key(seed, impl=KEY_TYPE))
     variables = dict(objective.init(init_key, batch))
     params = variables.pop("params")
     return TrainState(
@@ -102,8 +104,11 @@ def start(
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
         return partition.unbox(create(objective, tx, zeros, seed))
 
+    # It runs once: on CPU, compiling it well takes longer than running it.
+    on_cpu = mesh.devices.flat[0].platform == "cpu"
+    options = {"xla_backend_optimization_level": 1} if on_cpu else None
     with partition.use(mesh):
-        return jax.jit(initialise, out_shardings=shardings)()
+        return jax.jit(initialise, out_shardings=shardings, compiler_options=options)()
 
 
 def count_parameters(params: Any) -> int:

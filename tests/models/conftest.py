@@ -61,3 +61,12 @@ def make_model():
 @pytest.fixture
 def spread():
     return _spread
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_compilation():
+    """Programs here run for milliseconds; optimising them takes seconds."""
+    before = jax.config.values["jax_disable_most_optimizations"]
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)

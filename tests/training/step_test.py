@@ -1,0 +1,156 @@
+"""The training step: microbatches, guarded updates, statistics, randomness, transfers."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from clwe_jax.training import optim, partition, train, train_state
+from clwe_jax.training.step import make_step
+from clwe_jax.types import Sums
+
+ROWS, LENGTH = 8, 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Regression:
+    """Weighted squared error of a linear model with noise; counts the rows that it saw."""
+
+    noise: float = 0.0
+
+    def init(self, rng, batch):
+        params = {"kernel": jax.random.normal(rng, (LENGTH,)), "bias": jnp.zeros(())}
+        return {"params": params, "statistics": {"rows": jnp.zeros((), jnp.int32)}}
+
+    def loss(self, variables, batch, rngs, train=True):
+        params = variables["params"]
+        noise = self.noise * jax.random.normal(rngs["dropout"])
+        error = batch["x"] @ params["kernel"] + params["bias"] + noise - batch["y"]
+        seen = {"rows": variables["statistics"]["rows"] + len(batch["x"])}
+        sums = Sums((batch["w"] * error**2).sum(), batch["w"].sum())
+        return {"loss": sums}, {"statistics": seen}
+
+
+def make_batch(seed=0):
+    r = np.random.RandomState(seed)
+    x, y = r.standard_normal((ROWS, LENGTH)), r.standard_normal(ROWS)
+    w = r.randint(0, 4, ROWS)  # uneven: microbatches weigh differently
+    return {k: jnp.asarray(v, jnp.float32) for k, v in dict(x=x, y=y, w=w).items()}
+
+
+def start(objective, tx, seed=0):
+    mesh = partition.make_mesh({}, jax.devices()[:1])
+    return train_state.start(objective, tx, make_batch(), mesh, seed)
+
+
+def setup(microbatches=1, noise=0.0):
+    objective, tx = Regression(noise), optax.sgd(0.1)
+    step = make_step(objective, tx, lambda step: jnp.float32(0.1), microbatches)
+    return start(objective, tx), jax.jit(step)
+
+
+@pytest.mark.parametrize("microbatches", [1, 2, 4])
+def test_gradient_is_that_of_the_whole_batch(microbatches):
+    state, step = setup(microbatches)
+    batch = make_batch()
+    x, y, w = (np.asarray(batch[key], np.float64) for key in "xyw")
+    kernel, bias = np.asarray(state.params["kernel"], np.float64), 0.0
+    error = x @ kernel + bias - y
+    found, metrics = step(state, batch)
+    expected = kernel - 0.1 * 2 * (w * error) @ x / w.sum()
+    np.testing.assert_allclose(found.params["kernel"], expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.params["bias"], -0.1 * 2 * (w * error).sum() / w.sum(), rtol=1e-5)
+    np.testing.assert_allclose(metrics["loss"].mean(), (w * error**2).sum() / w.sum(), rtol=1e-5)
+    assert int(found.collections["statistics"]["rows"]) == ROWS
+    assert int(found.step) == 1
+
+
+def test_mlm_gradients_do_not_depend_on_microbatches(toy):
+    """The real objective, without dropout, three steps with LAMB."""
+    results = []
+    mesh = partition.make_mesh({}, jax.devices()[:1])
+    objective = toy.objective(dropout=0.0)
+    optimizer = optim.Optimizer(name="lamb", learning_rate=0.02)
+    batches = toy.Source()
+    batches = [partition.global_batch(next(batches), mesh) for _ in range(3)]
+    for microbatches in (1, 4):
+        tx = optimizer.build(10)
+        step = jax.jit(make_step(objective, tx, optimizer.rate(10), microbatches))
+        state = train_state.start(objective, tx, batches[0], mesh, 0)
+        for batch in batches:
+            state, metrics = step(state, batch)
+        results.append((toy.arrays(state.params), metrics))
+    for path, value in results[0][0].items():
+        np.testing.assert_allclose(results[1][0][path], value, rtol=1e-3, atol=2e-5, err_msg=path)
+    for name in results[0][1]:
+        a, b = results[0][1][name], results[1][1][name]
+        np.testing.assert_allclose(a.mean(), b.mean(), rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("poison", [("y", np.nan), ("x", np.inf), ("y", 1e30)])
+@pytest.mark.parametrize("microbatches", [1, 2])
+def test_non_finite_steps_are_not_applied(poison, microbatches):
+    """1e30 squared overflows; nothing of such a step stays but the counters."""
+    state, step = setup(microbatches)
+    key, value = poison
+    bad = make_batch(1)
+    bad[key] = bad[key].at[ROWS - 1].set(value)
+    bad["w"] = bad["w"].at[ROWS - 1].set(1.0)
+    state, _ = step(state, make_batch())
+    before = jax.tree.map(np.asarray, state)
+    for count in (1, 2):
+        state, metrics = step(state, bad)
+        assert int(state.skipped) == int(state.skipped_in_row) == count
+        assert float(metrics["skipped"].mean()) == 1.0
+        assert float(metrics["loss"].weight) == 0.0 == float(metrics["loss"].value)
+    for name in ("params", "opt_state", "collections"):
+        jax.tree.map(np.testing.assert_array_equal, getattr(state, name), getattr(before, name))
+    state, metrics = step(state, make_batch(2))
+    assert (int(state.skipped), int(state.skipped_in_row), int(state.step)) == (2, 0, 4)
+    assert not np.array_equal(state.params["kernel"], before.params["kernel"])
+    assert float(metrics["skipped_in_row"].value) == 0.0
+
+
+def test_randomness_is_of_the_seed_and_the_step_alone():
+    state, step = setup(noise=1.0)
+    again, _ = setup(noise=1.0)
+    assert not np.array_equal(state.seed, start(Regression(), optax.sgd(0.1), seed=1).seed)
+    first, a = step(state, make_batch())
+    _, b = step(again, make_batch())
+    assert float(a["loss"].value) == float(b["loss"].value)
+    later = state.replace(step=state.step + 1)
+    assert float(step(later, make_batch())[1]["loss"].value) != float(a["loss"].value)
+
+
+def test_microbatches_have_their_own_randomness():
+    """With one noise for all parts the result would be that of a single part."""
+    losses = [float(step(state, make_batch())[1]["loss"].value) for state, step in
+              (setup(1, noise=1.0), setup(2, noise=1.0))]  # fmt: skip
+    assert losses[0] != pytest.approx(losses[1], rel=1e-3)
+
+
+def test_weightless_batch_changes_nothing_by_zero_division():
+    state, step = setup()
+    batch = dict(make_batch(), w=jnp.zeros(ROWS))
+    found, metrics = step(state, batch)
+    np.testing.assert_array_equal(found.params["kernel"], state.params["kernel"])
+    assert int(found.skipped) == 0 and float(metrics["grad_norm"].value) == 0.0
+
+
+def test_compiled_step_donates_and_refuses_hidden_transfers(toy):
+    mesh = partition.make_mesh({}, jax.devices()[:1])
+    objective, optimizer = toy.objective(), optim.Optimizer()
+    batch = next(toy.Source())
+    tx = optimizer.build(10)
+    target = train_state.plan(objective, tx, batch, mesh)
+    step = train.compile_step(objective, optimizer, 10, 1, mesh, target, batch)
+    state = train_state.start(objective, tx, batch, mesh, 0)
+    placed = partition.global_batch(batch, mesh)
+    with jax.transfer_guard("disallow"):
+        following, _ = step(state, placed)
+        with pytest.raises(Exception, match="[Dd]isallowed host-to-device"):
+            step(following, batch)
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(state.params))
