@@ -14,7 +14,6 @@ from typing import Any, Iterable, Mapping
 TABLES: dict[str, dict[str, str]] = {
     "job": {
         "pretrain": "clwe_jax.jobs.pretrain:run",
-        "evaluate": "clwe_jax.jobs.evaluate:run",
     },
     "task": {
         "mlm": "clwe_jax.data.tasks:Mlm",

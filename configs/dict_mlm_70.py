@@ -23,5 +23,10 @@ def get_config(scale: str = "laptop"):
     return base.bert_config(
         scale,
         system="DICT-MLM-70",
-        task=dict(name="dict_mlm", cross_lingual_share=0.7, choice="uniform"),
+        task=dict(
+            name="dict_mlm",
+            cross_lingual_share=0.7,
+            choice="uniform",
+            only_words_with_entries=True,
+        ),
     )

@@ -23,5 +23,5 @@ def get_config(scale: str = "laptop"):
     return base.bert_config(
         scale,
         system="mBERT",
-        task=dict(name="mlm"),
+        task=dict(name="mlm", only_words_with_entries=False),
     )
