@@ -127,7 +127,7 @@ def _chunks(keys: Array, bias: Array | float, k: int) -> _Keys:
     count = len(keys)
     chunks = max(1, count // max(_CHUNK, k))
     size = math.ceil(count / chunks)
-    block = 2 ** max(0, math.floor(math.log2(size / k) / 2))
+    block = _block(size, k, jax.default_backend())
     size = math.ceil(size / block) * block
     fill = chunks * size - count
     bias = jnp.broadcast_to(jnp.asarray(bias, jnp.float32), (count,))
@@ -136,6 +136,14 @@ def _chunks(keys: Array, bias: Array | float, k: int) -> _Keys:
         jnp.pad(bias, (0, fill), constant_values=jnp.inf).reshape(chunks, size),
         block,
     )
+
+
+def _block(size: int, k: int, platform: str) -> int:
+    """A power of two near sqrt(size / k), where both steps of `_top_k` are short.
+
+    XLA's top-k for CPUs selects in one pass over the row; that for accelerators sorts it.
+    """
+    return 1 if platform == "cpu" else 2 ** max(0, math.floor(math.log2(size / k) / 2))
 
 
 def _rows(size: int, memory_bytes: int) -> int:
@@ -148,6 +156,7 @@ def _by_rows(function, queries: Array, rows: int):
     count = len(queries)
     if count <= rows:
         return function(queries)
+    rows = math.ceil(count / math.ceil(count / rows))
     queries = jnp.pad(queries, ((0, -count % rows), (0, 0)))
     parts = [function(queries[start : start + rows]) for start in range(0, count, rows)]
     return jax.tree.map(lambda *found: jnp.concatenate(found)[:count], *parts)

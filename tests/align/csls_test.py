@@ -48,6 +48,7 @@ def test_chunks_change_nothing(method, monkeypatch):
     queries, keys = r.standard_normal((50, 6)), r.standard_normal((203, 6))
     whole = csls.nearest(queries, keys, 7, method)
     monkeypatch.setattr(csls, "_CHUNK", 32)
+    monkeypatch.setattr(csls, "_block", lambda size, k, platform: 4)
     parts = csls.nearest(queries, keys, 7, method, memory_bytes=4 * csls._COPIES * 32 * 8)
     np.testing.assert_array_equal(whole[0], parts[0])
     np.testing.assert_allclose(whole[1], parts[1], atol=1e-5)
@@ -72,6 +73,12 @@ def test_blocks_find_what_sorting_finds(block):
     order = np.argsort(-scores, axis=1, kind="stable")[:, :5]
     np.testing.assert_array_equal(places, order)
     np.testing.assert_array_equal(values, np.take_along_axis(scores, order, 1))
+
+
+@pytest.mark.parametrize("size, k", [(1, 1), (9, 9), (100, 3), (16_384, 10), (8_192, 8_192)])
+def test_there_are_as_many_blocks_as_are_chosen(size, k):
+    block = csls._block(size, k, "gpu")
+    assert block == 1 or size / block >= k
 
 
 def test_csls_means_equal_numpy():
