@@ -38,7 +38,11 @@ setup(
         "tensorflow-text>=2.18",
     ],
     extras_require={
-        "test": ["pytest>=8.0"],
+        # libtpu is a compiler too: with it a test compiles the papers' settings for real slices.
+        "test": [
+            "pytest>=8.0",
+            "jax[tpu]>=0.10; platform_system == 'Linux' and platform_machine == 'x86_64'",
+        ],
         "bench": ["torch>=2.4", "transformers>=4.45"],
         "gpu": ["jax[cuda12]>=0.10"],
         "gpu_cuda13": ["jax[cuda13]>=0.10"],

@@ -18,32 +18,30 @@ os.environ.setdefault("MPLBACKEND", "agg")
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture
-def run_python():
+def python(*arguments, devices=None, check=True, timeout=300, **environment):
     """Runs `python ARGS` in the project's folder, in its own process.
 
     `devices` simulates that many CPU devices. The process must succeed unless `check` is False;
     what it printed is shown when it does not. Returns the finished process, with text output.
     """
-
-    def run(*arguments, devices=None, check=True, timeout=300, **environment):
-        env = {**os.environ, "PYTHONPATH": _python_path(), **environment}
-        if devices:
-            env["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
-        done = subprocess.run(
-            [sys.executable, *map(str, arguments)],
-            cwd=ROOT,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
-        if check and done.returncode:
-            pytest.fail(f"exit {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}")
-        return done
-
-    return run
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    env = {**os.environ, "PYTHONPATH": path, **environment}
+    if devices:
+        env["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    if check and done.returncode:
+        pytest.fail(f"exit {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}")
+    return done
 
 
-def _python_path() -> str:
-    return os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+@pytest.fixture(scope="session")
+def run_python():
+    """The function `python` of this file."""
+    return python

@@ -1,0 +1,405 @@
+"""What a training run would need on a slice, asked of its compiler; no accelerator is needed.
+
+`python -m clwe_jax.main --config=configs/dict_mlm_50.py:paper --plan=v3:8x16` compiles the very
+step that training would run there, for that slice's real topology, and prints what it needs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import time
+from typing import Any
+
+import jax
+from ml_collections import ConfigDict
+from rich import box, console, table
+
+from clwe_jax import config as options
+from clwe_jax.training import build, optim, partition, slices, step, train, train_state
+from clwe_jax.types import BATCH_DTYPES
+
+GIB = slices.GIB
+PAD_VOCABULARY_TO = 128
+# Of the memory, what programs get: compilers name 7.48 of 8 GiB (v2) and 15.48 of 16 (v3).
+_USABLE = 0.95
+# A compiler that refuses a program has squeezed it first: the 12 x 768 step of 64 rows, cut into 2
+# and into 4 microbatches, has activations of 1.4 times what the refusal of the whole had named.
+_SQUEEZED = 1.4
+
+
+@dataclasses.dataclass(frozen=True)
+class Remedy:
+    """A setting that needs less memory, and the estimate of what a device would then need."""
+
+    flags: str
+    bytes: int
+    note: str
+
+
+def run(config: ConfigDict, topology: str) -> dict[str, Any]:
+    """Compiles the training step of `config` for a slice, prints its needs and returns them.
+
+    Args:
+      config: the run's config. Text is not read: the vocabulary is taken to be `config.vocab.size`
+        pieces, padded to a multiple of 128.
+      topology: see `slices.describe`.
+
+    Returns:
+      parameters, optimizer_bytes, argument_bytes, temporary_bytes, needed_bytes, hbm_bytes,
+      fits (None when that cannot be told), collectives {kind: {count, bytes}} (None when the
+      compiler refused), remedies [{flags, bytes, note}], flops (a step, all devices), flops_a_device (as compiled), flops_6nd, seconds_a_step, hours, cost, ...
+
+    Raises:
+      ValueError: an unknown slice, or a mesh or batch that does not go with it.
+    """
+    place = slices.describe(topology)
+    config = config.copy_and_resolve_references()
+    if place.chips and config.model.get("dtype", "") == "auto":
+        config.model.dtype = "bfloat16"  # as 'auto' is on a TPU; here the process has a CPU
+    program = _Program(config, list(place.devices))
+    result = {
+        "slice": topology,
+        "devices": len(place.devices),
+        "chips": place.chips,
+        "simulated": place.simulated,
+        "hbm_bytes": place.hbm,
+        **program.sizes(),
+        **_compile(program, place),
+    }
+    result.update(_time_and_cost(config, place, result))
+    result["remedies"] = []
+    if place.hbm and not result["fits"]:
+        result["remedies"] = [dataclasses.asdict(r) for r in _remedies(program, place, result)]
+    _show(config, result)
+    return result
+
+
+class _Program:
+    """The training step of a config over given devices, as shapes."""
+
+    def __init__(self, config: ConfigDict, devices: list[Any]) -> None:
+        self.config, self.devices = config, devices
+        self.microbatches = config.train.microbatches
+        self.mesh = partition.make_mesh(config.mesh, devices)
+        partition.check_batch_size(config.train.batch_size, self.microbatches, self.mesh)
+        padded = math.ceil(config.vocab.size / PAD_VOCABULARY_TO) * PAD_VOCABULARY_TO
+        self.objective = build.build_objective(config, config.vocab.size, padded)
+        self.optimizer = optim.from_config(config.optimizer)
+        self.tx = self.optimizer.build(config.train.steps)
+        self.batch = partition.abstract_batch(
+            config.train.batch_size, config.data.sequence_length, self.mesh, BATCH_DTYPES
+        )
+        self.state = self.state_on(self.mesh)
+
+    def state_on(self, mesh: Any) -> train_state.TrainState:
+        """The state's shapes, types and shardings on a mesh."""
+        return train_state.plan(self.objective, self.tx, self.batch, mesh)
+
+    def compile(self) -> jax.stages.Compiled:
+        """The step exactly as training compiles it."""
+        return train.compile_step(
+            self.objective, self.optimizer, self.config.train.steps, self.microbatches,
+            self.mesh, self.state, self.batch,
+        )  # fmt: skip
+
+    def flops(self) -> float:
+        """FLOPs of the step over all devices, counted on the program before it is cut up.
+
+        Compilers count the body of the loop over microbatches once, so that loop is left out.
+        """
+        unplaced = jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (self.state, self.batch)
+        )
+        rate = self.optimizer.rate(self.config.train.steps)
+        whole = step.make_step(self.objective, self.tx, rate, microbatches=1)
+        return jax.jit(whole).lower(*unplaced).cost_analysis()["flops"]
+
+    def sizes(self) -> dict[str, Any]:
+        """Parameters, and bytes a device of the parts of the state."""
+        data = self.mesh.shape["data"] * self.mesh.shape["fsdp"]
+        return {
+            "mesh": dict(self.mesh.shape),
+            "rows_a_device": self.config.train.batch_size // data,
+            "microbatches": self.microbatches,
+            "parameters": train_state.count_parameters(self.state.params),
+            "parameter_bytes": shard_bytes(self.state.params),
+            "optimizer_bytes": shard_bytes(self.state.opt_state),
+            "collection_bytes": shard_bytes(self.state.collections),
+        }
+
+
+def shard_bytes(tree: Any) -> int:
+    """Bytes a device of a tree of sharded shapes."""
+    return sum(
+        math.prod(leaf.sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize
+        for leaf in jax.tree.leaves(tree)
+    )
+
+
+def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
+    """Memory, FLOPs and collectives as the slice's compiler has them."""
+    state = shard_bytes(program.state) + shard_bytes(program.batch)
+    found: dict[str, Any] = {"flops": program.flops(), "argument_bytes": state}
+    started = time.monotonic()
+    try:
+        compiled = program.compile()
+    except jax.errors.JaxRuntimeError as error:
+        temporary = temporary_bytes(str(error), state)
+        if temporary is None:
+            raise
+        found.update(temporary_bytes=temporary, needed_bytes=state + temporary, fits=False)
+        found.update(collectives=None, flops_a_device=None)
+    else:
+        memory = compiled.memory_analysis()
+        needed = (
+            memory.argument_size_in_bytes
+            + memory.output_size_in_bytes
+            - memory.alias_size_in_bytes
+            + memory.temp_size_in_bytes
+            + memory.generated_code_size_in_bytes
+        )
+        found.update(
+            argument_bytes=memory.argument_size_in_bytes,
+            temporary_bytes=memory.temp_size_in_bytes,
+            needed_bytes=needed,
+            fits=_fits(needed, place),
+            flops_a_device=compiled.cost_analysis().get("flops"),
+            collectives={
+                kind: dataclasses.asdict(traffic)
+                for kind, traffic in sorted(slices.collectives(compiled.as_text()).items())
+            },
+        )
+    found["compile_seconds"] = time.monotonic() - started
+    return found
+
+
+def _fits(needed: int, place: slices.Slice) -> bool | None:
+    """Whether a program that was compiled fits; None: cannot tell."""
+    if not place.hbm:
+        return None
+    if not place.simulated:
+        return True  # the slice's own compiler refuses what does not
+    # The CPU's compiler keeps more than a TPU's, so its yes can be relied on, its no cannot.
+    return True if needed <= _USABLE * place.hbm else None
+
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def temporary_bytes(message: str, argument_bytes: int) -> int | None:
+    """Bytes of temporaries that a TPU compiler's refusal names; None when it is another error.
+
+    Args:
+      message: the error's text, 'RESOURCE_EXHAUSTED: ...'.
+      argument_bytes: of the program; some of the messages name the sum.
+    """
+    size = r"([\d.]+)([KMGT]?)"
+    for pattern, includes_arguments in (
+        (rf"required for HLO temporaries \({size}\)", False),
+        (rf"memory space hbm. Used {size} of", True),
+    ):
+        if found := re.search(pattern, message):
+            named = int(float(found.group(1)) * _UNITS[found.group(2)])
+            return max(named - argument_bytes, 0) if includes_arguments else named
+    return None
+
+
+def _time_and_cost(
+    config: ConfigDict, place: slices.Slice, result: dict[str, Any]
+) -> dict[str, Any]:
+    """What follows from the stated utilisation and price."""
+    tokens = config.train.batch_size * config.data.sequence_length
+    found: dict[str, Any] = {
+        "tokens_a_step": tokens,
+        "flops_6nd": 6.0 * result["parameters"] * tokens,
+        "utilisation": config.plan.utilisation,
+        "seconds_a_step": None,
+        "hours": None,
+        "cost": None,
+    }
+    if place.flops:
+        if not 0 < config.plan.utilisation <= 1:
+            raise ValueError(
+                f"config.plan.utilisation={config.plan.utilisation}: expected a share of the peak, "
+                "in (0, 1]"
+            )
+        rate = place.flops * len(place.devices) * config.plan.utilisation
+        found["seconds_a_step"] = result["flops"] / rate
+        found["hours"] = found["seconds_a_step"] * config.train.steps / 3600
+        if config.plan.dollars_per_chip_hour:
+            found["cost"] = found["hours"] * place.chips * config.plan.dollars_per_chip_hour
+    return found
+
+
+def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) -> list[Remedy]:
+    """Settings that need less memory, one an option, those that fit first.
+
+    Estimates: temporaries are gradients (as large as the parameters) and activations, among them
+    the logits; activations grow with the rows that are held at once.
+    """
+    model, rows = program.config.model, result["rows_a_device"] // program.microbatches
+    layers = model.get("layers", 1)
+    tokens = rows * program.config.data.sequence_length
+    arguments = result["argument_bytes"]
+    gradients = min(result["parameter_bytes"], result["temporary_bytes"])
+    activations = int(
+        (result["temporary_bytes"] - gradients) * (1.0 if place.simulated else _SQUEEZED)
+    )
+    scores = rows * options.max_predictions(program.config) * program.config.vocab.size * 4
+    logits = min(scores // program.mesh.shape["tensor"], activations)
+    between = layers * tokens * model.get("width", 0) * 2  # bfloat16, one array a layer
+
+    def microbatches(parts: int) -> Remedy | None:
+        if rows % parts:
+            return None
+        sums = gradients if program.microbatches == 1 else 0
+        return Remedy(
+            f"--config.train.microbatches={program.microbatches * parts}",
+            arguments + gradients + sums + activations // parts,
+            "the same arithmetic, one part after the other",
+        )
+
+    def remat(_: int) -> Remedy | None:
+        if model.get("remat", True):
+            return None
+        one_layer = (activations - logits) // layers
+        return Remedy(
+            "--config.model.remat=True",
+            arguments + gradients + logits + min(between + one_layer, activations - logits),
+            "about 30% more arithmetic",
+        )
+
+    def fsdp(ways: int) -> Remedy | None:
+        state = _cut_state(program, "fsdp", ways)
+        return state and Remedy(
+            f"--config.mesh.fsdp={ways}",
+            state + shard_bytes(program.batch) + result["temporary_bytes"],
+            "parameters are gathered layer by layer",
+        )
+
+    def tensor(ways: int) -> Remedy | None:
+        # Rows are dealt over data x fsdp, so a device holds `ways` times as many. What is wide
+        # inside a layer is cut as often; four arrays of the width of a token are not.
+        state = None if model.get("heads", 0) % ways else _cut_state(program, "tensor", ways)
+        return state and Remedy(
+            f"--config.mesh.tensor={ways}",
+            state + shard_bytes(program.batch) * ways + result["temporary_bytes"]
+            + (ways - 1) * 4 * between,
+            "traffic within every layer; for layers that no device can hold",
+        )  # fmt: skip
+
+    usable = _USABLE * place.hbm
+    found = []
+    for option, sizes in (
+        (microbatches, (2, 4, 8, 16, 32, 64)),
+        (remat, (1,)),
+        (fsdp, (2, 4, 8, 16, 32)),
+        (tensor, (2, 4, 8)),
+    ):
+        tried = [remedy for size in sizes if (remedy := option(size))]
+        fitting = [remedy for remedy in tried if remedy.bytes <= usable]
+        found += fitting[:1] or sorted(tried, key=lambda remedy: remedy.bytes)[:1]
+    return sorted(found, key=lambda remedy: remedy.bytes > usable)
+
+
+def _cut_state(program: _Program, axis: str, ways: int) -> int | None:
+    """Bytes a device of the state cut along an axis whose devices are taken from the data axis."""
+    shape = dict(program.mesh.shape)
+    if shape[axis] > 1 or shape["data"] % ways:
+        return None
+    shape[axis], shape["data"] = ways, shape["data"] // ways
+    return shard_bytes(program.state_on(partition.make_mesh(shape, program.devices)))
+
+
+def _show(config: ConfigDict, result: dict[str, Any]) -> None:
+    """Prints the result as a table."""
+    out = console.Console(soft_wrap=True)
+    if not out.is_terminal:
+        out.width = 110
+    title = f"{config.system or config.objective.name}:{config.scale} on {result['slice']}"
+    rows = table.Table(title=title, box=box.SIMPLE_HEAD, show_header=False, title_justify="left")
+    rows.add_column("what")
+    rows.add_column("how much", justify="right")
+    rows.add_column("note", overflow="fold")
+    for row in _rows(config, result):
+        rows.add_row(*row)
+    if result["simulated"]:
+        out.print(
+            f"The TPU compiler is not installed: {result['devices']} simulated CPU devices stand "
+            "in for the slice, and memory and collectives are those of XLA's CPU compiler. "
+            "pip install 'jax\\[tpu]' brings the real one."
+        )
+    out.print(rows)
+    if result["remedies"]:
+        out.print("What would need less, by estimate, a device (--plan with it compiles it):")
+        for remedy in result["remedies"]:
+            fits = remedy["bytes"] <= _USABLE * result["hbm_bytes"]
+            words = "fits" if fits else "too much still"
+            size, flags, note = _bytes(remedy["bytes"]), remedy["flags"], remedy["note"]
+            out.print(f"  {flags:34} {size:>10}  {words:14}  {note}")
+
+
+def _rows(config: ConfigDict, result: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """The table: what, how much, a note."""
+    mesh = " x ".join(f"{axis} {size}" for axis, size in result["mesh"].items())
+    chips = f"{result['chips']} chips" if result["chips"] else "CPU devices"
+    batch, length = config.train.batch_size, config.data.sequence_length
+    unit = "a device"
+    rows = [
+        ("devices", f"{result['devices']:,}", f"{chips}; mesh {mesh}"),
+        (
+            "batch",
+            f"{batch:,} x {length}",
+            f"{result['rows_a_device']} rows {unit} in {result['microbatches']} microbatches",
+        ),
+        ("parameters", f"{result['parameters'] / 1e6:,.1f} M", _bytes(result["parameter_bytes"])),
+        ("optimizer state", _bytes(result["optimizer_bytes"]), unit),
+        ("arguments", _bytes(result["argument_bytes"]), f"{unit}: the state and the batch"),
+        ("temporaries", _bytes(result["temporary_bytes"]), f"{unit}: activations, gradients"),
+    ]
+    if result["hbm_bytes"]:
+        share = result["needed_bytes"] / result["hbm_bytes"]
+        verdict = {True: "fits", False: "DOES NOT FIT", None: "may not fit"}[result["fits"]]
+        note = f"{verdict}: {share:.0%} of {_bytes(result['hbm_bytes'])}"
+    else:
+        note = unit
+    rows.append(("memory", _bytes(result["needed_bytes"]), note))
+    for kind, traffic in (result["collectives"] or {}).items():
+        rows.append((kind, f"{traffic['count']:,}", f"{_bytes(traffic['bytes'])} {unit} and step"))
+    if result["collectives"] == {}:
+        rows.append(("collectives", "none", ""))
+    compiled = result["flops_a_device"]
+    count = f"{_flops(compiled)} {unit} as compiled; " if compiled else ""
+    loop = "a loop's body counted once; " if compiled and result["microbatches"] > 1 else ""
+    six = f"6ND: {_flops(result['flops_6nd'])}"
+    rows.append(("FLOPs a step", _flops(result["flops"]), f"{count}{loop}{six}"))
+    if result["seconds_a_step"]:
+        rows.append(
+            (
+                "time a step",
+                f"{result['seconds_a_step']:.3g} s",
+                f"at {result['utilisation']:.0%} of the peak (--config.plan.utilisation)",
+            )
+        )
+        days = result["hours"] / 24
+        steps = f"{config.train.steps:,} steps"
+        rows.append(("whole run", f"{result['hours']:,.1f} h", f"{steps}, {days:,.1f} days"))
+        price = config.plan.dollars_per_chip_hour
+        if result["cost"] is None:
+            rows.append(("cost", "?", "give --config.plan.dollars_per_chip_hour"))
+        else:
+            rows.append(("cost", f"${result['cost']:,.0f}", f"at ${price:g} a chip and hour"))
+    rows.append(("compiler's time", f"{result['compile_seconds']:.0f} s", ""))
+    return rows
+
+
+def _bytes(size: int) -> str:
+    unit, name = (GIB, "GiB") if size >= GIB else (2**20, "MiB")
+    return f"{size / unit:,.2f} {name}"
+
+
+def _flops(count: float) -> str:
+    unit, name = (1e12, "T") if count >= 1e11 else (1e9, "G")
+    return f"{count / unit:,.2f} {name}"

@@ -1,0 +1,221 @@
+"""Slices to plan for: chips, their topologies as compile-only devices, and a program's collectives."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import importlib.util
+import math
+import os
+import re
+from typing import Any
+
+import jax
+
+from clwe_jax import registry
+
+GIB = 2**30
+
+
+@dataclasses.dataclass(frozen=True)
+class Chip:
+    """A kind of TPU chip.
+
+    Attributes:
+      hbm: bytes of memory a chip.
+      flops: peak bfloat16 FLOP/s a chip.
+      devices: jax devices a chip: its cores, or 1 where the cores work as one.
+      options: what libtpu has to be told beside the topology.
+    """
+
+    hbm: int
+    flops: float
+    devices: int = 1
+    options: tuple[tuple[str, str], ...] = ()
+
+
+# Memory and peak rates: the 'TPU versions' pages of the Cloud TPU documentation.
+CHIPS = {
+    "v2": Chip(16 * GIB, 45e12, devices=2),
+    "v3": Chip(32 * GIB, 123e12, devices=2),
+    "v4": Chip(32 * GIB, 275e12, options=(("chip_config_name", "megacore"),)),
+    "v5e": Chip(16 * GIB, 197e12),
+    "v5p": Chip(95 * GIB, 459e12),
+    "v6e": Chip(32 * GIB, 918e12),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Slice:
+    """Devices to compile for.
+
+    Attributes:
+      name: as asked for, e.g. 'v3:8x16'.
+      devices: jax devices, one a core (a chip, where its cores work as one).
+      chips: chips they make up; 0 for plain CPU devices.
+      hbm: bytes a device; 0 when not known.
+      flops: peak FLOP/s a device; 0 when not known.
+      simulated: whether CPU devices stand in for what was asked for.
+    """
+
+    name: str
+    devices: tuple[Any, ...]
+    chips: int
+    hbm: int
+    flops: float
+    simulated: bool
+
+
+def has_libtpu() -> bool:
+    """Whether the TPU compiler is installed."""
+    spec = importlib.util.find_spec("libtpu")
+    return spec is not None and spec.origin is not None
+
+
+def describe(topology: str) -> Slice:
+    """The devices of a slice; without the TPU compiler, as many simulated CPU devices.
+
+    Has to be called before jax has started a backend: it makes jax run on the CPU.
+
+    Args:
+      topology: 'v3:8x16' (a kind of chip and how many of them along each axis) or 'cpu:8'.
+
+    Raises:
+      ValueError: no such kind of chip, not a topology, or a backend that has been started.
+    """
+    match = re.fullmatch(r"(\w+):(\d+(?:x\d+)*)", topology)
+    known = [*CHIPS, "cpu"]
+    if match is None:
+        raise ValueError(
+            f"--plan={topology!r}: expected a chip and its topology, such as v3:8x16, v5e:4x4, "
+            f"v4:2x2x4 (chips along each axis), or cpu:8. Chips: {', '.join(known)}."
+        )
+    kind, shape = match.group(1), tuple(int(n) for n in match.group(2).split("x"))
+    if kind not in known:
+        raise ValueError(
+            f"--plan={topology!r}: unknown chip {kind!r}. {registry.nearest(kind, known)}"
+        )
+    count = math.prod(shape)
+    jax.config.update("jax_platforms", "cpu")
+    if kind == "cpu":
+        return Slice(topology, _simulate(count), 0, 0, 0.0, simulated=False)
+    chip = CHIPS[kind]
+    simulated = not has_libtpu()
+    if simulated:
+        devices = _simulate(count * chip.devices)
+    else:
+        devices = _compile_only(topology, chip)
+    hbm, flops = chip.hbm // chip.devices, chip.flops / chip.devices
+    return Slice(topology, devices, count, hbm, flops, simulated)
+
+
+def _simulate(count: int) -> tuple[Any, ...]:
+    try:
+        jax.config.update("jax_num_cpu_devices", count)
+    except RuntimeError:
+        pass  # a backend has been started: it may have as many
+    devices = jax.devices("cpu")
+    if len(devices) != count:
+        raise ValueError(
+            f"{count} CPU devices are to be simulated, but jax has started with {len(devices)}: "
+            "plan in a process of its own, without --xla_force_host_platform_device_count."
+        )
+    return tuple(devices)
+
+
+def _compile_only(topology: str, chip: Chip) -> tuple[Any, ...]:
+    from jax.experimental import topologies
+
+    # libtpu would look for the machine's own TPU and complain at length that there is none.
+    os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
+    os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
+    os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v3-8")
+    try:
+        description = topologies.get_topology_desc(
+            platform="tpu", topology_name=topology, **dict(chip.options)
+        )
+    except jax.errors.JaxRuntimeError as error:
+        raise ValueError(f"--plan={topology}: the TPU compiler answers: {error}") from error
+    return tuple(description.devices)
+
+
+@dataclasses.dataclass
+class Traffic:
+    """Collectives of one kind in a step: how often they run, and bytes of their results a device."""
+
+    count: int = 0
+    bytes: int = 0
+
+
+_KINDS = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
+_COLLECTIVE = re.compile(rf"= (.+?) ({_KINDS})(-start)?\(")
+_CALLEES = re.compile(r"(?:calls|body|to_apply|true_computation|false_computation)=%?([\w.\-]+)")
+_BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
+_BITS = re.compile(r"\b(pred|[a-z]+(\d+)\w*)\[([\d,]*)\]")
+
+
+def collectives(hlo: str) -> dict[str, Traffic]:
+    """Counts the collectives of a compiled program, those in loops as often as the loop runs.
+
+    Args:
+      hlo: `compiled.as_text()`.
+
+    Returns:
+      kind -> Traffic, e.g. {'all-reduce': Traffic(count=5, bytes=...)}.
+    """
+    bodies, entry = _computations(hlo)
+    total: dict[str, Traffic] = collections.defaultdict(Traffic)
+
+    def visit(name: str, times: int) -> None:
+        for line in bodies.get(name, ()):
+            if found := _COLLECTIVE.search(line):
+                traffic = total[found.group(2)]
+                traffic.count += times
+                traffic.bytes += times * _bytes(found.group(1), found.group(2), found.group(3))
+                continue
+            repeats = times
+            if " while(" in line:
+                repeats *= _trips(line, bodies)
+            for callee in _CALLEES.findall(line):
+                visit(callee, repeats)
+            for branches in _BRANCHES.findall(line):
+                for callee in branches.split(","):
+                    visit(callee.strip().lstrip("%"), repeats)
+
+    visit(entry, 1)
+    return dict(total)
+
+
+def _computations(hlo: str) -> tuple[dict[str, list[str]], str]:
+    """Name -> its instructions' lines, and the name of the entry computation."""
+    bodies: dict[str, list[str]] = {}
+    entry, current = "", []
+    for line in hlo.splitlines():
+        header = re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\{$", line)
+        if header:
+            current = bodies.setdefault(header.group(2), [])
+            entry = header.group(2) if header.group(1) else entry
+        elif line.startswith(" "):
+            current.append(line)
+    return bodies, entry
+
+
+def _trips(line: str, bodies: dict[str, list[str]]) -> int:
+    """How often a while loop runs: as annotated, or the bound that its condition compares with."""
+    if annotated := re.search(r'known_trip_count"?:\{"n":"(\d+)"', line):
+        return int(annotated.group(1))
+    condition = re.search(r"condition=%?([\w.\-]+)", line)
+    lines = bodies.get(condition.group(1), []) if condition else []
+    bounds = [int(n) for each in lines for n in re.findall(r"constant\((\d+)\)", each)]
+    return max(bounds, default=1)
+
+
+def _bytes(shapes: str, kind: str, start: str | None) -> int:
+    sizes = []
+    for name, bits, dims in _BITS.findall(re.sub(r"/\*.*?\*/|\{[^{}]*\}", "", shapes)):
+        width = 8 if name == "pred" else int(bits)
+        sizes.append(math.prod(int(n) for n in dims.split(",") if n) * width // 8)
+    # The asynchronous forms of these two return their operand too.
+    if start and kind in ("all-gather", "collective-permute"):
+        return max(sizes, default=0)
+    return sum(sizes)
