@@ -47,9 +47,10 @@ def test_chunks_change_nothing(method, monkeypatch):
     r = np.random.RandomState(0)
     queries, keys = r.standard_normal((50, 6)), r.standard_normal((203, 6))
     whole = csls.nearest(queries, keys, 7, method)
-    monkeypatch.setattr(csls, "_CHUNK", 32)
-    monkeypatch.setattr(csls, "_block", lambda size, k, platform: 4)
-    parts = csls.nearest(queries, keys, 7, method, memory_bytes=4 * csls._COPIES * 32 * 8)
+    block = csls._block
+    monkeypatch.setattr(csls, "_CHUNK", 64)
+    monkeypatch.setattr(csls, "_block", lambda size, k, platform: block(size, k, "gpu"))
+    parts = csls.nearest(queries, keys, 7, method, memory_bytes=4 * csls._COPIES * 64 * 8)
     np.testing.assert_array_equal(whole[0], parts[0])
     np.testing.assert_allclose(whole[1], parts[1], atol=1e-5)
 
