@@ -1,0 +1,47 @@
+"""Random numbers that depend on nothing but a seed, a shard, a chunk and the order of asking."""
+
+from __future__ import annotations
+
+import hashlib
+
+import tensorflow as tf
+
+
+def fold(*parts: object) -> int:
+    """A seed in [0, 2^62) from any values; the same in every process and version."""
+    digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 2
+
+
+class Draws:
+    """Independent streams of uniform numbers for one chunk of text.
+
+    Every call is another stream; the streams of two chunks, and of two seeds, differ.
+    """
+
+    def __init__(self, seed: int, chunk: tf.Tensor):
+        """Args: seed, in [0, 2^62), see `fold`; chunk, a scalar, the number of the chunk."""
+        self._seed = tf.constant(seed, tf.int64)
+        self._chunk = tf.cast(chunk, tf.int64) * 256
+        self._streams = 0
+
+    def uniform(self, count: tf.Tensor) -> tf.Tensor:
+        """[count] float32 in [0, 1)."""
+        return tf.random.stateless_uniform([count], self._next(), alg="philox")
+
+    def bits(self, count: tf.Tensor) -> tf.Tensor:
+        """[count] int64 in [0, 2^31)."""
+        drawn = tf.random.stateless_uniform(
+            [count], self._next(), maxval=tf.int32.max, dtype=tf.int32, alg="philox"
+        )
+        return tf.cast(drawn, tf.int64)
+
+    def below(self, limits: tf.Tensor) -> tf.Tensor:
+        """[N] int32 limits >= 1 -> [N] int32, uniform in [0, limit)."""
+        drawn = self.uniform(tf.size(limits)) * tf.cast(limits, tf.float32)
+        # A number just below 1 times the limit may round to the limit.
+        return tf.minimum(tf.cast(drawn, tf.int32), limits - 1)
+
+    def _next(self) -> tf.Tensor:
+        self._streams += 1
+        return tf.stack([self._seed, self._chunk + self._streams])

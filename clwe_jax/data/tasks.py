@@ -1,0 +1,84 @@
+"""How examples are made of text: the systems' tasks and their options, checked when made."""
+
+from __future__ import annotations
+
+import dataclasses
+
+CHOICES = ("uniform", "context")
+
+
+@dataclasses.dataclass(frozen=True)
+class Mlm:
+    """Plain whole-word masked language modelling (BERT; the paper's baseline).
+
+    Attributes:
+      masking_rate: the share of a line's words that are masked; exact in expectation.
+      mask_share, keep_share, random_share: what becomes of a masked word's pieces: the mask, the
+        piece itself, a random piece. The loss is taken on all of them.
+      only_words_with_entries: mask only words that the dictionary has, as DICT-MLM does; in
+        languages without any entry all words.
+    """
+
+    masking_rate: float = 0.15
+    mask_share: float = 0.8
+    keep_share: float = 0.1
+    random_share: float = 0.1
+    only_words_with_entries: bool = False
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            is_share = field.name.endswith(("_rate", "_share"))
+            if is_share and not (isinstance(value, (int, float)) and 0 <= value <= 1):
+                raise ValueError(f"config.task.{field.name}={value!r}: must be in [0, 1]")
+        total = self.mask_share + self.keep_share + self.random_share
+        if abs(total - 1) > 1e-6:
+            raise ValueError(
+                "config.task.mask_share, keep_share and random_share must add up to 1, not "
+                f"{total:g}"
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class DictMlm(Mlm):
+    """Masked words are labelled with a synonym in another language (DICT-MLM, D1-D4).
+
+    Attributes:
+      cross_lingual_share: the chance that a masked word's label is a synonym (x: .5, .7, .9).
+      choice: 'uniform', over the entry's languages and then over the language's words; 'context'
+        (beyond the paper) prefers, among the words of the language that was drawn, those whose
+        meaning fits the sentence.
+    """
+
+    only_words_with_entries: bool = True
+    cross_lingual_share: float = 0.5
+    choice: str = "uniform"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.choice not in CHOICES:
+            raise ValueError(f"config.task.choice={self.choice!r}: one of {', '.join(CHOICES)}")
+
+
+@dataclasses.dataclass(frozen=True)
+class DictTlm(Mlm):
+    """A text and its code-switched copy in one segment, masked over both (DICT-TLM, D6).
+
+    Attributes:
+      copy_switch_rate: the chance that a word of the copy that has an entry is replaced.
+    """
+
+    copy_switch_rate: float = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Tlm(Mlm):
+    """Translation language modelling on parallel text, beside plain MLM (XLM, section 3.3).
+
+    Attributes:
+      parallel: a folder of `xx-yy.xx` and `xx-yy.yy`, or `xx-yy.tsv`; may end in `.gz`.
+      parallel_share: the share of the rows that hold sentence pairs.
+    """
+
+    parallel: str = ""
+    parallel_share: float = 0.5
