@@ -148,6 +148,9 @@ def test_parameters_and_optimizer_state_are_those_of_the_model(on_cpu):
     assert 0 <= found["optimizer_bytes"] - 8 * PARAMETERS < 100
     batch = 16 * T * 4 * 7 // 8  # seven arrays of four bytes, cut by eight
     assert 0 <= found["argument_bytes"] - 12 * PARAMETERS - batch < 100
+    # The new state takes the place of the old one.
+    rest = found["needed_bytes"] - found["argument_bytes"] - found["temporary_bytes"]
+    assert 0 <= rest < 0.1 * found["argument_bytes"]
 
 
 def test_flops_are_those_of_the_arithmetic(on_cpu):
