@@ -7,8 +7,10 @@ A checkpoint has the items `params`, `opt_state`, one for each further collectio
 from __future__ import annotations
 
 import dataclasses
+import glob
 import logging as python_logging
 import os
+import shutil
 from typing import Any, Mapping
 import zlib
 
@@ -126,20 +128,25 @@ class Checkpointer:
             preservation_policy=policies.AnyPreservationPolicy(keepers),
             best_fn=(lambda metrics: metrics[best]) if best else None,
             best_mode=best_mode,
-            cleanup_tmp_directories=True,
             enable_async_checkpointing=True,
         )
+        self._saving: int | None = None
         _quiet()
-        self._manager = self._open()
-
-    def _open(self) -> ocp.CheckpointManager:
         try:
             os.makedirs(self.directory, exist_ok=True)
         except OSError as error:
             raise OSError(
                 f"the folder for checkpoints cannot be made: {error}. Give another --workdir=DIR."
             ) from error
-        return ocp.CheckpointManager(self.directory, options=self._options)
+        self._remove_unfinished()
+        self._manager = ocp.CheckpointManager(self.directory, options=self._options)
+
+    def _remove_unfinished(self) -> None:
+        """Removes what saves that did not end have left."""
+        if jax.process_index() == 0:
+            for left in glob.glob(os.path.join(glob.escape(self.directory), f"*{_UNFINISHED}*")):
+                shutil.rmtree(left, ignore_errors=True)
+        _all_hosts(True)
 
     def steps(self) -> list[int]:
         """The steps that have a complete checkpoint, oldest first."""
@@ -184,12 +191,28 @@ class Checkpointer:
             items[name] = ocp.args.StandardSave(collection)
         known = {self._best: metrics[self._best]} if self._best in (metrics or {}) else None
         try:
+            self._remove_unfinished()
+            self._probe(state)
             self._manager.save(step, args=ocp.args.Composite(**items), metrics=known, force=True)
         except Exception as error:  # whatever went wrong, training is worth more than this save
             self._failed(step, error)
             return False
         self._saving = step
         return True
+
+    def _probe(self, state: TrainState) -> None:
+        """Raises OSError when the folder cannot be written or has no room.
+
+        Orbax, once started, takes minutes to give up on a folder that cannot be written.
+        """
+        if jax.process_index() == 0:
+            probe = os.path.join(self.directory, ".probe")
+            os.makedirs(probe, exist_ok=True)
+            os.rmdir(probe)
+            need = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+            free = shutil.disk_usage(self.directory).free
+            if free < need:
+                raise OSError(f"{need:,} bytes are needed and {free:,} are free on its disk")
 
     def check(self, wait: bool = False) -> None:
         """Reports a save that failed in the background; waits for it to end if asked to."""
@@ -201,8 +224,6 @@ class Checkpointer:
             self._manager.check_for_errors()
         except Exception as error:
             self._failed(step, error)
-
-    _saving: int | None = None
 
     def close(self) -> None:
         """Waits for the last save and lets go of the folder."""
@@ -218,8 +239,8 @@ class Checkpointer:
             error,
             self.newest(),
         )
-        try:
-            self._manager = self._open()
+        try:  # the manager that failed would report its failure for ever
+            self._manager = ocp.CheckpointManager(self.directory, options=self._options)
         except OSError as again:
             logging.error("%s", again)
 
@@ -307,6 +328,7 @@ class Mismatch(ValueError):
     """A checkpoint of another model or vocabulary."""
 
 
+_UNFINISHED = ".orbax-checkpoint-tmp"
 _COUNTERS = ("step", "seed", "skipped", "skipped_in_row")
 
 
