@@ -1,0 +1,311 @@
+"""Text in, batches out: the training stream, held-out batches and examples to look at.
+
+The stream is: blocks of lines of all languages (`sources`) -> chunks (`chunks`) -> rows of masked
+examples (`examples`) -> batches. Only operations of the graph take part, so that an iterator can be
+saved and restored exactly.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any, Iterator
+
+import numpy as np
+import seqio
+import tensorflow as tf
+from absl import logging
+from ml_collections import ConfigDict
+
+from clwe_jax import config as options
+from clwe_jax.data import chunks, draws, sources, stream
+from clwe_jax.data.encoding import TextEncoder
+from clwe_jax.data.examples import ExampleMaker
+from clwe_jax.data.tasks import Mlm
+from clwe_jax.text.corpora import TextCorpus, temperature_shares
+from clwe_jax.text.dictionary import Dictionary
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import BATCH_DTYPES, Batch
+
+_SAMPLE_BYTES = 1 << 17  # of a language's text, to estimate how many pieces its lines have
+_SAMPLE_DOCUMENTS = 50
+_MOST_CALLS = 16  # chunks made at the same time
+_HELDOUT_SCAN = 1 << 28  # bytes of a language that are searched for held-out lines
+_SCANNED_LINES = 4_096  # at once
+
+
+def build(
+    config: ConfigDict,
+    *,
+    task: Mlm,
+    tokenizer: Tokenizer,
+    dictionary: Dictionary | None,
+    source: TextCorpus | str,
+    batch_size: int,
+    seed: int,
+    process_index: int = 0,
+    process_count: int = 1,
+    repeat: bool = True,
+) -> stream.GraphSource:
+    """The stream of training batches of one host.
+
+    Args:
+      config: `config.data`.
+      task: how examples are made.
+      tokenizer: its languages are the run's.
+      dictionary: None: no word has a synonym.
+      source: text files, or 'tfds:NAME'.
+      batch_size: rows a batch, of this host.
+      seed: of shuffles, masks and synonyms. They differ between languages, hosts and epochs, and
+        are the same in two streams that are built alike.
+      process_index, process_count: this host reads only its shard of the text.
+      repeat: without end; else once through the text, the last batch filled up with empty rows.
+
+    Raises:
+      ValueError: settings that cannot work.
+    """
+    encoder = _encoder(tokenizer, dictionary)
+    texts = _texts(config, tokenizer, source)
+    rates = _rates(config, texts, encoder)
+    blocks = sources.mix(
+        texts,
+        rates,
+        seed=seed,
+        process_index=process_index,
+        process_count=process_count,
+        repeat=repeat,
+    )
+    maker = _maker(config, encoder, tokenizer, task, draws.fold("rows", seed, process_index))
+    block_lines = next(iter(texts.values())).block_lines
+    numbered = chunks.chunks(
+        blocks, max(1, config.chunk_lines // block_lines), config.heldout_share
+    )
+    rows = numbered.map(
+        tf.autograph.experimental.do_not_convert(lambda number, chunk: maker(number, *chunk)),
+        num_parallel_calls=_calls(),
+        deterministic=True,
+    )
+    if repeat:
+        batches = rows.rebatch(batch_size, drop_remainder=True)
+    else:
+        batches = stream.fixed_size(rows, batch_size)
+    settings = tf.data.Options()
+    settings.deterministic = True
+    settings.threading.max_intra_op_parallelism = 1
+    fingerprint = draws.fold(
+        "stream", config.to_json(), task, tokenizer.languages, tokenizer.vocabulary.fingerprint(),
+        batch_size, seed, process_index, process_count, repeat,
+    )  # fmt: skip
+    return stream.GraphSource(
+        batches.prefetch(2).with_options(settings), tokenizer.languages, f"{fingerprint:016x}"
+    )
+
+
+def heldout(
+    config: ConfigDict,
+    *,
+    task: Mlm,
+    tokenizer: Tokenizer,
+    dictionary: Dictionary | None,
+    source: TextCorpus | str,
+    batch_size: int,
+    seed: int,
+    batches_per_language: int,
+    process_index: int = 0,
+    process_count: int = 1,
+) -> dict[str, list[Batch]]:
+    """Batches of the held-out lines of each language, always with the same masks.
+
+    Every host gets as many batches as the others; the last one may be filled up with empty rows.
+    A language without held-out lines is left out, and named in the log.
+
+    Args: as `build`; batches_per_language: at most so many.
+    """
+    encoder = _encoder(tokenizer, dictionary)
+    wanted = batch_size * process_count * batches_per_language
+    maker = _maker(config, encoder, tokenizer, task, draws.fold("heldout", seed))
+    make = tf.function(maker, autograph=False, input_signature=_CHUNK)
+    result: dict[str, list[Batch]] = {}
+    for language, text in _texts(config, tokenizer, source).items():
+        index = tokenizer.languages.index(language)
+        parts, count = [], 0
+        for number, lines in enumerate(_heldout_lines(text, config)):
+            lines, languages = chunks.cut_long_lines(lines, tf.fill([tf.size(lines)], index))
+            # Chunks of different languages draw different numbers.
+            made = make(tf.constant(index << 32 | number, tf.int64), lines, languages)
+            part = {name: value.numpy() for name, value in made.items()}
+            parts.append(part)
+            count += len(part["inputs"])
+            if count >= wanted:
+                break
+        if not count:
+            logging.warning(
+                "%s has no held-out text: raise config.data.heldout_share (%g) or bring more text",
+                language,
+                config.heldout_share,
+            )
+            continue
+        rows = {k: np.concatenate([part[k] for part in parts])[:wanted] for k in BATCH_DTYPES}
+        result[language] = list(_batches(rows, batch_size, process_index, process_count))
+    return result
+
+
+def examples(
+    config: ConfigDict,
+    *,
+    task: Mlm,
+    tokenizer: Tokenizer,
+    dictionary: Dictionary | None,
+    source: TextCorpus | str,
+    seed: int,
+    count: int,
+) -> list[dict[str, list[Any]]]:
+    """Sentences of the training text before and after code-switching (Fig. 1 of the paper).
+
+    Returns:
+      For each sentence its words: 'original' and 'transformed' (words), 'masked' (bool: its label
+      is the transformed word) and 'languages' (codes, of the transformed words). Sentences with a
+      switched word come first, the languages in turn.
+    """
+    encoder = _encoder(tokenizer, dictionary)
+    maker = _maker(config, encoder, tokenizer, task, draws.fold("examples", seed))
+    show = tf.function(maker.masked_words, autograph=False, input_signature=_CHUNK)
+    found: list[tuple[int, int, dict[str, list[Any]]]] = []
+    for language, text in _texts(config, tokenizer, source).items():
+        index = tokenizer.languages.index(language)
+        blocks = text.get_dataset(shuffle=False, seed=seed)
+        _, (lines, languages) = next(iter(chunks.chunks(blocks, 64, config.heldout_share)))
+        words, after = show(tf.constant(index, tf.int64), lines, languages)
+        line = words.line.numpy()
+        place = 0
+        for number in np.unique(line):
+            mine = np.flatnonzero(line == number)
+            if not 5 <= len(mine) <= 30:
+                continue
+            original = [words.text.numpy()[i].decode() for i in mine]
+            synonym = after.synonym.numpy()[mine]
+            switched = synonym >= 0
+            names = [tokenizer.languages[i] for i in after.language.numpy()[mine]]
+            transformed = [
+                encoder.synonyms.dictionary.word(int(s)) if s >= 0 else word
+                for s, word in zip(synonym, original)
+            ]
+            example = dict(
+                original=original,
+                transformed=transformed,
+                masked=after.masked.numpy()[mine].tolist(),
+                languages=names,
+            )
+            place += bool(switched.any())
+            found.append((0 if switched.any() else 1, place, example))
+    found.sort(key=lambda item: item[:2])
+    return [example for _, _, example in found[:count]]
+
+
+_CHUNK = [
+    tf.TensorSpec([], tf.int64),
+    tf.TensorSpec([None], tf.string),
+    tf.TensorSpec([None], tf.int32),
+]
+
+
+@functools.lru_cache(maxsize=1)
+def _encoder(tokenizer: Tokenizer, dictionary: Dictionary | None) -> TextEncoder:
+    # One for training, evaluation and examples: a large dictionary takes seconds and memory.
+    return TextEncoder(tokenizer, dictionary)
+
+
+def _maker(config, encoder, tokenizer, task, seed) -> ExampleMaker:
+    most = options.max_predictions(ConfigDict({"data": config}))
+    return ExampleMaker(
+        encoder, tokenizer.vocabulary, task, config.sequence_length, most, seed
+    )
+
+
+def _calls() -> int:
+    return min(os.cpu_count() or 1, _MOST_CALLS)
+
+
+def _texts(config, tokenizer, source) -> dict[str, sources.LineSource | sources.DocumentSource]:
+    """The text of each language."""
+    languages = tokenizer.languages
+    buffer = sources.shuffle_share(config.shuffle_lines, len(languages))
+    if isinstance(source, TextCorpus):
+        return {
+            language: sources.LineSource(source.files[language], language, index, buffer)
+            for index, language in enumerate(languages)
+        }
+    if not source.startswith("tfds:"):
+        raise ValueError(f"config.data.source={source!r}: expected text files or tfds:NAME")
+    name = source.removeprefix("tfds:")
+    return {
+        language: sources.DocumentSource(f"{name}.{language}", config.tfds_dir, index, buffer)
+        for index, language in enumerate(languages)
+    }
+
+
+def _rates(config, texts, encoder: TextEncoder) -> dict[str, float]:
+    """The share of each language among the blocks.
+
+    The temperature is applied to the languages' numbers of words; as lines of one language are
+    longer than those of another, the blocks are weighed so that the pieces have those shares.
+    """
+    if not config.temperature > 0:
+        raise ValueError(f"config.data.temperature={config.temperature}: must be positive")
+    words, pieces_per_line = {}, {}
+    count = tf.function(_counter(encoder), autograph=False, input_signature=_CHUNK[1:])
+    for index, (language, text) in enumerate(texts.items()):
+        lines, whole = text.sample(_SAMPLE_DOCUMENTS if text.block_lines == 1 else _SAMPLE_BYTES)
+        found_words, found_pieces = (
+            int(x) for x in count(tf.constant(lines, tf.string), tf.fill([len(lines)], index))
+        )
+        words[language] = max(found_words, 1) * whole
+        pieces_per_line[language] = max(found_pieces, 1) / max(len(lines), 1)
+    shares = temperature_shares(words, config.temperature)
+    logging.info(
+        "Shares of the languages at temperature %g: %s",
+        config.temperature,
+        ", ".join(f"{language} {share:.1%}" for language, share in shares.items()),
+    )
+    return {language: shares[language] / pieces_per_line[language] for language in texts}
+
+
+def _counter(encoder):
+    def count(lines, languages):
+        words = encoder(lines, languages)
+        return tf.size(words.size), tf.reduce_sum(words.size)
+
+    return count
+
+
+def _heldout_lines(text, config) -> Iterator[tf.Tensor]:
+    """The held-out lines of a language, in chunks."""
+    if not config.heldout_share:
+        return
+    lines = text.lines(shuffle=False, seed=0).batch(_SCANNED_LINES)
+    waiting: list[bytes] = []
+    scanned = 0
+    for batch in lines:
+        scanned += int(tf.reduce_sum(tf.strings.length(batch)))
+        kept = tf.boolean_mask(batch, chunks.heldout(batch, config.heldout_share))
+        waiting += kept.numpy().tolist()
+        while len(waiting) >= config.chunk_lines:
+            yield tf.constant(waiting[: config.chunk_lines])
+            del waiting[: config.chunk_lines]
+        if scanned > _HELDOUT_SCAN:
+            break
+    if waiting:
+        yield tf.constant(waiting)
+
+
+def _batches(rows: Batch, batch_size: int, index: int, hosts: int) -> Iterator[Batch]:
+    """Every host's batches of the rows: equally many, filled up with empty rows."""
+    count = len(rows["inputs"])
+    batches = -(-count // (batch_size * hosts))
+    padded = {
+        name: np.pad(value, [(0, batches * batch_size * hosts - count), (0, 0)])
+        for name, value in rows.items()
+    }
+    for number in range(batches):
+        first = (number * hosts + index) * batch_size
+        yield {name: value[first : first + batch_size] for name, value in padded.items()}

@@ -1,0 +1,258 @@
+"""Text as a stream of blocks of lines: a thin seqio Task a language, one Mixture over them.
+
+A block is a few lines of one language. Everything that costs happens later, once, on large chunks
+of blocks (`pipeline`), so that a hundred languages start fast and what seqio does to every element
+is spread over the lines of a block.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from typing import BinaryIO, Mapping, Sequence
+
+import numpy as np
+import seqio
+import tensorflow as tf
+
+from clwe_jax.data import draws
+
+_BLOCK_LINES = 8
+_OPEN_FILES = 4  # of a language, read in turn
+_PLACES = 16  # of a file that a sample is taken from
+_LONGEST_SKIP = 1 << 16  # bytes
+_DRAWS = 4096  # of the mixture, at once
+_SEEDS = 2**31 - 1  # tf.data's seeds are below
+
+FEATURES = {
+    "lines": seqio.Feature(seqio.PassThroughVocabulary(1), dtype=tf.string, rank=1, add_eos=False),
+    "language": seqio.Feature(seqio.PassThroughVocabulary(1), dtype=tf.int32, rank=0, add_eos=False),
+}
+
+
+class LineSource(seqio.DataSource):
+    """Lines of text files, plain or `.gz`, in blocks.
+
+    With several hosts each reads its own files where there are at least as many, else its own
+    lines.
+    """
+
+    def __init__(self, files: Sequence[str], name: str, language: int, shuffle_lines: int):
+        """Args:
+        files: read in this order when nothing is shuffled.
+        name: of the language; no two languages are shuffled alike.
+        language: what to write into the blocks.
+        shuffle_lines: size of the shuffle buffer.
+        """
+        self._files = tuple(files)
+        self._name = name
+        self._language = language
+        self._shuffle_lines = shuffle_lines
+        self.block_lines = _BLOCK_LINES
+        super().__init__(splits=("train",), caching_permitted=False)
+
+    @property
+    def supports_arbitrary_sharding(self) -> bool:
+        return True
+
+    @property
+    def performs_internal_shuffling(self) -> bool:
+        return True
+
+    def list_shards(self, split: str) -> Sequence[str]:
+        return self._files
+
+    def lines(
+        self, shuffle: bool, seed: int | None, shard_info: seqio.ShardInfo | None = None
+    ) -> tf.data.Dataset:
+        """The shard's lines, one by one."""
+        seed = draws.fold("shuffle", seed, self._name) % _SEEDS
+        files, by_line = self._files, False
+        if shard_info is not None and shard_info.num_shards > 1:
+            by_line = len(files) < shard_info.num_shards
+            if not by_line:
+                files = files[shard_info.index :: shard_info.num_shards]
+        compressed = ["GZIP" if name.endswith(".gz") else "" for name in files]
+        dataset = tf.data.Dataset.from_tensor_slices((list(files), compressed))
+        if shuffle and len(files) > 1:
+            dataset = dataset.shuffle(len(files), seed=seed)
+        dataset = dataset.interleave(
+            lambda name, kind: tf.data.TextLineDataset(name, compression_type=kind),
+            cycle_length=min(_OPEN_FILES, len(files)) if shuffle else 1,
+            block_length=16,
+        )
+        if by_line:
+            dataset = dataset.shard(shard_info.num_shards, shard_info.index)
+        if shuffle and self._shuffle_lines > 1:
+            dataset = dataset.shuffle(self._shuffle_lines, seed=seed)
+        return dataset
+
+    def get_dataset(
+        self, split="train", shuffle=True, seed=None, shard_info=None, *, sequence_length=None,
+        use_cached=False, num_epochs=1,
+    ) -> tf.data.Dataset:  # fmt: skip
+        del split, sequence_length, use_cached, num_epochs
+        return _blocks(self.lines(shuffle, seed, shard_info), self.block_lines, self._language)
+
+    def sample(self, size: int) -> tuple[list[bytes], float]:
+        """About `size` bytes of lines, and how many times as much text there is.
+
+        Plain files are sampled at several places, compressed ones at their beginning.
+        """
+        sizes = [os.path.getsize(name) for name in self._files]
+        lines, read, whole = [], 0, 0.0
+        for name, file_size in zip(self._files, sizes):
+            part = max(size * file_size // max(sum(sizes), 1), 512)
+            if name.endswith(".gz"):
+                with open(name, "rb") as raw, gzip.GzipFile(fileobj=raw) as file:
+                    found = [file.read(part) + file.readline(size)]
+                    # More was read than is used, by a buffer: the ratio is a rough one.
+                    ratio = len(found[0]) / max(min(raw.tell(), file_size), 1)
+            else:
+                with open(name, "rb") as file:
+                    found = [_lines_at(file, place * file_size // _PLACES, part // _PLACES)
+                             for place in range(_PLACES)]  # fmt: skip
+                ratio = 1.0
+            read += sum(map(len, found))
+            whole += max(file_size * ratio, 1)
+            lines += [line for text in found for line in text.split(b"\n")]
+        return [line for line in lines if line], max(whole / max(read, 1), 1.0)
+
+
+def _lines_at(file: BinaryIO, place: int, size: int) -> bytes:
+    """Whole lines from `place` on, `size` bytes and the rest of the last line."""
+    file.seek(place)
+    if place:
+        file.readline(_LONGEST_SKIP)
+    return file.read(size) + file.readline(_LONGEST_SKIP)
+
+
+class DocumentSource(seqio.DataSource):
+    """The documents of a TFDS data set such as `wikipedia/20230601.de`, a document a block."""
+
+    def __init__(self, name: str, data_dir: str | None, language: int, shuffle_documents: int):
+        self._name = name
+        self._source = seqio.TfdsDataSource(
+            name, tfds_data_dir=data_dir or None, splits=("train",), caching_permitted=False
+        )
+        self._language = language
+        self._shuffle_documents = shuffle_documents
+        self.block_lines = 1
+        super().__init__(splits=("train",), caching_permitted=False)
+
+    @property
+    def supports_arbitrary_sharding(self) -> bool:
+        return True
+
+    @property
+    def performs_internal_shuffling(self) -> bool:
+        return True
+
+    def list_shards(self, split: str) -> Sequence[str]:
+        return self._source.list_shards(split)
+
+    def num_input_examples(self, split: str) -> int | None:
+        # Not the true number, by which seqio would keep small sets in memory.
+        return None
+
+    def sample(self, size: int) -> tuple[list[bytes], float]:
+        """`size` documents, and how many times as much text there is."""
+        documents = list(self.lines(shuffle=False, seed=0).take(size).as_numpy_iterator())
+        return documents, self._source.num_input_examples("train") / max(len(documents), 1)
+
+    def lines(
+        self, shuffle: bool, seed: int | None, shard_info: seqio.ShardInfo | None = None
+    ) -> tf.data.Dataset:
+        """The shard's documents, each one a string."""
+        seed = draws.fold("shuffle", seed, self._name) % _SEEDS
+        by_document = False
+        if shard_info is not None:
+            by_document = len(self.list_shards("train")) < shard_info.num_shards
+        dataset = self._source.get_dataset(
+            "train", shuffle=shuffle, seed=seed, shard_info=None if by_document else shard_info
+        )
+        if by_document:
+            dataset = dataset.shard(shard_info.num_shards, shard_info.index)
+        dataset = dataset.map(lambda example: example["text"])
+        if shuffle and self._shuffle_documents > 1:
+            dataset = dataset.shuffle(self._shuffle_documents, seed=seed)
+        return dataset
+
+    def get_dataset(
+        self, split="train", shuffle=True, seed=None, shard_info=None, *, sequence_length=None,
+        use_cached=False, num_epochs=1,
+    ) -> tf.data.Dataset:  # fmt: skip
+        del split, sequence_length, use_cached, num_epochs
+        return _blocks(self.lines(shuffle, seed, shard_info), self.block_lines, self._language)
+
+
+def _blocks(lines: tf.data.Dataset, size: int, language: int) -> tf.data.Dataset:
+    # Zipped and not mapped: calling a function costs more than reading a block does.
+    languages = tf.data.Dataset.from_tensors(tf.constant(language, tf.int32)).repeat()
+    return tf.data.Dataset.zip({"lines": lines.batch(size), "language": languages})
+
+
+def mix(
+    sources: Mapping[str, seqio.DataSource],
+    rates: Mapping[str, float],
+    *,
+    seed: int,
+    process_index: int = 0,
+    process_count: int = 1,
+    repeat: bool = True,
+) -> tf.data.Dataset:
+    """A stream of blocks {'lines': [n] string, 'language': int32} of all languages.
+
+    Args:
+      sources: a language: its text.
+      rates: a language: its share of the blocks.
+      seed: of the shuffles and of the order of languages.
+      process_index, process_count: this host reads only its shard.
+      repeat: without end; else each language once.
+    """
+    tasks = [
+        (
+            seqio.Task(
+                f"text_{language}",
+                source=source,
+                preprocessors=[],
+                output_features=FEATURES,
+                shuffle_buffer_size=None,
+            ),
+            rates[language],
+        )
+        for language, source in sources.items()
+    ]
+    # Hosts differ in the order of languages.
+    order_seed = draws.fold("mixture", seed, process_index)
+    mixture = seqio.Mixture(
+        "text", tasks, sample_fn=lambda datasets, weights, _: _sample(datasets, weights, order_seed)
+    )
+    return mixture.get_dataset(
+        sequence_length=None,
+        split="train",
+        shuffle=True,
+        seed=seed,
+        shard_info=seqio.ShardInfo(process_index, process_count),
+        num_epochs=None if repeat else 1,
+        trim_output_features=False,
+    )
+
+
+def _sample(datasets, weights, seed: int) -> tf.data.Dataset:
+    """`Dataset.sample_from_datasets`, which calls a function for every draw, with draws in bulk."""
+    bounds = tf.constant(np.cumsum(weights) / np.sum(weights), tf.float32)
+
+    def draw(number):
+        drawn = tf.random.stateless_uniform([_DRAWS], tf.stack([seed, number]), alg="philox")
+        place = tf.searchsorted(bounds, drawn, side="right", out_type=tf.int64)
+        return tf.minimum(place, len(datasets) - 1)
+
+    order = tf.data.Dataset.counter().map(draw).unbatch()
+    # A shard may lack a small language: the others go on.
+    return tf.data.Dataset.choose_from_datasets(datasets, order, stop_on_empty_dataset=False)
+
+
+def shuffle_share(total: int, languages: int) -> int:
+    """Each language's part of a shuffle buffer of `total` lines; at least 16, unless it is off."""
+    return max(total // max(languages, 1), 16) if total > 1 else 0
