@@ -165,6 +165,11 @@ class Dictionary:
         ends = (offsets - offsets[0]).tolist()
         return [data[a:b].decode("utf-8") for a, b in zip(ends[:-1], ends[1:])]
 
+    def words(self) -> Iterator[str]:
+        """Iterates over the words of all languages, in the order of their numbers."""
+        for language in self.languages:
+            yield from self.language_words(language)
+
     def lexicon(self, language: str) -> Iterator[str]:
         """Iterates over the words of a language."""
         return iter(self.language_words(language))

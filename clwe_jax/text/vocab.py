@@ -7,27 +7,42 @@ whatever the vocabulary.
 from __future__ import annotations
 
 import abc
+import collections
+import functools
 import hashlib
 import io
+import json
 import os
-import tempfile
-from typing import Mapping, Sequence
+import re
+from typing import Iterable, Mapping, Sequence
 
-from absl import logging
+import numpy as np
 import sentencepiece as spm
+from absl import logging
+
+from clwe_jax.text import characters
 
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIALS = (PAD, UNK, CLS, SEP, MASK)
 KINDS = ("wordpiece", "unigram", "bpe")
 PAD_TO = 128  # the embedding table's rows: a multiple that shards
-_LONGEST_WORD = 100  # characters of a WordPiece word, as BERT; a longer one is [UNK]
+LONGEST_WORD = 100  # characters of a WordPiece word, as BERT; a longer one is [UNK]
 _CACHED_WORDS = 1 << 20
+_SPACE_MARK = "▁"  # what SentencePiece writes for a space
+# The names of the special pieces in other people's SentencePiece models.
+_OTHER_NAMES = {PAD: "<pad>", UNK: "<unk>", CLS: "<s>", SEP: "</s>", MASK: "<mask>"}
+_FILES = ("vocab.txt", "sentencepiece.model")
+_SETTINGS = "vocab.json"
+# Bounds of SentencePiece's character coverage: the lower is its own; above the upper one stands what
+# bytes serve as well.
+_COVERAGE = (0.98, 0.9998)
 
 
 class Vocabulary(abc.ABC):
     """Words to piece ids and back.
 
     Attributes:
+      kind: 'wordpiece' or 'sentencepiece'.
       pieces: the piece of every id.
       size: len(pieces) rounded up to a multiple of 128; ids from len(pieces) on never occur.
       pad_id, unk_id, cls_id, sep_id, mask_id: the special pieces.
@@ -35,20 +50,13 @@ class Vocabulary(abc.ABC):
 
     kind: str
 
-    def __init__(self, pieces: Sequence[str]):
+    def __init__(self, pieces: Sequence[str], specials: Mapping[str, int]):
         self.pieces = list(pieces)
         self.size = -(-len(self.pieces) // PAD_TO) * PAD_TO
-        self._ids = {piece: i for i, piece in enumerate(self.pieces)}
-        missing = [name for name in SPECIALS if self._special(name) is None]
-        if missing:
-            raise ValueError(f"The vocabulary has no {', '.join(missing)}; a BERT vocab.txt has.")
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
-            self._special(name) for name in SPECIALS
+            specials[name] for name in SPECIALS
         )
         self._cache: dict[str, list[int]] = {}
-
-    def _special(self, name: str) -> int | None:
-        return self._ids.get(name)
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -58,19 +66,19 @@ class Vocabulary(abc.ABC):
         """Pad, unk, cls, sep and mask; sorted."""
         return tuple(sorted((self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id)))
 
-    @property
-    def first_ordinary_id(self) -> int:
-        """Ids from here to len(self) - 1 are ordinary pieces: what a random piece is drawn from."""
-        return max(self.special_ids) + 1
-
     def encode_word(self, word: str) -> list[int]:
-        """The piece ids of one word (never empty)."""
+        """The piece ids of one normalised word; never empty, never a special piece but [UNK]."""
         ids = self._cache.get(word)
         if ids is None:
             ids = self._encode(word) or [self.unk_id]
             if len(self._cache) < _CACHED_WORDS:
                 self._cache[word] = ids
         return ids
+
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that another vocabulary does not share."""
+        text = "\n".join([self.kind, *self.pieces])
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
 
     @abc.abstractmethod
     def _encode(self, word: str) -> list[int]: ...
@@ -81,12 +89,7 @@ class Vocabulary(abc.ABC):
 
     @abc.abstractmethod
     def save(self, directory: str) -> None:
-        """Writes the file that `load` reads."""
-
-    def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that another vocabulary does not share."""
-        text = "\n".join([self.kind, *self.pieces])
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+        """Writes the files that `load` reads."""
 
 
 class WordPieceVocabulary(Vocabulary):
@@ -96,235 +99,280 @@ class WordPieceVocabulary(Vocabulary):
 
     def __init__(self, pieces: Sequence[str], split_han: bool = False):
         """Args:
-        pieces: in order of their ids.
-        split_han: encode Han characters one by one, as BERT's own vocabularies expect.
+          pieces: in the order of their ids.
+          split_han: encode Han characters one by one, as BERT's own vocabularies expect.
+
+        Raises:
+          ValueError: a special piece is missing.
         """
+        self._ids: dict[str, int] = {}
+        for number, piece in enumerate(pieces):
+            self._ids.setdefault(piece, number)
+        missing = [name for name in SPECIALS if name not in self._ids]
+        if missing:
+            raise ValueError(
+                f"The vocabulary has no {', '.join(missing)}: a BERT vocab.txt has them, a piece a "
+                "line"
+            )
+        super().__init__(pieces, self._ids)
         self.split_han = split_han
-        super().__init__(pieces)
-        self._longest = max(map(len, self.pieces), default=1)
+        self._longest = max(map(len, self.pieces))
 
     def _encode(self, word: str) -> list[int]:
-        if self.split_han and any(_is_han(ord(c)) for c in word):
-            return [i for part in _around_han(word) for i in self._longest_match(part)]
-        return self._longest_match(word)
+        if not self.split_han:
+            return self._longest_match(word)
+        return [i for part in _han_pattern().findall(word) for i in self._longest_match(part)]
 
     def _longest_match(self, word: str) -> list[int]:
-        if len(word) > _LONGEST_WORD or word in SPECIALS:
+        if len(word) > LONGEST_WORD or word in SPECIALS:
             return [self.unk_id]
         found, start, prefix = [], 0, ""
         while start < len(word):
             end = min(len(word), start + self._longest)
             while end > start:
-                piece = self._ids.get(prefix + word[start:end])
-                if piece is not None:
+                number = self._ids.get(prefix + word[start:end])
+                if number is not None:
                     break
                 end -= 1
             else:
                 return [self.unk_id]
-            found.append(piece)
+            found.append(number)
             start, prefix = end, "##"
         return found
 
     def decode(self, ids: Sequence[int]) -> str:
-        text = " ".join(self.pieces[i] for i in ids)
-        return text.replace(" ##", "")
+        return " ".join(self.pieces[i] for i in ids).replace(" ##", "")
 
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
-        _write(os.path.join(directory, "vocab.txt"), "".join(f"{p}\n" for p in self.pieces).encode())
+        text = "".join(f"{piece}\n" for piece in self.pieces)
+        _write(os.path.join(directory, _FILES[0]), text.encode("utf-8"))
+        settings = json.dumps({"split_han": self.split_han}) + "\n"
+        _write(os.path.join(directory, _SETTINGS), settings.encode("utf-8"))
 
 
 class SentencePieceVocabulary(Vocabulary):
-    """A SentencePiece model; every word is encoded as if a space stood before it."""
+    """A SentencePiece model; every word is encoded as if a space stood before it.
+
+    Special pieces that the model lacks are added after its own.
+    """
+
+    kind = "sentencepiece"
 
     def __init__(self, model: bytes):
+        """Raises: RuntimeError, the bytes are no model."""
         self.model = model
         self.processor = spm.SentencePieceProcessor(model_proto=model)
         pieces = [self.processor.id_to_piece(i) for i in range(len(self.processor))]
-        self.added = [s for s in (CLS, SEP, MASK) if s not in pieces]
-        self.kind = "sentencepiece"
-        super().__init__(pieces + self.added)
-
-    def _special(self, name: str) -> int | None:
-        for piece in {PAD: (PAD, "<pad>"), UNK: (UNK, "<unk>")}.get(name, (name,)):
-            if piece in self._ids:
-                return self._ids[piece]
-        return None
+        specials = {}
+        for name in SPECIALS:
+            known = [piece for piece in (name, _OTHER_NAMES[name]) if piece in pieces]
+            if name == UNK:
+                known = [self.processor.id_to_piece(self.processor.unk_id())]
+            if not known:
+                pieces.append(name)
+            specials[name] = pieces.index(known[0] if known else name)
+        super().__init__(pieces, specials)
 
     def _encode(self, word: str) -> list[int]:
         return self.processor.encode(word)
 
     def decode(self, ids: Sequence[int]) -> str:
-        real = len(self.processor)
-        text, run = [], []
-        for i in [*ids, -1]:
-            if 0 <= i < real:
-                run.append(int(i))
-                continue
-            if run:
-                text.append(self.processor.decode(run))
-            run = []
-            if i >= 0:
-                text.append(self.pieces[i])
-        return " ".join(text)
+        text: list[str] = []
+        run: list[int] = []
+        for i in map(int, ids):
+            if i in self.special_ids:
+                text += [self.processor.decode(run)] * bool(run) + [self.pieces[i]]
+                run = []
+            else:
+                run.append(i)
+        return " ".join(text + [self.processor.decode(run)] * bool(run))
 
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
-        _write(os.path.join(directory, "sentencepiece.model"), self.model)
+        _write(os.path.join(directory, _FILES[1]), self.model)
 
 
 def load(path: str) -> Vocabulary:
-    """A saved folder, a BERT `vocab.txt` or a SentencePiece `.model`.
+    """A folder that a vocabulary was saved in, a BERT `vocab.txt`, or a SentencePiece `.model`.
 
     Raises:
       FileNotFoundError: nothing of the kind is there.
       ValueError: the file is not what its name says.
     """
+    split_han = True
     if os.path.isdir(path):
-        for name in ("vocab.txt", "sentencepiece.model"):
-            if os.path.exists(os.path.join(path, name)):
-                # What we trained holds whole Han words; only vocabularies of BERT's make split them.
-                return _load_file(os.path.join(path, name), split_han=False)
-        raise FileNotFoundError(f"{path} holds neither vocab.txt nor sentencepiece.model")
-    return _load_file(path, split_han=True)
-
-
-def _load_file(path: str, split_han: bool) -> Vocabulary:
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"There is no vocabulary {path} (config.vocab.path)")
+        settings = os.path.join(path, _SETTINGS)
+        if os.path.exists(settings):
+            with open(settings, encoding="utf-8") as file:
+                split_han = json.load(file)["split_han"]
+        inside = [os.path.join(path, name) for name in _FILES]
+        path = next((name for name in inside if os.path.exists(name)), path)
+    if not os.path.isfile(path):
+        raise FileNotFoundError(
+            f"There is no vocabulary at {path}: --config.vocab.path takes a BERT vocab.txt, a "
+            "SentencePiece .model, a folder with one of them, or '' to train one"
+        )
     with open(path, "rb") as file:
         content = file.read()
-    if not path.endswith(".model"):
-        try:
-            lines = content.decode("utf-8").splitlines()
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{path} is not a vocab.txt (a piece a line, UTF-8): {error}. A SentencePiece model "
-                "has to be named .model"
-            ) from error
-        return WordPieceVocabulary([line.rstrip("\r") for line in lines], split_han)
     try:
-        return SentencePieceVocabulary(content)
+        if path.endswith(".model"):
+            return SentencePieceVocabulary(content)
+        lines = content.decode("utf-8-sig").split("\n")
+        return WordPieceVocabulary([x.removesuffix("\r") for x in lines if x], split_han)
     except RuntimeError as error:
         raise ValueError(f"{path} is not a SentencePiece model: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not a vocab.txt (a piece a line, UTF-8): {error}. A SentencePiece model has "
+            "to be named .model"
+        ) from error
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
-def train(kind: str, counts: Mapping[str, float], size: int) -> Vocabulary:
-    """Trains a vocabulary; the same counts give the same vocabulary.
+def train(
+    kind: str, counts: Mapping[str, float], size: int, listed: Iterable[str] = ()
+) -> Vocabulary:
+    """Trains a vocabulary; the same counts give the same vocabulary, byte for byte.
+
+    WordPiece gets its characters first, the most frequent ones up to half of `size`: those of words
+    and of `listed`, as they stand first or later in a word (others than Han in both forms); then
+    the merges of byte pair encoding. SentencePiece falls back to bytes for rare characters.
 
     Args:
       kind: 'wordpiece', 'unigram' or 'bpe'.
-      counts: words and how often each occurs; fractions are fine (temperature-weighted counts).
+      counts: normalised words and how often each occurs; fractions (weighted counts) are fine.
       size: pieces, special ones included. Small corpora give fewer.
+      listed: further words, as of a dictionary, whose characters should be covered.
 
     Raises:
-      ValueError: an unknown kind, no words, or a size that the characters alone exceed.
+      ValueError: an unknown kind, no words, or a size that leaves no room for pieces.
     """
     if kind not in KINDS:
         raise ValueError(f"config.vocab.kind={kind!r}: one of {', '.join(KINDS)}")
-    # Whole numbers, largest 10 million; a rare word of a large corpus still counts as one.
-    counts = {w: c for w, c in counts.items() if c > 0 and "\t" not in w and w not in SPECIALS}
-    if not counts:
+    words = {
+        word: count
+        for word, count in counts.items()
+        if count > 0 and 0 < len(word) <= LONGEST_WORD and word not in SPECIALS
+    }
+    if not words:
         raise ValueError("There are no words to train a vocabulary from: is the text empty?")
-    scale = min(1.0, 1e7 / max(counts.values())) if max(counts.values()) > 1e7 else 1.0
-    if max(counts.values()) < 1e5:
-        scale = 100.0
-    whole = {w: max(1, round(c * scale)) for w, c in counts.items()}
-    if kind != "wordpiece":
-        return SentencePieceVocabulary(_train_model(kind, whole, size, byte_fallback=True))
-    # Every character gets a piece in both forms, so that nothing that was seen is unknown.
-    alphabet = sorted({c for word in whole for c in word})
-    room = size - len(SPECIALS) - 2 * len(alphabet)
-    if room < len(alphabet):
-        alphabet = _most_frequent(whole, max(1, (size - len(SPECIALS)) // 4))
+    if kind == "wordpiece":
+        return _train_wordpiece(words, size, listed)
+    return SentencePieceVocabulary(_train_model(kind, words, size, byte_fallback=True))
+
+
+def _train_wordpiece(
+    words: Mapping[str, float], size: int, listed: Iterable[str]
+) -> WordPieceVocabulary:
+    forms = _character_forms(words, listed)
+    room = (size - len(SPECIALS)) // 2
+    if room < 1:
+        raise ValueError(f"config.vocab.size={size} leaves no room for pieces: make it larger")
+    if len(forms) > room:
+        total = sum(forms.values())
+        lost = sum(count for _, count in list(forms.items())[room:])
         logging.warning(
-            "config.vocab.size=%d is small for this alphabet: %d characters kept, rarer ones are "
-            "[UNK]",
-            size,
-            len(alphabet),
-        )
-    model = _train_model("bpe", whole, size, byte_fallback=False)
-    processor = spm.SentencePieceProcessor(model_proto=model)
-    pieces = list(SPECIALS)
-    pieces += alphabet + ["##" + c for c in alphabet]
+            "config.vocab.size=%d has no room for all %d characters: the %d rarest forms, %.3f%% of "
+            "the characters of the text, are [UNK]. Make it larger, or take bpe or unigram, which "
+            "fall back to bytes (config.vocab.kind)",
+            size, len(forms), len(forms) - room, 100 * lost / total,
+        )  # fmt: skip
+    pieces = [*SPECIALS, *sorted(list(forms)[:room])]
     seen = set(pieces)
-    for i in range(len(processor)):
-        piece = processor.id_to_piece(i)
-        if processor.is_control(i) or processor.is_unknown(i) or processor.is_byte(i):
+    # A merge with the mark of the word's beginning only makes a first character, which is there.
+    wanted = size + len({word[0] for word in words}) + len(forms)
+    processor = spm.SentencePieceProcessor(model_proto=_train_model("bpe", words, wanted, False))
+    for number in range(len(processor)):
+        piece = processor.id_to_piece(number)
+        if processor.is_control(number) or processor.is_unknown(number) or piece == _SPACE_MARK:
             continue
-        piece = piece[1:] if piece.startswith("▁") else "##" + piece
-        if piece.removeprefix("##") and piece not in seen and len(pieces) < size:
+        piece = piece[1:] if piece.startswith(_SPACE_MARK) else "##" + piece
+        if len(piece.removeprefix("##")) > 1 and piece not in seen and len(pieces) < size:
             seen.add(piece)
             pieces.append(piece)
     return WordPieceVocabulary(pieces)
 
 
-def _train_model(kind: str, counts: Mapping[str, int], size: int, byte_fallback: bool) -> bytes:
-    """The bytes of a SentencePiece model trained on words and counts."""
+def _character_forms(
+    words: Mapping[str, float], listed: Iterable[str]
+) -> dict[str, float]:
+    """Characters as pieces ('x' first in a word, '##x' later) with counts, most frequent first."""
+    forms: collections.Counter[str] = collections.Counter()
+    for word, count in words.items():
+        forms[word[0]] += count
+        for character in word[1:]:
+            forms["##" + character] += count
+    found = set()
+    for word in listed:
+        for part in word.split():
+            found.add(part[0])
+            found.update("##" + character for character in part[1:])
+    for form in [*forms, *found]:
+        forms.setdefault(form, 0)
+        if not characters.han_table()[ord(form[-1])]:
+            forms.setdefault(form[-1], 0)
+            forms.setdefault("##" + form[-1], 0)
+    return dict(sorted(forms.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _train_model(
+    kind: str, words: Mapping[str, float], size: int, byte_fallback: bool
+) -> bytes:
+    """The bytes of a SentencePiece model trained on counted words."""
+    # Whole numbers, the largest 10 million; a rare word still counts as one.
+    scale = 1e7 / max(words.values())
+    usable = {w: max(1, round(c * scale)) for w, c in words.items() if _SPACE_MARK not in w}
+    lines = (f"{word}\t{count}" for word, count in sorted(usable.items()))
     model = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "counts.tsv")
-        with open(path, "w", encoding="utf-8") as file:
-            for word in sorted(counts):
-                file.write(f"{word}\t{counts[word]}\n")
-        try:
-            spm.SentencePieceTrainer.train(
-                input=path,
-                input_format="tsv",
-                model_writer=model,
-                model_type=kind,
-                vocab_size=size,
-                hard_vocab_limit=False,
-                character_coverage=0.9998 if byte_fallback else 1.0,
-                byte_fallback=byte_fallback,
-                normalization_rule_name="identity",
-                max_sentence_length=1 << 16,
-                num_threads=1,
-                pad_id=0,
-                unk_id=1,
-                bos_id=-1,
-                eos_id=-1,
-                pad_piece=PAD,
-                unk_piece=UNK,
-                control_symbols=[CLS, SEP, MASK],
-                split_by_unicode_script=False,
-                split_by_number=False,
-                minloglevel=2,
-            )
-        except RuntimeError as error:
-            raise ValueError(
-                f"config.vocab.size={size} does not work for this text "
-                f"({len(counts):,} distinct words): {error}"
-            ) from error
+    try:
+        spm.SentencePieceTrainer.train(
+            sentence_iterator=lines,  # rather than a file, whose name would stand in the model
+            input_format="tsv",
+            model_writer=model,
+            model_type=kind,
+            vocab_size=size,
+            hard_vocab_limit=False,
+            character_coverage=_coverage(usable, size) if byte_fallback else 1.0,
+            byte_fallback=byte_fallback,
+            normalization_rule_name="identity",
+            split_by_unicode_script=False,
+            split_by_number=False,
+            num_threads=1,
+            pad_id=0,
+            unk_id=1,
+            bos_id=-1,
+            eos_id=-1,
+            pad_piece=PAD,
+            unk_piece=UNK,
+            control_symbols=[CLS, SEP, MASK],
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise ValueError(
+            f"config.vocab.size={size} does not work for this text ({len(words):,} distinct words): "
+            f"{error}"
+        ) from error
     return model.getvalue()
 
 
-def _most_frequent(counts: Mapping[str, int], most: int) -> list[str]:
-    totals: dict[str, int] = {}
-    for word, count in counts.items():
+def _coverage(words: Mapping[str, int], size: int) -> float:
+    """The share of characters that get pieces of their own, at most about half of all pieces."""
+    totals: collections.Counter[str] = collections.Counter()
+    for word, count in words.items():
         for character in word:
-            totals[character] = totals.get(character, 0) + count
-    return sorted(sorted(totals, key=lambda c: (-totals[c], c))[:most])
+            totals[character] += count
+    reached = np.cumsum(sorted(totals.values(), reverse=True)) / sum(totals.values())
+    room = max(1, (size - len(SPECIALS) - 256) // 2)
+    return float(np.clip(reached[min(room, len(reached)) - 1], *_COVERAGE))
 
 
-def _is_han(code: int) -> bool:
-    return (
-        0x4E00 <= code <= 0x9FFF
-        or 0x3400 <= code <= 0x4DBF
-        or 0xF900 <= code <= 0xFAFF
-        or 0x20000 <= code <= 0x2FA1F
-    )
-
-
-def _around_han(word: str) -> list[str]:
-    parts, run = [], ""
-    for character in word:
-        if _is_han(ord(character)):
-            parts += [run] * bool(run) + [character]
-            run = ""
-        else:
-            run += character
-    return parts + [run] * bool(run)
+@functools.cache
+def _han_pattern() -> re.Pattern[str]:
+    """One Han character, or what stands between them."""
+    han = characters.character_class(np.flatnonzero(characters.han_table()))
+    return re.compile(f"[{han}]|[^{han}]+")
 
 
 def _write(path: str, content: bytes) -> None:

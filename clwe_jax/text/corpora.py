@@ -1,0 +1,341 @@
+"""Running text in files: found, read robustly, counted and described."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import gzip
+import os
+from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
+
+from absl import logging
+
+from clwe_jax.text.merged import Dictionary
+
+_BLOCK = 1 << 20  # bytes read at once
+_BOM = b"\xef\xbb\xbf"
+_NEAR_ZERO = 0.02  # share of the running words that a dictionary at least covers
+_PROBED = 2_000  # frequent words that are looked up under the other languages
+
+
+@dataclasses.dataclass
+class LineCounts:
+    """What reading lines met.
+
+    Attributes:
+      lines, empty_lines: all lines, and those of white space alone.
+      repaired_lines: not UTF-8; the bad bytes became U+FFFD, which separates words.
+      longest_line: in characters.
+      bytes: read, decompressed.
+      share: of the whole text that was read, estimated by bytes in the files; 1 when all was.
+    """
+
+    lines: int = 0
+    empty_lines: int = 0
+    repaired_lines: int = 0
+    longest_line: int = 0
+    bytes: int = 0
+    share: float = 0.0
+
+
+@dataclasses.dataclass
+class LanguageStats:
+    """A language's text: counts for all of it, extrapolated where only a part was read.
+
+    Attributes:
+      lines, bytes, words: as estimated for the whole text.
+      covered_words: running words that have a dictionary entry.
+      repaired_lines, empty_lines, longest_line: see `LineCounts`.
+      sampled_share: the share of the text that was read.
+      frequent: the most frequent words made of letters, most frequent first.
+    """
+
+    lines: int
+    bytes: int
+    words: int
+    covered_words: int
+    repaired_lines: int
+    empty_lines: int
+    longest_line: int
+    sampled_share: float
+    frequent: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def coverage(self) -> float:
+        """The share of the running words that have a dictionary entry."""
+        return self.covered_words / self.words if self.words else 0.0
+
+    @property
+    def words_per_line(self) -> float:
+        """Words of an average line that is not empty."""
+        return self.words / max(1, self.lines - self.empty_lines)
+
+
+class TextCorpus:
+    """The text files of several languages: DIR/{lang}.txt[.gz] and DIR/{lang}/*.txt[.gz].
+
+    Attributes:
+      files: for each language its files, sorted.
+    """
+
+    def __init__(self, directory: str, languages: Sequence[str]):
+        """Raises:
+        FileNotFoundError: the directory is missing.
+        ValueError: a language has no file, or nothing but empty files, there.
+        """
+        if not os.path.isdir(directory):
+            raise FileNotFoundError(
+                f"There is no text directory {directory}. --config.data.source=text:DIR reads "
+                "DIR/{lang}.txt[.gz] or DIR/{lang}/*.txt[.gz]; --config.data.source=pocket needs none"
+            )
+        self.directory = directory
+        self.files = {language: _files_of(directory, language) for language in languages}
+        absent = [language for language, files in self.files.items() if not files]
+        if absent:
+            raise ValueError(
+                f"{directory} has no text in {', '.join(absent)} (expected {absent[0]}.txt[.gz] or "
+                f"{absent[0]}/*.txt[.gz] there). It has {_languages_in(directory) or 'none'}: "
+                "set --config.data.languages"
+            )
+        for language, files in self.files.items():
+            empty = [path for path in files if not os.path.getsize(path)]
+            if len(empty) == len(files):
+                raise ValueError(
+                    f"Every text file in {language} is empty: {', '.join(empty)}. Fill it or take "
+                    f"{language} out of --config.data.languages"
+                )
+            for path in empty:
+                logging.warning("%s is empty", path)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages, in the order given."""
+        return tuple(self.files)
+
+    def lines(
+        self, language: str, limit: int | None = None, counts: LineCounts | None = None
+    ) -> Iterator[str]:
+        """The language's lines, without line ends, byte order marks or invalid UTF-8.
+
+        Args:
+          language: one of the corpus.
+          limit: stop after so many bytes, taken from the beginnings of all files in proportion.
+          counts: filled in while reading.
+
+        Raises:
+          ValueError: a .gz file is damaged.
+        """
+        for block in self._blocks(language, limit, counts or LineCounts()):
+            yield from block
+
+    def count_words(
+        self,
+        language: str,
+        words: Callable[[str], Sequence[str]],
+        limit: int | None = None,
+    ) -> tuple[collections.Counter[str], LineCounts]:
+        """How often each word occurs in the language's text, and what reading met.
+
+        Args:
+          language: one of the corpus.
+          words: raw text to words; white space must separate words whatever stands around it.
+          limit: as in `lines`.
+        """
+        counts = LineCounts()
+        tokens: collections.Counter[str] = collections.Counter()
+        for block in self._blocks(language, limit, counts):
+            # Most tokens repeat: each distinct one is segmented once. Lines of scripts without
+            # spaces hardly repeat, and would only pile up.
+            for line in block:
+                tokens.update(line.split())
+        result: collections.Counter[str] = collections.Counter()
+        for token, count in tokens.items():
+            for word in words(token):
+                result[word] += count
+        return result, counts
+
+    def _blocks(
+        self, language: str, limit: int | None, counts: LineCounts
+    ) -> Iterator[list[str]]:
+        """Lists of lines."""
+        files = self.files[language]
+        sizes = [os.path.getsize(path) for path in files]
+        read = 0.0
+        for path, size in zip(files, sizes):
+            part = None if limit is None else limit * size / max(1, sum(sizes))
+            with open(path, "rb") as raw:
+                try:
+                    yield from _read(raw, path, part, counts)
+                except (EOFError, gzip.BadGzipFile) as error:
+                    raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+                read += min(raw.tell(), size)
+        counts.share = read / max(1, sum(sizes))
+
+
+def _read(
+    raw: BinaryIO, path: str, limit: float | None, counts: LineCounts
+) -> Iterator[list[str]]:
+    """The lines of one file, a block of bytes at a time; the line at the limit is read whole."""
+    file = gzip.open(raw) if path.endswith(".gz") else raw
+    rest: list[bytes] = []
+    read = 0
+    while limit is None or read < limit:
+        block = file.read(_BLOCK if limit is None else max(1, min(_BLOCK, int(limit - read))))
+        if not block:
+            break
+        whole, newline, tail = (block if read else block.removeprefix(_BOM)).rpartition(b"\n")
+        read += len(block)
+        if newline:
+            yield _decode(b"".join([*rest, whole]), counts)
+            rest = []
+        rest.append(tail)
+    end = file.readline() if rest else b""
+    last = b"".join([*rest, end.removesuffix(b"\n")])
+    if last:
+        yield _decode(last, counts)
+    counts.bytes += read + len(end)
+
+
+def _decode(data: bytes, counts: LineCounts) -> list[str]:
+    try:
+        lines = data.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        lines = []
+        for line in data.split(b"\n"):
+            try:
+                lines.append(line.decode("utf-8"))
+            except UnicodeDecodeError:
+                counts.repaired_lines += 1
+                lines.append(line.decode("utf-8", errors="replace"))
+    lines = [line.removesuffix("\r") for line in lines]
+    counts.lines += len(lines)
+    counts.empty_lines += sum(not line or line.isspace() for line in lines)
+    counts.longest_line = max(counts.longest_line, max(map(len, lines), default=0))
+    return lines
+
+
+def _is_text(name: str) -> bool:
+    return name.endswith((".txt", ".txt.gz"))
+
+
+def _files_of(directory: str, language: str) -> list[str]:
+    files = [os.path.join(directory, language + end) for end in (".txt", ".txt.gz")]
+    files = [path for path in files if os.path.isfile(path)]
+    folder = os.path.join(directory, language)
+    if os.path.isdir(folder):
+        names = sorted(name for name in os.listdir(folder) if _is_text(name))
+        files += [os.path.join(folder, name) for name in names]
+    return files
+
+
+def _languages_in(directory: str) -> str:
+    found = set()
+    for name in os.listdir(directory):
+        path = os.path.join(directory, name)
+        if os.path.isdir(path) and any(_is_text(inner) for inner in os.listdir(path)):
+            found.add(name)
+        elif os.path.isfile(path) and _is_text(name):
+            found.add(name.split(".")[0])
+    return ", ".join(sorted(found))
+
+
+def inspect(
+    corpus: TextCorpus,
+    tokenizer,
+    dictionary: Dictionary | None,
+    sample_bytes: int | None = 8 << 20,
+    frequent: int = 1_000,
+) -> dict[str, LanguageStats]:
+    """Describes each language's text and how much of it the dictionary covers (D11).
+
+    Warns where the dictionary has words of a language and next to none of them occurs.
+
+    Args:
+      corpus: the text.
+      tokenizer: has `words(text, language)`, as `Tokenizer`.
+      dictionary: None where there is none.
+      sample_bytes: read so much of each language and extrapolate; None reads all.
+      frequent: how many frequent words to list.
+    """
+    result = {}
+    for language in corpus.languages:
+        counter, counts = corpus.count_words(
+            language, lambda text: tokenizer.words(text, language), sample_bytes
+        )
+        words = sum(counter.values())
+        covered = 0
+        if dictionary is not None:
+            known = set(dictionary.lexicon(language))
+            covered = sum(count for word, count in counter.items() if word in known)
+            if known and covered < _NEAR_ZERO * words:
+                _warn_near_zero(language, counter, covered / words, dictionary)
+        scale = 1 / counts.share if counts.share else 1.0
+        listed = (word for word, _ in _by_count(counter) if word[0].isalpha())
+        result[language] = LanguageStats(
+            lines=round(counts.lines * scale),
+            bytes=round(counts.bytes * scale),
+            words=round(words * scale),
+            covered_words=round(covered * scale),
+            repaired_lines=round(counts.repaired_lines * scale),
+            empty_lines=round(counts.empty_lines * scale),
+            longest_line=counts.longest_line,
+            sampled_share=counts.share,
+            frequent=[word for word, _ in zip(listed, range(frequent))],
+        )
+        if counts.repaired_lines:
+            logging.warning(
+                "%s: %d of %d lines read are not UTF-8; their bad bytes are treated as spaces",
+                language, counts.repaired_lines, counts.lines,
+            )  # fmt: skip
+    return result
+
+
+def _by_count(counter: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counter.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _warn_near_zero(
+    language: str, counter: Mapping[str, int], coverage: float, dictionary: Dictionary
+) -> None:
+    """Says that the dictionary does not fit the text, and which language's words would fit."""
+    probe = _by_count(counter)[:_PROBED]
+    total = sum(count for _, count in probe)
+    best, fits = 0.0, ""
+    for other in dictionary.languages:
+        if other != language:
+            share = sum(n for word, n in probe if dictionary.id(word, other) >= 0) / total
+            if share > best:
+                best, fits = share, other
+    text = (
+        f"The dictionaries cover only {coverage:.2%} of the running words in {language}: hardly a "
+        "word will be switched. "
+    )
+    if best > max(0.1, 5 * coverage):
+        text += (
+            f"The words that they list as {fits} cover {best:.0%} of its frequent words: are the two "
+            f"columns of {language}-{fits}.txt swapped, or is the text in {fits}? "
+        )
+    logging.warning(
+        "%sSee `python -m clwe_jax.text.dictionary show --word WORD --lang %s DIR`.", text, language
+    )
+
+
+def temperature_shares(sizes: Mapping[str, float], temperature: float) -> dict[str, float]:
+    """The share of each language, proportional to (size / total)^(1 / temperature).
+
+    Args:
+      sizes: tokens, or words, of each language.
+      temperature: 1 keeps the proportions; larger ones bring the shares nearer to each other.
+
+    Raises:
+      ValueError: a temperature that is not positive.
+    """
+    if temperature <= 0:
+        raise ValueError(f"config.data.temperature={temperature}: must be positive")
+    total = sum(sizes.values())
+    weights = {
+        language: (size / total) ** (1 / temperature) if size else 0.0
+        for language, size in sizes.items()
+    }
+    whole = sum(weights.values())
+    return {language: weight / whole for language, weight in weights.items()}

@@ -1,0 +1,200 @@
+"""Text to words to piece ids: everything that a run or a finished model has to know about text."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+from typing import Iterable, Mapping, Sequence
+
+from absl import logging
+
+from clwe_jax.registry import nearest
+from clwe_jax.text import corpora, vocab
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words import Segmenter
+
+_SETTINGS = "text.json"
+_LEXICON = "lexicon.{}.txt"
+
+
+class Tokenizer:
+    """Normalises text, cuts it into words and encodes each word by itself.
+
+    Attributes:
+      languages: the model's languages; language ids are indices into them.
+      normalizer, segmenter, vocabulary: the three steps.
+    """
+
+    def __init__(
+        self,
+        languages: Sequence[str],
+        normalizer: Normalizer,
+        segmenter: Segmenter,
+        vocabulary: vocab.Vocabulary,
+    ):
+        self.languages = tuple(languages)
+        self.normalizer = normalizer
+        self.segmenter = segmenter
+        self.vocabulary = vocabulary
+
+    def language_id(self, language: str) -> int:
+        """The number of a language.
+
+        Raises:
+          ValueError: it is not one of the model's; the message names those.
+        """
+        if language not in self.languages:
+            raise ValueError(
+                f"{language!r} is not a language of this model. {nearest(language, self.languages)}"
+            )
+        return self.languages.index(language)
+
+    def words(self, text: str, language: str) -> list[str]:
+        """The normalised words of raw text."""
+        return self.segmenter.words(self.normalizer(text, language), language)
+
+    def encode_words(self, words: Iterable[str]) -> tuple[list[int], list[int]]:
+        """The piece ids of normalised words, and for each piece the index of its word."""
+        ids: list[int] = []
+        index: list[int] = []
+        for number, word in enumerate(words):
+            pieces = self.vocabulary.encode_word(word)
+            ids += pieces
+            index += [number] * len(pieces)
+        return ids, index
+
+    def encode(self, text: str, language: str) -> tuple[list[int], list[int]]:
+        """The piece ids of raw text, no special ones added, and the index of each piece's word."""
+        return self.encode_words(self.words(text, language))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Readable text of piece ids."""
+        return self.vocabulary.decode(ids)
+
+    def save(self, directory: str) -> None:
+        """Writes text.json, lexicon.{language}.txt and the vocabulary's file."""
+        os.makedirs(directory, exist_ok=True)
+        self.vocabulary.save(directory)
+        for language, words in self.segmenter.lexicons.items():
+            if words:
+                text = "".join(f"{word}\n" for word in sorted(words))
+                _write(os.path.join(directory, _LEXICON.format(language)), text)
+        settings = {
+            "languages": self.languages,
+            "lower_case": self.normalizer.lower_case,
+            "simplify_chinese": self.normalizer.simplify_chinese,
+            "lexicons": sorted(x for x, words in self.segmenter.lexicons.items() if words),
+        }
+        # Last: where it stands, the folder is whole.
+        _write(os.path.join(directory, _SETTINGS), json.dumps(settings, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, directory: str) -> "Tokenizer":
+        """Reads what `save` wrote.
+
+        Raises:
+          FileNotFoundError, ValueError: the folder is not, or not wholly, there.
+        """
+        path = os.path.join(directory, _SETTINGS)
+        if not os.path.exists(path):
+            raise FileNotFoundError(
+                f"{directory} is not a saved tokenizer: it has no {_SETTINGS}. A run keeps its own in "
+                "WORKDIR/vocab"
+            )
+        try:
+            with open(path, encoding="utf-8") as file:
+                settings = json.load(file)
+            languages, lexicons = settings["languages"], {}
+            normalizer = Normalizer(settings["lower_case"], settings["simplify_chinese"])
+            for language in settings["lexicons"]:
+                name = os.path.join(directory, _LEXICON.format(language))
+                with open(name, encoding="utf-8") as file:
+                    lexicons[language] = file.read().split("\n")[:-1]
+        except (KeyError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} is damaged: {error!r}") from error
+        return cls(languages, normalizer, Segmenter(lexicons), vocab.load(directory))
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        languages: Sequence[str],
+        normalizer: Normalizer,
+        corpus: corpora.TextCorpus | None,
+        dictionary: Dictionary | None,
+        kind: str = "wordpiece",
+        size: int = 8_192,
+        path: str = "",
+        temperature: float = 5.0,
+        sample_bytes: int | None = 20_000_000,
+    ) -> "Tokenizer":
+        """Loads the vocabulary at `path`, or trains one from the corpus.
+
+        Args:
+          languages: the model's languages.
+          normalizer: of text and dictionary alike.
+          corpus: text to count words in; only needed where `path` is empty.
+          dictionary: its words in scripts without spaces are the lexicons to segment by, and the
+            characters of all its words are covered by the vocabulary.
+          kind, size: of a trained vocabulary; see `vocab.train`.
+          path: a BERT `vocab.txt`, a SentencePiece `.model`, or a folder that holds one.
+          temperature: the counts of the languages are brought to the shares that the training
+            mixture has.
+          sample_bytes: count the words in so much text of each language.
+
+        Raises:
+          ValueError: neither a path nor text; an unknown kind.
+          FileNotFoundError: nothing at `path`.
+        """
+        lexicons: dict[str, Iterable[str]] = {}
+        if dictionary is not None:
+            lexicons = {language: dictionary.lexicon(language) for language in languages}
+        segmenter = Segmenter(lexicons)
+        if path:
+            return cls(languages, normalizer, segmenter, vocab.load(path))
+        if corpus is None:
+            raise ValueError(
+                "There is no text to train a vocabulary from: give one with --config.vocab.path= "
+                "(a BERT vocab.txt, a SentencePiece .model or the vocab folder of a run)"
+            )
+        counts = {}
+        for language in languages:
+            counts[language], _ = corpus.count_words(
+                language,
+                lambda text: segmenter.words(normalizer(text, language), language),
+                sample_bytes,
+            )
+        listed = dictionary.words() if dictionary is not None else ()
+        logging.info("Training a %s vocabulary of %d pieces", kind, size)
+        vocabulary = vocab.train(kind, mixed_counts(counts, temperature), size, listed)
+        return cls(languages, normalizer, segmenter, vocabulary)
+
+
+def mixed_counts(
+    counts: Mapping[str, Mapping[str, int]], temperature: float
+) -> dict[str, float]:
+    """Words with their counts summed over languages, each language weighed by its training share.
+
+    Args:
+      counts: for each language the counts of its words.
+      temperature: of the mixture; see `corpora.temperature_shares`.
+    """
+    sizes = {language: sum(counter.values()) for language, counter in counts.items()}
+    shares = corpora.temperature_shares(sizes, temperature)
+    total = sum(sizes.values())
+    mixed: collections.Counter[str] = collections.Counter()
+    for language, counter in counts.items():
+        if not sizes[language]:
+            continue
+        weight = shares[language] * total / sizes[language]
+        for word, count in counter.items():
+            mixed[word] += count * weight
+    return dict(mixed)
+
+
+def _write(path: str, text: str) -> None:
+    with open(path + ".tmp", "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+    os.replace(path + ".tmp", path)
