@@ -1,0 +1,63 @@
+"""Evaluation on the devices where the parameters are."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import jax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+import numpy as np
+
+from clwe_jax.types import Batch, Variables
+
+_ROW_AXES = ("data", "fsdp")  # mesh axes that rows are dealt over, as in training
+
+
+def mesh_of(variables: Variables) -> Mesh | None:
+    """The mesh of several devices that the arrays are on; None where they are on one device."""
+    for leaf in jax.tree.leaves(variables):
+        sharding = getattr(leaf, "sharding", None)
+        if isinstance(sharding, NamedSharding) and sharding.mesh.size > 1:
+            return sharding.mesh
+    return None
+
+
+def place(batch: Batch, mesh: Mesh | None) -> Batch:
+    """The batch on the mesh, cut by rows where they can be dealt out evenly, else whole everywhere.
+
+    Args:
+      batch: NumPy arrays [rows, ...], the same on every host.
+      mesh: where to; None: left as they are.
+    """
+    if mesh is None:
+        return batch
+    axes = tuple(axis for axis in _ROW_AXES if axis in mesh.shape)
+    shards = int(np.prod([mesh.shape[axis] for axis in axes]))
+
+    def one(x: np.ndarray) -> jax.Array:
+        spec = PartitionSpec(axes) if axes and len(x) % shards == 0 else PartitionSpec()
+        return jax.make_array_from_callback(x.shape, NamedSharding(mesh, spec), lambda i: x[i])
+
+    return {key: one(np.asarray(value)) for key, value in batch.items()}
+
+
+class Program:
+    """A function compiled for the mesh of its first argument; every host gets its whole result."""
+
+    def __init__(self, function: Callable[..., Any], static_argnames: tuple[str, ...] = ()):
+        """Args:
+        function: takes the variables, a batch and static keyword arguments.
+        static_argnames: the names of the latter.
+        """
+        self._function = function
+        self._static = static_argnames
+        self._compiled: dict[Mesh | None, Callable[..., Any]] = {}
+
+    def __call__(self, variables: Variables, batch: Batch, **static: Any) -> Any:
+        mesh = mesh_of(variables)
+        if mesh not in self._compiled:
+            whole = None if mesh is None else NamedSharding(mesh, PartitionSpec())
+            self._compiled[mesh] = jax.jit(
+                self._function, static_argnames=self._static, out_shardings=whole
+            )
+        return self._compiled[mesh](variables, place(batch, mesh), **static)

@@ -1,0 +1,99 @@
+"""Held-out figures: sums over batches by hand, and the real objective."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from clwe_jax import registry
+from clwe_jax.types import BATCH_DTYPES, Sums
+
+
+class Counting:
+    """An objective whose sums are its batch's own numbers, scaled by a parameter."""
+
+    def loss(self, variables, batch, rngs, train=True):
+        assert train is False
+        weight = batch["loss_weights"].sum()
+        cross = (batch["loss_weights"] * batch["language_ids"]).sum()
+        return {
+            "loss": Sums(variables["scale"] * (batch["inputs"] * batch["loss_weights"]).sum(), weight),
+            "accuracy": Sums((batch["targets"] * batch["loss_weights"]).sum(), weight),
+            "cross_lingual_share": Sums(cross, weight),
+            "cross_lingual_loss": Sums(3.0 * cross, cross),
+            "padding": Sums(weight, weight),
+        }, {}
+
+
+def batch(inputs, weights, cross=0):
+    shape = np.shape(inputs)
+    arrays = {key: np.zeros(shape, dtype) for key, dtype in BATCH_DTYPES.items()}
+    arrays["inputs"][:] = inputs
+    arrays["targets"][:] = 1
+    arrays["language_ids"][:] = cross
+    arrays["loss_weights"][:] = weights
+    return arrays
+
+
+def run(batches, objective=Counting(), variables=None):
+    spec = {"name": "mlm", "every_steps": 5}
+    evaluator = registry.build("evaluator", spec, objective=objective, batches=batches)
+    assert evaluator.every_steps == 5
+    return dict(evaluator.run(variables or {"scale": jnp.float32(0.5)}))
+
+
+def test_batches_of_uneven_weight_are_not_misweighted():
+    found = run(
+        {
+            "en": [batch([[8, 2, 9]], [[1, 1, 0]]), batch([[4, 6, 1]], [[1, 1, 1]], cross=1)],
+            "de": [batch([[1, 3, 5]], [[0, 0, 1]])],
+            "fr": [batch([[1, 3, 5]], [[0, 0, 0]])],
+        }
+    )
+    assert found["eval/mlm/en/loss"] == pytest.approx(0.5 * (8 + 2 + 4 + 6 + 1) / 5)
+    assert found["eval/mlm/en/perplexity"] == pytest.approx(np.exp(0.5 * 21 / 5))
+    assert found["eval/mlm/en/accuracy"] == 1
+    assert found["eval/mlm/en/cross_lingual_share"] == pytest.approx(3 / 5)
+    assert found["eval/mlm/en/cross_lingual_loss"] == pytest.approx(3.0)
+    assert found["eval/mlm/de/loss"] == pytest.approx(2.5)
+    # Nothing of another language was masked in German, and nothing at all in French.
+    assert "eval/mlm/de/cross_lingual_loss" not in found
+    assert not any("/fr/" in name or "padding" in name for name in found)
+    assert found["eval/mlm/loss"] == pytest.approx((2.1 + 2.5) / 2)
+    assert found["eval/mlm/perplexity"] == pytest.approx(np.exp((2.1 + 2.5) / 2))
+    assert found["eval/mlm/cross_lingual_share"] == pytest.approx((3 / 5 + 0) / 2)
+
+
+def test_a_hopeless_loss_does_not_stop_the_run():
+    found = run({"en": [batch([[8]], [[1]])]}, variables={"scale": jnp.float32(1e4)})
+    assert found["eval/mlm/en/loss"] == 8e4 and found["eval/mlm/en/perplexity"] == np.inf
+
+
+def test_no_batches():
+    assert run({}) == {}
+
+
+def test_the_real_objective():
+    model = registry.build(
+        "model",
+        dict(name="transformer", layers=1, width=8, heads=2, mlp_dim=8, dropout=0.5),
+        vocab_size=16, languages=2, max_length=6,
+    )  # fmt: skip
+    objective = registry.build(
+        "objective", dict(name="mlm"), model=model, vocab_size=16, max_predictions=4
+    )
+    r = np.random.RandomState(0)
+    made = []
+    for weights in ([1, 0, 1, 0, 0, 0], [0, 1, 1, 1, 1, 0]):
+        one = batch(r.randint(5, 16, (2, 6)), np.tile(weights, (2, 1)))
+        one["targets"] = r.randint(5, 16, (2, 6)).astype(np.int32)
+        one["segment_ids"][:] = 1
+        made.append(one)
+    variables = jax.jit(objective.init)(jax.random.key(0), made[0])
+    variables = jax.tree.map(lambda x: x + 0.1, variables)
+    found = run({"en": made}, objective, variables)
+    assert found == run({"en": made}, objective, variables)  # nothing is dropped out
+    score = jax.jit(lambda one: objective.loss(variables, one, None, train=False)[0]["loss"])
+    sums = [score(one) for one in made]
+    expected = sum(float(s.value) for s in sums) / 12
+    assert found["eval/mlm/en/loss"] == pytest.approx(expected, rel=1e-5)

@@ -1,0 +1,152 @@
+"""Planted translations: what each comparison finds, by which names, against NumPy."""
+
+import numpy as np
+import pytest
+
+from clwe_jax import registry
+from clwe_jax.evaluate import retrieval
+
+
+def rotation(width, seed=0):
+    return np.linalg.qr(np.random.RandomState(seed).standard_normal((width, width)))[0]
+
+
+def numpy_accuracy(x, y):
+    x, y = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (x, y))
+    return np.mean((x @ y.T).argmax(1) == np.arange(len(x)))
+
+
+def test_identical_sides_match_and_rotated_ones_do_not():
+    x = np.random.RandomState(1).standard_normal((200, 32))
+    for how in retrieval.SUFFIXES:
+        assert retrieval.matches(x, x, how).all()
+        assert retrieval.matches(x, x @ rotation(32), how).mean() < 0.05
+        assert retrieval.matches(x @ rotation(32), x @ rotation(32), how).all()
+
+
+@pytest.mark.parametrize("how", ["cosine", "centered"])
+def test_equals_numpy(how):
+    r = np.random.RandomState(2)
+    x = r.standard_normal((150, 16)) + 1
+    y = x + r.standard_normal((150, 16)) - 2
+    expected = numpy_accuracy(x, y)
+    if how == "centered":
+        expected = numpy_accuracy(x - x.mean(0), y - y.mean(0))
+    assert retrieval.matches(x, y, how).mean() == pytest.approx(expected)
+    assert 0.05 < expected < 0.95
+
+
+def test_a_constant_offset_blinds_the_plain_cosine_only():
+    r = np.random.RandomState(3)
+    x = r.standard_normal((300, 32)) * r.lognormal(0, 0.5, (300, 1))
+    y = x + 0.3 * r.standard_normal((300, 32))
+    ours, theirs = 4 * r.standard_normal(32), r.standard_normal(32)
+    plain, centered, csls = (
+        retrieval.matches(x + ours, y + theirs, how).mean()
+        for how in ("cosine", "centered", "csls")
+    )
+    assert plain < 0.25 and centered > 0.99 and csls > plain + 0.15
+
+
+WORDS = 40
+
+
+@pytest.fixture
+def world(make_tokenizer, make_variables, tmp_path):
+    """en0 ... and de0 ... mean the same and have one vector; languages stand far apart."""
+    names = [chr(97 + i // 26) + chr(97 + i % 26) for i in range(WORDS)]
+    tokenizer = make_tokenizer([f"{lang}{name}" for lang in ("en", "de") for name in names])
+    variables = make_variables(tokenizer, language_scale=5.0)
+    ids = {
+        lang: [tokenizer.vocabulary.encode_word(f"{lang}{name}")[0] for name in names]
+        for lang in ("en", "de")
+    }
+    pieces = np.array(variables["pieces"])
+    pieces[ids["de"]] = pieces[ids["en"]]
+    r = np.random.RandomState(0)
+    lines = [r.choice(names, r.randint(2, 6), replace=False) for _ in range(120)]
+    for lang, code in (("en", "eng"), ("de", "deu")):
+        text = "".join(" ".join(f"{lang}{name}" for name in line) + "\n" for line in lines)
+        (tmp_path / f"tatoeba.deu-eng.{code}").write_text(text)
+    for code in ("fra", "eng"):
+        (tmp_path / f"tatoeba.fra-eng.{code}").write_text("x\n")
+    return tokenizer, {**variables, "pieces": pieces}, tmp_path
+
+
+def build(world, objective, **options):
+    tokenizer, _, folder = world
+    spec = {"name": "retrieval", **options}
+    return registry.build(
+        "evaluator", spec, objective=objective, tokenizer=tokenizer, data=str(folder)
+    )
+
+
+def test_the_metrics(world, toy_objective):
+    _, variables, _ = world
+    found = dict(build(world, toy_objective(layers=6)).run(variables))
+    ends = ["", "_centered", "_csls"]
+    for end in ends:
+        layers = [found[f"retrieval/de-en/layer{k}/acc@1{end}"] for k in range(7)]
+        assert found[f"retrieval/mean_last4{end}"] == pytest.approx(np.mean(layers[3:]))
+        assert found[f"retrieval/de-en/mean_last4{end}"] == found[f"retrieval/mean_last4{end}"]
+        assert [found[f"retrieval/layer{k}/acc@1{end}"] for k in range(7)] == layers
+        low, high = (found[f"retrieval/de-en/mean_last4{end}{x}"] for x in ("_low", "_high"))
+        assert 0 <= low <= found[f"retrieval/mean_last4{end}"] <= high <= 1 and low < high
+    assert found["retrieval/cut"] == 0
+    assert len(found) == 3 * (7 + 3 + 7 + 1) + 1
+    assert not any("fr-en" in name for name in found)
+    # The languages' embeddings hide the translation from the plain cosine.
+    assert found["retrieval/de-en/layer0/acc@1"] < 0.7
+    assert found["retrieval/de-en/layer0/acc@1_centered"] > 0.95
+    assert found["retrieval/mean_last4_csls"] > found["retrieval/mean_last4"]
+
+
+def test_means_are_over_pairs(world, toy_objective, make_tokenizer):
+    tokenizer, variables, folder = world
+    for code, text in (("spa", "a b c\nb a\nc\n"), ("eng", "c\nb a\na b c\n")):
+        (folder / f"tatoeba.spa-eng.{code}").write_text(text)
+    tokenizer.languages = ("en", "de", "es")
+    languages = np.array(variables["languages"])
+    variables = {**variables, "languages": np.concatenate([languages, 0 * languages[:1]])}
+    found = dict(build(world, toy_objective()).run(variables))
+    for name in ("layer1/acc@1_csls", "mean_last4", "mean_last4_centered"):
+        two = [found[f"retrieval/{pair}/{name}"] for pair in ("de-en", "es-en")]
+        assert found[f"retrieval/{name}"] == pytest.approx(np.mean(two)) and two[0] != two[1]
+
+
+def test_it_encodes_the_files_sentences(world, toy_objective):
+    # The accuracy of layer 2, from vectors computed a sentence at a time.
+    tokenizer, variables, folder = world
+    objective = toy_objective()
+    sides = []
+    for code, lang in (("deu", "de"), ("eng", "en")):
+        vectors = []
+        for line in (folder / f"tatoeba.deu-eng.{code}").read_text().splitlines()[:50]:
+            v = tokenizer.vocabulary
+            ids = [v.cls_id, *tokenizer.encode(line, lang)[0], v.sep_id]
+            row = objective.numpy_row(variables, ids, tokenizer.language_id(lang))
+            vectors.append(row[1:-1, 2].mean(0))
+        sides.append(np.array(vectors))
+    found = dict(build(world, objective, max_sentences=50).run(variables))
+    assert found["retrieval/de-en/layer2/acc@1"] == pytest.approx(numpy_accuracy(*sides))
+    centered = numpy_accuracy(*(side - side.mean(0) for side in sides))
+    assert found["retrieval/de-en/layer2/acc@1_centered"] == pytest.approx(centered)
+
+
+def test_cut_sentences_are_reported_every_time(world, toy_objective):
+    _, variables, _ = world
+    evaluator = build(world, toy_objective(), max_length=6)
+    first, second = (dict(evaluator.run(variables)) for _ in range(2))
+    assert 0 < first["retrieval/cut"] < 0.5 and first == second
+
+
+def test_no_pair_of_the_models_languages(world, toy_objective, warnings):
+    tokenizer, variables, _ = world
+    tokenizer.languages = ("sw", "xh")
+    assert dict(build(world, toy_objective()).run(variables)) == {}
+    assert "retrieval is left out" in warnings() and "de-en, fr-en" in warnings("INFO")
+
+
+def test_unknown_option(world, toy_objective):
+    with pytest.raises(ValueError, match="'max_sentence'.*Did you mean 'max_sentences'"):
+        build(world, toy_objective(), max_sentence=3)
