@@ -21,8 +21,8 @@ One meaning in six languages:
 
 A token's `text` is the word as it stands in the sentence, its `concept` an id as 'bank.money', or
 None for function words and punctuation. In spaced scripts a token is a maximal run of letters or a
-single mark; in Japanese and Chinese a word or particle. Verbs that are written in two parts in German
-carry their concept twice.
+single mark; in Japanese and Chinese a word or particle. Of a German verb in two parts
+("hebt ... ab") the finite part carries the concept.
 """
 
 from clwe_jax.text.pocket.base import LANGUAGES, Sentence, Token

@@ -1,8 +1,8 @@
 """What the six grammars share: tokens, meanings, and the assembly of a sentence.
 
 A meaning is language-independent: a `Meaning` holds one or two clauses made of noun phrases (`NP`)
-whose words are concept ids. A `Grammar` renders it into one language. Rendered pieces are *segments*
-`(text, tokens)`; noun phrases repeat a lot, so their segments are cached.
+whose words are concept ids. A `Grammar` renders it into one language. Rendered pieces are
+*segments* `(text, tokens)`; noun phrases repeat a lot, so their segments are cached.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Sentence:
 class NP(NamedTuple):
     """A noun phrase.
 
-    `noun` is a concept id, or one of `PRONOUNS`. `det` is 'def', 'indef', 'this', 'many', a possessor
-    of `POSSESSIVES`, or 'num' (then `count` is a number's concept id). `owner` is a possessor,
+    `noun` is a concept id, or one of `PRONOUNS`. `det` is 'def', 'indef', 'this', 'many', one of
+    `POSSESSIVES`, or 'num' (then `count` is a number's concept id). `owner` is a possessor,
     `other` a coordinated phrase, `relative` a clause whose subject is this noun.
     """
 
@@ -103,8 +103,10 @@ PRONOUNS = {
     "he": (3, False),
     "she": (3, False),
     "they": (3, True),
+    "they.women": (3, True),
 }
 POSSESSIVES = ("my", "our", "his", "her")
+PEOPLE = ("person", "woman")
 MODALS = ("want", "can", "must", "may.permission")
 CACHE_SIZE = 60_000
 

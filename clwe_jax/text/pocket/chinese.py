@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from clwe_jax.text.pocket.base import NP, Clause, Grammar, Meaning, Segment, segment
 
-PRONOUN_WORDS = {"I": "我", "we": "我们", "he": "他", "she": "她", "they": "他们", "what": "什么"}
+PRONOUN_WORDS = {
+    "I": "我",
+    "we": "我们",
+    "he": "他",
+    "she": "她",
+    "they": "他们",
+    "they.women": "她们",
+    "what": "什么",
+}
 POSSESSIVE = {"my": "我", "our": "我们", "his": "他", "her": "她"}
 SUFFIX = {
     "in": "里",
@@ -31,12 +39,11 @@ class Chinese(Grammar):
             word, _, classifier = entry["zh"].partition(":")
             self.nouns[concept] = (word, classifier or "个")
         for concept, entry in lexicon.verbs.items():
-            # `走 >到`: what stands between verb and goal; `讲 前`, `教 双`: where the receiver stands.
             verb, _, rest = entry["zh"].partition(" ")
             bare = verb.endswith("!")
             goal = rest[1:] if rest[:1] == ">" else ""
             preposition = rest[1:] if rest[:1] == "+" else ""
-            order = rest if rest in ("前", "双") else ""
+            order = rest if rest in ("前",) else ""
             self.verbs[concept] = (verb.rstrip("!"), bare, goal, preposition, order)
         for concept, entry in lexicon.adjectives.items():
             word, _, kind = entry["zh"].partition(":")
@@ -134,8 +141,9 @@ class Chinese(Grammar):
             return [*parts, self.word(preposition), self.np(c.obj), head, *done]
         if c.goal:
             to = [self.word(link)] if link else []
-            goal = self.place(c.goal) if c.goal.relation not in ("at", "in", "on", "open") else (
-                self.np(c.goal.ground))  # fmt: skip
+            flags = self.lexicon.nouns[c.goal.ground.noun]["flags"]
+            plain = c.goal.relation in ("at", "in", "on", "open") and "zh=上" not in flags
+            goal = self.np(c.goal.ground) if plain else self.place(c.goal)
             if not link:
                 done = []
             return [*parts, head, *to, *done, goal]
@@ -146,8 +154,6 @@ class Chinese(Grammar):
         give = [] if verb == "给" else [self.word("给")]
         if order == "前":
             return [self.word("给"), receiver, head, *done, obj]
-        if order == "双":
-            return [head, *done, receiver, obj]
         if c.obj.det in ("def", "this", "my", "our", "his", "her") and not c.obj.other:
             return [self.word("把"), obj, head, *give, *done, receiver]
         return [head, *give, *done, receiver, obj]

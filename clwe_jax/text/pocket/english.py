@@ -99,7 +99,8 @@ class English(Grammar):
 
     def _np(self, np, role):
         if np.noun in PRONOUNS:
-            return self.word(np.noun if role == "subject" else OBJECT_PRONOUNS[np.noun])
+            pronoun = np.noun.split(".")[0]
+            return self.word(pronoun if role == "subject" else OBJECT_PRONOUNS[pronoun])
         one, many = self.nouns[np.noun]
         mass = self.lexicon.mass(np.noun)
         noun = segment(many if np.plural else one, np.noun)

@@ -2,91 +2,34 @@
 
 from __future__ import annotations
 
-from clwe_jax.text.pocket.base import NP, PRONOUNS, Clause, Grammar, Meaning, Segment, Token, segment
-
-MASCULINE, FEMININE = 0, 1
-VOWELS = "aeiouyàâäéèêëîïôöùûüœh"
-THIS = {False: ("ce", "cette"), True: ("ces", "ces")}
-POSSESSIVE = {
-    "my": {False: ("mon", "ma"), True: ("mes", "mes")},
-    "our": {False: ("notre", "notre"), True: ("nos", "nos")},
-    "his": {False: ("son", "sa"), True: ("ses", "ses")},
-    "her": {False: ("son", "sa"), True: ("ses", "ses")},
-}
-PREPOSITIONS = {
-    "at": "à",
-    "in": "dans",
-    "on": "sur",
-    "open": "sur",
-    "under": "sous",
-    "beside": "à côté de",
-    "behind": "derrière",
-    "before": "devant",
-    "to": "à",
-}
-CONTRACTIONS = {"de le": "du", "de les": "des", "à le": "au", "à les": "aux"}
-SUBJECTS = {"I": "je", "we": "nous", "he": "il", "she": "elle", "they": "ils"}
-ELIDED = {"je", "ne", "que", "de", "le", "la", "me", "se"}
-SLOTS = ("1sg", "3sg", "1pl", "3pl", "participle")
-MODAL_VERBS = {
-    "want": ("vouloir", "veux", "veut", "veulent", "voulons"),
-    "can": ("pouvoir", "peux", "peut", "peuvent", "pouvons"),
-    "must": ("devoir", "dois", "doit", "doivent", "devons"),
-    "may.permission": ("pouvoir", "peux", "peut", "peuvent", "pouvons"),
-}
-GO = ("vais", "va", "vont", "allons")
-AVOIR = ("ai", "a", "ont", "avons")
-BE = {
-    "present": ("suis", "est", "sont", "sommes"),
-    "past": ("étais", "était", "étaient", "étions"),
-}
-
-
-def plural(word: str) -> str:
-    """The regular plural of a noun or adjective."""
-    if word[-1] in "sxz":
-        return word
-    if word.endswith(("eau", "eu")):
-        return word + "x"
-    if word.endswith("al"):
-        return word[:-1] + "ux"
-    return word + "s"
-
-
-def feminine(adjective: str) -> str:
-    """The regular feminine of an adjective."""
-    for ending, she in (("er", "ère"), ("eux", "euse"), ("f", "ve"), ("el", "elle"),
-                        ("en", "enne"), ("on", "onne"), ("eil", "eille")):  # fmt: skip
-        if adjective.endswith(ending):
-            return adjective[: -len(ending)] + she
-    return adjective if adjective.endswith("e") else adjective + "e"
-
-
-def conjugate(spec: str) -> dict[str, str]:
-    """Forms of `manger`, `finir`, `vendre`, `acheter:è` or `boire{bois,boit,buvons,boivent,bu}`."""
-    spec, _, given = spec.rstrip("}").partition("{")
-    verb, _, change = spec.partition(":")
-    stem, ending = verb[:-2], verb[-2:]
-    strong = stem
-    if change in ("è",):
-        at = max(stem.rfind("e"), stem.rfind("é"))
-        strong = stem[:at] + "è" + stem[at + 1 :]
-    elif change:
-        strong = stem + change
-    if ending == "er":
-        if stem.endswith("y"):
-            strong = stem[:-1] + "i"
-        soft = {"g": "ge", "c": "ç"}.get(stem[-1])
-        we = (stem[:-1] + soft if soft else stem) + "ons"
-        forms = (strong + "e", strong + "e", we, strong + "ent", stem + "é")
-    elif ending == "ir":
-        forms = (stem + "is", stem + "it", stem + "issons", stem + "issent", stem + "i")
-    else:
-        forms = (stem + "s", stem if stem[-1] == "d" else stem + "t", stem + "ons", stem + "ent",
-                 stem + "u")  # fmt: skip
-    if given:
-        forms = tuple(given.split(","))
-    return dict(zip(SLOTS, forms, strict=True), inf=verb)
+from clwe_jax.text.pocket.base import (
+    NP,
+    PRONOUNS,
+    Clause,
+    Grammar,
+    Meaning,
+    Segment,
+    Token,
+    segment,
+)
+from clwe_jax.text.pocket.french_forms import (
+    AVOIR,
+    BE,
+    CONTRACTIONS,
+    ELIDED,
+    FEMININE,
+    GO,
+    MASCULINE,
+    MODAL_VERBS,
+    POSSESSIVE,
+    PREPOSITIONS,
+    SUBJECTS,
+    THIS,
+    VOWELS,
+    conjugate,
+    feminine,
+    plural,
+)
 
 
 class French(Grammar):
@@ -157,7 +100,7 @@ class French(Grammar):
     def agreement(self, np: NP) -> tuple[bool, int]:
         """(plural, gender) of a subject."""
         if np.noun in PRONOUNS:
-            return PRONOUNS[np.noun][1], FEMININE if np.noun == "she" else MASCULINE
+            return PRONOUNS[np.noun][1], FEMININE if np.noun in ("she", "they.women") else MASCULINE
         gender = self.nouns[np.noun][0]
         if np.other:
             return True, gender & self.nouns[np.other.noun][0]
@@ -166,7 +109,7 @@ class French(Grammar):
     def person(self, np: NP) -> int:
         """0 first singular, 1 third singular, 2 third plural, 3 first plural."""
         if np.noun in PRONOUNS:
-            return {"I": 0, "he": 1, "she": 1, "they": 2, "we": 3}[np.noun]
+            return {"I": 0, "he": 1, "she": 1, "they": 2, "we": 3}[np.noun.split(".")[0]]
         return 2 if np.plural or np.other else 1
 
     def vowel(self, following: Segment) -> bool:
@@ -188,8 +131,7 @@ class French(Grammar):
     def _np(self, np, preposition, negated):
         parts = [self.word(w) for w in preposition.split()]
         if np.noun in PRONOUNS:
-            stressed = {"he": "lui", "they": "eux", "I": "moi", "we": "nous", "she": "elle"}
-            return self.join(*parts, self.word(stressed[np.noun] if parts else SUBJECTS[np.noun]))
+            return self.word(SUBJECTS[np.noun])
         gender, one, many = self.nouns[np.noun]
         noun = segment(many if np.plural else one, np.noun)
         body = noun
@@ -259,9 +201,12 @@ class French(Grammar):
         """A location, or a goal."""
         flags = self.lexicon.nouns[place.ground.noun]["flags"]
         own = [f[3:] for f in flags if f[:3] == "fr="]
+        at = (own or [PREPOSITIONS[place.relation]])[0] == "à"
+        if at and not moving and place.ground.det in ("indef", "this"):
+            return self.np(place.ground, "dans")
         if own and place.relation in ("at", "in", "on", "open"):
             return self.np(place.ground, own[0])
-        if moving and place.relation in ("at", "on", "open", "to"):
+        if moving and (place.relation in ("at", "on", "open", "to") or "shore" in flags):
             return self.np(place.ground, "à")
         return self.np(place.ground, PREPOSITIONS[place.relation])
 

@@ -16,11 +16,11 @@ i | ich | yo | je | 私 | 我
 we | wir | nosotros | nous | 私たち | 我们
 he | er | él | il | 彼 | 他
 she | sie | ella | elle | 彼女 | 她
-they | sie | ellos | ils | 彼ら | 他们
+they | sie | ellos ellas | ils elles | 彼ら 彼女たち | 他们 她们
 and | und | y e | et | と | 和 而
 but | aber | pero | mais | が | 但是
 not | nicht kein keine keinen | no | pas | - | 不 没
-in | in im | en | dans en | - | 里
+in | in im ins | en | dans en | - | 里
 on | auf | sobre en | sur | 上 | 上
 at | an am in | en | à au | - | 在
 with | mit | con | avec | - | 用
@@ -31,10 +31,10 @@ to | zu zum zur | a al | à au | - | 给 到
 than | als | que | que | より | 比
 more | mehr | más | plus | より | 比
 many | viele vielen | muchos muchas | beaucoup | 多く | 很多
-is | ist | es está | est | です | 是
-are | sind | son están | sont | です | 是
-was | war | era estaba | était | でした | -
-were | waren | eran estaban | étaient | でした | -
+is | ist | es está | est | です あります います | 是
+are | sind | son están | sont | です あります います | 是
+was | war | era estaba | était | でした ありました いました | -
+were | waren | eran estaban | étaient | でした ありました いました | -
 when | wenn als | cuando | quand | とき | 时候
 if | wenn | si | si | なら | 如果
 because | weil | porque | parce | から | 因为
@@ -43,7 +43,10 @@ will | wird werden | va van | va vont | - | 会
 who | wer | quién | qui | 誰 | 谁
 what | was | qué | que | 何 | 什么
 where | wo | dónde | où | どこ | 哪里
-there | da | hay | y | - | 有
+there | da | hay había | y avait | - | 有
+of | des der | de del | de du | の | 的
+front | vor | delante | devant | 前 | 前面
+every | jeden | cada | chaque | - | 每
 """
 COLUMNS = ("en", "de", "es", "fr", "ja", "zh")
 
@@ -54,7 +57,10 @@ def rows() -> list[dict[str, tuple[str, ...]]]:
     for line in TABLE.strip().splitlines():
         cells = [cell.split() for cell in line.split("|")]
         found.append(
-            {c: tuple(w for w in words if w != "-") for c, words in zip(COLUMNS, cells, strict=True)}
+            {
+                c: tuple(w for w in words if w != "-")
+                for c, words in zip(COLUMNS, cells, strict=True)
+            }
         )
     return found
 

@@ -46,7 +46,9 @@ def sentences(language: str, seed: int = 0, split: str = "train") -> Iterator[Se
         yield render(sampler.draw())
 
 
-def parallel(languages, count: int, seed: int = 0, split: str = "heldout") -> list[dict[str, Sentence]]:
+def parallel(
+    languages, count: int, seed: int = 0, split: str = "heldout"
+) -> list[dict[str, Sentence]]:
     """`count` meanings, each rendered in every language.
 
     No two rows have the same meaning, nor the same text in any of the languages.
@@ -116,8 +118,8 @@ def translations(concept: str) -> dict[str, tuple[str, ...]]:
 def dictionary(source: str, target: str, base_forms: bool = False) -> list[tuple[str, str]]:
     """Word pairs as MUSE has them: lower-cased single words, all senses, inflected forms too.
 
-    A form is paired with the forms of the same number, person and tense. `base_forms` keeps one form
-    of each content word (singular, infinitive) and leaves function words out.
+    A form is paired with the forms of the same number, person and tense. `base_forms` keeps one
+    form of each content word (singular, infinitive) and leaves function words out.
     """
     here, there = _forms(source), _forms(target)
     pairs: dict[tuple[str, str], None] = {}

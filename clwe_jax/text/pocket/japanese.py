@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from clwe_jax.text.pocket.base import NP, Clause, Grammar, Meaning, Segment, segment
+from clwe_jax.text.pocket.japanese_forms import (
+    FORM_SLOTS,
+    adjective,
+    conjugate,
+)
 
-PRONOUN_WORDS = {"I": "私", "we": "私たち", "he": "彼", "she": "彼女", "they": "彼ら", "what": "何"}
+PRONOUN_WORDS = {
+    "I": "私",
+    "we": "私たち",
+    "he": "彼",
+    "she": "彼女",
+    "they": "彼ら",
+    "they.women": "彼女たち",
+    "what": "何",
+}
 POSSESSIVE = {"my": "私", "our": "私たち", "his": "彼", "her": "彼女"}
 SUFFIX = {
     "on": "の 上",
@@ -13,11 +26,6 @@ SUFFIX = {
     "behind": "の 後ろ",
     "before": "の 前",
 }
-# Rows of the kana table that a consonant verb moves through: a, i, u.
-ROWS = {"う": "わい", "く": "かき", "ぐ": "がぎ", "す": "さし", "つ": "たち", "ぬ": "なに",
-        "ぶ": "ばび", "む": "まみ", "る": "らり"}  # fmt: skip
-TE = {"う": "って", "つ": "って", "る": "って", "む": "んで", "ぶ": "んで", "ぬ": "んで",
-      "く": "いて", "ぐ": "いで", "す": "して"}  # fmt: skip
 COPULA = {
     ("present", False): ("です",),
     ("past", False): ("でした",),
@@ -36,68 +44,6 @@ MODAL_WORDS = {
     "must": ("なりません",),
     "may.permission": ("いい",),
 }
-# Slots of the dictionary that a form belongs to.
-FORM_SLOTS = {
-    "masu": ("inf", "1sg", "3sg", "3pl"),
-    "masen": ("inf",),
-    "plain": ("inf", "3sg", "3pl"),
-    "nai": ("inf",),
-    "tai": ("inf",),
-    "nakereba": ("inf",),
-    "te": ("inf", "3sg", "3pl", "past", "past_pl"),
-    "mashita": ("past", "past_pl"),
-    "ta": ("past", "past_pl"),
-    "masendeshita": ("inf",),
-    "nakatta": ("inf",),
-}
-
-
-def conjugate(spec: str) -> dict[str, str]:
-    """Forms of `飲む:5`, `食べる:1`, `掃除する`, `来る`, of a state `知る:5~`, of `好き:な`."""
-    verb, _, kind = spec.rstrip("~").partition(":")
-    if kind == "な":
-        return {
-            "masu": verb, "mashita": verb, "masen": verb, "masendeshita": verb, "plain": verb,
-            "ta": verb, "nai": verb, "nakatta": verb, "te": verb,
-        }  # fmt: skip
-    if verb.endswith("する"):
-        stem = nai = verb[:-2] + "し"
-        te = stem + "て"
-    elif kind == "1" or verb.endswith("来る"):
-        stem = nai = verb[:-1]
-        te = stem + "て"
-    else:
-        rows = ROWS[verb[-1]]
-        nai, stem = verb[:-1] + rows[0], verb[:-1] + rows[1]
-        te = verb[:-1] + ("って" if verb.endswith(("行く", "いく")) else TE[verb[-1]])
-    forms = {
-        "masu": stem + "ます",
-        "mashita": stem + "ました",
-        "masen": stem + "ません",
-        "masendeshita": stem + "ませんでした",
-        "plain": verb,
-        "ta": te[:-1] + ("た" if te[-1] == "て" else "だ"),
-        "nai": nai + "ない",
-        "nakatta": nai + "なかった",
-        "te": te,
-        "tai": stem + "たい",
-        "nakereba": nai + "なければ",
-    }
-    if spec.endswith("~"):
-        forms |= conjugate(te + "いる:1") | {k: forms[k] for k in ("tai", "nakereba")}
-    return forms
-
-
-def adjective(spec: str) -> dict[str, str]:
-    """Forms of `大きい`, `静か:な`, `緑:の`, and `疲れる:1て`, a verb whose state is meant."""
-    word, _, kind = spec.partition(":")
-    if kind in ("な", "の"):
-        return {"kind": kind, "base": word}
-    if kind.endswith("て"):
-        base = conjugate(f"{word}:{kind[:-1]}")
-        return {**conjugate(f"{word}:{kind[:-1]}~"), "kind": "て", "base": base["ta"]}
-    stem = "よ" if word == "いい" else word[:-1]
-    return {"kind": "い", "base": word, "ta": stem + "かった", "ku": stem + "く"}
 
 
 class Japanese(Grammar):
@@ -137,7 +83,7 @@ class Japanese(Grammar):
             kind = forms.pop("kind")
             words = [forms["base"]]
             if kind == "て":
-                words += [forms[f] for f in ("masu", "mashita", "masen", "masendeshita", "plain")]
+                words += [forms[f] for f in FORM_SLOTS if f not in ("tai", "nakereba", "te")]
             else:
                 words += [forms[f] for f in ("ta", "ku") if f in forms]
             slots["adj_sg"] = slots["adj_pl"] = slots["cmp"] = tuple(dict.fromkeys(words))
@@ -300,7 +246,7 @@ class Japanese(Grammar):
         return parts + self.verb(c, style)
 
     def clause(self, c: Clause, style: str = "polite", mark: str = "は") -> list[Segment]:
-        """A clause; `mark` is the subject's particle."""
+        """A clause; `mark` is the subject's particle, '' for a subject that goes without saying."""
         parts = []
         if c.time and c.fronted:
             parts += [self.time(c.time), self.comma_segment]
@@ -309,7 +255,8 @@ class Japanese(Grammar):
             subject = [self.np(c.subject), self.word("が")]
             exist = self._exist(c, style)
             return [*parts, *time, self.place(c.place, "に"), *subject, exist]
-        parts += [self.np(c.subject), self.word(mark)]
+        if mark:
+            parts += [self.np(c.subject), self.word(mark)]
         if c.time and not c.fronted:
             parts.append(self.time(c.time))
         return parts + self.predicate(c, style)
@@ -349,20 +296,33 @@ class Japanese(Grammar):
             linked = [self.word(p) for p in particle.split("_")]
             style = "relative" if particle.startswith("こと") else "plain"
             inner = self.clause(second, style, "が")
-            return [*opening, self.comma_segment, *inner, *linked, *self.verb(first, "polite")], False
+            return [
+                *opening,
+                self.comma_segment,
+                *inner,
+                *linked,
+                *self.verb(first, "polite"),
+            ], False
         comma = self.comma_segment
         if m.frame == "because":
             reason = self.clause(second, "polite", "が")
             return [*reason, self.word("から"), comma, *self.clause(first)], False
         if m.frame in ("when", "if"):
             style, link = ("relative", "とき") if m.frame == "when" else ("if", "なら")
-            return [*self.clause(first, style, "が"), self.word(link), comma, *self.clause(second)], False
+            return [
+                *self.clause(first, style, "が"),
+                self.word(link),
+                comma,
+                *self.clause(second),
+            ], False
+        same = m.frame in ("and", "but") and second.subject.noun in PRONOUN_WORDS
+        second = self.clause(second, mark="" if same else "は")
         if m.frame == "and":
             simple = first.kind == "event" and not (first.negated or first.modal)
             if simple:
-                return [*self.clause(first, "te"), comma, *self.clause(second)], False
-            return [*self.clause(first), self.word("し"), comma, *self.clause(second)], False
-        return [*self.clause(first), self.word("が"), comma, *self.clause(second)], False
+                return [*self.clause(first, "te"), comma, *second], False
+            return [*self.clause(first), self.word("し"), comma, *second], False
+        return [*self.clause(first), self.word("が"), comma, *second], False
 
     def capital(self, text):
         return text

@@ -5,19 +5,27 @@ A file has sections that begin with `== name`; `#` begins a comment. In the sect
 
     id | flags | en | de | es | fr | ja | zh
 
-Nouns. flags: `person`, `woman`, `animal`, `thing`, `unique` (always "the", singular), and for places
-  `at`, `in`, `on`, `open` (see `RELATIONS`), followed by prepositions of single languages where those differ
-  from the relation's (`de=an`). en `child/children`, `water/-` (mass noun); de `der Baum/Bäume`, a weak
-  noun `der Bär/Bären*`; es and fr `m libro`, plural after `/` where irregular, `fa agua` (feminine with
-  "el"), `m *hibou` (no elision); ja `犬:匹` and zh `狗:只` with their counters.
-Verbs. flags: `state` (no progress, no manner) or `-`. en `eat/ate`; de `essen/isst/aß`, `ein~kaufen`;
-  es `cerrar:ie` or `dar{doy,da,dan,di,dio,dieron}`; fr `acheter:è` or `boire{bois,boit,buvons,boivent,bu}`,
-  ` être` where that is its auxiliary; ja `飲む:5`, `食べる:1`, `掃除する`, `~` for a state in -ている; zh `吃`, `!`
-  where it takes no 了. ` +word` is the preposition or particle of its object, in German with case (`+auf:acc`).
-Adjectives. flags: `plain` (not compared), `mood` (of people, has causes) or `-`. en `big/bigger`; de
-  `groß/größer`, attributive stem `teuer/teurer/teur`; es `cansado estar`; fr `<beau/belle/bel`, `<` where it
-  stands before its noun; ja `大きい`, `静か:な`, `緑:の`, `疲れる:1て` (a verb's state); zh `大!` (no 的), `红色:的` (predicate 是...的).
-Times and adverbs. flags: the tenses a time fits; `manner` or `often`. The starred word carries the concept.
+Nouns. Flags begin with a kind: `person`, `woman`, `animal`, `thing`, `unique` (always "the",
+  singular), `num`, or for places `at`, `in`, `on`, `open`, followed by prepositions of single
+  languages where those differ from the relation's (`de=an`). More flags: `shore` (one goes to its
+  edge), `own` (may be somebody's, where `World.owned` would not say so).
+  en `child/children`, `water/-` (mass noun); de `der Baum/Bäume`, weak `der Bär/Bären*`;
+  es and fr `m libro`, plural after `/` where irregular; es `fa agua` (feminine with "el"),
+  fr `m *hibou` (no elision); ja `犬:匹` and zh `狗:只` with their counters.
+Verbs. Flags: `state` (no manner, no modal verb), `dwell` (needs a place), `report` (takes a clause),
+  or `-`. en `eat/ate`; de `essen/isst/aß`, `ein~kaufen`; es `cerrar:ie`, or the forms in the order
+  of `SLOTS`, `dar{doy,da,dan,di,dio,dieron}`; fr `acheter:è` or
+  `boire{bois,boit,buvons,boivent,bu}`, ` être` where that is its auxiliary;
+  ja `飲む:5`, `食べる:1`, `掃除する`, `~` for a state in -ている;
+  zh `吃`, `!` where it takes no 了, `走 >到` before a goal, `讲 前` with the receiver before it.
+  ` +word` is the preposition or particle of the object, in German with its case (`+auf:acc`).
+Adjectives. Flags: `plain` (not compared), `mood` (of people, has causes) or `-`. en `big/bigger`;
+  de `groß/größer`, attributive stem `teuer/teurer/teur`; es `cansado estar`;
+  fr `beau/belle/bel`, after `<` where it stands before its noun;
+  ja `大きい`, `静か:な`, `緑:の`, `疲れる:1て` (a verb's state);
+  zh `大!` (no 的), `红色:的` (predicate 是...的).
+Times and adverbs. Flags: the tenses a time fits; `manner` or `often`. The starred word carries the
+  concept.
 
     == sets        name = ids                    `$name` stands for them below
     == events      who > verbs > what > whom % tools @ places -> goals
@@ -198,7 +206,9 @@ def _lines(name: str, text: str):
                 raise ValueError(f"{name}:{number}: no such section: {section!r}")
         elif line:
             if not section:
-                raise ValueError(f"{name}:{number}: expected a section, `== nouns`, before {line!r}")
+                raise ValueError(
+                    f"{name}:{number}: expected a section, `== nouns`, before {line!r}"
+                )
             yield number, section, line
 
 

@@ -1,135 +1,15 @@
 """Draws meanings: what is said in the pocket world, before any language says it.
 
 A domain is drawn, then a frame, then the words, each from what the lexicon's `events`, `properties`
-and `spots` allow, so that verbs select for objects, tools and places. Lists are read with Zipf-like
-frequencies: the r-th of a list is drawn with weight 1 / (r + 2).
+and `spots` allow, so that verbs select for objects, tools and places.
 """
 
 from __future__ import annotations
 
-import functools
 import random
-import zlib
 
-from clwe_jax.text.pocket.base import NP, POSSESSIVES, Clause, Meaning, Place
-from clwe_jax.text.pocket.lexicon import Event, Lexicon
-
-HELDOUT_BUCKETS = 8
-PEOPLE = ("person", "woman")
-# Nobody says "my river": in these domains only nouns with the flag `own` are somebody's.
-OUTDOORS = ("nature", "weather", "city", "sea")
-FRAMES = {
-    "say": 50, "is": 8, "more": 5, "at": 5, "there": 5, "ask": 5, "who": 2, "what": 3, "where": 3,
-    "and": 5, "but": 4, "when": 6, "if": 4, "because": 5, "report": 5,
-}  # fmt: skip
-TENSES = ("present",) * 9 + ("past",) * 8 + ("future",) * 3
-MODAL_TABLE = ("want",) * 3 + ("can",) * 3 + ("must",) * 2 + ("may.permission",) * 2
-
-
-def zipf(items: tuple, offset: int = 2, size: int = 96) -> tuple:
-    """A table in which each item stands as often as it is to be drawn."""
-    weights = [1 / (r + offset) for r in range(len(items))]
-    total = sum(weights)
-    table = []
-    for item, weight in zip(items, weights, strict=True):
-        table += [item] * max(1, round(size * weight / total))
-    return tuple(table)
-
-
-def split_of(key: str) -> str:
-    """'heldout' for one meaning in `HELDOUT_BUCKETS`, else 'train': the same in every process."""
-    return "train" if zlib.crc32(key.encode()) % HELDOUT_BUCKETS else "heldout"
-
-
-class _EventTables:
-    """An event with its lists as tables to draw from."""
-
-    def __init__(self, event: Event, lexicon: Lexicon):
-        self.who, self.verbs = zipf(event.who), zipf(event.verbs)
-        self.what, self.whom = zipf(event.what), zipf(event.whom)
-        self.tools, self.places, self.goals = (
-            zipf(event.tools), zipf(event.places), zipf(event.goals)
-        )  # fmt: skip
-        kinds = [lexicon.nouns[who]["flags"][0] for who in event.who]
-        self.people = all(kind in PEOPLE for kind in kinds)
-        self.alive = all(kind in (*PEOPLE, "animal") for kind in kinds)
-        self.choices = tuple(dict.fromkeys(event.what))
-
-
-class World:
-    """All tables, built once for a lexicon."""
-
-    def __init__(self, lexicon: Lexicon):
-        self.lexicon = lexicon
-        self.adjectives: dict[str, tuple] = {}
-        self.events: dict[str, tuple] = {}
-        self.relatives: dict[tuple[str, str], tuple] = {}
-        self.states: dict[str, tuple] = {}
-        self.comparisons: dict[str, tuple] = {}
-        self.spots: dict[str, tuple] = {}
-        self.frames: dict[str, tuple] = {}
-        by_noun: dict[str, list] = {}
-        for domain in lexicon.domains.values():
-            for nouns, adjectives in domain.properties:
-                for noun in nouns:
-                    by_noun.setdefault(noun, []).extend(adjectives)
-        self.adjectives = {n: zipf(tuple(dict.fromkeys(a)), 3) for n, a in by_noun.items()}
-        self.kind = {n: e["flags"][0] for n, e in lexicon.nouns.items()}
-        self.owned = {
-            n for n, kind in self.kind.items()
-            if "own" in lexicon.nouns[n]["flags"]
-            or kind in ("thing", "animal", *PEOPLE) and lexicon.domain_of[n] not in OUTDOORS
-        }  # fmt: skip
-        self.counts = zipf(tuple(n for n, kind in self.kind.items() if kind == "num"), 1)
-        self.moods = tuple(a for a, e in lexicon.adjectives.items() if "mood" in e["flags"])
-        self.reports = tuple(v for v, e in lexicon.verbs.items() if "report" in e["flags"])
-        self.manners = zipf(self._adverbs("manner"))
-        self.often = zipf(self._adverbs("often"))
-        self.times = {
-            tense: zipf(tuple(t for t, e in lexicon.times.items() if tense in e["flags"]), 8)
-            for tense in ("present", "past", "future")
-        }
-        for name, domain in lexicon.domains.items():
-            if domain.events:
-                self._tables(name, domain)
-        self.domains = zipf(tuple(self.events), 12, 240)
-
-    def _adverbs(self, flag: str) -> tuple[str, ...]:
-        return tuple(a for a, e in self.lexicon.adverbs.items() if flag in e["flags"])
-
-    def _tables(self, name, domain) -> None:
-        tables = [_EventTables(event, self.lexicon) for event in domain.events]
-        self.events[name] = zipf(tuple(tables), 6, 192)
-        for table in tables:
-            for who in table.who:
-                found = self.relatives.setdefault((name, who), ())
-                if table.what and not table.whom and table not in found:
-                    self.relatives[name, who] = (*found, table)
-        plain = {a for a, e in self.lexicon.adjectives.items() if {"plain", "mood"} & set(e["flags"])}
-        states, comparisons = [], []
-        for nouns, adjectives in domain.properties:
-            states.append((zipf(nouns), zipf(adjectives)))
-            gradable = tuple(a for a in adjectives if a not in plain)
-            if gradable and len(nouns) > 1:
-                comparisons.append((zipf(nouns), zipf(gradable)))
-        self.states[name], self.comparisons[name] = tuple(states), tuple(comparisons)
-        self.spots[name] = tuple((zipf(things), zipf(places)) for things, places in domain.spots)
-        frames = []
-        for frame, weight in FRAMES.items():
-            if frame == "is" and not states or frame == "more" and not comparisons:
-                continue
-            if frame in ("at", "there") and not domain.spots:
-                continue
-            frames += [frame] * weight
-        self.frames[name] = tuple(frames)
-
-
-@functools.cache
-def world() -> World:
-    """The world of the package's own lexicon."""
-    from clwe_jax.text.pocket.lexicon import load
-
-    return World(load())
+from clwe_jax.text.pocket.base import NP, PEOPLE, POSSESSIVES, Clause, Meaning, Place
+from clwe_jax.text.pocket.world import MODAL_TABLE, TENSES, split_of, world
 
 
 class Sampler:
@@ -175,7 +55,7 @@ class Sampler:
             return NP(noun, adj=adjective)
         if owners and noun in w.owned and kind in ("thing", "animal") and u() < 0.05:
             owner = self.pick(owners)
-            if owner != noun and w.kind[owner] in PEOPLE:
+            if owner not in self.trace and w.kind[owner] in PEOPLE:
                 self.trace.append(owner)
                 return NP(noun, adj=adjective, owner=NP(owner, u() < 0.15))
         mass = w.lexicon.nouns[noun]["mass"]
@@ -251,7 +131,9 @@ class Sampler:
         tense = tense or self.pick(TENSES)
         obj = receiver = tool = place = goal = time = often = manner = modal = None
         if table.what:
-            obj = self.noun_phrase(self.pick(table.what), "object", table.who if table.people else ())
+            obj = self.noun_phrase(
+                self.pick(table.what), "object", table.who if table.people else ()
+            )
             if u() < 0.06 and obj.det in ("def", "indef") and not (obj.adj or obj.owner):
                 second = self.pick(table.what)
                 if second != obj.noun:
@@ -264,9 +146,10 @@ class Sampler:
             receiver = self.noun_phrase(self.pick(table.whom), "whom")
         if table.tools and u() < 0.55:
             tool = self.noun_phrase(self.pick(table.tools), "tool")
+        spare = 0.55 if obj else 0.85
         if table.goals:
             goal = self.place(table.goals)
-        elif table.places and u() < (0.3 if tool or receiver else 0.5):
+        elif table.places and ("dwell" in flags or u() < (0.3 if tool or receiver else spare)):
             place = self.place(table.places)
         human = table.people
         negated = not simple and u() < 0.09
@@ -275,7 +158,7 @@ class Sampler:
             modal = self.pick(MODAL_TABLE)
             self.trace.append(modal)
             negated = negated and modal in ("want", "can")
-        if not simple and u() < 0.3:
+        if not simple and u() < (0.25 if place or tool or receiver else 0.5):
             time = self.pick(w.times[tense])
             self.trace.append(time)
         elif not (negated or modal) and tense == "present" and u() < 0.2:
@@ -295,7 +178,7 @@ class Sampler:
         return Place(relation, self.noun_phrase(noun, "place"))
 
     def still(self, frame: str, domain: str, tense=None) -> Clause | None:
-        """A clause with the copula: 'is', 'more', 'at' or 'there'; None when a draw fits nothing."""
+        """A clause of the kind `frame`, one with the copula; None when a draw does not fit."""
         u, w = self.uniform, self.world
         tense = tense or ("past" if u() < 0.3 else "present")
         negated = u() < 0.1
@@ -318,9 +201,10 @@ class Sampler:
         source = w.states if frame == "is" else w.comparisons
         nouns, adjectives = self.pick(source[domain])
         subject = self.noun_phrase(self.pick(nouns), "subject")
-        subject = subject._replace(adj=None)
         adjective = self.pick(adjectives)
         self.trace.append(adjective)
+        if frame == "more" or subject.adj == adjective:
+            subject = subject._replace(adj=None)
         other = None
         if frame == "more":
             noun = self.pick(nouns)
@@ -331,7 +215,7 @@ class Sampler:
             if w.kind[noun] == "unique":
                 other = NP(noun)
         time = None
-        if frame == "is" and u() < 0.12:
+        if frame == "is" and w.kind[subject.noun] in PEOPLE and u() < 0.15:
             time = self.pick(w.times[tense])
             self.trace.append(time)
         return Clause(
@@ -367,19 +251,21 @@ class Sampler:
         if frame == "if":
             tense = "present"
         first = self.event(table, domain, tense, simple=True)
+        if frame in ("when", "if"):
+            first = first._replace(often=None)
         second_tense = "future" if frame == "if" and u() < 0.4 else tense
         subject = self.back(first.subject) if u() < 0.35 and table.people else None
         other = table if subject else self.pick(events)
         second = self.event(other, domain, second_tense, subject, simple=True)
-        if (second.verb, second.obj) == (first.verb, first.obj):
-            return None
-        return first, second
+        return (first, second) if second.verb != first.verb else None
 
     def back(self, np: NP) -> NP:
         """The pronoun that takes up a person."""
         if np.noun in self.world.kind:
+            nouns = (np.noun, np.other.noun) if np.other else (np.noun,)
+            women = all(self.world.kind[noun] == "woman" for noun in nouns)
             if np.plural or np.other:
-                return NP("they")
+                return NP("they.women" if women else "they")
             return NP("she" if self.world.kind[np.noun] == "woman" else "he")
         return np
 
@@ -394,8 +280,10 @@ class Sampler:
         elif frame == "who":
             if not table.people or clause.subject.noun not in self.world.kind:
                 return None
-        elif not clause.obj or clause.receiver or any(
-            "+" in verb[language] for language in ("en", "de", "es", "fr", "zh")
+        elif (
+            not clause.obj
+            or clause.receiver
+            or any("+" in verb[language] for language in ("en", "de", "es", "fr", "zh"))
         ):
             return None
         elif not table.people and self.world.kind[clause.obj.noun] in PEOPLE:

@@ -33,7 +33,7 @@ def _write(path: str, lines: Iterable[str]) -> None:
 
 
 def write_corpus(directory, languages=LANGUAGES, sentences=40000, seed=0) -> None:
-    """Writes DIR/{lang}.txt: `sentences` lines of the split 'train', drawn for each language alone."""
+    """Writes DIR/{lang}.txt: `sentences` lines of the split 'train', each language drawn alone."""
     for language in languages:
         stream = islice(generate.sentences(language, seed), sentences)
         _write(os.path.join(directory, f"{language}.txt"), (s.text for s in stream))
@@ -71,12 +71,20 @@ def write_gold(path, language, count, seed=0, split="heldout") -> None:
 
 
 def dictionary_pairs(languages=LANGUAGES) -> list[tuple[str, str]]:
-    """The pairs that MUSE has: English with every language, both ways, and de, es, fr among them."""
+    """The pairs that MUSE has: English with every language, both ways, and de, es, fr among them.
+
+    Without English all pairs.
+    """
     return [
         (source, target)
         for source in languages
         for target in languages
-        if source != target and ("en" in (source, target) or {source, target} <= {"de", "es", "fr"})
+        if source != target
+        and (
+            "en" in (source, target)
+            or {source, target} <= {"de", "es", "fr"}
+            or "en" not in languages
+        )
     ]
 
 
@@ -89,10 +97,12 @@ def write_dictionaries(directory, languages=LANGUAGES) -> None:
 
 
 def write_retrieval(directory, languages=LANGUAGES, count=1000, seed=0) -> None:
-    """Writes DIR/tatoeba.{xxx}-eng.{xxx} and .eng (ISO 639-3): held-out, line n translates line n."""
-    if "en" not in languages:
-        return
-    rows = generate.parallel(languages, count, seed)
+    """Writes DIR/tatoeba.{xxx}-eng.{xxx} and .eng (ISO 639-3): line n translates line n.
+
+    The meanings are held out of the training text. English is written even where it is not one of
+    the languages.
+    """
+    rows = generate.parallel(sorted({"en", *languages}), count, seed)
     for language in languages:
         if language == "en":
             continue
@@ -121,10 +131,10 @@ def write_parallel(directory, languages=LANGUAGES, count=20000, seed=0) -> None:
 def write_bli(directory, languages=LANGUAGES) -> None:
     """Writes DIR/xx-en.5000-6500.txt and DIR/en-xx.5000-6500.txt, test dictionaries.
 
-    They hold the base forms of one content word in `BLI_BUCKETS`, every translation of it.
+    Without English, all pairs of the languages. They hold the base forms of one content word in `BLI_BUCKETS`, every translation of it.
     """
     for source, target in dictionary_pairs(languages):
-        if "en" not in (source, target):
+        if "en" in languages and "en" not in (source, target):
             continue
         pairs = [
             (a, b)
