@@ -247,9 +247,8 @@ class BliEvaluator:
             for query in words
         ]
         covered = np.array([bool(found) for found in gold])
-        layers = source.vectors.shape[1]
-        for layer in [self.layer, *range(layers)]:
-            prefix = "" if layer is self.layer else f"layer{layer}/"
+        layers = [(f"layer{layer}/", layer) for layer in range(source.vectors.shape[1])]
+        for prefix, layer in [("", self.layer), *layers]:
             keys = select_layer(target.vectors[: len(candidates)], layer)
             queries = select_layer(source.vectors, layer)
             for method, suffix in _SUFFIXES.items():

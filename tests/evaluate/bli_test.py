@@ -1,0 +1,210 @@
+"""Averaged contextual vectors and P@k by hand; planted translations; words that are not there."""
+
+import collections
+import pathlib
+
+import numpy as np
+import pytest
+
+from clwe_jax import registry
+from clwe_jax.evaluate import bli
+from clwe_jax.evaluate.encode import Encoder
+
+NAMES = [chr(97 + i // 26) + chr(97 + i % 26) for i in range(30)]
+MUSE = pathlib.Path(__file__).parents[3] / "shared" / "data" / "dictionaries" / "muse_splits"
+
+
+def make_lines(lang, count=80, seed=0):
+    r = np.random.RandomState(seed)
+    return [" ".join(lang + n for n in r.choice(NAMES, r.randint(2, 6))) for _ in range(count)]
+
+
+@pytest.fixture
+def world(make_tokenizer, make_variables, tmp_path):
+    """enxy and dexy mean the same and have one vector; a test dictionary of both directions."""
+    tokenizer = make_tokenizer([lang + name for lang in ("en", "de") for name in NAMES])
+    variables = make_variables(tokenizer)
+    ids = {
+        lang: [tokenizer.vocabulary.encode_word(lang + name)[0] for name in NAMES]
+        for lang in ("en", "de")
+    }
+    pieces = np.array(variables["pieces"])
+    pieces[ids["de"]] = pieces[ids["en"]]
+    for source, target in (("de", "en"), ("en", "de")):
+        text = "".join(f"{source}{n.upper()} {target}{n}\n" for n in NAMES[:12])
+        (tmp_path / f"{source}-{target}.5000-6500.txt").write_text(text)
+    lines = {lang: make_lines(lang, seed=seed) for seed, lang in enumerate(("en", "de"))}
+    return tokenizer, {**variables, "pieces": pieces}, tmp_path, lines
+
+
+def run(world, objective, **options):
+    tokenizer, variables, folder, lines = world
+    given = dict(objective=objective, tokenizer=tokenizer, data=str(folder), lines=lines)
+    evaluator = registry.build("evaluator", {"name": "bli", **options}, **given)
+    return dict(evaluator.run(variables))
+
+
+def by_hand(world, objective, language, words, occurrences):
+    """{word: [layers + 1, D]}: the mean over its first occurrences, or by itself."""
+    tokenizer, variables, _, lines = world
+    v = tokenizer.vocabulary
+    seen = collections.defaultdict(list)
+    for line in [*lines[language], *words]:
+        ids, owners = tokenizer.encode(line, language)
+        row = objective.numpy_row(
+            variables, [v.cls_id, *ids, v.sep_id], tokenizer.language_id(language)
+        )[1:-1]
+        for place, word in enumerate(line.split()):
+            own = [i for i, owner in enumerate(owners) if owner == place]
+            seen[word].append((line in words, row[own].mean(0)))
+    found = {}
+    for word in words:
+        inside = [vector for alone, vector in seen[word] if not alone][:occurrences]
+        found[word] = np.mean(inside or [vector for _, vector in seen[word]], axis=0)
+    return found
+
+
+@pytest.mark.parametrize("occurrences", [1, 3, 1000])
+def test_averages_equal_those_by_hand(world, toy_objective, occurrences):
+    tokenizer, variables, _, lines = world
+    objective = toy_objective()
+    words = ["enaa", "enab", "enbc", "outside"]  # the last one does not occur, and is spelled
+    encoder = Encoder(objective.encode, tokenizer, 16)
+    split = [line.split() for line in lines["en"]]
+    found, counts = bli.averaged(encoder, variables, split, "en", words, occurrences)
+    expected = by_hand(world, objective, "en", words, occurrences)
+    for word, vectors in zip(words, found):
+        np.testing.assert_allclose(vectors, expected[word], atol=1e-4)
+    every = collections.Counter(word for line in split for word in line)
+    assert counts.tolist() == [min(every[word], occurrences) for word in words]
+    assert counts[3] == 0 < counts[0]
+
+
+def test_long_lines_lose_no_occurrence(world, toy_objective):
+    tokenizer, variables, _, _ = world
+    encoder = Encoder(toy_objective().encode, tokenizer, 8)
+    _, counts = bli.averaged(encoder, variables, [["enaa", "enab"] * 20], "en", ["enab"], 1000)
+    assert counts.tolist() == [20]
+
+
+def test_figures_equal_those_by_hand(world, toy_objective):
+    objective = toy_objective()
+    found = run(world, objective, occurrences=2, min_count=3)
+    lines = {lang: [line.split() for line in some] for lang, some in world[3].items()}
+    counts = {
+        lang: collections.Counter(word for line in some for word in line)
+        for lang, some in lines.items()
+    }
+    candidates = [word for word in counts["en"] if counts["en"][word] >= 3]
+    keys = by_hand(world, objective, "en", candidates, 2)
+    queries = by_hand(world, objective, "de", ["de" + name for name in NAMES[:12]], 2)
+    for layer in ("layer0", "layer2", "mean_last4"):
+        select = (lambda x: x[1:].mean(0)) if layer == "mean_last4" else lambda x: x[int(layer[5:])]
+        y = np.stack([select(keys[word]) for word in candidates])
+        y /= np.linalg.norm(y, axis=1, keepdims=True)
+        ranks = []
+        for word, vector in queries.items():
+            x = select(vector)
+            order = [candidates[i] for i in np.argsort(-(y @ x))]
+            gold = "en" + word[2:]
+            ranks.append(order.index(gold) if gold in order else 99)
+        prefix = "" if layer == "mean_last4" else f"{layer}/"
+        assert found[f"bli/de-en/{prefix}p@1"] == pytest.approx(np.mean(np.array(ranks) < 1))
+        assert found[f"bli/de-en/{prefix}p@5"] == pytest.approx(np.mean(np.array(ranks) < 5))
+    assert 0.1 < found["bli/de-en/p@1"] < found["bli/de-en/p@5"]
+
+
+def test_planted_translations_are_found(world, toy_objective):
+    found = run(world, toy_objective(), occurrences=1000)
+    for pair in ("de-en", "en-de"):
+        # Averages over contexts are near the words' own vectors, which are those of both languages.
+        assert found[f"bli/{pair}/layer0/p@1"] > 0.9
+        assert found[f"bli/{pair}/p@5_csls"] > 0.8
+        assert found[f"bli/{pair}/coverage"] == 1 and found[f"bli/{pair}/words"] == 12
+        assert found[f"bli/{pair}/isolated"] == 0
+    pairs = [found[f"bli/{pair}/p@1_csls"] for pair in ("de-en", "en-de")]
+    assert found["bli/p@1_csls"] == pytest.approx(np.mean(pairs))
+    names = {name.split("/", 2)[2] for name in found if name.startswith("bli/de-en/")}
+    tops = {f"p@{k}{end}" for k in (1, 5) for end in ("", "_csls")}
+    layers = {f"layer{k}/{top}" for k in range(3) for top in tops}
+    rest = {"p@1_covered", "p@1_csls_covered", "coverage", "isolated", "words"}
+    assert names == tops | layers | rest
+
+
+def test_layer_option(world, toy_objective):
+    found = run(world, toy_objective(), layer=0)
+    assert found["bli/de-en/p@1"] == found["bli/de-en/layer0/p@1"]
+    with pytest.raises(ValueError, match="no layer 3"):
+        run(world, toy_objective(), layer=3)
+
+
+def test_test_words_are_not_added_to_the_candidates(world, toy_objective):
+    _, _, folder, lines = world
+    # Without its line enaa is no candidate: deaa is wrong, and not covered. dezz has no occurrence.
+    lines["en"] = [line for line in lines["en"] if "enaa" not in line]
+    (folder / "de-en.5000-6500.txt").write_text("deaa enaa\ndeab enab\ndezz enzz\ndeac t-shirt\n")
+    found = run(world, toy_objective())
+    assert found["bli/de-en/coverage"] == 1 / 4 and found["bli/de-en/isolated"] == 1 / 4
+    assert found["bli/de-en/p@1"] == pytest.approx(found["bli/de-en/p@1_covered"] / 4)
+    assert found["bli/de-en/p@1_csls_covered"] in (0.0, 1.0)
+
+
+def test_candidates_are_frequent_words():
+    class Tokenizer:
+        def words(self, line, language):
+            return line.split()
+
+    lines = ["b a , b", "a , 12 c 12", "b ."]
+    found = bli.sample(lines, "en", Tokenizer(), min_count=2, max_words=0)
+    assert found.frequent == ["b", "a"] and found.lines[2] == ["b", "."]
+    assert bli.sample(lines, "en", Tokenizer(), 1, 2).frequent == ["b", "a"]
+    assert bli.sample(lines, "en", Tokenizer(), 1, 0).frequent == ["b", "a", "c"]
+
+
+def test_several_translations(world, toy_objective):
+    folder = world[2]
+    lines = "".join(f"de{n} wrong\nde{n} en{n}\nde{n} en{n}\n" for n in NAMES[:12])
+    before = run(world, toy_objective())
+    (folder / "de-en.5000-6500.txt").write_text(lines)
+    after = run(world, toy_objective())
+    assert after["bli/de-en/p@1"] == before["bli/de-en/p@1"] > 0
+    assert after["bli/de-en/words"] == 12
+
+
+def test_pairs_that_cannot_be_measured_are_named(world, toy_objective, warnings):
+    tokenizer, variables, folder, lines = world
+    (folder / "fr-en.5000-6500.txt").write_text("un one\n")
+    del lines["de"]
+    assert run(world, toy_objective()) == {}
+    assert "fr-en" in warnings("INFO") and "de-en, en-de" in warnings()
+
+
+def test_bad_lines_are_skipped_and_named(world, toy_objective, warnings):
+    path = world[2] / "de-en.5000-6500.txt"
+    path.write_bytes(b"\xef\xbb\xbfdeaa enaa\r\nalone\nde\xff\tx\ndeab\tenab\r\n")
+    found = run(world, toy_objective())
+    assert found["bli/de-en/words"] == 2 and found["bli/de-en/coverage"] == 1
+    assert "2 lines skipped: line 2" in warnings()
+
+
+def test_missing_data(world, tmp_path):
+    tokenizer = world[0]
+    empty = tmp_path / "empty"
+    with pytest.raises(FileNotFoundError, match="config.evals.bli.data=''"):
+        bli.find(str(empty), tokenizer)
+    empty.mkdir()
+    with pytest.raises(FileNotFoundError, match="xx-yy.5000-6500.txt"):
+        bli.find(str(empty), tokenizer)
+    (empty / "de-en.5000-6500.txt").write_text("\n")
+    with pytest.raises(ValueError, match="holds no pairs"):
+        bli.find(str(empty), tokenizer)
+
+
+@pytest.mark.skipif(not MUSE.is_dir(), reason=f"no {MUSE}")
+def test_real_dictionaries(make_tokenizer):
+    languages = ("en", "de", "fr", "zh")
+    found = {test.name: test for test in bli.find(str(MUSE), make_tokenizer((), languages))}
+    expected = {"de-en", "en-de", "fr-en", "en-fr", "zh-en", "en-zh", "de-fr", "fr-de"}
+    assert set(found) == expected
+    assert all(1000 < len(test.entries) <= 1500 for test in found.values())
+    assert found["de-en"].entries["autonomen"] == {"autonomous", "autonomic"}
