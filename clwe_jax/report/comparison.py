@@ -1,8 +1,7 @@
-"""The page's sections on results: retrieval, dictionary induction, and two runs side by side."""
+"""The page's sections on sentence retrieval and on two runs side by side."""
 
 from __future__ import annotations
 
-import re
 from typing import Any, Mapping
 
 from clwe_jax.report import components, figures, plots
@@ -10,8 +9,6 @@ from clwe_jax.report.figures import ALL_PAIRS, METHODS
 from clwe_jax.report.markup import Html, clip, tag
 from clwe_jax.report.plots import Line
 from clwe_jax.report.run_folder import Run, differences, finite
-
-_LAYER = re.compile(r"layer(\d+)/(.+)")
 
 
 def mean_last4(run: Run, method: str) -> float | None:
@@ -44,7 +41,7 @@ def retrieval(run: Run, baseline: Run | None) -> Html | None:
     return Html(
         tag("p", text, class_="soft")
         + _by_layer(run, baseline, found, theirs)
-        + tag("div", _by_pair(found, theirs), _over_training(run, baseline), class_="charts")
+        + tag("div", _by_pair(run, found, theirs), _over_training(run, baseline), class_="charts")
         + "".join(_pairs_by_layer(method, pairs) for method, pairs in found.items())
     )
 
@@ -106,6 +103,7 @@ def _over_training(run: Run, baseline: Run | None) -> Html | None:
 
 
 def _by_pair(
+    run: Run,
     found: Mapping[str, Mapping[str, figures.Layers]],
     theirs: Mapping[str, Mapping[str, figures.Layers]],
 ) -> Html:
@@ -114,7 +112,8 @@ def _by_pair(
         for method, pairs in found.items():
             ours = figures.mean_last4(pairs.get(pair, {}))
             other = figures.mean_last4(theirs.get(method, {}).get(pair, {}))
-            values.append(components.percent(ours, other))
+            cell = components.percent(ours, other)
+            values.append(components.Number((cell.shown, _interval(run, pair, method)), ours))
         return values
 
     pairs = sorted({pair for method in found.values() for pair in method} - {ALL_PAIRS})
@@ -123,13 +122,29 @@ def _by_pair(
         [[pair_name(pair), *cells(pair)] for pair in pairs],
         total=["mean", *cells(ALL_PAIRS)],
     )
-    note = "Beside a figure: the difference to the baseline in points." if theirs else None
+    notes = []
+    if any(name.endswith("_low") for name in run.figures if name.startswith("retrieval/")):
+        notes.append("Below a figure: its 95% interval for this number of sentences.")
+    if theirs:
+        notes.append("Beside a figure: the difference to the baseline in points.")
+    cut = run.figures.get("retrieval/cut", 0.0)
+    if cut > 0:
+        notes.append(f"{figures.percent(cut)} of the sentences were too long and were cut.")
     return tag(
         "div",
         tag("b", "By language pair, mean of the last four layers"),
         table,
-        tag("p", note, class_="note") if note else None,
+        tag("p", " ".join(notes), class_="note") if notes else None,
     )
+
+
+def _interval(run: Run, pair: str, method: str) -> Html | None:
+    """The interval of a pair's figure as the evaluator gives it."""
+    name = f"retrieval/{pair}/mean_last4{METHODS[method]}"
+    low, high = run.figures.get(f"{name}_low"), run.figures.get(f"{name}_high")
+    if low is None or high is None:
+        return None
+    return tag("small", f"{100 * low:.1f}–{100 * high:.1f}", class_="interval")
 
 
 def _pairs_by_layer(method: str, pairs: Mapping[str, figures.Layers]) -> Html:
@@ -143,79 +158,6 @@ def _pairs_by_layer(method: str, pairs: Mapping[str, figures.Layers]) -> Html:
         ["Pair", *(f"layer {layer}" for layer in layers)],
         rows,
         summary=f"Every pair and layer, {method}",
-    )
-
-
-def induction(run: Run, baseline: Run | None) -> Html | None:
-    """Bilingual lexicon induction by language pair, and by layer where that was measured."""
-    found = _induction_figures(run)
-    pairs = {pair: metrics for pair, metrics in found.items() if "-" in pair and metrics}
-    if not pairs:
-        return None
-    theirs = _induction_figures(baseline) if baseline is not None else {}
-    columns = {metric for metrics in pairs.values() for metric in metrics}
-    columns = {column for column in columns if not _LAYER.fullmatch(column)}
-    columns = sorted(columns, key=lambda name: (not name.startswith("p@"), name))
-    rows = []
-    for pair, metrics in pairs.items():
-        other = theirs.get(pair, {})
-        cells = [_induction_cell(metrics.get(name), other.get(name), name) for name in columns]
-        rows.append([pair_name(pair), *cells])
-    mean = found.get("", {})
-    total = None
-    if mean:
-        other = theirs.get("", {})
-        total = ["mean", *(_induction_cell(mean.get(n), other.get(n), n) for n in columns)]
-    heads = ["Pair", *(column.replace("_", " ") for column in columns)]
-    text = (
-        "Each word of a test dictionary is the mean of its vectors in context; counted is how "
-        "often the nearest words of the other language hold one of its translations."
-    )
-    return Html(
-        tag("p", text, class_="soft")
-        + tag(
-            "div",
-            tag("div", components.table(heads, rows, total=total)) if columns else None,
-            _induction_layers(run, baseline, pairs, theirs),
-            class_="charts",
-        )
-    )
-
-
-def _induction_figures(run: Run) -> dict[str, dict[str, float]]:
-    return figures.by_subject(run.figures, "bli")
-
-
-def _induction_cell(value: float | None, other: float | None, name: str) -> components.Number:
-    # Shares are fractions; what is above one is a count of words.
-    if value is not None and value > 1:
-        return components.count(value)
-    return components.percent(value, other if name.startswith("p@") else None)
-
-
-def _induction_layers(
-    run: Run,
-    baseline: Run | None,
-    ours: Mapping[str, Mapping[str, float]],
-    theirs: Mapping[str, Mapping[str, float]],
-) -> Html | None:
-    lines = []
-    for side, pairs in ((run, ours), (baseline, theirs)):
-        by_layer: dict[int, list[float]] = {}
-        for pair in ours:
-            for name, value in pairs.get(pair, {}).items():
-                match = _LAYER.fullmatch(name)
-                if match and match[2] == "p@1":
-                    by_layer.setdefault(int(match[1]), []).append(value)
-        points = {layer: sum(v) / len(v) for layer, v in sorted(by_layer.items())}
-        if side is not None and points:
-            first = side is run
-            colour = plots.BLUE if first else plots.NEUTRAL
-            lines.append(Line(side.name, points, colour, dashed=not first, markers=True))
-    if not lines:
-        return None
-    return plots.chart(
-        "P@1 by layer, mean over pairs", lines, x_label="layer", percent=True, whole_x=True
     )
 
 

@@ -11,7 +11,15 @@ from typing import Any
 
 from absl import logging
 
-from clwe_jax.report import comparison, components, figures, run_folder, sections, style
+from clwe_jax.report import (
+    comparison,
+    components,
+    figures,
+    induction,
+    run_folder,
+    sections,
+    style,
+)
 from clwe_jax.report.figures import METHODS
 from clwe_jax.report.markup import Html, clip, tag
 from clwe_jax.report.run_folder import Run
@@ -58,7 +66,7 @@ def page(run: Run, baseline: Run | None, problems: list[str]) -> str:
     """The whole page."""
     found: list[tuple[str, str, Html | None]] = [
         ("retrieval", "Sentence retrieval", comparison.retrieval(run, baseline)),
-        ("induction", "Lexicon induction", comparison.induction(run, baseline)),
+        ("induction", "Lexicon induction", induction.section(run, baseline)),
         (
             "training",
             "Training",
@@ -175,11 +183,11 @@ def _tiles(run: Run, baseline: Run | None) -> Html | None:
             )
         label = f"Retrieval, {method}"
         tiles.append(components.tile(label, figures.percent(value), note, first=not tiles))
-    induction = _mean_induction(run)
-    if induction is not None:
-        other = _mean_induction(baseline) if baseline is not None else None
+    found = induction.mean(run)
+    if found is not None:
+        other = induction.mean(baseline) if baseline is not None else None
         note = f"{baseline.name} {figures.percent(other)}" if other is not None else None
-        tiles.append(components.tile("Lexicon induction, P@1", figures.percent(induction), note))
+        tiles.append(components.tile("Lexicon induction, P@1", figures.percent(found), note))
     loss = run.figures.get("eval/mlm/loss", run.figures.get("train/loss"))
     if loss is not None:
         where = "held-out" if "eval/mlm/loss" in run.figures else "training"
@@ -188,14 +196,6 @@ def _tiles(run: Run, baseline: Run | None) -> Html | None:
     if speed is not None:
         tiles.append(components.tile("Speed", figures.count(speed), "pieces per second"))
     return tag("div", tiles, class_="tiles") if tiles else None
-
-
-def _mean_induction(run: Run) -> float | None:
-    found = figures.by_subject(run.figures, "bli")
-    if "p@1" in found.get("", {}):
-        return found[""]["p@1"]
-    values = [metrics["p@1"] for metrics in found.values() if "p@1" in metrics]
-    return sum(values) / len(values) if values else None
 
 
 def _command(run: Run) -> Html | None:

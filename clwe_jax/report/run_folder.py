@@ -13,7 +13,7 @@ Series = dict[int, float]  # step -> value, steps ascending
 
 # Sections of the config that may differ between two systems that are compared.
 _METHOD = ("system", "task", "objective", "job")
-_ASIDE = ("report", "plan", "checkpoint", "evals", "mesh", "scale")
+_ASIDE = ("report", "plan", "checkpoint", "mesh", "scale")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +159,8 @@ def differences(ours: Run, theirs: Run) -> list[Difference]:
     for option in sorted(set(flat_ours) | set(flat_theirs)):
         section = option.split(".")[0]
         a, b = flat_ours.get(option), flat_theirs.get(option)
-        if section in _ASIDE or a == b:
+        how_often = section == "evals" and option.endswith(".every_steps")
+        if section in _ASIDE or how_often or a == b:
             continue
         found.append(Difference(option, a, b, fair=section in _METHOD))
     return sorted(found, key=lambda difference: difference.fair)

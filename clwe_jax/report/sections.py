@@ -139,6 +139,8 @@ def perplexity(run: Run) -> Html | None:
             ("Loss", "loss", components.decimal),
             ("Accuracy", "accuracy", components.percent),
             ("Cross-lingual labels", "cross_lingual_share", components.percent),
+            ("Loss, own language", "monolingual_loss", components.decimal),
+            ("Loss, other language", "cross_lingual_loss", components.decimal),
         )
         if any(name in metrics for metrics in found.values())
     ]
@@ -156,7 +158,7 @@ def perplexity(run: Run) -> Html | None:
         + tag(
             "p",
             "Labels in another language are harder to guess: compare perplexities only between "
-            "runs of the same task.",
+            "runs of the same task, else the loss on labels in the text's own language.",
             class_="note",
         )
     )

@@ -60,6 +60,8 @@ th button { all: unset; cursor: pointer; }
 th button:hover, th button:focus-visible { color: var(--ink); text-decoration: underline; }
 th[aria-sort] button::after { content: " \\2193"; }
 th[aria-sort=ascending] button::after { content: " \\2191"; }
+td .interval { display: block; color: var(--soft); font-weight: 400; font-size: .78rem;
+  line-height: 1.2; }
 .bar { display: block; width: 8.5rem; height: .45rem; margin-top: .5rem; background: var(--line);
   border-radius: 3px; position: relative; }
 .bar i { display: block; height: 100%; background: var(--bar); border-radius: 3px; }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Mapping
 
@@ -14,6 +15,7 @@ from rich.table import Table
 from clwe_jax.report import figures
 from clwe_jax.report.figures import ALL_PAIRS, METHODS
 
+_PRECISION = re.compile(r"p@\d+(_csls)?$")
 _MOST_ROWS = 12  # of a table; the report has them all
 
 
@@ -91,7 +93,7 @@ def induction_table(results: Mapping[str, float]) -> Table | None:
     """Bilingual lexicon induction by pair; None without figures."""
     found = figures.by_subject(results, "bli")
     pairs = {pair: row for pair, row in found.items() if "-" in pair}
-    columns = sorted({n for row in pairs.values() for n in row if n.startswith("p@")})
+    columns = sorted({name for row in pairs.values() for name in row if _PRECISION.match(name)})
     if not columns:
         return None
     table = _table("Lexicon induction", "pair", columns)

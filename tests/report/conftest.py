@@ -91,18 +91,35 @@ def results_of(reach, languages, seed):
                 by_layer[layer].append(value)
         for layer, values in by_layer.items():
             results[f"retrieval/layer{layer}/acc@1{suffix}"] = sum(values) / len(values)
+        for language in languages[1:]:
+            layers = [
+                results[f"retrieval/{language}-en/layer{k}/acc@1{suffix}"] for k in range(1, 5)
+            ]
+            mean, name = sum(layers) / 4, f"retrieval/{language}-en/mean_last4{suffix}"
+            results |= {name: mean, f"{name}_low": mean - 0.03, f"{name}_high": mean + 0.03}
         last = [results[f"retrieval/layer{layer}/acc@1{suffix}"] for layer in range(1, 5)]
         results[f"retrieval/mean_last4{suffix}"] = sum(last) / 4
+    metrics = {"p@1": 0.61, "p@1_csls": 0.7, "p@5": 0.9, "p@5_csls": 0.95}
     for language in languages[1:]:
-        results[f"bli/en-{language}/p@1"] = 0.61 * reach + draw.gauss(0, 0.02)
-        results[f"bli/en-{language}/p@5"] = 0.9 * reach + draw.gauss(0, 0.02)
-        results[f"bli/en-{language}/out_of_vocabulary"] = 37
+        name = f"bli/en-{language}"
+        for metric, share in metrics.items():
+            results[f"{name}/{metric}"] = share * reach + draw.gauss(0, 0.02)
+            for layer in range(5):
+                shape = (0.8, 0.95, 1.0, 0.97, 0.8)[layer]
+                results[f"{name}/layer{layer}/{metric}"] = shape * share * reach
+        results |= {f"{name}/coverage": 0.71, f"{name}/isolated": 0.1, f"{name}/words": 1500}
+        results[f"{name}/p@1_covered"] = results[f"{name}/p@1"] / 0.71
+    results["bli/p@1"] = sum(results[f"bli/en-{x}/p@1"] for x in languages[1:]) / len(languages[1:])
     for i, language in enumerate(languages):
         results[f"eval/mlm/{language}/loss"] = 2.4 + 0.1 * i
         results[f"eval/mlm/{language}/perplexity"] = math.exp(2.4 + 0.1 * i)
         results[f"eval/mlm/{language}/accuracy"] = 0.47 - 0.01 * i
+        results[f"eval/mlm/{language}/monolingual_loss"] = 2.1 + 0.1 * i
+        results[f"eval/mlm/{language}/cross_lingual_loss"] = 2.7 + 0.1 * i
+        results[f"eval/mlm/{language}/cross_lingual_share"] = 0.5
     results["eval/mlm/loss"] = 2.65
     results["eval/mlm/perplexity"] = math.exp(2.65)
+    results["retrieval/cut"] = 0.012
     results["dictionary/coverage"] = 0.3415
     return results
 

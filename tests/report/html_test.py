@@ -53,8 +53,8 @@ def test_the_page_shows_what_was_run_and_what_came_of_it(write_run):
     folder = write_run()
     results = json.loads((folder / "results.json").read_text())
     page = page_of(folder)
-    # Three by layer, one over training, two losses, and one more curve.
-    assert page.elements.count("svg") == 7
+    # Three by layer, one over training, one of induction, two losses, and one more curve.
+    assert page.elements.count("svg") == 8
     for part in (
         "DICT-MLM-50 at the laptop scale, 4 layers of width 128, 6 languages (en, de,",
         "3,000 steps of 64 × 64 pieces, 9 min 41 s on cpu",
@@ -63,6 +63,9 @@ def test_the_page_shows_what_was_run_and_what_came_of_it(write_run):
         f"{100 * results['retrieval/mean_last4_csls']:.1f}%",
         f"{100 * results['bli/en-ja/p@1']:.1f}%",
         f"{results['eval/mlm/fr/perplexity']:.2f}",
+        f"{results['eval/mlm/fr/monolingual_loss']:.2f}",
+        f"{100 * results['retrieval/fr-en/mean_last4_low']:.1f}–",
+        "1.2% of the sentences were too long",
         "dictionary/coverage",
         "(asked 50%)",
         "21,480",
@@ -302,7 +305,7 @@ def test_a_browser_draws_the_charts_and_has_nothing_to_say(write_run, tmp_path):
     dom, console = open_in_browser(probed, tmp_path / "profile")
     assert console == []
     found = dict(re.findall(r'data-(drawn|overflow|order)="([^"]*)"', dom))
-    assert found["drawn"] == "7" and found["overflow"] == "false"
+    assert found["drawn"] == "8" and found["overflow"] == "false"
     # Twice on the head: from the lowest to the highest, and the mean stays last.
     results = json.loads((folder / "results.json").read_text())
     means = {}

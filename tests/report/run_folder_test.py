@@ -82,6 +82,13 @@ def test_systems_may_differ_in_their_method_and_in_nothing_else(write_run):
     found = run_folder.differences(run_folder.read(ours), run_folder.read(theirs))
     assert {d.option for d in found} == {"system", "task.name", "task.cross_lingual_share"}
     assert all(d.fair for d in found)
+    change(theirs, "evals", {"retrieval": {"every_steps": 5}})
+    found = run_folder.differences(run_folder.read(ours), run_folder.read(theirs))
+    assert all(d.fair for d in found), "how often is no matter, on what is"
+    change(theirs, "evals", {"retrieval": {"data": "tatoeba"}})
+    found = run_folder.differences(run_folder.read(ours), run_folder.read(theirs))
+    assert [d.option for d in found if not d.fair] == ["evals.retrieval.data"]
+    change(theirs, "evals", {})
     change(theirs, "data.languages", "en,de")
     change(theirs, "train.batch_size", 1)
     found = run_folder.differences(run_folder.read(ours), run_folder.read(theirs))
