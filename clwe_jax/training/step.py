@@ -74,7 +74,7 @@ def make_step(
         grads, sums, collections = accumulate(state, batch, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)
         grads = jax.tree.map(lambda g: g / weight, grads)
-        norm = optax.global_norm(grads)
+        norm = optax.tree.norm(grads)
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 
         updates, opt_state = tx.update(grads, state.opt_state, state.params)

@@ -109,7 +109,7 @@ def fit(
     if len(batch["inputs"]) != rows:
         raise ValueError(
             f"the data give {len(batch['inputs'])} rows a batch and host; "
-            f"config.train.batch_size={train['batch_size']} asks for {rows}"
+            f"config.train.batch_size={train_cfg['batch_size']} asks for {rows}"
         )
 
     # State, restored where there is a checkpoint.
@@ -348,6 +348,7 @@ class _Log:
         self.last = values
         self._checkpointer.check()
         if worst >= self._train["max_skipped_in_row"]:
+            self._checkpointer.check(wait=True)
             raise NonFiniteLoss(
                 f"{worst} steps in a row up to step {step} had a loss or gradient that is not "
                 f"finite and were not applied. The last good checkpoint is "
