@@ -12,8 +12,8 @@ import transformers
 
 def setup(options):
     """Builds the model; options: layers, width, heads, mlp_dim, vocab_size, length, batch_size,
-    predictions (masked positions a row), dropout, learning_rate, weight_decay, steps (a round),
-    threads, compile."""
+    predictions (masked positions a row), dropout, learning_rate, weight_decay, seconds (of a
+    round), threads, compile."""
     torch.set_num_threads(options["threads"])
     torch.manual_seed(0)
     rows, length = options["batch_size"], options["length"]
@@ -52,12 +52,18 @@ def setup(options):
         optimizer.zero_grad(set_to_none=True)
         return loss
 
-    def measure():
+    def run(steps):
         start = time.perf_counter()
-        for _ in range(options["steps"]):
+        for _ in range(steps):
             loss = step()
         loss.item()
-        return options["steps"] * rows * length / (time.perf_counter() - start)
+        return time.perf_counter() - start
+
+    run(2)
+    steps = max(2, round(options["seconds"] / (run(2) / 2)))
+
+    def measure():
+        return steps * rows * length / run(steps)
 
     facts = {
         "peer": "BertForMaskedLM",

@@ -1,0 +1,197 @@
+"""Tokens/s of the training step on a constant batch, beside Hugging Face's in PyTorch.
+
+Command (see README.md for the peer's interpreter):
+  python benchmarks/training_step.py --peer-python=peer/bin/python
+  python benchmarks/training_step.py --config=configs/dict_mlm_50.py:small --set=model.layers=3
+
+Both sides: the same sizes, batch and number of masked positions; AdamW, clipping, float32 on CPU.
+Achieved FLOP/s are those of the model's matrix products (forward, and twice that backward), over
+those that one large product reaches in the same process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import runpy
+import statistics
+import sys
+import time
+from typing import Callable
+
+import side_by_side
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    root = os.path.dirname(side_by_side.HERE)
+    parser.add_argument("--config", default=os.path.join(root, "configs", "dict_mlm_50.py"))
+    parser.add_argument("--set", action="append", default=[], help="an option: model.layers=2")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of a round of either side")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--peer-python", help="the interpreter that has torch and transformers")
+    parser.add_argument("--peer-compile", action="store_true", help="torch.compile the peer")
+    return parser.parse_args()
+
+
+def read_config(name: str, overrides: list[str]):
+    """The config of a file with its scale after a colon; the optimizer becomes AdamW."""
+    path, _, scale = name.partition(":")
+    config = runpy.run_path(path)["get_config"](scale or "laptop")
+    config.optimizer.name = "adamw"
+    for override in overrides:
+        option, _, value = override.partition("=")
+        *sections, key = option.split(".")
+        node = config
+        for section in sections:
+            node = node[section]
+        try:
+            node[key] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            node[key] = value
+    return config
+
+
+def product_flops(config, predictions: int) -> float:
+    """Floating-point operations of a step's matrix products: forward, and twice that backward."""
+    model, rows, length = config.model, config.train.batch_size, config.data.sequence_length
+    width, tokens = model.width, rows * length
+    layer = 2 * tokens * (4 * width * width + 2 * width * model.mlp_dim)
+    attention = 2 * 2 * tokens * length * width
+    joined = 2 * width if model.condition_on_language else width
+    head = 2 * rows * predictions * (joined * width + width * config.vocab.size)
+    return 3.0 * (model.layers * (layer + attention) + head)
+
+
+def product_rate(size: int = 2048, repeats: int = 8) -> float:
+    """FLOP/s of a float32 product of two square matrices, the best of some."""
+    import jax
+    import jax.numpy as jnp
+
+    a = jax.random.normal(jax.random.key(0), (size, size), jnp.float32)
+    multiply = jax.jit(jnp.matmul)
+    multiply(a, a).block_until_ready()
+    rates = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        multiply(a, a).block_until_ready()
+        rates.append(2 * size**3 / (time.perf_counter() - start))
+    return max(rates)
+
+
+def our_step(config) -> tuple[Callable[[int], float], int, int]:
+    """Our side, made by the functions that a training run calls.
+
+    Returns:
+      A function of a number of steps that gives the seconds they took; the masked positions a row;
+      the parameters.
+    """
+    import jax
+    import numpy as np
+
+    from clwe_jax import config as options
+    from clwe_jax.training import build, optim, partition, train, train_state
+    from clwe_jax.types import BATCH_DTYPES
+
+    rows, length = config.train.batch_size, config.data.sequence_length
+    predictions = options.max_predictions(config)
+    languages = len(options.languages(config))
+    draw = np.random.RandomState(0)
+    masked = draw.rand(rows, length).argsort(1) < predictions
+    language = np.broadcast_to(draw.randint(0, languages, (rows, 1)), (rows, length))
+    pieces = draw.randint(5, config.vocab.size, (rows, length))
+    batch = dict(
+        inputs=np.where(masked, 4, pieces),
+        targets=pieces,
+        loss_weights=masked,
+        positions=np.broadcast_to(np.arange(length), (rows, length)),
+        segment_ids=np.ones((rows, length)),
+        language_ids=language,
+        source_language_ids=language,
+    )
+    batch = {key: batch[key].astype(dtype) for key, dtype in BATCH_DTYPES.items()}
+
+    objective = build.build_objective(config, config.vocab.size, config.vocab.size)
+    optimizer = optim.from_config(config.optimizer)
+    mesh = partition.make_mesh({"data": -1})
+    shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
+    tx = optimizer.build(config.train.steps)
+    target = train_state.plan(objective, tx, shapes, mesh, seed=0)
+    state = train_state.start(objective, tx, shapes, mesh, seed=0)
+    step = train.compile_step(
+        objective, optimizer, config.train.steps, config.train.microbatches, mesh, target, shapes
+    )
+    arrays = partition.global_batch(batch, mesh)
+
+    def run(steps: int) -> float:
+        nonlocal state
+        start = time.perf_counter()
+        for _ in range(steps):
+            state, metrics = step(state, arrays)
+        jax.block_until_ready((state, metrics))
+        return time.perf_counter() - start
+
+    return run, predictions, train_state.count_parameters(state.params)
+
+
+def main() -> None:
+    """Measures and prints."""
+    args = arguments()
+    sys.path.insert(0, os.path.dirname(side_by_side.HERE))
+    config = read_config(args.config, args.set)
+    import jax
+
+    run, predictions, parameters = our_step(config)
+    run(2)
+    steps = max(2, round(args.seconds / (run(2) / 2)))
+    rows, length = config.train.batch_size, config.data.sequence_length
+
+    def ours() -> float:
+        return steps * rows * length / run(steps)
+
+    facts = {
+        "sizes": f"{config.model.layers} x {config.model.width}, vocabulary {config.vocab.size}, "
+        f"batch {rows} x {length}, {predictions} masked a row, {steps} steps a round",
+        "parameters, ours": f"{parameters:,}",
+        "jax": f"{jax.__version__} on {jax.devices()[0].device_kind}",
+    }
+    if args.peer_python:
+        peer_options = dict(
+            layers=config.model.layers,
+            width=config.model.width,
+            heads=config.model.heads,
+            mlp_dim=config.model.mlp_dim,
+            vocab_size=config.vocab.size,
+            length=length,
+            batch_size=rows,
+            predictions=predictions,
+            dropout=config.model.dropout,
+            learning_rate=config.optimizer.learning_rate,
+            weight_decay=config.optimizer.weight_decay,
+            seconds=args.seconds,
+            threads=args.threads,
+            compile=args.peer_compile,
+        )
+        with side_by_side.Peer(args.peer_python, "peer_training_step.py", peer_options) as peer:
+            found = side_by_side.alternate(ours, peer, args.rounds)
+            print(found.table("BertForMaskedLM", {**facts, **peer.facts}))
+        rates = found.ours
+    else:
+        rates = [ours() for _ in range(args.rounds)]
+        print(f"tokens/s: {statistics.median(rates):,.0f} (median of {args.rounds} rounds)")
+        print("\n".join(f"{key}: {value}" for key, value in facts.items()))
+    achieved = product_flops(config, predictions) * statistics.median(rates) / (rows * length)
+    plain = product_rate()
+    print(
+        f"matrix products: {achieved / 1e9:.1f} GFLOP/s, {achieved / plain:.0%} of a plain "
+        f"product's {plain / 1e9:.1f} GFLOP/s in this process"
+    )
+
+
+if __name__ == "__main__":
+    main()
