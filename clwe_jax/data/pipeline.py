@@ -18,7 +18,7 @@ from absl import logging
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
-from clwe_jax.data import chunks, draws, sources, stream
+from clwe_jax.data import batches, chunks, draws, sources, stream
 from clwe_jax.data.encoding import TextEncoder
 from clwe_jax.data.examples import ExampleMaker
 from clwe_jax.data.tasks import Mlm
@@ -27,8 +27,6 @@ from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import BATCH_DTYPES, Batch
 
-_SAMPLE_BYTES = 1 << 17  # of a language's text, to estimate how many pieces its lines have
-_SAMPLE_DOCUMENTS = 50
 _MOST_CALLS = 16  # chunks made at the same time
 _HELDOUT_SCAN = 1 << 28  # bytes of a language that are searched for held-out lines
 _SCANNED_LINES = 4_096  # at once
@@ -86,9 +84,9 @@ def build(
         deterministic=True,
     )
     if repeat:
-        batches = rows.rebatch(batch_size, drop_remainder=True)
+        dataset = rows.rebatch(batch_size, drop_remainder=True)
     else:
-        batches = stream.fixed_size(rows, batch_size)
+        dataset = stream.fixed_size(rows, batch_size)
     settings = tf.data.Options()
     settings.deterministic = True
     settings.threading.max_intra_op_parallelism = 1
@@ -97,7 +95,7 @@ def build(
         batch_size, seed, process_index, process_count, repeat,
     )  # fmt: skip
     return stream.GraphSource(
-        batches.prefetch(2).with_options(settings), tokenizer.languages, f"{fingerprint:016x}"
+        dataset.prefetch(2).with_options(settings), tokenizer.languages, f"{fingerprint:016x}"
     )
 
 
@@ -146,7 +144,9 @@ def heldout(
             )
             continue
         rows = {k: np.concatenate([part[k] for part in parts])[:wanted] for k in BATCH_DTYPES}
-        result[language] = list(_batches(rows, batch_size, process_index, process_count))
+        result[language] = list(
+            batches.deal(rows, batch_size, process_index, process_count)
+        )
     return result
 
 
@@ -163,7 +163,7 @@ def examples(
     """Sentences of the training text before and after code-switching (Fig. 1 of the paper).
 
     Returns:
-      For each sentence its words: 'original' and 'transformed' (words), 'masked' (bool: its label
+      For each sentence its 'language' and its words: 'original' and 'transformed' (words), 'masked' (bool: its label
       is the transformed word) and 'languages' (codes, of the transformed words). Sentences with a
       switched word come first, the languages in turn.
     """
@@ -191,6 +191,7 @@ def examples(
                 for s, word in zip(synonym, original)
             ]
             example = dict(
+                language=language,
                 original=original,
                 transformed=transformed,
                 masked=after.masked.numpy()[mine].tolist(),
@@ -201,6 +202,9 @@ def examples(
     found.sort(key=lambda item: item[:2])
     return [example for _, _, example in found[:count]]
 
+
+# jax owns the accelerator; the graph runs on the host.
+tf.config.set_visible_devices([], "GPU")
 
 _CHUNK = [
     tf.TensorSpec([], tf.int64),
@@ -255,12 +259,15 @@ def _rates(config, texts, encoder: TextEncoder) -> dict[str, float]:
     words, pieces_per_line = {}, {}
     count = tf.function(_counter(encoder), autograph=False, input_signature=_CHUNK[1:])
     for index, (language, text) in enumerate(texts.items()):
-        lines, whole = text.sample(_SAMPLE_DOCUMENTS if text.block_lines == 1 else _SAMPLE_BYTES)
+        sample = text.sample()
         found_words, found_pieces = (
-            int(x) for x in count(tf.constant(lines, tf.string), tf.fill([len(lines)], index))
+            int(x)
+            for x in count(
+                tf.constant(sample.texts, tf.string), tf.fill([len(sample.texts)], index)
+            )
         )
-        words[language] = max(found_words, 1) * whole
-        pieces_per_line[language] = max(found_pieces, 1) / max(len(lines), 1)
+        words[language] = max(found_words, 1) * sample.times
+        pieces_per_line[language] = max(found_pieces, 1) / max(len(sample.texts), 1)
     shares = temperature_shares(words, config.temperature)
     logging.info(
         "Shares of the languages at temperature %g: %s",
@@ -296,16 +303,3 @@ def _heldout_lines(text, config) -> Iterator[tf.Tensor]:
             break
     if waiting:
         yield tf.constant(waiting)
-
-
-def _batches(rows: Batch, batch_size: int, index: int, hosts: int) -> Iterator[Batch]:
-    """Every host's batches of the rows: equally many, filled up with empty rows."""
-    count = len(rows["inputs"])
-    batches = -(-count // (batch_size * hosts))
-    padded = {
-        name: np.pad(value, [(0, batches * batch_size * hosts - count), (0, 0)])
-        for name, value in rows.items()
-    }
-    for number in range(batches):
-        first = (number * hosts + index) * batch_size
-        yield {name: value[first : first + batch_size] for name, value in padded.items()}

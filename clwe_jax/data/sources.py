@@ -7,9 +7,10 @@ is spread over the lines of a block.
 
 from __future__ import annotations
 
+import functools
 import gzip
 import os
-from typing import BinaryIO, Mapping, Sequence
+from typing import BinaryIO, Mapping, NamedTuple, Sequence
 
 import numpy as np
 import seqio
@@ -18,7 +19,10 @@ import tensorflow as tf
 from clwe_jax.data import draws
 
 _BLOCK_LINES = 8
-_OPEN_FILES = 4  # of a language, read in turn
+_OPEN_FILES = 4  # of a language, where they are read in turn
+_MIXED_FILES = 8  # of a language: so many are read by their sizes, more in turn
+_SAMPLE_BYTES = 1 << 17  # of a language's text
+_SAMPLE_DOCUMENTS = 50
 _PLACES = 16  # of a file that a sample is taken from
 _LONGEST_SKIP = 1 << 16  # bytes
 _DRAWS = 4096  # of the mixture, at once
@@ -28,6 +32,20 @@ FEATURES = {
     "lines": seqio.Feature(seqio.PassThroughVocabulary(1), dtype=tf.string, rank=1, add_eos=False),
     "language": seqio.Feature(seqio.PassThroughVocabulary(1), dtype=tf.int32, rank=0, add_eos=False),
 }
+
+
+class Sample(NamedTuple):
+    """Some of a language's text.
+
+    Attributes:
+      texts: lines or documents.
+      times: how many times as much text there is.
+      lines: an estimate of how many lines each file has.
+    """
+
+    texts: list[bytes]
+    times: float
+    lines: dict[str, float]
 
 
 class LineSource(seqio.DataSource):
@@ -72,15 +90,26 @@ class LineSource(seqio.DataSource):
             by_line = len(files) < shard_info.num_shards
             if not by_line:
                 files = files[shard_info.index :: shard_info.num_shards]
-        compressed = ["GZIP" if name.endswith(".gz") else "" for name in files]
-        dataset = tf.data.Dataset.from_tensor_slices((list(files), compressed))
-        if shuffle and len(files) > 1:
-            dataset = dataset.shuffle(len(files), seed=seed)
-        dataset = dataset.interleave(
-            lambda name, kind: tf.data.TextLineDataset(name, compression_type=kind),
-            cycle_length=min(_OPEN_FILES, len(files)) if shuffle else 1,
-            block_length=16,
-        )
+        if shuffle and 1 < len(files) <= _MIXED_FILES:
+            # Files of different kinds last equally long, so that an epoch is alike throughout.
+            weights = [self._sampled.lines[name] for name in files]
+            order = np.random.default_rng(seed).choice(
+                len(files), _DRAWS, p=np.array(weights) / sum(weights)
+            )
+            dataset = tf.data.Dataset.choose_from_datasets(
+                [_read(name) for name in files],
+                tf.data.Dataset.from_tensor_slices(order.astype(np.int64)).repeat(),
+                stop_on_empty_dataset=False,
+            )
+        else:
+            names = tf.data.Dataset.from_tensor_slices(list(files))
+            kinds = tf.data.Dataset.from_tensor_slices([_compression(name) for name in files])
+            named = tf.data.Dataset.zip(names, kinds)
+            if shuffle:
+                named = named.shuffle(len(files), seed=seed)
+            dataset = named.interleave(
+                tf.data.TextLineDataset, cycle_length=_OPEN_FILES if shuffle else 1, block_length=16
+            )
         if by_line:
             dataset = dataset.shard(shard_info.num_shards, shard_info.index)
         if shuffle and self._shuffle_lines > 1:
@@ -94,29 +123,41 @@ class LineSource(seqio.DataSource):
         del split, sequence_length, use_cached, num_epochs
         return _blocks(self.lines(shuffle, seed, shard_info), self.block_lines, self._language)
 
-    def sample(self, size: int) -> tuple[list[bytes], float]:
-        """About `size` bytes of lines, and how many times as much text there is.
+    def sample(self) -> Sample:
+        """Lines from all files."""
+        return self._sampled
 
-        Plain files are sampled at several places, compressed ones at their beginning.
-        """
+    @functools.cached_property
+    def _sampled(self) -> Sample:
+        # Plain files are sampled at several places, compressed ones at their beginning.
         sizes = [os.path.getsize(name) for name in self._files]
-        lines, read, whole = [], 0, 0.0
-        for name, file_size in zip(self._files, sizes):
-            part = max(size * file_size // max(sum(sizes), 1), 512)
+        found, read, whole, lines = [], 0, 0.0, {}
+        for name, size in zip(self._files, sizes):
+            part = max(_SAMPLE_BYTES * size // max(sum(sizes), 1), 512)
             if name.endswith(".gz"):
                 with open(name, "rb") as raw, gzip.GzipFile(fileobj=raw) as file:
-                    found = [file.read(part) + file.readline(size)]
+                    texts = [file.read(part) + file.readline(_LONGEST_SKIP)]
                     # More was read than is used, by a buffer: the ratio is a rough one.
-                    ratio = len(found[0]) / max(min(raw.tell(), file_size), 1)
+                    size *= len(texts[0]) / max(min(raw.tell(), size), 1)
             else:
                 with open(name, "rb") as file:
-                    found = [_lines_at(file, place * file_size // _PLACES, part // _PLACES)
-                             for place in range(_PLACES)]  # fmt: skip
-                ratio = 1.0
-            read += sum(map(len, found))
-            whole += max(file_size * ratio, 1)
-            lines += [line for text in found for line in text.split(b"\n")]
-        return [line for line in lines if line], max(whole / max(read, 1), 1.0)
+                    texts = [_lines_at(file, k * size // _PLACES, part // _PLACES)
+                             for k in range(_PLACES)]  # fmt: skip
+            here = [line for text in texts for line in text.split(b"\n") if line]
+            taken = sum(map(len, texts))
+            lines[name] = max(len(here) * size / max(taken, 1), 1.0)
+            found += here
+            read += taken
+            whole += size
+        return Sample(found, max(whole / max(read, 1), 1.0), lines)
+
+
+def _compression(name: str) -> str:
+    return "GZIP" if name.endswith(".gz") else ""
+
+
+def _read(name: str) -> tf.data.Dataset:
+    return tf.data.TextLineDataset(name, compression_type=_compression(name))
 
 
 def _lines_at(file: BinaryIO, place: int, size: int) -> bytes:
@@ -155,10 +196,11 @@ class DocumentSource(seqio.DataSource):
         # Not the true number, by which seqio would keep small sets in memory.
         return None
 
-    def sample(self, size: int) -> tuple[list[bytes], float]:
-        """`size` documents, and how many times as much text there is."""
-        documents = list(self.lines(shuffle=False, seed=0).take(size).as_numpy_iterator())
-        return documents, self._source.num_input_examples("train") / max(len(documents), 1)
+    def sample(self) -> Sample:
+        """The first documents."""
+        documents = self.lines(shuffle=False, seed=0).take(_SAMPLE_DOCUMENTS)
+        texts = list(documents.as_numpy_iterator())
+        return Sample(texts, self._source.num_input_examples("train") / max(len(texts), 1), {})
 
     def lines(
         self, shuffle: bool, seed: int | None, shard_info: seqio.ShardInfo | None = None
