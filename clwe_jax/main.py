@@ -12,6 +12,8 @@ from ml_collections import config_flags
 from clwe_jax import config as options
 from clwe_jax import registry
 
+_UNFINISHED = 75  # the exit status of a run that was stopped and saved (EX_TEMPFAIL)
+
 _CONFIG = config_flags.DEFINE_config_file(
     "config", None, "A file of configs/, with its scale after a colon: configs/mbert.py:small."
 )
@@ -44,12 +46,14 @@ def main(argv: list[str]) -> None:
             import jax
 
             jax.distributed.initialize()
-        registry.lookup("job", config.job)(config, workdir)
-    except (ValueError, OSError) as error:
+        finished = registry.lookup("job", config.job)(config, workdir)
+    except (ValueError, OSError, ImportError) as error:
         if _DEBUG.value:
             raise
         logging.debug("%s", traceback.format_exc())
         sys.exit(f"error: {error}\n(--debug shows where.)")
+    if not finished:
+        sys.exit(_UNFINISHED)
 
 
 def _run_name() -> str:

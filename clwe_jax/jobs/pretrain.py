@@ -1,0 +1,114 @@
+"""The pretraining job: text and dictionaries in; a model, its figures and its report out."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any
+
+from absl import logging
+import jax
+from jax.experimental import multihost_utils
+from ml_collections import ConfigDict
+
+from clwe_jax import config as options
+from clwe_jax import registry
+from clwe_jax.jobs import extras, feed as feeds
+from clwe_jax.report import html, tables
+from clwe_jax.training import build, checkpoint, optim, train
+from clwe_jax.types import Evaluator, Objective
+
+
+def run(config: ConfigDict, workdir: str) -> bool:
+    """Trains, evaluates and reports; in a folder that holds this run it goes on, or says it is done.
+
+    Returns:
+      False where a signal stopped it before the last step; the same command goes on.
+
+    Raises:
+      ValueError, FileNotFoundError: a setting, a file or a folder that cannot work.
+    """
+    started = time.time()
+    first_host = jax.process_index() == 0
+    options.claim_workdir(config, workdir, write=first_host)
+    if _finished(config, workdir):
+        return True
+    feed = feeds.build(config, workdir)
+    vocabulary = feed.tokenizer.vocabulary
+    if first_host:
+        write_json(os.path.join(workdir, "words.json"), dict(feed.frequent))
+    objective = build.build_objective(config, len(vocabulary), vocabulary.size)
+    result = train.fit(
+        objective=objective,
+        optimizer=optim.from_config(config.optimizer),
+        source=feed.source,
+        evaluators=_evaluators(config, objective, feed),
+        workdir=workdir,
+        train_cfg=config.train,
+        mesh_cfg=config.mesh,
+        checkpoint_cfg=config.checkpoint,
+        seed=config.seed,
+        meta={"vocabulary": vocabulary.fingerprint(), "system": config.system},
+    )
+    if result.finished and first_host:
+        figures = {**result.train, **result.evaluations, **extras.data_figures(feed)}
+        write_json(os.path.join(workdir, "results.json"), dict(sorted(figures.items())))
+        found = extras.gather(config, feed, objective, result, time.time() - started)
+        write_json(os.path.join(workdir, "report.json"), found)
+        html.build(workdir, config.report.compare_with)
+        tables.print_summary(figures, workdir)
+    if jax.process_count() > 1:
+        multihost_utils.sync_global_devices("the report is written")
+    return result.finished
+
+
+def _finished(config: ConfigDict, workdir: str) -> bool:
+    """Whether the run in the folder has done its last step; if so, says what to do next."""
+    steps = checkpoint.complete_steps(os.path.join(workdir, "checkpoints"))
+    path = os.path.join(workdir, "results.json")
+    if not steps or steps[-1] < config.train.steps or not os.path.exists(path):
+        return False
+    if jax.process_index() == 0:
+        with open(path, encoding="utf-8") as file:
+            figures = json.load(file)
+        html.build(workdir, config.report.compare_with)
+        tables.print_summary(figures, workdir)
+        logging.info(
+            "This run is finished (step %d). To train on, raise --config.train.steps; to start "
+            "anew, give another --workdir; to use the model: clwe_jax.api.load(%r).",
+            steps[-1],
+            workdir,
+        )
+    return True
+
+
+def _evaluators(config: ConfigDict, objective: Objective, feed: feeds.Feed) -> list[Evaluator]:
+    """The evaluators of config.evals that have data; the others are named in the log."""
+    made = []
+    for key, spec in config.evals.items():
+        spec = spec.to_dict()
+        given: dict[str, Any] = {"objective": objective}
+        if key == "mlm":
+            del spec["batches"]  # how many; the evaluator is given the batches
+            given["batches"] = feed.heldout
+        else:
+            spec["data"] = feed.folders.get(key, spec["data"])
+            given["tokenizer"] = feed.tokenizer
+        if key == "bli":
+            given["lines"] = feed.sample
+        if not (given.get("batches") or spec.get("data")):
+            logging.warning("config.evals.%s has no data: left out", key)
+            continue
+        if key == "bli" and not feed.sample:
+            logging.warning("config.evals.bli needs running text, which this source has not")
+            continue
+        made.append(registry.build("evaluator", spec, **given))
+    return made
+
+
+def write_json(path: str, value: Any) -> None:
+    """Writes a JSON file atomically."""
+    with open(path + ".tmp", "w", encoding="utf-8") as file:
+        json.dump(value, file, indent=1, ensure_ascii=False)
+    os.replace(path + ".tmp", path)
