@@ -1,0 +1,287 @@
+"""Use a trained model: vectors of sentences and of words in context, and nearest words.
+
+    from clwe_jax import api
+
+    model = api.load("runs/dict_mlm_50")
+    vectors = model.encode(["Die Bank ist geschlossen."], lang="de")
+    for word, vector in model.words("The bank is closed.", lang="en"):
+        ...
+    for word, language, score in model.neighbours("bank", lang="en", to="de"):
+        ...
+
+TensorFlow is not needed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+from typing import Mapping, NamedTuple, Sequence
+
+from absl import logging
+import jax
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import registry
+from clwe_jax.align import csls
+from clwe_jax.evaluate.encode import MEAN_LAST4, Encoder, Layer, select_layer
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab import Vocabulary
+from clwe_jax.training import build, checkpoint, partition
+from clwe_jax.types import BATCH_DTYPES, Objective, Variables
+
+_BATCH_SIZE = 128  # rows encoded at once
+_SEVERAL = 1_000  # words whose encoding is worth a line in the log
+
+
+class Neighbour(NamedTuple):
+    """A word near another one; `score` is their cosine, each language's mean taken away."""
+
+    word: str
+    language: str
+    score: float
+
+
+@dataclasses.dataclass(eq=False)
+class Model:
+    """A trained model with its tokenizer.
+
+    Attributes:
+      config: the run's.
+      tokenizer: the run's.
+      objective: the run's, with the model.
+      variables: the parameters.
+      frequent: the words of each language that `neighbours` searches.
+    """
+
+    config: ConfigDict
+    tokenizer: Tokenizer
+    objective: Objective
+    variables: Variables
+    frequent: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._indices: dict[tuple[str, Layer], _Index] = {}
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that the model has learned."""
+        return tuple(self.tokenizer.languages)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The word pieces."""
+        return self.tokenizer.vocabulary
+
+    def encode(
+        self,
+        texts: Sequence[str],
+        lang: str,
+        layer: Layer | None = None,
+        pool: str | None = "mean",
+    ) -> np.ndarray | list[np.ndarray]:
+        """Vectors of sentences. One longer than the model's rows loses its end (with a warning).
+
+        Args:
+          texts: a list of sentences.
+          lang: their language.
+          layer: a number, 0 being the embeddings; 'mean_last4' (None): the mean of the vectors of
+            the last four layers; 'all': every layer's vector.
+          pool: 'mean' over a sentence's pieces, or None for a vector a piece.
+
+        Returns:
+          float32 [N, D]; with pool=None a list of [pieces, D]; with layer='all' [..., layers + 1, D].
+
+        Raises:
+          ValueError: an unknown language (the nearest one is named), layer or kind of pooling.
+        """
+        _check_list(texts)
+        if pool not in ("mean", None):
+            raise ValueError(f"pool={pool!r}: 'mean', or None for a vector a piece")
+        found = self._encoder.sentences(self.variables, texts, lang, pool=pool == "mean")
+        if pool == "mean":
+            return _select(found, layer)
+        return [_select(vectors, layer) for vectors in found]
+
+    def words(
+        self, text: str, lang: str, layer: Layer | None = None
+    ) -> list[tuple[str, np.ndarray]]:
+        """The words of a text, each with its vector in context: the mean over its pieces.
+
+        A text longer than the model's rows is read in parts; nothing is left out.
+
+        Args:
+          text: of any length.
+          lang, layer: as for `encode`.
+
+        Returns:
+          Pairs of a normalised word and float32 [D] (with layer='all' [layers + 1, D]).
+
+        Raises:
+          ValueError: an unknown language or layer.
+        """
+        [(words, vectors)] = self._encoder.words(self.variables, [text], lang)
+        return list(zip(words, _select(vectors, layer)))
+
+    def neighbours(
+        self,
+        word: str,
+        lang: str,
+        k: int = 10,
+        to: str | None = None,
+        layer: Layer | None = None,
+        method: str = "csls",
+    ) -> list[Neighbour]:
+        """The words nearest to a word, among the frequent words of each language.
+
+        Every word is encoded by itself. From each language's vectors their mean is taken away,
+        which otherwise outweighs what the words mean. The first call for a language encodes its
+        words and takes a while.
+
+        Args:
+          word: any word; or several, which are averaged.
+          lang: its language.
+          k: how many.
+          to: the language to search; None: all, the word itself left out.
+          layer: as for `encode`.
+          method: 'csls' or 'cosine': how the nearest ones of a language are found.
+
+        Returns:
+          At most k, largest cosine first.
+
+        Raises:
+          ValueError: an unknown language, a word without letters, or a run without a list of
+            frequent words.
+        """
+        layer = MEAN_LAST4 if layer is None else layer
+        wanted = self.languages if to is None else (to,)
+        for language in (lang, *wanted):
+            self.tokenizer.language_id(language)
+        own = " ".join(self.tokenizer.words(word, lang))
+        if not own:
+            raise ValueError(f"{word!r} holds no word")
+        here = self._index(lang, layer)
+        query = _select(self._encoder.sentences(self.variables, [own], lang), layer) - here.mean
+        found = []
+        for language in wanted:
+            if to is None and not self.frequent.get(language):
+                continue
+            there = self._index(language, layer)
+            most = min(k + 1, len(there.words))  # one more: the word itself may be among them
+            places, _ = csls.nearest(query, there.vectors, most, method, pool=here.vectors)
+            places = np.asarray(places)[0]
+            cosines = np.asarray(csls.unit(there.vectors[places]) @ csls.unit(query)[0])
+            near = [
+                Neighbour(there.words[place], language, float(cosine))
+                for place, cosine in zip(places, cosines)
+                if (there.words[place], language) != (own, lang)
+            ]
+            found += near[:k]
+        return sorted(found, key=lambda near: -near.score)[:k]
+
+    def similarity(
+        self, a: str, b: str, lang: str, lang_b: str | None = None, layer: Layer | None = None
+    ) -> float:
+        """The cosine of two sentences (or words), b in the language lang_b (None: the same).
+
+        Of interest beside other pairs of the same two languages only: the languages' own vectors
+        are part of every sentence's.
+        """
+        x, y = (
+            self.encode([text], language, layer)[0]
+            for text, language in ((a, lang), (b, lang_b or lang))
+        )
+        return float(csls.unit(x) @ csls.unit(y))
+
+    @functools.cached_property
+    def _encoder(self) -> Encoder:
+        length = self.objective.model.max_length
+        return Encoder(self.objective.encode, self.tokenizer, length, _BATCH_SIZE)
+
+    def _index(self, language: str, layer: Layer) -> "_Index":
+        if (language, layer) not in self._indices:
+            words = self.frequent.get(language)
+            if not words:
+                raise ValueError(
+                    f"This run has no list of frequent words in {language!r} (WORKDIR/words.json, "
+                    "which a run writes when it ends)"
+                )
+            if len(words) >= _SEVERAL:
+                logging.info("encoding %d words (%s)", len(words), language)
+            vectors = _select(self._encoder.sentences(self.variables, words, language), layer)
+            mean = vectors.mean(0)
+            self._indices[language, layer] = _Index(words, vectors - mean, mean)
+        return self._indices[language, layer]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Index:
+    """Words of a language, their vectors [W, D] less their mean [D]."""
+
+    words: Sequence[str]
+    vectors: np.ndarray
+    mean: np.ndarray
+
+
+def load(workdir: str | os.PathLike[str], step: int | None = None) -> Model:
+    """A run's trained model.
+
+    Args:
+      workdir: the run's folder: config.json, vocab/ and checkpoints/; words.json for `neighbours`.
+      step: which checkpoint; None: the newest that can be read.
+
+    Raises:
+      FileNotFoundError: the folder holds no run, no tokenizer or no checkpoint.
+      ValueError: a file of the run is damaged, or the checkpoint is of another model or vocabulary.
+    """
+    workdir = os.fspath(workdir)
+    path = os.path.join(workdir, "config.json")
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            f"{workdir} holds no run: there is no config.json. Train one there with "
+            f"python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir={workdir}"
+        )
+    config = ConfigDict(_read_json(path))
+    tokenizer = Tokenizer.load(os.path.join(workdir, "vocab"))
+    vocabulary = tokenizer.vocabulary
+    objective = build.build_objective(config, len(vocabulary.pieces), vocabulary.size)
+    params, meta = checkpoint.restore_params(workdir, _abstract_params(objective), step)
+    expected = {"vocabulary": vocabulary.fingerprint()}
+    checkpoint.check_match(meta, params, expected, os.path.join(workdir, "checkpoints"))
+    words = os.path.join(workdir, "words.json")
+    frequent = _read_json(words) if os.path.exists(words) else {}
+    return Model(config, tokenizer, objective, {"params": params}, frequent)
+
+
+def _abstract_params(objective: Objective):
+    """Shapes of the parameters, on the first device."""
+    length = objective.model.max_length
+    batch = {key: jax.ShapeDtypeStruct((1, length), dtype) for key, dtype in BATCH_DTYPES.items()}
+    variables = jax.eval_shape(objective.init, jax.random.key(0), batch)
+    place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    return jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
+        partition.unbox(variables["params"]),
+    )
+
+
+def _read_json(path: str):
+    with open(path, encoding="utf-8") as file:
+        try:
+            return json.load(file)
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def _select(vectors: np.ndarray, layer: Layer | None) -> np.ndarray:
+    if layer == "all":
+        return vectors
+    return select_layer(vectors, MEAN_LAST4 if layer is None else layer)
+
+
+def _check_list(texts: Sequence[str]) -> None:
+    if isinstance(texts, str):
+        raise ValueError("texts: expected a list of sentences, got one string; write [text]")

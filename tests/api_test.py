@@ -1,0 +1,213 @@
+"""A run's folder made by hand and loaded: vectors against the objective's own, and every refusal."""
+
+import json
+import os
+import shutil
+
+import jax
+import numpy as np
+import optax
+import pytest
+
+from clwe_jax import api
+from clwe_jax import config as options
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.vocab import SPECIALS, WordPieceVocabulary
+from clwe_jax.text.words import Segmenter
+from clwe_jax.training import build, checkpoint, partition, train_state
+from clwe_jax.types import BATCH_DTYPES
+
+WORDS = ["money", "river", "bank", "geld", "fluss", "ufer"]
+
+
+def make_run(folder):
+    """WORKDIR of a small untrained model with large random parameters; returns its parts."""
+    config = options.bert_config("laptop", system="tiny", task=dict(name="mlm"))
+    config.data.update(languages="en,de", sequence_length=12)
+    config.model.update(layers=2, width=16, heads=2, mlp_dim=16)
+    letters = [x for c in "abcdefghijklmnopqrstuvwxyz" for x in (c, "##" + c)]
+    vocabulary = WordPieceVocabulary([*SPECIALS, *letters, *WORDS])
+    tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter(), vocabulary)
+    options.claim_workdir(config, str(folder))
+    tokenizer.save(str(folder / "vocab"))
+    frequent = {"en": ["river", "bank", "money"], "de": ["geld", "fluss", "ufer", "a"]}
+    (folder / "words.json").write_text(json.dumps(frequent))
+
+    objective = build.build_objective(config, len(vocabulary.pieces), vocabulary.size)
+    batch = {key: np.zeros((1, 12), dtype) for key, dtype in BATCH_DTYPES.items()}
+    create = jax.jit(lambda: train_state.create(objective, optax.adam(0.1), batch, 3))
+    state = partition.unbox(create())
+    state = state.replace(params=jax.tree.map(lambda x: x * 20, state.params))
+    meta = {"vocabulary": vocabulary.fingerprint(), "system": "tiny"}
+    saver = checkpoint.Checkpointer(str(folder / "checkpoints"))
+    saver.save(state, b"", meta)
+    saver.save(state.replace(step=state.step + 7), b"", meta)
+    saver.close()
+    return tokenizer, objective, state.variables
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    return folder, *make_run(folder)
+
+
+@pytest.fixture(scope="module")
+def model(run):
+    return api.load(run[0])
+
+
+@pytest.fixture(scope="module")
+def by_hand(run):
+    """[pieces, layers + 1, D] of one text alone, without padding."""
+    _, tokenizer, objective, variables = run
+    encode = jax.jit(objective.encode)
+
+    def vectors(text, lang):
+        v = tokenizer.vocabulary
+        ids = [v.cls_id, *tokenizer.encode(text, lang)[0], v.sep_id]
+        batch = {
+            "inputs": np.array([ids]),
+            "positions": np.arange(len(ids))[None],
+            "segment_ids": np.ones((1, len(ids)), np.int32),
+            "language_ids": np.full((1, len(ids)), tokenizer.language_id(lang)),
+        }
+        layers = encode(variables, batch).layers
+        return np.stack([layer[0, 1:-1] for layer in layers], 1)
+
+    return vectors
+
+
+def test_encode_equals_the_objective(model, by_hand):
+    assert model.languages == ("en", "de") and len(model.vocabulary) == 63
+    texts = ["The bank", "money, by the"]
+    expected = [by_hand(text, "de") for text in texts]
+    every = model.encode(texts, lang="de", layer="all")
+    np.testing.assert_allclose(every, [x.mean(0) for x in expected], atol=2e-4)
+    np.testing.assert_array_equal(model.encode(texts, lang="de", layer=1), every[:, 1])
+    last = model.encode(texts, lang="de")
+    np.testing.assert_allclose(last, every[:, 1:].mean(1), atol=1e-6)
+    np.testing.assert_array_equal(model.encode(texts, lang="de", layer="mean_last4"), last)
+    assert np.abs(model.encode(texts, lang="en") - last).max() > 0.1
+    pieces = model.encode(texts, lang="de", layer=2, pool=None)
+    for found, all_layers in zip(pieces, expected):
+        np.testing.assert_allclose(found, all_layers[:, 2], atol=2e-4)
+
+
+def test_words_equal_the_objective(model, by_hand):
+    found = model.words("By the BANK!x", lang="en", layer=1)
+    assert [word for word, _ in found] == ["by", "the", "bank", "!", "x"]
+    pieces = by_hand("by the bank!x", "en")[:, 1]
+    np.testing.assert_allclose(found[1][1], pieces[2:5].mean(0), atol=2e-4)
+    np.testing.assert_allclose(found[2][1], pieces[5], atol=2e-4)
+    assert len(model.words("a b c d e f g h i j k l m n", lang="en")) == 14
+
+
+@pytest.mark.parametrize("method", ["cosine", "csls"])
+def test_neighbours_are_ranked_by_centred_cosine(model, by_hand, method):
+    frequent = model.frequent
+    vectors = {
+        lang: np.stack([by_hand(word, lang)[:, 1].mean(0) for word in frequent[lang]])
+        for lang in frequent
+    }
+    means = {lang: some.mean(0) for lang, some in vectors.items()}
+    query = by_hand("bank", "en")[:, 1].mean(0) - means["en"]
+
+    def cosine(lang, word):
+        x = vectors[lang][frequent[lang].index(word)] - means[lang]
+        return x @ query / np.linalg.norm(x) / np.linalg.norm(query)
+
+    found = model.neighbours("Bank", lang="en", k=9, layer=1, method=method)
+    words = [(lang, word) for lang in frequent for word in frequent[lang] if word != "bank"]
+    expected = sorted(words, key=lambda word: -cosine(*word))
+    assert [(near.language, near.word) for near in found] == expected
+    np.testing.assert_allclose([n.score for n in found], [cosine(*w) for w in expected], atol=1e-4)
+
+    german = model.neighbours("bank", lang="en", k=2, to="de", layer=1, method="cosine")
+    assert [(n.language, n.word) for n in german] == [w for w in expected if w[0] == "de"][:2]
+    own = model.neighbours("geld", lang="en", to="de", layer=1)
+    assert "geld" in [near.word for near in own]  # another language's word of that spelling stays
+
+
+def test_similarity(model):
+    a, b = model.encode(["the bank"], "en")[0], model.encode(["ufer"], "de")[0]
+    expected = a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+    assert model.similarity("the bank", "ufer", "en", "de") == pytest.approx(expected, abs=1e-5)
+    assert model.similarity("the bank", "the bank", "en") == pytest.approx(1)
+
+
+def test_a_model_in_memory_is_the_one_that_was_saved(run, model):
+    _, tokenizer, objective, variables = run
+    same = api.Model(model.config, tokenizer, objective, variables, model.frequent)
+    np.testing.assert_array_equal(same.encode(["bank"], "en"), model.encode(["bank"], "en"))
+
+
+def test_bad_questions(model):
+    with pytest.raises(ValueError, match="'dee'.*Did you mean 'de'"):
+        model.encode(["a"], lang="dee")
+    with pytest.raises(ValueError, match="'fr'.*de, en"):
+        model.neighbours("bank", lang="en", to="fr")
+    with pytest.raises(ValueError, match="layer 3: 0 ... 2"):
+        model.encode(["a"], lang="de", layer=3)
+    with pytest.raises(ValueError, match="write \\[text\\]"):
+        model.encode("a", lang="de")
+    with pytest.raises(ValueError, match="pool='max'"):
+        model.encode(["a"], lang="de", pool="max")
+    with pytest.raises(ValueError, match="holds no word"):
+        model.neighbours("  ", lang="de")
+    with pytest.raises(ValueError, match="Did you mean 'csls'"):
+        model.neighbours("bank", lang="en", method="cls")
+
+
+def test_a_run_without_words_still_encodes(run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run[0], folder)
+    os.remove(folder / "words.json")
+    model = api.load(folder, step=0)
+    assert model.encode(["a"], "en").shape == (1, 16)
+    with pytest.raises(ValueError, match="words.json"):
+        model.neighbours("bank", lang="en")
+
+
+def test_folders_that_are_no_run(run, tmp_path):
+    with pytest.raises(FileNotFoundError, match="no config.json.*python -m clwe_jax.main"):
+        api.load(tmp_path)
+    folder = tmp_path / "run"
+    shutil.copytree(run[0], folder)
+    with pytest.raises(FileNotFoundError, match="of step 5.*\\[0, 7\\]"):
+        api.load(folder, step=5)
+    shutil.move(folder / "checkpoints", tmp_path / "away")
+    with pytest.raises(FileNotFoundError, match="no checkpoint"):
+        api.load(folder)
+    shutil.move(folder / "vocab", tmp_path / "gone")
+    with pytest.raises(FileNotFoundError, match="not a saved tokenizer"):
+        api.load(folder)
+    (folder / "config.json").write_text("{")
+    with pytest.raises(ValueError, match="config.json is damaged"):
+        api.load(folder)
+
+
+def test_another_vocabulary_or_model_is_refused(run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run[0], folder)
+    other = WordPieceVocabulary([*run[1].vocabulary.pieces[:-2], "ufer", "fluss"])
+    other.save(str(folder / "vocab"))
+    with pytest.raises(checkpoint.Mismatch, match="another vocabulary"):
+        api.load(folder)
+    run[1].save(str(folder / "vocab"))
+    config = json.loads((folder / "config.json").read_text())
+    config["model"]["width"] = 8
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(checkpoint.Mismatch, match="another model"):
+        api.load(folder)
+
+
+def test_tensorflow_is_not_imported(run, run_python):
+    code = (
+        "import sys; from clwe_jax import api\n"
+        f"model = api.load({str(run[0])!r})\n"
+        "print(model.encode(['the bank'], lang='en').shape)\n"
+        "assert not {'tensorflow', 'seqio'} & set(sys.modules)"
+    )
+    assert "(1, 16)" in run_python("-c", code).stdout
