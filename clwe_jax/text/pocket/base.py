@@ -107,6 +107,7 @@ PRONOUNS = {
 }
 POSSESSIVES = ("my", "our", "his", "her")
 PEOPLE = ("person", "woman")
+PLACES = ("at", "in", "on", "open")
 MODALS = ("want", "can", "must", "may.permission")
 CACHE_SIZE = 60_000
 
@@ -174,6 +175,14 @@ class Grammar:
         """An adverbial of time, as 'in the morning'."""
         text = self.lexicon.times[concept][self.language]
         return self.cached(("time", concept), phrase, text, concept, self.space)
+
+    def own_preposition(self, place: Place) -> str | None:
+        """The preposition that the ground's own entry gives for this language (`de=an`)."""
+        if place.relation in PLACES:
+            for flag in self.lexicon.nouns[place.ground.noun]["flags"]:
+                if flag.startswith(f"{self.language}="):
+                    return flag[3:]
+        return None
 
     def adverb(self, concept: str) -> Segment:
         """An adverb of manner or frequency."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clwe_jax.text.pocket.base import NP, Clause, Grammar, Meaning, Segment, segment
+from clwe_jax.text.pocket.base import NP, PLACES, Clause, Grammar, Meaning, Segment, segment
 
 PRONOUN_WORDS = {
     "I": "我",
@@ -16,6 +16,7 @@ PRONOUN_WORDS = {
 POSSESSIVE = {"my": "我", "our": "我们", "his": "他", "her": "她"}
 SUFFIX = {
     "in": "里",
+    "inside": "里",
     "on": "上",
     "open": "上",
     "under": "下面",
@@ -102,11 +103,8 @@ class Chinese(Grammar):
         return self.cached((place, "place"), self._place, place)
 
     def _place(self, place):
-        flags = self.lexicon.nouns[place.ground.noun]["flags"]
-        own = [f[3:] for f in flags if f[:3] == "zh="]
-        suffix = SUFFIX.get(place.relation, "")
-        if own and place.relation in ("at", "in", "on", "open"):
-            suffix = own[0]
+        own = self.own_preposition(place)
+        suffix = SUFFIX.get(place.relation, "") if own is None else own
         words = [self.word(suffix)] if suffix else []
         return self.join(self.np(place.ground), *words)
 
@@ -141,8 +139,7 @@ class Chinese(Grammar):
             return [*parts, self.word(preposition), self.np(c.obj), head, *done]
         if c.goal:
             to = [self.word(link)] if link else []
-            flags = self.lexicon.nouns[c.goal.ground.noun]["flags"]
-            plain = c.goal.relation in ("at", "in", "on", "open") and "zh=上" not in flags
+            plain = c.goal.relation in PLACES and self.own_preposition(c.goal) != "上"
             goal = self.np(c.goal.ground) if plain else self.place(c.goal)
             if not link:
                 done = []
@@ -214,6 +211,8 @@ class Chinese(Grammar):
             first, second = (
                 first._replace(subject=second.subject), second._replace(subject=first.subject)
             )  # fmt: skip
+        if m.frame == "when":
+            first = first._replace(tense="present")  # no 了 before 的时候
         first, second = self.clause(first), self.clause(second)
         if m.frame == "when":
             return [word("当"), *first, word("的"), word("时候"), comma, *second], False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from clwe_jax.text.pocket.base import NP, PRONOUNS, Clause, Grammar, Meaning, Place, segment
+from clwe_jax.text.pocket.base import NP, PLACES, PRONOUNS, Clause, Grammar, Meaning, Place, segment
 
 PREPOSITIONS = {
     "at": "at",
     "in": "in",
+    "inside": "in",
     "on": "on",
     "open": "on",
     "under": "under",
@@ -82,8 +83,7 @@ class English(Grammar):
         if concept in self.adjectives:
             base, comparative = self.adjectives[concept]
             slots |= {"adj_sg": (base,), "adj_pl": (base,)}
-            if comparative:
-                slots["cmp"] = (comparative,)
+            slots["cmp"] = (comparative or base,)
         return slots
 
     def person(self, np: NP) -> int:
@@ -139,11 +139,7 @@ class English(Grammar):
         return self.cached((place, "place"), self._place, place)
 
     def _place(self, place):
-        own = [f[3:] for f in self.lexicon.nouns[place.ground.noun]["flags"] if f[:3] == "en="]
-        if own and place.relation in ("at", "in", "on", "open"):
-            preposition = own[0]
-        else:
-            preposition = PREPOSITIONS[place.relation]
+        preposition = self.own_preposition(place) or PREPOSITIONS[place.relation]
         words = [self.word(w) for w in preposition.split()]
         return self.join(*words, self.np(place.ground, "object"))
 
@@ -205,7 +201,7 @@ class English(Grammar):
             parts += [self.word("to"), self.np(c.receiver, "object")]
         if c.goal:
             goal = c.goal
-            if goal.relation in ("at", "in", "on", "open"):
+            if goal.relation in PLACES:
                 goal = Place("to", goal.ground)
             parts.append(self.place(goal))
         if c.tool:

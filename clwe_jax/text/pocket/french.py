@@ -93,6 +93,7 @@ class French(Grammar):
             forms, _, vowel = self.adjectives[concept]
             for slot, many in (("adj_sg", False), ("adj_pl", True)):
                 slots[slot] = tuple(dict.fromkeys(f[0] for f in forms[many]))
+            slots["cmp"] = slots["adj_sg"]
             if vowel:
                 slots["adj_sg"] += (vowel[0],)
         return slots
@@ -199,16 +200,14 @@ class French(Grammar):
 
     def place(self, place, moving: bool = False) -> Segment:
         """A location, or a goal."""
-        flags = self.lexicon.nouns[place.ground.noun]["flags"]
-        own = [f[3:] for f in flags if f[:3] == "fr="]
-        at = (own or [PREPOSITIONS[place.relation]])[0] == "à"
-        if at and not moving and place.ground.det in ("indef", "this"):
-            return self.np(place.ground, "dans")
-        if own and place.relation in ("at", "in", "on", "open"):
-            return self.np(place.ground, own[0])
-        if moving and (place.relation in ("at", "on", "open", "to") or "shore" in flags):
-            return self.np(place.ground, "à")
-        return self.np(place.ground, PREPOSITIONS[place.relation])
+        shore = "shore" in self.lexicon.nouns[place.ground.noun]["flags"]
+        preposition = self.own_preposition(place)
+        if moving and (shore or not preposition and place.relation in ("at", "on", "open", "to")):
+            preposition = "à"
+        preposition = preposition or PREPOSITIONS[place.relation]
+        if preposition == "à" and not moving and place.ground.det in ("indef", "this"):
+            preposition = "dans"
+        return self.np(place.ground, preposition)
 
     def negate(self, c: Clause, finite: Segment) -> list[Segment]:
         """The finite verb, between ne and pas where the clause is negated."""

@@ -14,6 +14,7 @@ POSSESSIVE = {
 PREPOSITIONS = {
     "at": "à",
     "in": "dans",
+    "inside": "dans",
     "on": "sur",
     "open": "sur",
     "under": "sous",

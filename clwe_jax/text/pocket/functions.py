@@ -9,7 +9,7 @@ a an | ein eine einen einem einer | un una | un une | 一 | 一
 this | dieser diese dieses diesen diesem | este esta | ce cet cette | この | 这
 these | diese diesen dieser | estos estas | ces | この | 这
 my | mein meine meinen meinem meiner | mi mis | mon ma mes | 私 | 我
-our | unser unsere unseren unserem unserer | nuestro nuestra nuestros nuestras | notre nos | 私たち | 我们
+our | unser unsere unseren unserem | nuestro nuestra nuestros nuestras | notre nos | 私たち | 我们
 his | sein seine seinen seinem seiner | su sus | son sa ses | 彼 | 他
 her | ihr ihre ihren ihrem ihrer | su sus | son sa ses | 彼女 | 她
 i | ich | yo | je | 私 | 我

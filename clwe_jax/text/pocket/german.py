@@ -161,10 +161,7 @@ class German(Grammar):
     def place(self, place, moving: bool = False):
         """A location (dative), or a goal (accusative after in, an, auf; dative after zu)."""
         flags = self.lexicon.nouns[place.ground.noun]["flags"]
-        own = [f[3:] for f in flags if f[:3] == "de="]
-        preposition = PREPOSITIONS[place.relation]
-        if own and place.relation in ("at", "in", "on", "open"):
-            preposition = own[0]
+        preposition = self.own_preposition(place) or PREPOSITIONS[place.relation]
         case = DAT
         if moving and preposition == "in" and "shore" in flags:
             preposition = "zu"

@@ -47,6 +47,7 @@ STEMS = {"my": "mein", "our": "unser", "his": "sein", "her": "ihr", "no": "kein"
 PREPOSITIONS = {
     "at": "in",
     "in": "in",
+    "inside": "in",
     "on": "auf",
     "open": "auf",
     "under": "unter",

@@ -134,10 +134,8 @@ class Japanese(Grammar):
         return self.cached((place, particle), self._place, place, particle)
 
     def _place(self, place, particle):
-        flags = self.lexicon.nouns[place.ground.noun]["flags"]
-        suffix = SUFFIX.get(place.relation, "")
-        if "ja=" in flags and place.relation == "on":
-            suffix = ""
+        own = self.own_preposition(place)
+        suffix = SUFFIX.get(place.relation, "") if own is None else own
         words = [self.word(w) for w in suffix.split()]
         return self.join(self.np(place.ground), *words, self.word(particle))
 

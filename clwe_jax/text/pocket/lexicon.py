@@ -12,15 +12,16 @@ Nouns. Flags begin with a kind: `person`, `woman`, `animal`, `thing`, `unique` (
   en `child/children`, `water/-` (mass noun); de `der Baum/Bäume`, weak `der Bär/Bären*`;
   es and fr `m libro`, plural after `/` where irregular; es `fa agua` (feminine with "el"),
   fr `m *hibou` (no elision); ja `犬:匹` and zh `狗:只` with their counters.
-Verbs. Flags: `state` (no manner, no modal verb), `dwell` (needs a place), `report` (takes a clause),
-  or `-`. en `eat/ate`; de `essen/isst/aß`, `ein~kaufen`; es `cerrar:ie`, or the forms in the order
+Verbs. Flags: `state` (no manner, no modal verb), `dwell` (needs a place), `report` (takes
+  a clause), or `-`. en `eat/ate`; de `essen/isst/aß`, `ein~kaufen`; es `cerrar:ie`, or the forms in the order
   of `SLOTS`, `dar{doy,da,dan,di,dio,dieron}`; fr `acheter:è` or
   `boire{bois,boit,buvons,boivent,bu}`, ` être` where that is its auxiliary;
   ja `飲む:5`, `食べる:1`, `掃除する`, `~` for a state in -ている;
   zh `吃`, `!` where it takes no 了, `走 >到` before a goal, `讲 前` with the receiver before it.
   ` +word` is the preposition or particle of the object, in German with its case (`+auf:acc`).
 Adjectives. Flags: `plain` (not compared), `mood` (of people, has causes) or `-`. en `big/bigger`;
-  de `groß/größer`, attributive stem `teuer/teurer/teur`; es `cansado estar`;
+  de `groß/größer`, attributive stem `teuer/teurer/teur`; es `cansado estar`,
+  feminine and plural where irregular (`joven/joven/jóvenes`);
   fr `beau/belle/bel`, after `<` where it stands before its noun;
   ja `大きい`, `静か:な`, `緑:の`, `疲れる:1て` (a verb's state);
   zh `大!` (no 的), `红色:的` (predicate 是...的).
@@ -41,10 +42,11 @@ import dataclasses
 import functools
 from importlib import resources
 
+from clwe_jax.text.pocket.base import PLACES
+
 COLUMNS = ("en", "de", "es", "fr", "ja", "zh")
 TABLES = ("nouns", "verbs", "adjectives", "times", "adverbs")
-PLACES = ("at", "in", "on", "open")
-RELATIONS = PLACES + ("under", "beside", "behind", "before", "to")
+RELATIONS = PLACES + ("inside", "under", "beside", "behind", "before", "to")
 KINDS = ("person", "woman", "animal", "thing", "unique", "num") + PLACES
 
 
@@ -172,6 +174,8 @@ class Lexicon:
         for word in self._ids(where, text):
             relation, colon, noun = word.rpartition(":")
             self._known(where, self.nouns, (noun,))
+            # "in the bag" whatever preposition a bag as a place has.
+            relation = "inside" if relation == "in" else relation
             if not colon:
                 relation = self.nouns[noun]["flags"][0]
             if relation not in RELATIONS:

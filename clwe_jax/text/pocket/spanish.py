@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from clwe_jax.text.pocket.base import NP, PRONOUNS, Clause, Grammar, Meaning, Segment, segment
+from clwe_jax.text.pocket.base import (
+    NP,
+    PLACES,
+    PRONOUNS,
+    Clause,
+    Grammar,
+    Meaning,
+    Segment,
+    segment,
+)
 from clwe_jax.text.pocket.spanish_forms import (
     ARTICLES,
     CONTRACTIONS,
@@ -50,9 +59,12 @@ class Spanish(Grammar):
             self.verbs[concept] = (forms, preposition)
         for concept, entry in lexicon.adjectives.items():
             word, _, copula = entry["es"].partition(" ")
-            word, _, other = word.partition("/")
-            she = other or feminine(word)
-            forms = {False: (word, she), True: (plural(word), plural(she))}
+            word, she, many = (word.split("/") + ["", ""])[:3]
+            she = she or feminine(word)
+            forms = {
+                False: (word, she),
+                True: (many, many) if many else (plural(word), plural(she)),
+            }
             self.adjectives[concept] = (
                 {n: tuple(segment(f, concept) for f in pair) for n, pair in forms.items()},
                 ESTAR if copula else SER,
@@ -78,6 +90,7 @@ class Spanish(Grammar):
             forms = self.adjectives[concept][0]
             for slot, many in (("adj_sg", False), ("adj_pl", True)):
                 slots[slot] = tuple(dict.fromkeys(f[0] for f in forms[many]))
+            slots["cmp"] = slots["adj_sg"]
         return slots
 
     def agreement(self, np: NP) -> tuple[bool, int]:
@@ -145,13 +158,10 @@ class Spanish(Grammar):
 
     def place(self, place, moving: bool = False) -> Segment:
         """A location, or a goal after 'a'."""
-        flags = self.lexicon.nouns[place.ground.noun]["flags"]
-        own = [f[3:] for f in flags if f[:3] == "es="]
-        if moving and place.relation in ("at", "in", "on", "open", "to"):
-            return self.np(place.ground, "a")
-        if own and place.relation in ("at", "in", "on", "open"):
-            return self.np(place.ground, own[0])
-        return self.np(place.ground, PREPOSITIONS[place.relation])
+        preposition = self.own_preposition(place) or PREPOSITIONS[place.relation]
+        if moving and place.relation in (*PLACES, "to"):
+            preposition = "a"
+        return self.np(place.ground, preposition)
 
     def _human(self, np: NP) -> bool:
         return np.noun not in PRONOUNS and self.lexicon.nouns[np.noun]["flags"][0] in (

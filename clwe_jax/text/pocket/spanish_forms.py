@@ -16,6 +16,7 @@ POSSESSIVE = {
 PREPOSITIONS = {
     "at": "en",
     "in": "en",
+    "inside": "en",
     "on": "sobre",
     "open": "en",
     "under": "debajo de",

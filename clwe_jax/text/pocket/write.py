@@ -131,7 +131,8 @@ def write_parallel(directory, languages=LANGUAGES, count=20000, seed=0) -> None:
 def write_bli(directory, languages=LANGUAGES) -> None:
     """Writes DIR/xx-en.5000-6500.txt and DIR/en-xx.5000-6500.txt, test dictionaries.
 
-    Without English, all pairs of the languages. They hold the base forms of one content word in `BLI_BUCKETS`, every translation of it.
+    Without English, all pairs of the languages. They hold the base forms of one content word in
+    `BLI_BUCKETS`, every translation of it.
     """
     for source, target in dictionary_pairs(languages):
         if "en" in languages and "en" not in (source, target):
