@@ -18,10 +18,10 @@ from absl import logging
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
-from clwe_jax.data import batches, chunks, draws, sources, stream
+from clwe_jax.data import batches, chunks, draws, parallel, sources, stream
 from clwe_jax.data.encoding import TextEncoder
 from clwe_jax.data.examples import ExampleMaker
-from clwe_jax.data.tasks import Mlm
+from clwe_jax.data.tasks import Mlm, Tlm
 from clwe_jax.text.corpora import TextCorpus, temperature_shares
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.tokenizer import Tokenizer
@@ -57,7 +57,8 @@ def build(
       seed: of shuffles, masks and synonyms. They differ between languages, hosts and epochs, and
         are the same in two streams that are built alike.
       process_index, process_count: this host reads only its shard of the text.
-      repeat: without end; else once through the text, the last batch filled up with empty rows.
+      repeat: without end; else once through the text, the last batch filled up with empty rows
+        (with parallel text: once through the running text, whole batches only).
 
     Raises:
       ValueError: settings that cannot work.
@@ -65,25 +66,22 @@ def build(
     encoder = _encoder(tokenizer, dictionary)
     texts = _texts(config, tokenizer, source)
     rates = _rates(config, texts, encoder)
-    blocks = sources.mix(
-        texts,
-        rates,
-        seed=seed,
-        process_index=process_index,
-        process_count=process_count,
-        repeat=repeat,
-    )
+    host = dict(process_index=process_index, process_count=process_count)
     maker = _maker(config, encoder, tokenizer, task, draws.fold("rows", seed, process_index))
     block_lines = next(iter(texts.values())).block_lines
     numbered = chunks.chunks(
-        blocks, max(1, config.chunk_lines // block_lines), config.heldout_share
+        sources.mix(texts, rates, seed=seed, repeat=repeat, **host),
+        max(1, config.chunk_lines // block_lines),
+        config.heldout_share,
     )
-    rows = numbered.map(
-        tf.autograph.experimental.do_not_convert(lambda number, chunk: maker(number, *chunk)),
-        num_parallel_calls=_calls(),
-        deterministic=True,
-    )
-    if repeat:
+    rows = _rows(numbered, maker)
+    pair_rows = 0
+    if isinstance(task, Tlm):
+        pair_rows = round(batch_size * task.parallel_share)
+        pairs = _pair_rows(config, task, tokenizer, encoder, seed, **host)
+    if pair_rows:
+        dataset = _alternate(rows, pairs, batch_size, pair_rows)
+    elif repeat:
         dataset = rows.rebatch(batch_size, drop_remainder=True)
     else:
         dataset = stream.fixed_size(rows, batch_size)
@@ -219,11 +217,52 @@ def _encoder(tokenizer: Tokenizer, dictionary: Dictionary | None) -> TextEncoder
     return TextEncoder(tokenizer, dictionary)
 
 
-def _maker(config, encoder, tokenizer, task, seed) -> ExampleMaker:
+def _maker(config, encoder, tokenizer, task, seed, pairs=False) -> ExampleMaker:
     most = options.max_predictions(ConfigDict({"data": config}))
     return ExampleMaker(
-        encoder, tokenizer.vocabulary, task, config.sequence_length, most, seed
+        encoder, tokenizer.vocabulary, task, config.sequence_length, most, seed, pairs
     )
+
+
+def _rows(numbered: tf.data.Dataset, maker: ExampleMaker) -> tf.data.Dataset:
+    return numbered.map(
+        tf.autograph.experimental.do_not_convert(lambda number, chunk: maker(number, *chunk)),
+        num_parallel_calls=_calls(),
+        deterministic=True,
+    )
+
+
+def _pair_rows(config, task, tokenizer, encoder, seed, **host) -> tf.data.Dataset:
+    """Rows of sentence pairs (TLM), without end."""
+    texts = parallel.find(task.parallel, tokenizer.languages, config.shuffle_lines)
+    rates = _rates(config, texts, encoder)
+    numbered = parallel.pair_chunks(
+        sources.mix(texts, rates, seed=seed, **host),
+        max(1, config.chunk_lines // 16),
+        [text.languages for text in texts.values()],
+    )
+    seed = draws.fold("pairs", seed, host["process_index"])
+    return _rows(numbered, _maker(config, encoder, tokenizer, task, seed, pairs=True))
+
+
+def _alternate(rows, pairs, batch_size: int, pair_rows: int) -> tf.data.Dataset:
+    """Batches of rows of both kinds, spread evenly."""
+    if pair_rows == batch_size:
+        return pairs.rebatch(batch_size, drop_remainder=True)
+    plain_rows = batch_size - pair_rows
+    places = np.concatenate([(np.arange(n) + 0.5) / n for n in (plain_rows, pair_rows)])
+    order = tf.constant(np.argsort(places, kind="stable"), tf.int32)
+
+    @tf.autograph.experimental.do_not_convert
+    def merge(one, other):
+        return {
+            name: tf.gather(tf.concat([one[name], other[name]], 0), order) for name in one
+        }
+
+    return tf.data.Dataset.zip(
+        rows.rebatch(plain_rows, drop_remainder=True),
+        pairs.rebatch(pair_rows, drop_remainder=True),
+    ).map(merge)
 
 
 def _calls() -> int:
@@ -258,12 +297,12 @@ def _rates(config, texts, encoder: TextEncoder) -> dict[str, float]:
         raise ValueError(f"config.data.temperature={config.temperature}: must be positive")
     words, pieces_per_line = {}, {}
     count = tf.function(_counter(encoder), autograph=False, input_signature=_CHUNK[1:])
-    for index, (language, text) in enumerate(texts.items()):
+    for language, text in texts.items():
         sample = text.sample()
         found_words, found_pieces = (
             int(x)
             for x in count(
-                tf.constant(sample.texts, tf.string), tf.fill([len(sample.texts)], index)
+                tf.constant(sample.texts, tf.string), tf.constant(sample.languages, tf.int32)
             )
         )
         words[language] = max(found_words, 1) * sample.times

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import gzip
 import os
+import re
 from typing import BinaryIO, Mapping, NamedTuple, Sequence
 
 import numpy as np
@@ -28,10 +29,10 @@ _LONGEST_SKIP = 1 << 16  # bytes
 _DRAWS = 4096  # of the mixture, at once
 _SEEDS = 2**31 - 1  # tf.data's seeds are below
 
-FEATURES = {
-    "lines": seqio.Feature(seqio.PassThroughVocabulary(1), dtype=tf.string, rank=1, add_eos=False),
-    "language": seqio.Feature(seqio.PassThroughVocabulary(1), dtype=tf.int32, rank=0, add_eos=False),
-}
+
+
+def _feature(dtype: tf.DType, rank: int) -> seqio.Feature:
+    return seqio.Feature(seqio.PassThroughVocabulary(1), dtype=dtype, rank=rank, add_eos=False)
 
 
 class Sample(NamedTuple):
@@ -39,11 +40,13 @@ class Sample(NamedTuple):
 
     Attributes:
       texts: lines or documents.
+      languages: the number of each text's language.
       times: how many times as much text there is.
       lines: an estimate of how many lines each file has.
     """
 
     texts: list[bytes]
+    languages: list[int]
     times: float
     lines: dict[str, float]
 
@@ -97,7 +100,7 @@ class LineSource(seqio.DataSource):
                 len(files), _DRAWS, p=np.array(weights) / sum(weights)
             )
             dataset = tf.data.Dataset.choose_from_datasets(
-                [_read(name) for name in files],
+                [read_lines(name) for name in files],
                 tf.data.Dataset.from_tensor_slices(order.astype(np.int64)).repeat(),
                 stop_on_empty_dataset=False,
             )
@@ -149,15 +152,17 @@ class LineSource(seqio.DataSource):
             found += here
             read += taken
             whole += size
-        return Sample(found, max(whole / max(read, 1), 1.0), lines)
+        languages = [self._language] * len(found)
+        return Sample(found, languages, max(whole / max(read, 1), 1.0), lines)
+
+
+def read_lines(name: str) -> tf.data.Dataset:
+    """The lines of a file, plain or `.gz`."""
+    return tf.data.TextLineDataset(name, compression_type=_compression(name))
 
 
 def _compression(name: str) -> str:
     return "GZIP" if name.endswith(".gz") else ""
-
-
-def _read(name: str) -> tf.data.Dataset:
-    return tf.data.TextLineDataset(name, compression_type=_compression(name))
 
 
 def _lines_at(file: BinaryIO, place: int, size: int) -> bytes:
@@ -200,7 +205,8 @@ class DocumentSource(seqio.DataSource):
         """The first documents."""
         documents = self.lines(shuffle=False, seed=0).take(_SAMPLE_DOCUMENTS)
         texts = list(documents.as_numpy_iterator())
-        return Sample(texts, self._source.num_input_examples("train") / max(len(texts), 1), {})
+        times = self._source.num_input_examples("train") / max(len(texts), 1)
+        return Sample(texts, [self._language] * len(texts), times, {})
 
     def lines(
         self, shuffle: bool, seed: int | None, shard_info: seqio.ShardInfo | None = None
@@ -243,22 +249,25 @@ def mix(
     process_count: int = 1,
     repeat: bool = True,
 ) -> tf.data.Dataset:
-    """A stream of blocks {'lines': [n] string, 'language': int32} of all languages.
+    """A stream of blocks of all languages.
 
     Args:
-      sources: a language: its text.
-      rates: a language: its share of the blocks.
+      sources: a language (or a pair of languages): its text, blocks with an int32 'language' (the
+        number of the language or pair) and vectors of lines.
+      rates: its share of the blocks.
       seed: of the shuffles and of the order of languages.
       process_index, process_count: this host reads only its shard.
       repeat: without end; else each language once.
     """
+    specs = next(iter(sources.values())).get_dataset(shuffle=False, seed=0).element_spec
+    features = {name: _feature(spec.dtype, spec.shape.rank) for name, spec in specs.items()}
     tasks = [
         (
             seqio.Task(
-                f"text_{language}",
+                "text_" + re.sub(r"\W", "_", language),
                 source=source,
                 preprocessors=[],
-                output_features=FEATURES,
+                output_features=features,
                 shuffle_buffer_size=None,
             ),
             rates[language],
