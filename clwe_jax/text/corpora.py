@@ -89,7 +89,7 @@ class TextCorpus:
                 "DIR/{lang}.txt[.gz] or DIR/{lang}/*.txt[.gz]; --config.data.source=pocket needs none"
             )
         self.directory = directory
-        self.files = {language: _files_of(directory, language) for language in languages}
+        self.files = {language: files_of(directory, language) for language in languages}
         absent = [language for language, files in self.files.items() if not files]
         if absent:
             raise ValueError(
@@ -218,7 +218,8 @@ def _is_text(name: str) -> bool:
     return name.endswith((".txt", ".txt.gz"))
 
 
-def _files_of(directory: str, language: str) -> list[str]:
+def files_of(directory: str, language: str) -> list[str]:
+    """The text files of a language in a directory, sorted; none where it has none."""
     files = [os.path.join(directory, language + end) for end in (".txt", ".txt.gz")]
     files = [path for path in files if os.path.isfile(path)]
     folder = os.path.join(directory, language)

@@ -211,10 +211,14 @@ class Dictionary:
             )
         ]
 
+    def pairs_per_word(self) -> np.ndarray:
+        """int32 [words]: how many synonyms each word has, over all languages."""
+        return np.diff(self.group_splits[self.entry_splits])
+
     def _edges(self) -> tuple[np.ndarray, np.ndarray]:
         """(source, target) word numbers of every directed pair."""
-        per_word = np.diff(self.group_splits[self.entry_splits])
-        return np.repeat(np.arange(len(self), dtype=np.int32), per_word), self.target_ids
+        numbers = np.arange(len(self), dtype=np.int32)
+        return np.repeat(numbers, self.pairs_per_word()), self.target_ids
 
     def restricted(self, languages: Sequence[str]) -> "Dictionary":
         """The pairs between the given languages only, in their order."""

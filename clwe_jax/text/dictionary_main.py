@@ -1,0 +1,143 @@
+"""The command line of `python -m clwe_jax.text.dictionary`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Sequence
+
+from absl import logging
+
+from clwe_jax.text import corpora, download
+from clwe_jax.text.dictionary import load
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words import Segmenter
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command that the arguments name; exits with 1 and a message on an error."""
+    parser = argparse.ArgumentParser(
+        prog="python -m clwe_jax.text.dictionary",
+        description="Looks into bilingual dictionaries, and fetches the public ones.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    show = commands.add_parser("show", help="print the synonyms of a word")
+    show.add_argument("--word", required=True)
+    show.add_argument("--lang", help="its language; by default all that have the word")
+    stats = commands.add_parser("stats", help="print pairs and words of each language")
+    stats.add_argument("--text", help="a folder of text, to print how much of it is covered")
+    stats.add_argument("--sample_bytes", type=int, default=8 << 20, help="text read a language")
+    for command in (show, stats):
+        command.add_argument("directory", metavar="DIR", help="a folder of xx-yy.txt or JMdict files")
+        command.add_argument("--languages", default="", help="only these, as in en,de,zh")
+        command.add_argument("--cache", default=_cache(), help="where merged maps are kept")
+        command.add_argument("--keep_case", action="store_true", help="do not lower-case the words")
+    fetch = commands.add_parser("download", help=f"fetch the MUSE dictionaries. {download.LICENCE}")
+    fetch.add_argument("--out", required=True, metavar="DIR")
+    fetch.add_argument("--pairs", default="", help="such as en-de,de-en; by default all")
+    fetch.add_argument("--splits", action="store_true", help="the train and test splits too")
+    fetch.add_argument("--address", default=download.ADDRESS, help="the folder on the server")
+    options = parser.parse_args(arguments)
+    logging.use_absl_handler()
+    logging.set_verbosity(logging.INFO if options.command == "download" else logging.WARNING)
+    try:
+        {"show": _show, "stats": _stats, "download": _download}[options.command](options)
+    except (OSError, ValueError) as error:
+        sys.exit(f"Error: {error}")
+
+
+def _cache() -> str:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "clwe_jax")
+
+
+def _load(options: argparse.Namespace) -> Dictionary:
+    return load(
+        options.directory,
+        [name for name in options.languages.split(",") if name] or None,
+        normalizer=Normalizer(lower_case=not options.keep_case),
+        cache_dir=options.cache,
+    )
+
+
+def _show(options: argparse.Namespace) -> None:
+    dictionary = _load(options)
+    if options.lang and options.lang not in dictionary.languages:
+        raise ValueError(
+            f"There are no words in {options.lang!r}; languages: {', '.join(dictionary.languages)}"
+        )
+    normalizer = Normalizer(lower_case=not options.keep_case)
+    found = False
+    for language in [options.lang] if options.lang else dictionary.languages:
+        word = normalizer(options.word, language)
+        synonyms = dictionary.synonyms(word, language)
+        if synonyms:
+            found = True
+            listed = [f"{name}:{each}" for name, several in synonyms.items() for each in several]
+            print(f"{language}: {word}   {', '.join(listed)}")
+    if not found:
+        where = f" as a word in {options.lang}" if options.lang else ""
+        raise ValueError(f"{options.directory} has no {options.word!r}{where}")
+
+
+def _stats(options: argparse.Namespace) -> None:
+    dictionary = _load(options)
+    rows = [["language", "words", "pairs", "languages reached", "unspaced words"]]
+    per_word = dictionary.pairs_per_word()
+    for index, language in enumerate(dictionary.languages):
+        first, last = dictionary.language_splits[index : index + 2]
+        groups = slice(dictionary.entry_splits[first], dictionary.entry_splits[last])
+        reached = len(set(dictionary.group_language[groups].tolist()))
+        segmenter = Segmenter({language: dictionary.lexicon(language)})
+        rows.append(
+            [language]
+            + [f"{n:,}" for n in (last - first, per_word[first:last].sum(), reached)]
+            + [f"{len(segmenter.lexicons[language]):,}"]
+        )
+    if options.text:
+        _add_coverage(rows, dictionary, options)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
+        print("  ".join([row[0].ljust(widths[0]), *cells]))
+    print(f"\n{dictionary.pair_count:,} pairs of {len(dictionary):,} words.")
+    if dictionary.skipped:
+        listed = ", ".join(f"{name}: {count:,}" for name, count in dictionary.skipped.items())
+        print(f"Lines skipped: {listed}")
+
+
+class _Words:
+    """`words` as of a tokenizer, without a vocabulary."""
+
+    def __init__(self, dictionary: Dictionary, normalizer: Normalizer):
+        self.normalizer = normalizer
+        self.segmenter = Segmenter({x: dictionary.lexicon(x) for x in dictionary.languages})
+
+    def words(self, text: str, language: str) -> list[str]:
+        return self.segmenter.words(self.normalizer(text, language), language)
+
+
+def _add_coverage(rows: list[list[str]], dictionary: Dictionary, options) -> None:
+    """Adds the share of each language's running words that have an entry, where there is text."""
+    languages = [x for x in dictionary.languages if corpora.files_of(options.text, x)]
+    corpus = corpora.TextCorpus(options.text, languages)
+    words = _Words(dictionary, Normalizer(lower_case=not options.keep_case))
+    described = corpora.inspect(corpus, words, dictionary, options.sample_bytes)
+    rows[0].append("coverage")
+    for row in rows[1:]:
+        known = described.get(row[0])
+        row.append(f"{known.coverage:.1%}" if known else "")
+
+
+def _download(options: argparse.Namespace) -> None:
+    pairs = [pair for pair in options.pairs.split(",") if pair] or list(download.PAIRS)
+    unknown = [pair for pair in pairs if pair not in download.PAIRS]
+    if unknown:
+        raise ValueError(f"MUSE has no {', '.join(unknown)}. It has {', '.join(download.PAIRS)}")
+    print(download.LICENCE)
+    names = download.download(
+        options.out, pairs, splits=options.splits, address=options.address
+    )
+    print(f"{len(names)} files in {options.out}. Use them with --config.data.dictionaries={options.out}")

@@ -1,0 +1,178 @@
+"""Fetches the public MUSE dictionaries: resumes, and keeps a file only when it is whole.
+
+The dictionaries are under CC BY-NC 4.0 (Conneau et al. 2017, Word Translation Without Parallel Data):
+not for commercial use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from typing import Sequence
+
+from absl import logging
+
+ADDRESS = "https://dl.fbaipublicfiles.com/arrival/dictionaries/"
+LICENCE = "The MUSE dictionaries are licensed CC BY-NC 4.0: not for commercial use."
+MANIFEST = "manifest.json"
+_EUROPEAN = ("de", "en", "es", "fr", "it", "pt")
+_OTHERS = (
+    "af", "ar", "bg", "bn", "bs", "ca", "cs", "da", "el", "et", "fa", "fi", "he", "hi", "hr", "hu",
+    "id", "ja", "ko", "lt", "lv", "mk", "ms", "nl", "no", "pl", "ro", "ru", "sk", "sl", "sq", "sv",
+    "ta", "th", "tl", "tr", "uk", "vi", "zh",
+)  # fmt: skip
+# MUSE counts 110: these, and English to itself twice.
+PAIRS = tuple(
+    [f"{a}-{b}" for a in _EUROPEAN for b in _EUROPEAN if a != b]
+    + [f"en-{other}" for other in _OTHERS]
+    + [f"{other}-en" for other in _OTHERS]
+)
+_BLOCK = 1 << 16
+
+
+def download(
+    directory: str,
+    pairs: Sequence[str] = PAIRS,
+    *,
+    splits: bool = False,
+    address: str = ADDRESS,
+    attempts: int = 5,
+    timeout: float = 60.0,
+) -> list[str]:
+    """Fetches dictionaries into a directory; what is there whole is left as it is.
+
+    Each file comes into `NAME.part`, which the next attempt, or the next call, goes on with. Its size
+    is checked against the one that the server names, and its SHA-256 against DIRECTORY/manifest.json
+    ({"NAME": {"size": bytes, "sha256": hex}}), where that names the file; files that it does not name
+    are added to it, so that a second copy of the directory can be checked against the first.
+
+    Args:
+      directory: made where it is absent.
+      pairs: such as 'en-de'.
+      splits: also the training and test splits, `xx-yy.0-5000.txt` and `xx-yy.5000-6500.txt`.
+      address: of the folder that the files are in, with a slash at the end.
+      attempts: tries a file, each going on where the last one broke off.
+      timeout: seconds without a byte before a try counts as failed.
+
+    Returns:
+      The names of the files, all of them whole in the directory.
+
+    Raises:
+      ValueError: a file differs from the manifest.
+      OSError: a file could not be had; what came so far is kept.
+    """
+    os.makedirs(directory, exist_ok=True)
+    ends = (".txt", ".0-5000.txt", ".5000-6500.txt") if splits else (".txt",)
+    names = [pair + end for pair in pairs for end in ends]
+    manifest = _read_manifest(directory)
+    for number, name in enumerate(names, 1):
+        path = os.path.join(directory, name)
+        known = manifest.get(name)
+        if known and os.path.exists(path) and os.path.getsize(path) == known["size"]:
+            if _digest(path) == known["sha256"]:
+                continue
+        if os.path.exists(path) and not known:
+            # Of an earlier call that broke off before it wrote it down, or put there by hand.
+            logging.info("%s is there already", path)
+        else:
+            logging.info("%d/%d %s%s", number, len(names), address, name)
+            _fetch(address + name, path, attempts, timeout, known)
+        manifest[name] = {"size": os.path.getsize(path), "sha256": _digest(path)}
+        _write_manifest(directory, manifest)
+    return names
+
+
+def _fetch(
+    url: str, path: str, attempts: int, timeout: float, known: dict[str, object] | None
+) -> None:
+    part = path + ".part"
+    for attempt in range(1, attempts + 1):
+        try:
+            _fetch_once(url, part, timeout)
+            break
+        except urllib.error.HTTPError as error:
+            if error.code < 500 and error.code != 429:
+                raise OSError(f"{url}: the server says {error.code} {error.reason}") from error
+            failure: Exception = error
+        except (OSError, ValueError) as error:
+            failure = error
+        if attempt == attempts:
+            raise OSError(
+                f"{url} could not be had in {attempts} attempts: {failure}. Run the same command "
+                "again: it goes on where this one stopped"
+            ) from failure
+        logging.warning("%s: %s; trying again", url, failure)
+        time.sleep(min(2.0**attempt * 0.1, 10.0))
+    if known and (os.path.getsize(part), _digest(part)) != (known["size"], known["sha256"]):
+        os.remove(part)
+        raise ValueError(
+            f"{url} is not the file that {MANIFEST} beside {path} names (size or SHA-256 differ). "
+            "Remove its line there if the server's file has rightly changed"
+        )
+    os.replace(part, path)
+
+
+def _fetch_once(url: str, part: str, timeout: float) -> None:
+    """Appends to `part` what it lacks.
+
+    Raises: OSError or ValueError, the transfer broke off or the size is another.
+    """
+    have = os.path.getsize(part) if os.path.exists(part) else 0
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    try:
+        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout)
+    except urllib.error.HTTPError as error:
+        if error.code == 416:  # nothing after what we have: it is whole, or not this file
+            whole = _total(error.headers.get("Content-Range"))
+            if whole == have:
+                return
+            os.remove(part)
+            raise ValueError(f"had {have:,} bytes of a file of {whole}; starting anew") from error
+        raise
+    with answer:
+        resumed = answer.status == 206
+        length = answer.headers.get("Content-Length")
+        whole = _total(answer.headers.get("Content-Range")) if resumed else None
+        if whole is None and length is not None:
+            whole = int(length) + (have if resumed else 0)
+        with open(part, "ab" if resumed else "wb") as file:
+            while block := answer.read(_BLOCK):
+                file.write(block)
+    got = os.path.getsize(part)
+    if whole is not None and got != whole:
+        if got > whole:
+            os.remove(part)
+        raise ValueError(f"got {got:,} bytes of {whole:,}")
+
+
+def _total(content_range: str | None) -> int | None:
+    """The whole size that a Content-Range header names."""
+    total = (content_range or "").rpartition("/")[2]
+    return int(total) if total.isdigit() else None
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_manifest(directory: str) -> dict[str, dict[str, object]]:
+    path = os.path.join(directory, MANIFEST)
+    if not os.path.exists(path):
+        return {}
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is damaged ({error}): remove it to start a new one") from error
+
+
+def _write_manifest(directory: str, manifest: dict[str, dict[str, object]]) -> None:
+    path = os.path.join(directory, MANIFEST)
+    with open(path + ".tmp", "w", encoding="utf-8") as file:
+        json.dump(manifest, file, indent=1, sort_keys=True)
+    os.replace(path + ".tmp", path)
