@@ -77,9 +77,12 @@ class RetrievalEvaluator:
         """
         totals: dict[str, list[float]] = {}
         seen, cut = self._encoder.seen.total(), self._encoder.cut.total()
+        last: tuple[str, list[str]] | None = None
         for pair, source, target in self._pairs:
             x = self._encoder.sentences(variables, source, pair.source)
-            y = self._encoder.sentences(variables, target, pair.target)
+            if (pair.target, target) != last:  # all pairs may share their English side
+                y = self._encoder.sentences(variables, target, pair.target)
+                last = pair.target, target
             for metric, value in self._measure(x, y):
                 yield f"retrieval/{pair.name}/{metric}", value
                 if not metric.endswith(("_low", "_high")):

@@ -114,6 +114,23 @@ def test_means_are_over_pairs(world, toy_objective, make_tokenizer):
         assert found[f"retrieval/{name}"] == pytest.approx(np.mean(two)) and two[0] != two[1]
 
 
+def test_a_shared_side_is_encoded_once(world, toy_objective):
+    tokenizer, variables, folder = world
+    german, english = ((folder / f"tatoeba.deu-eng.{x}").read_text() for x in ("deu", "eng"))
+    (folder / "tatoeba.fra-eng.fra").write_text("".join(sorted(german.splitlines(True))))
+    (folder / "tatoeba.fra-eng.eng").write_text(english)
+    tokenizer.languages = ("en", "de", "fr")
+    languages = np.array(variables["languages"])[[0, 1, 1]]
+    variables = {**variables, "languages": languages}
+    evaluator = build(world, toy_objective())
+    found = dict(evaluator.run(variables))
+    assert evaluator._encoder.seen == {"de": 120, "fr": 120, "en": 120}
+    (folder / "tatoeba.deu-eng.deu").unlink()
+    alone = dict(build(world, toy_objective()).run(variables))
+    names = [name for name in alone if "fr-en" in name]
+    assert names and all(found[name] == alone[name] for name in names)
+
+
 def test_it_encodes_the_files_sentences(world, toy_objective):
     # The accuracy of layer 2, from vectors computed a sentence at a time.
     tokenizer, variables, folder = world
