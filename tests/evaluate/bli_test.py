@@ -114,6 +114,30 @@ def test_figures_equal_those_by_hand(world, toy_objective):
     assert 0.1 < found["bli/de-en/p@1"] < found["bli/de-en/p@5"]
 
 
+def test_csls_knows_the_hubs_of_the_whole_source_language(world, toy_objective):
+    found = run(world, toy_objective(), occurrences=2, min_count=2, neighbourhood=3, layer=1)
+    counts = {
+        lang: collections.Counter(word for line in some for word in line.split())
+        for lang, some in world[3].items()
+    }
+    frequent = {
+        lang: [word for word, n in counts[lang].items() if n > 1] for lang in ("en", "de")
+    }
+    matrices = {}
+    for lang, words in frequent.items():
+        vectors = by_hand(world, toy_objective(), lang, words, 2)
+        matrix = np.stack([vectors[word][1] for word in words])
+        matrices[lang] = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    cosine = matrices["de"] @ matrices["en"].T
+    hubness = np.sort(cosine, axis=0)[-3:].mean(0)
+    best = (2 * cosine - hubness).argmax(1)
+    hits = [
+        frequent["en"][best[frequent["de"].index("de" + name)]] == "en" + name
+        for name in NAMES[:12]
+    ]
+    assert found["bli/de-en/p@1_csls"] == pytest.approx(np.mean(hits))
+
+
 def test_planted_translations_are_found(world, toy_objective):
     found = run(world, toy_objective(), occurrences=1000)
     for pair in ("de-en", "en-de"):
