@@ -1,0 +1,185 @@
+"""Tokens/s from text files to batches, beside Hugging Face's tokenizer and collator.
+
+Command (see README.md for the peer's interpreter):
+  python benchmarks/input_pipeline.py --text=DIR --dictionaries=DIR --languages=en,de \\
+    --peer-python=peer/bin/python
+
+Ours does everything that training with the config does: reads, mixes, normalises, segments,
+switches, masks, tokenises, packs. Counted are the pieces in the batches, padding left out.
+--prepared=DIR measures batches that clwe_jax.data.prepare has written, in place of text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from typing import Any, Callable, Iterator
+
+import side_by_side
+from training_step import read_config
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    root = os.path.dirname(side_by_side.HERE)
+    parser.add_argument("--config", default=os.path.join(root, "configs", "dict_mlm_50.py"))
+    parser.add_argument("--set", action="append", default=[], help="an option: task.name=mlm")
+    parser.add_argument("--text", help="a folder of LANGUAGE.txt or LANGUAGE/*.txt")
+    parser.add_argument("--prepared", help="a folder of prepared batches, in place of --text")
+    parser.add_argument("--dictionaries", default="", help="a folder of xx-yy.txt")
+    parser.add_argument("--languages", default="en,de,es,fr,ru,zh")
+    parser.add_argument("--length", type=int, default=128, help="pieces a row")
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--vocab-size", type=int, default=32_768)
+    parser.add_argument("--batches", type=int, default=150, help="of a round of either side")
+    parser.add_argument("--drain", type=int, default=80, help="batches made ahead, not counted")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--peer-python", help="the interpreter that has torch and transformers")
+    parser.add_argument("--peer-workers", type=int, default=len(os.sched_getaffinity(0)))
+    args = parser.parse_args()
+    if bool(args.text) == bool(args.prepared):
+        parser.error("give --text=DIR or --prepared=DIR")
+    return args
+
+
+def make_config(args: argparse.Namespace) -> Any:
+    """The config of the run that would read this text."""
+    config = read_config(args.config, args.set)
+    config.data.source = f"text:{args.text}"
+    config.data.languages = args.languages
+    config.data.dictionaries = args.dictionaries
+    config.data.sequence_length = args.length
+    config.vocab.size = args.vocab_size
+    config.train.batch_size = args.batch_size
+    config.evals.retrieval.data = config.evals.bli.data = ""
+    return config
+
+
+def line_shares(world: Any, temperature: float) -> dict[str, float]:
+    """The share of each language's lines that gives its words their temperature share."""
+    from clwe_jax.text import corpora
+
+    words = {language: stats.words for language, stats in world.statistics.items()}
+    shares = corpora.temperature_shares(words, temperature)
+    lines = {
+        language: share / world.statistics[language].words_per_line
+        for language, share in shares.items()
+    }
+    total = sum(lines.values())
+    return {language: share / total for language, share in lines.items()}
+
+
+def rounds_of(source: Iterator[Any], args: argparse.Namespace) -> Callable[[], float]:
+    """The function that measures a round: tokens/s."""
+
+    def measure() -> float:
+        for _ in range(args.drain):
+            next(source)
+        start = time.perf_counter()
+        pieces = sum(int((next(source)["segment_ids"] > 0).sum()) for _ in range(args.batches))
+        rate = pieces / (time.perf_counter() - start)
+        settle()
+        return rate
+
+    return measure
+
+
+def settle(limit: float = 20.0) -> None:
+    """Waits until this process rests: until its buffers are full, it works on in the background."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        spent = time.process_time()
+        time.sleep(0.3)
+        if time.process_time() - spent < 0.03:
+            return
+
+
+def alone(measure: Callable[[], float], facts: dict[str, Any], rounds: int) -> None:
+    """Measures and prints our side without a peer."""
+    measure()
+    rates = [measure() for _ in range(rounds)]
+    print(f"tokens/s: {statistics.median(rates):,.0f} (median of {rounds} rounds)")
+    print("\n".join(f"{key}: {value}" for key, value in facts.items()))
+    print(f"peak host memory: {peak_memory():.2f} GB")
+
+
+def peak_memory() -> float:
+    """Gigabytes of this process."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+def main() -> None:
+    """Measures and prints."""
+    args = arguments()
+    sys.path.insert(0, os.path.dirname(side_by_side.HERE))
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # Training has the accelerator; the graph of the data runs on the CPU.
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    if args.prepared:
+        from clwe_jax.data import batches
+
+        folder = batches.open_folder(args.prepared)
+        source = folder.source(batch_size=args.batch_size, seed=0)
+        alone(rounds_of(source, args), {"prepared": args.prepared}, args.rounds)
+        return
+    config = make_config(args)
+
+    from clwe_jax import registry
+    from clwe_jax.data import pipeline
+    from clwe_jax.text import world as worlds
+
+    with tempfile.TemporaryDirectory() as workdir:
+        world = worlds.build(config, workdir)
+        start = time.perf_counter()
+        source = pipeline.build(
+            config.data,
+            task=registry.build("task", config.task.to_dict()),
+            tokenizer=world.tokenizer,
+            dictionary=world.dictionary,
+            source=world.text,
+            batch_size=args.batch_size,
+            seed=config.seed,
+        )
+        first = next(source)
+        facts = {
+            "first batch of ours after": f"{time.perf_counter() - start:.1f} s",
+            "task": config.task.name,
+            "languages": args.languages,
+            "rows": f"{args.batch_size} x {args.length}, {args.batches} batches a round",
+            "vocabulary": f"{config.vocab.kind}, {world.tokenizer.vocabulary.size} pieces",
+            "share masked, ours": round(float(first["loss_weights"].mean()), 3),
+        }
+        measure = rounds_of(source, args)
+        if not args.peer_python:
+            alone(measure, facts, args.rounds)
+            return
+        peer_options = dict(
+            vocabulary=os.path.join(workdir, "vocab", "vocab.txt"),
+            lower_case=config.data.lower_case,
+            files={
+                language: [os.path.abspath(path) for path in paths]
+                for language, paths in world.corpus.files.items()
+            },
+            shares=line_shares(world, config.data.temperature),
+            length=args.length,
+            batch_size=args.batch_size,
+            workers=args.peer_workers,
+            batches=args.batches,
+            seed=config.seed,
+        )
+        with side_by_side.Peer(args.peer_python, "peer_input_pipeline.py", peer_options) as peer:
+            found = side_by_side.alternate(measure, peer, args.rounds)
+            print(found.table("Hugging Face", {**facts, **peer.facts}))
+
+
+if __name__ == "__main__":
+    main()
