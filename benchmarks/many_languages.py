@@ -26,7 +26,9 @@ def lexicon(draw: np.random.Generator, alphabet: str) -> np.ndarray:
     """WORDS made-up words, the frequent ones shorter."""
     letters = np.array(list(alphabet))
     lengths = 2 + draw.poisson(np.linspace(2.0, 7.0, WORDS))
-    return np.array(["".join(draw.choice(letters, length)) for length in lengths], dtype=object)
+    ends = np.cumsum(lengths)
+    text = "".join(letters[draw.integers(0, len(letters), ends[-1])])
+    return np.array([text[end - n : end] for end, n in zip(ends, lengths)], dtype=object)
 
 
 def write(path: str, words: np.ndarray, size: int, draw: np.random.Generator) -> None:
@@ -36,7 +38,8 @@ def write(path: str, words: np.ndarray, size: int, draw: np.random.Generator) ->
     written = 0
     with open(path, "w", encoding="utf-8") as file:
         while written < size:
-            text = words[draw.choice(len(words), 50_000, p=share)]
+            count = min(50_000, 100 + (size - written) // 6)
+            text = words[draw.choice(len(words), count, p=share)]
             cuts = np.cumsum(draw.integers(5, 40, 2_000))
             lines = [" ".join(part) + " ." for part in np.split(text, cuts[cuts < len(text)])]
             block = "\n".join(lines) + "\n"
