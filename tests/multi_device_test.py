@@ -1,0 +1,187 @@
+"""One program on 1, 4 and 8 simulated devices: same results, real shards, restore across meshes.
+
+The tests start this file as a program in a process of its own with 8 devices.
+"""
+
+import json
+import os
+import pathlib
+import runpy
+import subprocess
+import sys
+import tempfile
+
+import jax
+import numpy as np
+import pytest
+
+from clwe_jax.training import checkpoint, optim, partition, train, train_state
+
+HERE = pathlib.Path(__file__)
+STEPS = 5
+MESHES = {
+    "one": dict(data=1),
+    "data": dict(data=8),
+    "four": dict(data=2, fsdp=2),
+    "all": dict(data=2, fsdp=2, tensor=2),
+}
+
+
+class Run:
+    """The toy run on a mesh of the first devices, step by step."""
+
+    def __init__(self, name, microbatches=1):
+        self.toy = runpy.run_path(str(HERE.parent / "training" / "toy_run.py"))
+        sizes = MESHES[name]
+        self.mesh = partition.make_mesh(sizes, jax.devices()[: np.prod(list(sizes.values()))])
+        objective = self.toy["objective"]()
+        optimizer = optim.Optimizer(name="lamb", learning_rate=0.02, warmup_steps=2)
+        tx = optimizer.build(STEPS)
+        batch = next(self.toy["Source"]())
+        self.target = train_state.plan(objective, tx, batch, self.mesh)
+        self.state = train_state.start(objective, tx, batch, self.mesh, 0)
+        self.step = train.compile_step(
+            objective, optimizer, STEPS, microbatches, self.mesh, self.target, batch
+        )
+        self.losses = []
+
+    def go(self, start, stop):
+        source = self.toy["Source"]()
+        source.set_state(str(start))
+        for _ in range(start, stop):
+            batch = partition.global_batch(next(source), self.mesh)
+            self.state, metrics = self.step(self.state, batch)
+            self.losses.append(float(metrics["loss"].mean()))
+        return self
+
+    def arrays(self):
+        return self.toy["arrays"](self.state)
+
+
+def differ(a, b):
+    """The largest difference of two runs' arrays, relative to each array's largest value."""
+    return max(
+        float(np.abs(a[path] - b[path]).max() / (np.abs(b[path]).max() + 1e-6))
+        for path in b
+        if b[path].dtype == np.float32
+    )
+
+
+def shards(run, path):
+    """How many distinct pieces an array of the state is in, and the shape of one."""
+    leaves = jax.tree_util.tree_flatten_with_path(run.state)[0]
+    (leaf,) = [leaf for where, leaf in leaves if jax.tree_util.keystr(where).endswith(path)]
+    pieces = {str(shard.index) for shard in leaf.addressable_shards}
+    return [len(pieces), list(leaf.addressable_shards[0].data.shape)]
+
+
+def main():
+    """Everything at once, since compiling is what takes the time; prints figures as JSON."""
+    found = {}
+    one = Run("one")
+    start = one.arrays()
+    one.go(0, STEPS)
+    for name in ("data", "all"):
+        run = Run(name)
+        found[f"{name} start"] = differ(run.arrays(), start)
+        run.go(0, STEPS)
+        found[name] = [differ(run.arrays(), one.arrays()), run.losses]
+        if name == "all":
+            for path in (
+                ".params['backbone']['token_embedding']",
+                ".params['backbone']['layer_0']['attention']['qkv_kernel']",
+                ".params['backbone']['layer_0']['mlp']['in_kernel']",
+                ".params['backbone']['layer_0']['mlp_norm']['scale']",
+                ".mu['backbone']['token_embedding']",
+                ".nu['backbone']['layer_0']['mlp']['out_kernel']",
+            ):
+                found[path] = shards(run, path)
+            found["bytes"] = [
+                sum(shard.data.nbytes for shard in leaf.addressable_shards if shard.device.id == 0)
+                / leaf.nbytes
+                for leaf in [run.state.params["backbone"]["token_embedding"]]
+            ]
+    found["microbatches"] = differ(Run("four", 2).go(0, 1).arrays(), Run("one", 2).go(0, 1).arrays())
+    found["one"] = [0.0, one.losses]
+
+    # 8 -> 4 -> 1 devices, each going on from the checkpoint of the one before.
+    with tempfile.TemporaryDirectory() as folder:
+        for name, start, stop in (("all", 0, 2), ("four", 2, 4), ("one", 4, STEPS)):
+            run = Run(name)
+            checkpointer = checkpoint.Checkpointer(folder)
+            restored = checkpointer.restore(run.target, {})
+            if restored is not None:
+                run.state = restored.state
+                for leaf, like in zip(jax.tree.leaves(run.state), jax.tree.leaves(run.target)):
+                    assert leaf.sharding.is_equivalent_to(like.sharding, leaf.ndim)
+            assert int(run.state.step) == start
+            run.go(start, stop)
+            checkpointer.save(run.state, b"", {})
+            checkpointer.close()
+        found["restored"] = differ(run.arrays(), one.arrays())
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What `main` printed."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(HERE.parents[1]),
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("compiled")),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+    done = subprocess.run(
+        [sys.executable, str(HERE)], env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("mesh", ["data", "all"])
+def test_initial_parameters_do_not_depend_on_the_mesh(found, mesh):
+    assert found[f"{mesh} start"] < 1e-6
+
+
+@pytest.mark.parametrize("mesh", ["data", "all"])
+def test_training_does_not_depend_on_the_mesh(found, mesh):
+    """With dropout: its masks are the same on every mesh."""
+    difference, losses = found[mesh]
+    assert difference < 2e-3
+    np.testing.assert_allclose(losses, found["one"][1], rtol=1e-4)
+    assert len(set(losses)) == STEPS
+
+
+def test_microbatches_do_not_depend_on_the_mesh(found):
+    assert found["microbatches"] < 2e-3
+
+
+@pytest.mark.parametrize(
+    "path, pieces, shape",
+    [
+        (".params['backbone']['token_embedding']", 4, [32, 8]),
+        (".params['backbone']['layer_0']['attention']['qkv_kernel']", 4, [8, 3, 1, 8]),
+        (".params['backbone']['layer_0']['mlp']['in_kernel']", 4, [8, 16]),
+        (".params['backbone']['layer_0']['mlp_norm']['scale']", 1, [16]),
+        (".mu['backbone']['token_embedding']", 4, [32, 8]),
+        (".nu['backbone']['layer_0']['mlp']['out_kernel']", 4, [16, 8]),
+    ],
+)
+def test_fsdp_and_tensor_axes_cut_arrays(found, path, pieces, shape):
+    """Parameters and optimizer state alike: each device holds its piece and no more."""
+    assert found[path] == [pieces, shape]
+
+
+def test_a_device_holds_a_quarter_of_the_table(found):
+    assert found["bytes"] == [0.25]
+
+
+def test_restores_on_fewer_devices(found):
+    assert found["restored"] < 2e-3

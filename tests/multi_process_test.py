@@ -1,0 +1,92 @@
+"""Two processes on loopback, two simulated devices each, equal one process with four."""
+
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+TOY = pathlib.Path(__file__).parent / "training" / "toy_run.py"
+MESH = dict(data=2, fsdp=2)
+
+
+@pytest.fixture(scope="module")
+def launch(tmp_path_factory):
+    """(workdir, hosts, **options) -> the started processes; each writes log_{host}.txt."""
+    cache = tmp_path_factory.mktemp("compiled")
+
+    def run(workdir, hosts, **options):
+        workdir.mkdir(exist_ok=True)
+        if hosts > 1:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                options["coordinator"] = f"127.0.0.1:{free.getsockname()[1]}"
+        processes = []
+        for host in range(hosts):
+            environment = {
+                **os.environ,
+                "PYTHONPATH": str(TOY.parents[2]),
+                "XLA_FLAGS": f"--xla_force_host_platform_device_count={4 // hosts}",
+                "TOY_PROCESS": str(host),
+                "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+                "JAX_COMPILATION_CACHE_DIR": str(cache),
+                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+                "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+            }
+            arguments = [sys.executable, str(TOY), str(workdir), json.dumps(options)]
+            with open(workdir / f"log_{host}.txt", "a", encoding="utf-8") as log:
+                processes.append(
+                    subprocess.Popen(arguments, env=environment, stdout=log, stderr=log)
+                )
+        return processes
+
+    return run
+
+
+def wait(processes, workdir):
+    try:
+        codes = [process.wait(timeout=240) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    logs = "\n".join(path.read_text()[-3000:] for path in sorted(workdir.glob("log_*.txt")))
+    assert codes == [0] * len(processes), logs
+    return logs
+
+
+def test_two_equal_one_also_after_a_stop(tmp_path, launch):
+    """SIGTERM to one of the two: both stop after the same step, save, and go on when asked to."""
+    options = dict(steps=40, mesh=MESH, checkpoint=dict(every_steps=100), slow=0.05)
+    wait(launch(tmp_path / "one", 1, **dict(options, slow=0.0)), tmp_path / "one")
+
+    two = tmp_path / "two"
+    processes = launch(two, 2, **options)
+    deadline = time.time() + 200
+    while "step 4/40" not in (two / "log_0.txt").read_text():
+        assert time.time() < deadline and all(process.poll() is None for process in processes), [
+            path.read_text()[-3000:] for path in two.glob("log_*.txt")
+        ]
+        time.sleep(0.02)
+    processes[1].send_signal(signal.SIGTERM)
+    wait(processes, two)
+    for host in (0, 1):
+        assert "Stopped by SIGTERM at step" in (two / f"log_{host}.txt").read_text()
+    result = json.loads((two / "result.json").read_text())
+    assert not result["finished"] and 4 <= result["step"] < 40
+    data = two / "checkpoints" / str(result["step"]) / "data"
+    assert {path.name for path in data.glob("*.bin")} == {"host_0_of_2.bin", "host_1_of_2.bin"}
+
+    wait(launch(two, 2, **dict(options, slow=0.0)), two)
+    assert f"going on from step {result['step']}" in (two / "log_0.txt").read_text()
+    ours, theirs = np.load(two / "final.npz"), np.load(tmp_path / "one" / "final.npz")
+    for path in theirs.files:
+        scale = np.abs(theirs[path]).max() + 1e-6
+        assert np.abs(ours[path].astype(float) - theirs[path]).max() < 2e-3 * scale, path
+    lines = [json.loads(line) for line in (two / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines if line["name"] == "train/loss"][-1] == 40
