@@ -153,7 +153,7 @@ def main() -> None:
         facts = {
             "first batch of ours after": f"{time.perf_counter() - start:.1f} s",
             "task": config.task.name,
-            "languages": args.languages,
+            "languages": len(world.languages),
             "rows": f"{args.batch_size} x {args.length}, {args.batches} batches a round",
             "vocabulary": f"{config.vocab.kind}, {world.tokenizer.vocabulary.size} pieces",
             "share masked, ours": round(float(first["loss_weights"].mean()), 3),
