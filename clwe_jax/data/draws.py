@@ -19,9 +19,9 @@ class Draws:
     Every call is another stream; the streams of two chunks, and of two seeds, differ.
     """
 
-    def __init__(self, seed: int, chunk: tf.Tensor):
-        """Args: seed, in [0, 2^62), see `fold`; chunk, a scalar, the number of the chunk."""
-        self._seed = tf.constant(seed, tf.int64)
+    def __init__(self, seed: tf.Tensor, chunk: tf.Tensor):
+        """Args: seed, scalar int64, see `fold`; chunk, scalar int64, the number of the chunk."""
+        self._seed = tf.cast(seed, tf.int64)
         self._chunk = tf.cast(chunk, tf.int64) * 256
         self._streams = 0
 

@@ -43,6 +43,7 @@ class TextEncoder:
 
     Attributes:
       synonyms: None where there is no dictionary.
+      encode: the same as calling it, traced once.
     """
 
     def __init__(self, tokenizer: Tokenizer, dictionary: Dictionary | None):
@@ -57,6 +58,12 @@ class TextEncoder:
             self.synonyms = Synonyms(
                 dictionary, languages, self._keys, self._segmenter, self._encoder
             )
+
+        self.encode = tf.function(
+            self.__call__,
+            autograph=False,
+            input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.int32)],
+        )
 
     def __call__(self, lines: tf.Tensor, languages: tf.Tensor) -> Encoded:
         """Args: lines, [N] string; languages, [N] int32."""

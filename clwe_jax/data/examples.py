@@ -27,6 +27,14 @@ COUNTERS = (
 )
 
 
+_CHUNK = [
+    tf.TensorSpec([], tf.int64),
+    tf.TensorSpec([], tf.int64),
+    tf.TensorSpec([None], tf.string),
+    tf.TensorSpec([None], tf.int32),
+]
+
+
 class Masked(NamedTuple):
     """What becomes of the words of a chunk; all [W].
 
@@ -44,7 +52,12 @@ class Masked(NamedTuple):
 
 
 class ExampleMaker:
-    """Makes rows of one task from chunks of text."""
+    """Makes rows of one task from chunks of text.
+
+    Attributes:
+      rows: (seed, number, lines, languages) -> features, see `_make_rows`.
+      words: (seed, number, lines, languages) -> words and what becomes of them.
+    """
 
     def __init__(
         self,
@@ -53,32 +66,33 @@ class ExampleMaker:
         task: Mlm,
         length: int,
         max_predictions: int,
-        seed: int,
         pairs: bool = False,
     ):
         """Args:
         task: `DictTlm` makes pairs of a text and its copy; the others, rows of running text.
-        seed: for every random choice, together with the number of the chunk.
         pairs: lines 2i and 2i + 1 translate each other and stand in one segment (TLM).
         """
         self._encoder = encoder
         self._task = task
         self._pairs = pairs
         self._copies = isinstance(task, DictTlm)
-        self._rows = RowBuilder(
+        self._builder = RowBuilder(
             vocabulary, task, length, max_predictions, pairs=pairs or self._copies
         )
-        self._max_predictions = min(max_predictions, self._rows.room)
-        self._seed = seed
+        self._max_predictions = min(max_predictions, self._builder.room)
+        # Traced once, whatever uses them.
+        self.rows = tf.function(self._make_rows, autograph=False, input_signature=_CHUNK)
+        self.words = tf.function(self._make_words, autograph=False, input_signature=_CHUNK)
         self._synonyms = encoder.synonyms if isinstance(task, (DictMlm, DictTlm)) else None
 
-    def __call__(
-        self, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
+    def _make_rows(
+        self, seed: tf.Tensor, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
     ) -> dict[str, tf.Tensor]:
         """The rows of a chunk.
 
         Args:
-          number: scalar, the number of the chunk.
+          seed: scalar int64, see `draws.fold`; of every random choice, together with
+          number: scalar int64, the number of the chunk.
           lines: [N] string.
           languages: [N] int32.
 
@@ -86,7 +100,7 @@ class ExampleMaker:
           The features of `types.BATCH_DTYPES`, [rows, length], and 'counters', [rows, COUNTERS]
           int64, all in the first row.
         """
-        random = draws.Draws(self._seed, number)
+        random = draws.Draws(seed, number)
         words = self._encoder(lines, languages)
         if self._pairs:
             sequences, counts = self._pair_segments(words, random)
@@ -94,7 +108,7 @@ class ExampleMaker:
             sequences, counts = self._copy_segments(words, random)
         else:
             sequences, counts = self._text_segments(words, random)
-        features = self._rows(
+        features = self._builder(
             sequences, words.pieces, self._synonyms and self._synonyms.pieces, random
         )
         lines_with_words = tf.size(tf.unique(words.line)[0])
@@ -113,13 +127,13 @@ class ExampleMaker:
         features["counters"] = first[:, None] * totals[None, :]
         return features
 
-    def masked_words(
-        self, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
+    def _make_words(
+        self, seed: tf.Tensor, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
     ) -> tuple[Encoded, Masked]:
         """The words of a chunk and what becomes of them, as the rows of running text have them."""
-        random = draws.Draws(self._seed, number)
+        random = draws.Draws(seed, number)
         words = self._encoder(lines, languages)
-        return words, self._mask(words, random, self._rows.room)[0]
+        return words, self._mask(words, random, self._builder.room)[0]
 
     def _mask(self, words: Encoded, random: draws.Draws, room: int) -> tuple[Masked, dict]:
         """Chooses the words to predict and their labels (D2, D3)."""
@@ -191,13 +205,13 @@ class ExampleMaker:
 
     def _text_segments(self, words: Encoded, random: draws.Draws) -> tuple[Sequences, dict]:
         """Running text: MLM and DICT-MLM."""
-        masked, counts = self._mask(words, random, self._rows.room)
+        masked, counts = self._mask(words, random, self._builder.room)
         segment = masking.segments(
             words.line,
             words.ends_sentence,
             masked.size,
             tf.where(masked.masked, masked.size, 0),
-            self._rows.room,
+            self._builder.room,
             self._max_predictions,
         )
         return _sequences(masked, segment, tf.zeros_like(masked.masked), words.language), counts
@@ -215,7 +229,7 @@ class ExampleMaker:
             random,
         )
         count = tf.size(words.line)
-        room = self._rows.room // 2
+        room = self._builder.room // 2
         plain, plain_counts = self._limit(plain._replace(masked=chosen[:count]), words, room)
         copy, counts = self._limit(copy._replace(masked=chosen[count:]), words, room)
         counts = {name: value + plain_counts[name] for name, value in counts.items()}
@@ -229,7 +243,7 @@ class ExampleMaker:
             words.ends_sentence,
             plain.size + copy.size,
             predictions(plain) + predictions(copy),
-            self._rows.room,
+            self._builder.room,
             self._max_predictions,
         )
         # Each segment's words, then their copies.
@@ -262,13 +276,13 @@ class ExampleMaker:
         pair, second = tf.boolean_mask(pair, kept), tf.boolean_mask(second, kept)
         segment = tf.gather(tf.cumsum(tf.cast(whole, tf.int32)) - 1, pair)
         words = words._replace(line=segment)
-        masked, counts = self._mask(words, random, self._rows.room // 2)
+        masked, counts = self._mask(words, random, self._builder.room // 2)
 
         # A side may be longer than half where the other is shorter; beyond that its end is cut.
         count = tf.reduce_sum(tf.cast(whole, tf.int32))
         side = 2 * segment + tf.cast(second, tf.int32)
         lengths = tf.reshape(tf.math.segment_sum(masked.size, side), [count, 2])
-        room = tf.maximum(self._rows.room // 2, self._rows.room - tf.reverse(lengths, [1]))
+        room = tf.maximum(self._builder.room // 2, self._builder.room - tf.reverse(lengths, [1]))
         end = _running_sum(masked.size, side)
         fits = end <= tf.gather(tf.reshape(room, [-1]), side)
         counts["cut_pieces"] += tf.reduce_sum(tf.where(fits, 0, masked.size))

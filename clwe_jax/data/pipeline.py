@@ -30,6 +30,7 @@ from clwe_jax.types import BATCH_DTYPES, Batch
 _MOST_CALLS = 16  # chunks made at the same time
 _HELDOUT_SCAN = 1 << 28  # bytes of a language that are searched for held-out lines
 _SCANNED_LINES = 4_096  # at once
+_SHOWN = 32  # blocks of a language that examples are looked for in
 
 
 def build(
@@ -67,14 +68,14 @@ def build(
     texts = _texts(config, tokenizer, source)
     rates = _rates(config, texts, encoder)
     host = dict(process_index=process_index, process_count=process_count)
-    maker = _maker(config, encoder, tokenizer, task, draws.fold("rows", seed, process_index))
+    maker = _maker(config, encoder, tokenizer, task)
     block_lines = next(iter(texts.values())).block_lines
     numbered = chunks.chunks(
         sources.mix(texts, rates, seed=seed, repeat=repeat, **host),
         max(1, config.chunk_lines // block_lines),
         config.heldout_share,
     )
-    rows = _rows(numbered, maker)
+    rows = _rows(numbered, maker, draws.fold("rows", seed, process_index))
     pair_rows = 0
     if isinstance(task, Tlm):
         pair_rows = round(batch_size * task.parallel_share)
@@ -119,8 +120,8 @@ def heldout(
     """
     encoder = _encoder(tokenizer, dictionary)
     wanted = batch_size * process_count * batches_per_language
-    maker = _maker(config, encoder, tokenizer, task, draws.fold("heldout", seed))
-    make = tf.function(maker, autograph=False, input_signature=_CHUNK)
+    maker = _maker(config, encoder, tokenizer, task)
+    masks = tf.constant(draws.fold("heldout", seed), tf.int64)
     result: dict[str, list[Batch]] = {}
     for language, text in _texts(config, tokenizer, source).items():
         index = tokenizer.languages.index(language)
@@ -128,7 +129,9 @@ def heldout(
         for number, lines in enumerate(_heldout_lines(text, config)):
             lines, languages = chunks.cut_long_lines(lines, tf.fill([tf.size(lines)], index))
             # Chunks of different languages draw different numbers.
-            made = make(tf.constant(index << 32 | number, tf.int64), lines, languages)
+            made = maker.rows(
+                masks, tf.constant(index << 32 | number, tf.int64), lines, languages
+            )
             part = {name: value.numpy() for name, value in made.items()}
             parts.append(part)
             count += len(part["inputs"])
@@ -161,19 +164,20 @@ def examples(
     """Sentences of the training text before and after code-switching (Fig. 1 of the paper).
 
     Returns:
-      For each sentence its 'language' and its words: 'original' and 'transformed' (words), 'masked' (bool: its label
-      is the transformed word) and 'languages' (codes, of the transformed words). Sentences with a
-      switched word come first, the languages in turn.
+      For each sentence its 'language' and its words: 'original' and 'transformed' (words), 'masked'
+      (bool: its label is the transformed word) and 'languages' (codes, of the transformed words).
+      Sentences with a switched word come first, the languages in turn.
     """
     encoder = _encoder(tokenizer, dictionary)
-    maker = _maker(config, encoder, tokenizer, task, draws.fold("examples", seed))
-    show = tf.function(maker.masked_words, autograph=False, input_signature=_CHUNK)
+    maker = _maker(config, encoder, tokenizer, task)
+    masks = tf.constant(draws.fold("examples", seed), tf.int64)
     found: list[tuple[int, int, dict[str, list[Any]]]] = []
     for language, text in _texts(config, tokenizer, source).items():
         index = tokenizer.languages.index(language)
-        blocks = text.get_dataset(shuffle=False, seed=seed)
-        _, (lines, languages) = next(iter(chunks.chunks(blocks, 64, config.heldout_share)))
-        words, after = show(tf.constant(index, tf.int64), lines, languages)
+        lines = next(iter(text.lines(shuffle=False, seed=0).batch(_SHOWN * text.block_lines)))
+        lines = tf.boolean_mask(lines, ~chunks.heldout(lines, config.heldout_share))
+        lines, languages = chunks.cut_long_lines(lines, tf.fill([tf.size(lines)], index))
+        words, after = maker.words(masks, tf.constant(index, tf.int64), lines, languages)
         line = words.line.numpy()
         place = 0
         for number in np.unique(line):
@@ -204,12 +208,6 @@ def examples(
 # jax owns the accelerator; the graph runs on the host.
 tf.config.set_visible_devices([], "GPU")
 
-_CHUNK = [
-    tf.TensorSpec([], tf.int64),
-    tf.TensorSpec([None], tf.string),
-    tf.TensorSpec([None], tf.int32),
-]
-
 
 @functools.lru_cache(maxsize=1)
 def _encoder(tokenizer: Tokenizer, dictionary: Dictionary | None) -> TextEncoder:
@@ -217,16 +215,21 @@ def _encoder(tokenizer: Tokenizer, dictionary: Dictionary | None) -> TextEncoder
     return TextEncoder(tokenizer, dictionary)
 
 
-def _maker(config, encoder, tokenizer, task, seed, pairs=False) -> ExampleMaker:
+def _maker(config, encoder, tokenizer, task, pairs=False) -> ExampleMaker:
     most = options.max_predictions(ConfigDict({"data": config}))
-    return ExampleMaker(
-        encoder, tokenizer.vocabulary, task, config.sequence_length, most, seed, pairs
-    )
+    return _cached_maker(encoder, tokenizer, task, config.sequence_length, most, pairs)
 
 
-def _rows(numbered: tf.data.Dataset, maker: ExampleMaker) -> tf.data.Dataset:
+@functools.lru_cache(maxsize=4)
+def _cached_maker(encoder, tokenizer, task, length, max_predictions, pairs) -> ExampleMaker:
+    return ExampleMaker(encoder, tokenizer.vocabulary, task, length, max_predictions, pairs)
+
+
+def _rows(numbered: tf.data.Dataset, maker: ExampleMaker, seed: int) -> tf.data.Dataset:
     return numbered.map(
-        tf.autograph.experimental.do_not_convert(lambda number, chunk: maker(number, *chunk)),
+        tf.autograph.experimental.do_not_convert(
+            lambda number, chunk: maker.rows(tf.constant(seed, tf.int64), number, *chunk)
+        ),
         num_parallel_calls=_calls(),
         deterministic=True,
     )
@@ -241,8 +244,8 @@ def _pair_rows(config, task, tokenizer, encoder, seed, **host) -> tf.data.Datase
         max(1, config.chunk_lines // 16),
         [text.languages for text in texts.values()],
     )
-    seed = draws.fold("pairs", seed, host["process_index"])
-    return _rows(numbered, _maker(config, encoder, tokenizer, task, seed, pairs=True))
+    maker = _maker(config, encoder, tokenizer, task, pairs=True)
+    return _rows(numbered, maker, draws.fold("pairs", seed, host["process_index"]))
 
 
 def _alternate(rows, pairs, batch_size: int, pair_rows: int) -> tf.data.Dataset:
@@ -296,15 +299,12 @@ def _rates(config, texts, encoder: TextEncoder) -> dict[str, float]:
     if not config.temperature > 0:
         raise ValueError(f"config.data.temperature={config.temperature}: must be positive")
     words, pieces_per_line = {}, {}
-    count = tf.function(_counter(encoder), autograph=False, input_signature=_CHUNK[1:])
     for language, text in texts.items():
         sample = text.sample()
-        found_words, found_pieces = (
-            int(x)
-            for x in count(
-                tf.constant(sample.texts, tf.string), tf.constant(sample.languages, tf.int32)
-            )
+        found = encoder.encode(
+            tf.constant(sample.texts, tf.string), tf.constant(sample.languages, tf.int32)
         )
+        found_words, found_pieces = len(found.size), int(tf.reduce_sum(found.size))
         words[language] = max(found_words, 1) * sample.times
         pieces_per_line[language] = max(found_pieces, 1) / max(len(sample.texts), 1)
     shares = temperature_shares(words, config.temperature)
@@ -314,14 +314,6 @@ def _rates(config, texts, encoder: TextEncoder) -> dict[str, float]:
         ", ".join(f"{language} {share:.1%}" for language, share in shares.items()),
     )
     return {language: shares[language] / pieces_per_line[language] for language in texts}
-
-
-def _counter(encoder):
-    def count(lines, languages):
-        words = encoder(lines, languages)
-        return tf.size(words.size), tf.reduce_sum(words.size)
-
-    return count
 
 
 def _heldout_lines(text, config) -> Iterator[tf.Tensor]:

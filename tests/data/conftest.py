@@ -1,0 +1,59 @@
+"""A small embedded world, its dictionary and its tokenizer, made once for all tests of the room."""
+
+import dataclasses
+import os
+
+import pytest
+
+from clwe_jax import config as options
+from clwe_jax.text import corpora, dictionary as dictionaries, pocket
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.tokenizer import Tokenizer
+
+LANGUAGES = ("de", "en", "es", "fr", "ja", "zh")
+SENTENCES = 1_200
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Small:
+    """What `pipeline.build` is given."""
+
+    directory: str
+    corpus: corpora.TextCorpus
+    dictionary: dictionaries.Dictionary
+    tokenizer: Tokenizer
+
+    def config(self, **changes):
+        data = options.base_config().data
+        data.update(
+            source="text:" + self.directory,
+            languages=",".join(LANGUAGES),
+            sequence_length=32,
+            chunk_lines=128,
+            shuffle_lines=256,
+            heldout_share=0.05,
+        )
+        data.update(changes)
+        return data
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("small")
+    text, lists = os.path.join(folder, "text"), os.path.join(folder, "dictionaries")
+    pocket.write_corpus(text, LANGUAGES, SENTENCES, 0)
+    pocket.write_dictionaries(lists, LANGUAGES)
+    dictionary = dictionaries.load(lists, LANGUAGES)
+    corpus = corpora.TextCorpus(text, LANGUAGES)
+    tokenizer = Tokenizer.build(
+        languages=LANGUAGES,
+        normalizer=Normalizer(),
+        corpus=corpus,
+        dictionary=dictionary,
+        kind="wordpiece",
+        size=6_000,
+        path="",
+        temperature=5.0,
+        sample_bytes=1_000_000,
+    )
+    return Small(text, corpus, dictionary, tokenizer)
