@@ -100,7 +100,7 @@ def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
         "stats": source.stats(),
     }
     extras = {
-        "description": worlds.describe(world),
+        "description": worlds.describe(world, config.data.temperature),
         "examples": pipeline.examples(config.data, count=_EXAMPLES, **given),
         "frequent": world.frequent,
         "sample": world.sample(),

@@ -99,7 +99,7 @@ def _from_text(config: ConfigDict, workdir: str) -> Feed:
         folders=world.folders,
         frequent=world.frequent,
         sample=world.sample(),
-        description=worlds.describe(world),
+        description=worlds.describe(world, config.data.temperature),
         examples=lambda: pipeline.examples(config.data, count=_EXAMPLES, **given),
     )
 

@@ -10,6 +10,7 @@ import os
 from typing import Any, Mapping
 
 from absl import logging
+import numpy as np
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
@@ -194,9 +195,16 @@ def _tokenizer(
     return tokenizer
 
 
-def describe(world: World) -> dict[str, Any]:
-    """What the report shows of it: 'languages', 'dictionary', 'vocabulary', 'skipped'."""
+def describe(world: World, temperature: float) -> dict[str, Any]:
+    """What the report shows of it: 'languages', 'dictionary', 'vocabulary', 'skipped'.
+
+    Args:
+      world: the text side.
+      temperature: of the language sampling, from which the shares that are asked for follow.
+    """
     vocabulary = world.tokenizer.vocabulary
+    sizes = {language: stats.words for language, stats in world.statistics.items()}
+    shares = corpora.temperature_shares(sizes, temperature) if sizes else {}
     found: dict[str, Any] = {
         "vocabulary": {
             "kind": vocabulary.kind,
@@ -208,6 +216,7 @@ def describe(world: World) -> dict[str, Any]:
                 "lines": stats.lines,
                 "words": stats.words,
                 "coverage": stats.coverage,
+                "target_share": shares[language],
                 "repaired": stats.repaired_lines,
             }
             for language, stats in world.statistics.items()
@@ -218,7 +227,18 @@ def describe(world: World) -> dict[str, Any]:
         found["dictionary"] = {
             "pairs": world.dictionary.pair_count,
             "words": len(world.dictionary),
+            "pairs_by_language": pairs_by_language(world.dictionary),
         }
         for name, count in world.dictionary.skipped.items():
             found["skipped"][f"lines of {name} that are no pair of words"] = count
     return found
+
+
+def pairs_by_language(dictionary: Dictionary) -> dict[str, int]:
+    """language: pairs whose source word is in that language."""
+    sizes = np.diff(dictionary.group_splits)
+    owners = np.repeat(np.arange(len(dictionary)), np.diff(dictionary.entry_splits))
+    totals = np.bincount(
+        dictionary.word_language[owners], weights=sizes, minlength=len(dictionary.languages)
+    )
+    return {name: int(total) for name, total in zip(dictionary.languages, totals)}
