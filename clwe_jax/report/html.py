@@ -202,4 +202,8 @@ def _command(run: Run) -> Html | None:
     command = run.extras.get("command")
     if isinstance(command, list):
         command = shlex.join(str(part) for part in command)
-    return tag("pre", clip(command, 4000), class_="command") if command else None
+    if not command:
+        return None
+    # Lines break between the arguments only.
+    words = [(tag("span", word), " ") for word in clip(command, 4000).split(" ")]
+    return tag("pre", words, class_="command")

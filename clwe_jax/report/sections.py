@@ -171,20 +171,19 @@ def languages(run: Run) -> Html | None:
         return None
     order = languages_of(run)
     pairs = mapping(mapping(run.extras.get("dictionary")).get("pairs_by_language"))
-    full = max(
-        number(row.get(key)) or 0.0
-        for row in found.values()
+    full = {
+        key: max(number(row.get(key)) or 0.0 for row in found.values())
         for key in ("target_share", "sampled_share")
-    )
-    has_shares = full > 0
+    }
+    asked, has_shares = full["target_share"] > 0, max(full.values()) > 0
     rows = []
     for name, row in found.items():
         cells: list[Any] = [language_tag(name, order)]
         cells += [components.count(number(row.get(key))) for key in ("lines", "words")]
         if has_shares:
             target, sampled = number(row.get("target_share")), number(row.get("sampled_share"))
-            cells += [components.percent(target), components.percent(sampled)]
-            cells.append(components.bar(sampled or 0.0, target, full))
+            cells += [components.percent(target)] * asked + [components.percent(sampled)]
+            cells.append(components.bar(sampled or 0.0, target, max(full.values())))
         cells.append(components.percent(number(row.get("coverage"))))
         if pairs:
             cells.append(components.count(number(pairs.get(name))))
@@ -192,7 +191,7 @@ def languages(run: Run) -> Html | None:
         rows.append(cells)
     heads = ["Language", "Lines", "Words"]
     if has_shares:
-        heads += ["Share asked", "Sampled", "Sampled | asked"]
+        heads += ["Share asked", "Sampled", "Sampled | asked"] if asked else ["Sampled", ""]
     heads.append("In dictionary")
     if pairs:
         heads.append("Pairs")
@@ -210,7 +209,9 @@ def dictionary(run: Run) -> Html | None:
     """The merged dictionary and the vocabulary in a few numbers."""
     entries = mapping(run.extras.get("dictionary"))
     vocabulary = mapping(run.extras.get("vocabulary"))
-    share = number(run.figures.get("train/cross_lingual_share"))
+    share = run.figures.get(
+        "data/cross_lingual_share", run.figures.get("train/cross_lingual_share")
+    )
     asked = number(run.option("task.cross_lingual_share"))
     labels = None
     if share is not None:
@@ -220,7 +221,7 @@ def dictionary(run: Run) -> Html | None:
     known = {
         "Dictionary pairs": _counted(entries.get("pairs")),
         "Dictionary words": _counted(entries.get("words")),
-        "Cross-lingual labels, last logged": labels,
+        "Cross-lingual labels": labels,
         "Vocabulary": " ".join(
             part
             for part in (_counted(vocabulary.get("size")), clip(vocabulary.get("kind") or ""))
@@ -261,7 +262,7 @@ def examples(run: Run) -> Html | None:
     text = (
         "Words in bold are masked, and the model is trained to predict the word that is shown. "
         "A coloured tag names the language of a word that was switched; the word that stood in "
-        "the text is below it."
+        "the text is below it, where it was another."
     )
     note = f"{damaged} whose lists are of different lengths left out." if damaged else None
     return Html(
@@ -314,8 +315,9 @@ def neighbours(run: Run) -> Html | None:
         near = row.get("neighbours")
         chips = [_chip(mapping(item), order) for item in (near if isinstance(near, list) else [])]
         if chips:
-            word = tag("b", clip(row.get("word", "")))
-            rows.append([(word, " ", language_tag(row.get("language", ""), order)), chips])
+            word = tag("b", clip(row.get("word", ""))), " "
+            word = tag("span", word, language_tag(row.get("language", ""), order), class_="chip")
+            rows.append([word, chips])
     if not rows:
         return None
     return components.table(["Word", "Nearest words, with their similarity"], rows)

@@ -21,7 +21,8 @@ p { margin: .5rem 0; max-width: 78ch; }
 code, pre { font: .88em/1.5 ui-monospace, "SFMono-Regular", Menlo, Consolas, monospace; }
 pre { margin: .6rem 0; padding: .7rem .9rem; background: var(--fill); border-radius: 6px;
   white-space: pre-wrap; }
-pre.command { white-space: pre; overflow-x: auto; }
+pre.command { white-space: normal; overflow-x: auto; }
+pre.command span, dt { white-space: nowrap; }
 .warning { margin: 1rem 0; padding: .6rem .9rem; max-width: none; background: var(--warn);
   border-left: 4px solid var(--warn-line); border-radius: 4px; }
 .warning ul { margin: .3rem 0; padding-left: 1.2rem; }

@@ -188,6 +188,17 @@ def hostile_run(folder):
     (folder / "results.json").write_text(json.dumps(results))
 
 
+def test_the_share_that_was_asked_for_is_shown_where_it_is_known(write_run):
+    folder = write_run()
+    assert "Share asked" in page_of(folder).text
+    extras = json.loads((folder / "report.json").read_text())
+    for row in extras["languages"].values():
+        del row["target_share"]
+    (folder / "report.json").write_text(json.dumps(extras))
+    text = page_of(folder).text
+    assert "Share asked" not in text and "Sampled" in text
+
+
 def test_markup_in_the_data_is_shown_as_text(write_run):
     folder, other = write_run(), write_run("other")
     hostile_run(folder)
