@@ -49,6 +49,7 @@ def base_config() -> ConfigDict:
                 chunk_lines=512,  # lines that the graph handles at once
                 shuffle_lines=4096,  # shuffle buffer, over all languages together
                 pocket_sentences=60_000,  # a language, when the source is pocket
+                pocket_domains="",  # what they are about; '' for all domains
                 tfds_dir="",
             ),
             vocab=dict(

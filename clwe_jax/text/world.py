@@ -148,15 +148,16 @@ def _write_pocket(config: ConfigDict, languages: tuple[str, ...], folder: str) -
     if os.path.exists(whole):
         return
     count, seed = config.data.pocket_sentences, config.seed
+    among = tuple(name for name in config.data.pocket_domains.split(",") if name)
     logging.info("Writing the embedded world to %s", folder)
     if config.data.source == "pocket":
-        pocket.write_corpus(os.path.join(folder, "text"), languages, count, seed)
+        pocket.write_corpus(os.path.join(folder, "text"), languages, count, seed, among)
     pocket.write_dictionaries(os.path.join(folder, "dictionaries"), languages)
-    pocket.write_retrieval(os.path.join(folder, "retrieval"), languages)
+    pocket.write_retrieval(os.path.join(folder, "retrieval"), languages, among=among)
     pocket.write_bli(os.path.join(folder, "bli"), languages)
     if config.task.get("parallel", "") == "pocket":
         parallel = os.path.join(folder, "parallel")
-        pocket.write_parallel(parallel, languages, count // 4, seed + _POCKET_SEED)
+        pocket.write_parallel(parallel, languages, count // 4, seed + _POCKET_SEED, among)
     with open(whole, "w", encoding="utf-8") as file:
         file.write("The files beside this one are whole.\n")
 

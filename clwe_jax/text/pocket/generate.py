@@ -15,6 +15,7 @@ from clwe_jax.text.pocket.japanese import Japanese
 from clwe_jax.text.pocket.lexicon import load
 from clwe_jax.text.pocket.meanings import Sampler
 from clwe_jax.text.pocket.spanish import Spanish
+from clwe_jax.text.pocket.world import world
 
 GRAMMARS = {g.language: g for g in (German, English, Spanish, French, Japanese, Chinese)}
 # The slot that a concept is listed under in a test dictionary, best first.
@@ -35,13 +36,26 @@ def grammar(language: str) -> Grammar:
     return GRAMMARS[language](load())
 
 
-def sentences(language: str, seed: int = 0, split: str = "train") -> Iterator[Sentence]:
+def domains() -> tuple[str, ...]:
+    """What the pocket world can talk about, for the argument `among` of the other functions."""
+    return tuple(world().events)
+
+
+def sentences(
+    language: str, seed: int = 0, split: str = "train", among: tuple[str, ...] = ()
+) -> Iterator[Sentence]:
     """Endless sentences of one language, not parallel to those of the others.
+
+    Args:
+      language: which of `LANGUAGES`.
+      seed: other seeds, other sentences.
+      split: 'train' or 'heldout'.
+      among: the domains to draw from; all where there are none.
 
     No meaning of the split 'train' is one of 'heldout', whatever the seed and the language.
     """
     render = grammar(language).render
-    sampler = Sampler(f"{language}/{split}/{seed}", split)
+    sampler = Sampler(f"{language}/{split}/{seed}", split, among)
     while True:
         yield render(sampler.draw())
 
@@ -54,7 +68,7 @@ def parallel(
     No two rows have the same meaning, nor the same text in any of the languages.
     """
     grammars = [grammar(language) for language in languages]
-    sampler = Sampler(f"parallel/{split}/{seed}", split)
+    sampler = Sampler(f"parallel/{split}/{seed}", split, among)
     seen = {language: set() for language in languages}
     keys, rows = set(), []
     while len(rows) < count:

@@ -15,11 +15,12 @@ from clwe_jax.text.pocket.world import MODAL_TABLE, TENSES, split_of, world
 class Sampler:
     """Draws meanings with one random generator."""
 
-    def __init__(self, seed: str, split: str = "train"):
+    def __init__(self, seed: str, split: str = "train", domains: tuple[str, ...] = ()):
         if split not in ("train", "heldout"):
             raise ValueError(f"split is 'train' or 'heldout', not {split!r}")
         generator = random.Random(seed)
         self.uniform, self.split, self.world = generator.random, split, world()
+        self.domains = self.world.drawn(domains) if domains else self.world.domains
         self.trace: list[str] = []
 
     def pick(self, table):
@@ -30,7 +31,7 @@ class Sampler:
         """One meaning of the split."""
         while True:
             self.trace.clear()
-            domain = self.pick(self.world.domains)
+            domain = self.pick(self.domains)
             frame = self.pick(self.world.frames[domain])
             made = self.build(frame, domain)
             if made is None:

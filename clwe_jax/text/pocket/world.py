@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import zlib
 
+from clwe_jax.registry import nearest
 from clwe_jax.text.pocket.base import PEOPLE
 from clwe_jax.text.pocket.lexicon import Event, Lexicon, load
 
@@ -88,7 +89,20 @@ class World:
         for name, domain in lexicon.domains.items():
             if domain.events:
                 self._tables(name, domain)
-        self.domains = zipf(tuple(self.events), 12, 240)
+        self.domains = self.drawn()
+
+    def drawn(self, among: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """The table that domains are drawn from: of all, or of some only.
+
+        Raises:
+          ValueError: there is no such domain.
+        """
+        for name in among:
+            if name not in self.events:
+                raise ValueError(
+                    f"the embedded world has no domain {name!r}. {nearest(name, self.events)}"
+                )
+        return zipf(tuple(name for name in self.events if not among or name in among), 12, 240)
 
     def _adverbs(self, flag: str) -> tuple[str, ...]:
         return tuple(a for a, e in self.lexicon.adverbs.items() if flag in e["flags"])

@@ -35,7 +35,7 @@ def _write(path: str, lines: Iterable[str]) -> None:
 def write_corpus(directory, languages=LANGUAGES, sentences=40000, seed=0) -> None:
     """Writes DIR/{lang}.txt: `sentences` lines of the split 'train', each language drawn alone."""
     for language in languages:
-        stream = islice(generate.sentences(language, seed), sentences)
+        stream = islice(generate.sentences(language, seed, among=among), sentences)
         _write(os.path.join(directory, f"{language}.txt"), (s.text for s in stream))
 
 
@@ -96,7 +96,7 @@ def write_dictionaries(directory, languages=LANGUAGES) -> None:
         _write(path, (f"{a} {b}" for a, b in pairs))
 
 
-def write_retrieval(directory, languages=LANGUAGES, count=1000, seed=0) -> None:
+def write_retrieval(directory, languages=LANGUAGES, count=1000, seed=0, among=()) -> None:
     """Writes DIR/tatoeba.{xxx}-eng.{xxx} and .eng (ISO 639-3): line n translates line n.
 
     The meanings are held out of the training text. English is written even where it is not one of
@@ -112,12 +112,12 @@ def write_retrieval(directory, languages=LANGUAGES, count=1000, seed=0) -> None:
         _write(f"{stem}.eng", (row["en"].text for row in rows))
 
 
-def write_parallel(directory, languages=LANGUAGES, count=20000, seed=0) -> None:
+def write_parallel(directory, languages=LANGUAGES, count=20000, seed=0, among=()) -> None:
     """Writes DIR/xx-yy.xx and DIR/xx-yy.yy, parallel text to train on (split 'train').
 
     Pairs: the first of `languages` that is English, else the first, with every other language.
     """
-    rows = generate.parallel(languages, count, seed, split="train")
+    rows = generate.parallel(languages, count, seed, "train", among)
     pivot = "en" if "en" in languages else languages[0]
     for language in languages:
         if language == pivot:
