@@ -89,6 +89,8 @@ def build(
     settings = tf.data.Options()
     settings.deterministic = True
     settings.threading.max_intra_op_parallelism = 1
+    # Lookup tables and tokenizers count as state; they never change, so the place can be saved.
+    settings.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
     fingerprint = draws.fold(
         "stream", config.to_json(), task, tokenizer.languages, tokenizer.vocabulary.fingerprint(),
         batch_size, seed, process_index, process_count, repeat,

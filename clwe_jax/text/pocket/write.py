@@ -32,7 +32,7 @@ def _write(path: str, lines: Iterable[str]) -> None:
         raise
 
 
-def write_corpus(directory, languages=LANGUAGES, sentences=40000, seed=0) -> None:
+def write_corpus(directory, languages=LANGUAGES, sentences=40000, seed=0, among=()) -> None:
     """Writes DIR/{lang}.txt: `sentences` lines of the split 'train', each language drawn alone."""
     for language in languages:
         stream = islice(generate.sentences(language, seed, among=among), sentences)
