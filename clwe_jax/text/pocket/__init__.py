@@ -29,6 +29,7 @@ from clwe_jax.text.pocket.base import LANGUAGES, Sentence, Token
 from clwe_jax.text.pocket.generate import (
     ambiguous,
     dictionary,
+    domains,
     parallel,
     sentences,
     translations,
@@ -48,6 +49,7 @@ __all__ = [
     "Token",
     "ambiguous",
     "dictionary",
+    "domains",
     "parallel",
     "sentences",
     "translations",

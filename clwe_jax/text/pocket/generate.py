@@ -61,9 +61,9 @@ def sentences(
 
 
 def parallel(
-    languages, count: int, seed: int = 0, split: str = "heldout"
+    languages, count: int, seed: int = 0, split: str = "heldout", among: tuple[str, ...] = ()
 ) -> list[dict[str, Sentence]]:
-    """`count` meanings, each rendered in every language.
+    """`count` meanings (of the domains `among`, or of all), each rendered in every language.
 
     No two rows have the same meaning, nor the same text in any of the languages.
     """

@@ -102,7 +102,7 @@ def write_retrieval(directory, languages=LANGUAGES, count=1000, seed=0, among=()
     The meanings are held out of the training text. English is written even where it is not one of
     the languages.
     """
-    rows = generate.parallel(sorted({"en", *languages}), count, seed)
+    rows = generate.parallel(sorted({"en", *languages}), count, seed, among=among)
     for language in languages:
         if language == "en":
             continue
