@@ -17,6 +17,8 @@ class PieceEncoder:
 
     def __init__(self, vocabulary: Vocabulary):
         """Raises: TypeError, a kind of vocabulary that has no twin here."""
+        if not isinstance(vocabulary, (WordPieceVocabulary, SentencePieceVocabulary)):
+            raise TypeError(f"{type(vocabulary).__name__} has no twin in the data graph")
         self._unknown = vocabulary.unk_id
         self._unknown_text = vocabulary.pieces[vocabulary.unk_id]
         self._split_han = False
@@ -38,10 +40,8 @@ class PieceEncoder:
                 max_bytes_per_word=8 * _LONGEST_WORD,
                 support_detokenization=False,
             )
-        elif isinstance(vocabulary, SentencePieceVocabulary):
-            self._tokenizer = tf_text.SentencepieceTokenizer(vocabulary.model, out_type=tf.int32)
         else:
-            raise TypeError(f"{type(vocabulary).__name__} has no twin in the data graph")
+            self._tokenizer = tf_text.SentencepieceTokenizer(vocabulary.model, out_type=tf.int32)
         self._wordpiece = isinstance(vocabulary, WordPieceVocabulary)
 
     def __call__(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+import string
 from typing import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -36,6 +37,7 @@ _SETTINGS = "vocab.json"
 # Bounds of SentencePiece's character coverage: the lower is its own; above the upper one stands what
 # bytes serve as well.
 _COVERAGE = (0.98, 0.9998)
+_UNIGRAM_SUM = 4e6  # words, by count, that a unigram model is trained on
 
 
 class Vocabulary(abc.ABC):
@@ -237,8 +239,8 @@ def train(
     """Trains a vocabulary; the same counts give the same vocabulary, byte for byte.
 
     WordPiece gets its characters first, the most frequent ones up to half of `size`: those of words
-    and of `listed`, as they stand first or later in a word (others than Han in both forms); then
-    the merges of byte pair encoding. SentencePiece falls back to bytes for rare characters.
+    and of `listed`, as they stand first or later in a word (others than Han in both forms), and ASCII;
+    then the merges of byte pair encoding. SentencePiece falls back to bytes for rare characters.
 
     Args:
       kind: 'wordpiece', 'unigram' or 'bpe'.
@@ -304,7 +306,8 @@ def _character_forms(
         forms[word[0]] += count
         for character in word[1:]:
             forms["##" + character] += count
-    found = set()
+    # What people type, even where the text has none of it.
+    found = {*string.punctuation, *string.digits, *string.ascii_lowercase}
     for word in listed:
         for part in word.split():
             found.add(part[0])
@@ -321,8 +324,11 @@ def _train_model(
     kind: str, words: Mapping[str, float], size: int, byte_fallback: bool
 ) -> bytes:
     """The bytes of a SentencePiece model trained on counted words."""
-    # Whole numbers, the largest 10 million; a rare word still counts as one.
-    scale = 1e7 / max(words.values())
+    # Whole numbers; a rare word still counts as one. Unigram's time grows with their sum.
+    if kind == "unigram":
+        scale = min(_UNIGRAM_SUM, 100 * len(words)) / sum(words.values())
+    else:
+        scale = 1e7 / max(words.values())
     usable = {w: max(1, round(c * scale)) for w, c in words.items() if _SPACE_MARK not in w}
     lines = (f"{word}\t{count}" for word, count in sorted(usable.items()))
     model = io.BytesIO()

@@ -115,27 +115,27 @@ def test_figures_equal_those_by_hand(world, toy_objective):
 
 
 def test_csls_knows_the_hubs_of_the_whole_source_language(world, toy_objective):
-    found = run(world, toy_objective(), occurrences=2, min_count=2, neighbourhood=3, layer=1)
-    counts = {
-        lang: collections.Counter(word for line in some for word in line.split())
-        for lang, some in world[3].items()
+    found = run(world, toy_objective(), occurrences=2, min_count=2, neighbourhood=3)
+    frequent = {}
+    for lang in ("en", "de"):
+        counts = collections.Counter(word for line in world[3][lang] for word in line.split())
+        frequent[lang] = [word for word, count in counts.items() if count > 1]
+    vectors = {
+        lang: by_hand(world, toy_objective(), lang, words, 2) for lang, words in frequent.items()
     }
-    frequent = {
-        lang: [word for word, n in counts[lang].items() if n > 1] for lang in ("en", "de")
-    }
-    matrices = {}
-    for lang, words in frequent.items():
-        vectors = by_hand(world, toy_objective(), lang, words, 2)
-        matrix = np.stack([vectors[word][1] for word in words])
-        matrices[lang] = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
-    cosine = matrices["de"] @ matrices["en"].T
-    hubness = np.sort(cosine, axis=0)[-3:].mean(0)
-    best = (2 * cosine - hubness).argmax(1)
-    hits = [
-        frequent["en"][best[frequent["de"].index("de" + name)]] == "en" + name
-        for name in NAMES[:12]
-    ]
-    assert found["bli/de-en/p@1_csls"] == pytest.approx(np.mean(hits))
+    tested = ["de" + name for name in NAMES[:12]]
+    gold = [frequent["en"].index("en" + word[2:]) for word in tested]
+    for layer in range(3):
+        matrices = {}
+        for lang, words in frequent.items():
+            matrix = np.stack([vectors[lang][word][layer] for word in words])
+            matrices[lang] = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+        cosine = matrices["de"] @ matrices["en"].T
+        hubness = np.sort(cosine, axis=0)[-3:].mean(0)
+        scores = (2 * cosine - hubness)[[frequent["de"].index(word) for word in tested]]
+        rank = (scores > scores[np.arange(12), gold][:, None]).sum(1)
+        assert found[f"bli/de-en/layer{layer}/p@1_csls"] == pytest.approx(np.mean(rank < 1))
+        assert found[f"bli/de-en/layer{layer}/p@5_csls"] == pytest.approx(np.mean(rank < 5))
 
 
 def test_planted_translations_are_found(world, toy_objective):
@@ -171,6 +171,18 @@ def test_test_words_are_not_added_to_the_candidates(world, toy_objective):
     assert found["bli/de-en/coverage"] == 1 / 4 and found["bli/de-en/isolated"] == 1 / 4
     assert found["bli/de-en/p@1"] == pytest.approx(found["bli/de-en/p@1_covered"] / 4)
     assert found["bli/de-en/p@1_csls_covered"] in (0.0, 1.0)
+
+
+def test_test_words_do_not_compete_either(world, toy_objective):
+    # enaa stands in the other direction's test dictionary and not in the text. Every word that does
+    # is a translation of deaa: were enaa among the keys, it would be the nearest one.
+    _, _, folder, lines = world
+    lines["en"] = [line for line in lines["en"] if "enaa" not in line]
+    words = {word for line in lines["en"] for word in line.split()}
+    text = "".join(f"deaa {word}\n" for word in sorted(words))
+    (folder / "de-en.5000-6500.txt").write_text(text)
+    found = run(world, toy_objective(), min_count=1)
+    assert found["bli/de-en/layer0/p@1"] == found["bli/de-en/p@5_csls"] == 1
 
 
 def test_candidates_are_frequent_words():

@@ -116,19 +116,21 @@ def test_means_are_over_pairs(world, toy_objective, make_tokenizer):
 
 def test_a_shared_side_is_encoded_once(world, toy_objective):
     tokenizer, variables, folder = world
-    german, english = ((folder / f"tatoeba.deu-eng.{x}").read_text() for x in ("deu", "eng"))
-    (folder / "tatoeba.fra-eng.fra").write_text("".join(sorted(german.splitlines(True))))
-    (folder / "tatoeba.fra-eng.eng").write_text(english)
-    tokenizer.languages = ("en", "de", "fr")
-    languages = np.array(variables["languages"])[[0, 1, 1]]
+    german, english = (
+        (folder / f"tatoeba.deu-eng.{x}").read_text().splitlines(True) for x in ("deu", "eng")
+    )
+    for code, source, target in (("fra", german[::-1], english), ("swh", german, english[::-1])):
+        (folder / f"tatoeba.{code}-eng.{code}").write_text("".join(source))
+        (folder / f"tatoeba.{code}-eng.eng").write_text("".join(target))
+    tokenizer.languages = ("en", "de", "fr", "sw")
+    languages = np.array(variables["languages"])[[0, 1, 1, 1]]
     variables = {**variables, "languages": languages}
     evaluator = build(world, toy_objective())
     found = dict(evaluator.run(variables))
-    assert evaluator._encoder.seen == {"de": 120, "fr": 120, "en": 120}
-    (folder / "tatoeba.deu-eng.deu").unlink()
-    alone = dict(build(world, toy_objective()).run(variables))
-    names = [name for name in alone if "fr-en" in name]
-    assert names and all(found[name] == alone[name] for name in names)
+    assert evaluator._encoder.seen == {"de": 120, "fr": 120, "sw": 120, "en": 2 * 120}
+    for name in ("layer0/acc@1_centered", "mean_last4_centered"):
+        right, french, swahili = (found[f"retrieval/{x}-en/{name}"] for x in ("de", "fr", "sw"))
+        assert french == swahili < 0.1 < right
 
 
 def test_it_encodes_the_files_sentences(world, toy_objective):

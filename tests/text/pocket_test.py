@@ -20,6 +20,7 @@ from clwe_jax.text.pocket.german_forms import conjugate as german_verb
 from clwe_jax.text.pocket.japanese_forms import conjugate as japanese_verb
 from clwe_jax.text.pocket.lexicon import Lexicon, load
 from clwe_jax.text.pocket.spanish_forms import conjugate as spanish_verb
+from clwe_jax.text.pocket.world import split_of, zipf
 from clwe_jax.text.pocket.write import ISO_639_3, dictionary_pairs
 
 SPACED = ("de", "en", "es", "fr")
@@ -150,6 +151,7 @@ def test_training_text_holds_no_held_out_meaning():
     held = {heldout.draw().key for _ in range(2000)}
     assert len(keys) > 7000 and len(held) > 1800
     assert not keys & held
+    assert {split_of(key) for key in keys} == {"train"}
     texts = {s.text for s in sample("en")}
     assert len(texts) > 0.95 * SAMPLE
     # Meanings differ, and so do the texts but for ambiguous words.
@@ -167,6 +169,22 @@ def test_parallel_rows_are_distinct_translations():
         }
         for language in pocket.LANGUAGES:
             assert by_language[language] == by_language["en"], row[language].text
+
+
+def test_parallel_leaves_out_what_reads_the_same(monkeypatch):
+    # Chinese has no plural: another meaning, the same text.
+    clauses = [Clause("is", NP("dog", many), adj=adj) for many, adj in
+               [(False, "big"), (True, "big"), (True, "small")]]  # fmt: skip
+    drawn = iter([Meaning("say", "animals", c, None, str(n)) for n, c in enumerate(clauses)])
+    monkeypatch.setattr(meanings.Sampler, "draw", lambda self: next(drawn))
+    rows = pocket.parallel(("en", "zh"), 2)
+    assert [row["en"].text for row in rows] == ["The dog is big.", "The dogs are small."]
+
+
+def test_tables_have_zipf_frequencies():
+    counts = collections.Counter(zipf(tuple("abcdef")))
+    assert [counts[c] for c in "abcdef"] == sorted(counts.values(), reverse=True)
+    assert counts["a"] > 2 * counts["d"] > 0 and counts["f"] > 0
 
 
 def test_parallel_is_deterministic_and_takes_any_languages():
@@ -496,7 +514,8 @@ GOLDEN = [
     (
         Meaning("when", "nature", Clause(
             "event", NP("flower", True), "bloom", tense="past"), Clause(
-            "event", NP("girl"), "go", goal=Place("in", NP("forest", adj="big")), tense="past"), ""),
+            "event", NP("girl"), "go", goal=Place("in", NP("forest", adj="big")),
+            tense="past"), ""),
         {
             "en": "When the flowers bloomed, the girl went to the big forest.",
             "de": "Als die Blumen blühten, ging das Mädchen in den großen Wald.",
@@ -623,7 +642,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     pocket.write_corpus(tmp_path, ("en",), sentences=5)
     before = (tmp_path / "en.txt").read_bytes()
 
-    def broken(language, seed):
+    def broken(language, seed, among):
         yield from itertools.islice(pocket.sentences(language, 1), 3)
         raise OSError("disk full")
 
@@ -669,6 +688,19 @@ def test_retrieval_files_are_lines_of_one_meaning(tmp_path):
             assert lines == [row[side].text for row in rows]
 
 
+def test_text_about_some_domains_only(tmp_path):
+    assert len(pocket.domains()) >= 14
+    found = itertools.islice(pocket.sentences("en", among=("sea", "money")), 400)
+    assert {s.domain for s in found} == {"sea", "money"}
+    assert {s["fr"].domain for s in pocket.parallel(("fr",), 50, among=("music",))} == {"music"}
+    pocket.write_corpus(tmp_path, ("en",), 30, 2, among=("farm",))
+    lines = (tmp_path / "en.txt").read_text("utf-8").splitlines()
+    only = itertools.islice(pocket.sentences("en", 2, among=("farm",)), 30)
+    assert lines == [s.text for s in only]
+    with pytest.raises(ValueError, match="no domain 'musik'.*music"):
+        next(pocket.sentences("en", among=("musik",)))
+
+
 def test_parallel_training_files(tmp_path):
     pocket.write_parallel(tmp_path, ("de", "en", "ja"), 30, seed=1)
     assert sorted(p.name for p in tmp_path.iterdir()) == [
@@ -676,7 +708,8 @@ def test_parallel_training_files(tmp_path):
     ]  # fmt: skip
     english = (tmp_path / "de-en.en").read_text("utf-8")
     assert english == (tmp_path / "en-ja.en").read_text("utf-8")
-    assert english.count("\n") == 30
+    rows = pocket.parallel(("de", "en", "ja"), 30, seed=1, split="train")
+    assert english.splitlines() == [row["en"].text for row in rows]
 
 
 def test_gold_senses(tmp_path):

@@ -33,7 +33,11 @@ def _write(path: str, lines: Iterable[str]) -> None:
 
 
 def write_corpus(directory, languages=LANGUAGES, sentences=40000, seed=0, among=()) -> None:
-    """Writes DIR/{lang}.txt: `sentences` lines of the split 'train', each language drawn alone."""
+    """Writes DIR/{lang}.txt: `sentences` lines of the split 'train', each language drawn alone.
+
+    `among` names the domains (`pocket.domains`) to draw from; all where there are none. So it does
+    for the other writers of text.
+    """
     for language in languages:
         stream = islice(generate.sentences(language, seed, among=among), sentences)
         _write(os.path.join(directory, f"{language}.txt"), (s.text for s in stream))
