@@ -74,8 +74,8 @@ def base_config() -> ConfigDict:
             checkpoint=dict(every_steps=500, keep=2, best="", best_mode="max"),
             evals=dict(
                 mlm=dict(name="mlm", every_steps=500, batches=4),
-                retrieval=dict(name="retrieval", data="pocket", every_steps=1_000),
-                bli=dict(name="bli", data="pocket", every_steps=0),
+                retrieval=dict(name="retrieval", data="pocket", every_steps=1_000, max_sentences=1_000),
+                bli=dict(name="bli", data="pocket", every_steps=0, occurrences=10),
             ),
             report=dict(compare_with="", words="", title=""),
             plan=dict(utilisation=0.4, dollars_per_chip_hour=0.0),

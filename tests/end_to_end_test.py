@@ -1,0 +1,111 @@
+"""The main job from the command line: run, run again, use, prepare, train without TensorFlow."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from clwe_jax import api
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TINY = [
+    "--config.data.languages=de,en",
+    "--config.data.pocket_sentences=1500",
+    "--config.data.pocket_domains=money,sport",
+    "--config.data.sequence_length=32",
+    "--config.vocab.size=1500",
+    "--config.model.layers=2",
+    "--config.model.width=32",
+    "--config.model.heads=2",
+    "--config.model.mlp_dim=64",
+    "--config.train.batch_size=8",
+    "--config.train.steps=30",
+    "--config.train.log_every_steps=10",
+    "--config.checkpoint.every_steps=15",
+    "--config.evals.mlm.every_steps=15",
+    "--config.evals.mlm.batches=1",
+    "--config.evals.retrieval.every_steps=0",
+    "--config.evals.retrieval.max_sentences=60",
+]
+NO_TENSORFLOW = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split('.')[0] in ('tensorflow', 'seqio', 'tensorflow_text', 'tensorflow_datasets'):
+            raise ImportError(name)
+sys.meta_path.insert(0, Block())
+from clwe_jax import main
+main.entry()
+"""
+
+
+def python(*arguments):
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def workdir(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    python("-m", "clwe_jax.main", "--config=configs/dict_mlm_50.py", f"--workdir={folder}", *TINY)
+    return folder
+
+
+def test_the_folder_is_whole(workdir):
+    results = json.loads((workdir / "results.json").read_text())
+    for name in (
+        "train/loss", "eval/mlm/de/perplexity", "retrieval/de-en/layer2/acc@1",
+        "retrieval/mean_last4", "retrieval/mean_last4_csls", "bli/en-de/p@1",
+        "data/coverage/de", "data/cross_lingual_share",
+    ):  # fmt: skip
+        assert np.isfinite(results[name]), name
+    assert 0.4 < results["data/cross_lingual_share"] < 0.6
+    assert results["data/unmasked_words"] == results["data/cut_pieces"] == 0
+    losses = [
+        json.loads(line)["value"]
+        for line in (workdir / "metrics.jsonl").read_text().splitlines()
+        if '"train/loss"' in line
+    ]
+    assert losses[-1] < losses[0]
+    extras = json.loads((workdir / "report.json").read_text())
+    assert any(True in example["masked"] for example in extras["examples"])
+    assert extras["neighbours"] and extras["languages"]["de"]["coverage"] > 0.5
+    page = (workdir / "report.html").read_text()
+    assert "<svg" in page and "DICT-MLM-50" in page
+
+
+def test_a_finished_run_says_so(workdir):
+    before = (workdir / "metrics.jsonl").read_bytes()
+    said = python(
+        "-m", "clwe_jax.main", "--config=configs/dict_mlm_50.py", f"--workdir={workdir}", *TINY
+    )
+    assert "finished (step 30)" in said and "--config.train.steps" in said
+    assert (workdir / "metrics.jsonl").read_bytes() == before
+
+
+def test_the_model_serves(workdir):
+    model = api.load(workdir)
+    assert model.languages == ("de", "en")
+    one, two = model.encode(["The bank is closed.", "Who signed a check?"], lang="en")
+    assert one.shape == (32,) and not np.allclose(one, two)
+    assert [word for word, _ in model.words("The bank.", lang="en")] == ["the", "bank", "."]
+    found = model.neighbours("bank", lang="en", k=3, to="de")
+    assert len(found) == 3 and all(near.language == "de" for near in found)
+
+
+def test_prepared_batches_train_without_tensorflow(tmp_path):
+    config = ["--config=configs/dict_mlm_50.py", *TINY]
+    python("-m", "clwe_jax.data.prepare", *config, f"--out={tmp_path}/batches", "--heldout_rows=8")
+    said = python(
+        "-c", NO_TENSORFLOW, *config, f"--workdir={tmp_path}/run",
+        f"--config.data.source=batches:{tmp_path}/batches",
+    )  # fmt: skip
+    assert "Report:" in said
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert results["retrieval/mean_last4"] >= 0 and results["eval/mlm/en/loss"] > 0

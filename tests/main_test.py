@@ -1,0 +1,89 @@
+"""The command line: quick and helpful answers, and the check of the run's folder."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+import pytest
+
+from clwe_jax import config as options
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def run_main(*arguments, cwd=ROOT):
+    return subprocess.run(
+        [sys.executable, "-m", "clwe_jax.main", *arguments],
+        cwd=cwd, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        (["--help"], ["--config", "--workdir", "--plan"]),
+        (["--config=configs/dict_mlm50.py"], ["no config file", "configs/dict_mlm_50.py"]),
+        ([], ["which system", "configs/mbert.py"]),
+        (["--config=configs/mbert.py", "--config.train.step=5"], ["Did you mean", "steps"]),
+        (["--config=configs/mbert.py", "--config.trian.steps=5"], ["Did you mean", "train"]),
+        (["--config=configs/mbert.py:smal"], ["Unknown scale", "laptop, small, base, paper"]),
+    ],
+)
+def test_answers_at_once_and_helps(arguments, expected):
+    clock = time.monotonic()
+    done = run_main(*arguments)
+    seconds = time.monotonic() - clock
+    said = done.stdout + done.stderr
+    assert all(part in said for part in expected), said
+    assert (done.returncode == 0) == ("--help" in arguments) or "--help" in arguments
+    # No jax and no TensorFlow is imported; far under 2 s where nothing else runs.
+    assert seconds < 20
+
+
+@pytest.mark.parametrize(
+    "key, value, expected",
+    [
+        ("data.source", "txt:DIR", "expected pocket, text:DIR"),
+        ("data.languages", "en,de,en", "names 'en' twice"),
+        ("data.languages", "", "is empty"),
+        ("train.steps", 0, "at least 1"),
+        ("train.microbatches", 7, "not divisible"),
+        ("data.heldout_share", 0.9, "heldout_share"),
+    ],
+)
+def test_settings_that_cannot_work(key, value, expected):
+    config = options.bert_config("laptop", "x", dict(name="mlm"))
+    section, name = key.split(".")
+    config[section][name] = value
+    with pytest.raises(ValueError, match=expected):
+        options.validate(config)
+
+
+def test_every_scale_is_valid():
+    for scale in options.SCALES:
+        options.validate(options.bert_config(scale, "x", dict(name="mlm")))
+
+
+def test_predictions_hold_the_masked_share_with_room():
+    config = options.bert_config("laptop", "x", dict(name="mlm"))
+    for length in (16, 64, 128, 512):
+        config.data.sequence_length = length
+        found = options.max_predictions(config)
+        assert 0.15 * length < found <= 0.2 * length + 4 and found % 4 == 0
+
+
+def test_a_folder_belongs_to_one_run(tmp_path):
+    config = options.bert_config("laptop", "x", dict(name="mlm"))
+    options.claim_workdir(config, str(tmp_path))
+    assert json.loads((tmp_path / "config.json").read_text())["seed"] == 0
+    config.train.steps += 10  # training on is not another run
+    config.report.compare_with = "elsewhere"
+    options.claim_workdir(config, str(tmp_path))
+    config.model.width = 256
+    with pytest.raises(ValueError) as error:
+        options.claim_workdir(config, str(tmp_path))
+    assert "config.model.width: 128 -> 256" in str(error.value)
+    assert "--workdir" in str(error.value)
+    assert json.loads((tmp_path / "config.json").read_text())["model"]["width"] == 128
