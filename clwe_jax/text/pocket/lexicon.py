@@ -13,8 +13,8 @@ Nouns. Flags begin with a kind: `person`, `woman`, `animal`, `thing`, `unique` (
   es and fr `m libro`, plural after `/` where irregular; es `fa agua` (feminine with "el"),
   fr `m *hibou` (no elision); ja `犬:匹` and zh `狗:只` with their counters.
 Verbs. Flags: `state` (no manner, no modal verb), `dwell` (needs a place), `report` (takes
-  a clause), or `-`. en `eat/ate`; de `essen/isst/aß`, `ein~kaufen`; es `cerrar:ie`, or the forms in the order
-  of `SLOTS`, `dar{doy,da,dan,di,dio,dieron}`; fr `acheter:è` or
+  a clause), or `-`. en `eat/ate`; de `essen/isst/aß`, `ein~kaufen`; es `cerrar:ie`, or the forms
+  in the order of `SLOTS`, `dar{doy,da,dan,di,dio,dieron}`; fr `acheter:è` or
   `boire{bois,boit,buvons,boivent,bu}`, ` être` where that is its auxiliary;
   ja `飲む:5`, `食べる:1`, `掃除する`, `~` for a state in -ている;
   zh `吃`, `!` where it takes no 了, `走 >到` before a goal, `讲 前` with the receiver before it.
