@@ -6,6 +6,7 @@ import io
 import json
 import os
 import tempfile
+import zipfile
 from typing import Any, Mapping, Sequence
 
 import numpy as np
@@ -20,6 +21,9 @@ class GraphSource:
 
     A graph of pure operations: the state holds the places in the files, the shuffle buffers and
     what was made in advance.
+
+    Attributes:
+      batches: how many have come out.
     """
 
     def __init__(self, dataset: tf.data.Dataset, languages: Sequence[str], fingerprint: str):
@@ -31,6 +35,7 @@ class GraphSource:
         self._iterator = iter(dataset)
         self._languages = tuple(languages)
         self._fingerprint = fingerprint
+        self.batches = 0
         self._counters = np.zeros(len(COUNTERS), np.int64)
         # Positions, filled ones, predicted ones, cross-lingual ones; pieces by language.
         self._sums = np.zeros(4, np.int64)
@@ -41,6 +46,7 @@ class GraphSource:
 
     def __next__(self) -> Batch:
         features = {name: value.numpy() for name, value in next(self._iterator).items()}
+        self.batches += 1
         self._counters += features.pop("counters").sum(axis=0)
         self._count(features)
         return {name: features[name] for name in BATCH_DTYPES}
@@ -80,6 +86,7 @@ class GraphSource:
                 files[name] = np.fromfile(os.path.join(folder, name), np.uint8)
         own = {
             "fingerprint": self._fingerprint,
+            "batches": self.batches,
             "counters": self._counters.tolist(),
             "sums": self._sums.tolist(),
             "pieces": self._pieces.tolist(),
@@ -99,7 +106,7 @@ class GraphSource:
             with np.load(io.BytesIO(state), allow_pickle=False) as packed:
                 files = {name: packed[name] for name in packed.files}
             own = json.loads(files.pop("own.json").tobytes())
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise ValueError(f"The saved state of the data is damaged: {error}") from error
         _same(own, self._fingerprint)
         with tempfile.TemporaryDirectory() as folder:
@@ -107,6 +114,7 @@ class GraphSource:
                 content.tofile(os.path.join(folder, os.path.basename(name)))
             checkpoint = tf.train.Checkpoint(iterator=self._iterator)
             checkpoint.read(os.path.join(folder, "state")).assert_consumed()
+        self.batches = own["batches"]
         self._counters = np.array(own["counters"], np.int64)
         self._sums = np.array(own["sums"], np.int64)
         self._pieces = np.array(own["pieces"], np.int64)
