@@ -25,7 +25,6 @@ import jax
 from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import registry
 from clwe_jax.align import csls
 from clwe_jax.evaluate.encode import MEAN_LAST4, Encoder, Layer, select_layer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -93,7 +92,8 @@ class Model:
           pool: 'mean' over a sentence's pieces, or None for a vector a piece.
 
         Returns:
-          float32 [N, D]; with pool=None a list of [pieces, D]; with layer='all' [..., layers + 1, D].
+          float32 [N, D]; with pool=None a list of [pieces, D]; with layer='all' [layers + 1, D] in
+          place of [D].
 
         Raises:
           ValueError: an unknown language (the nearest one is named), layer or kind of pooling.

@@ -1,4 +1,4 @@
-"""A run's folder made by hand and loaded: vectors against the objective's own, and every refusal."""
+"""A run's folder, made by hand and loaded: vectors against the objective's own; refusals."""
 
 import json
 import os

@@ -108,7 +108,7 @@ class Sample:
 def sample(
     lines: Sequence[str], language: str, tokenizer: Tokenizer, min_count: int, max_words: int
 ) -> Sample:
-    """The lines as words; the words with a letter that occur `min_count` times, the most frequent."""
+    """The lines as words, and the most frequent words: with a letter, `min_count` times there."""
     words = [tokenizer.words(line, language) for line in lines]
     counts = collections.Counter(word for line in words for word in line)
     frequent = [
@@ -207,6 +207,9 @@ class BliEvaluator:
     tokenizer: Tokenizer
     lines: Mapping[str, Sequence[str]]
 
+    def __post_init__(self) -> None:
+        _ = self._all_tests  # what is wrong with the folder is said before training starts
+
     def run(self, variables: Variables) -> Iterator[tuple[str, float]]:
         """Yields, as fractions, with '' (cosine) and '_csls' in place of *:
 
@@ -295,10 +298,14 @@ class BliEvaluator:
         return {}
 
     @functools.cached_property
+    def _all_tests(self) -> list[TestSet]:
+        return find(self.data, self.tokenizer)
+
+    @functools.cached_property
     def _tests(self) -> list[TestSet]:
         """The test sets that have text on both sides, the directions of a pair side by side."""
         found, empty = [], []
-        for test in find(self.data, self.tokenizer):
+        for test in self._all_tests:
             texts = self._sample(test.source), self._sample(test.target)
             (found if all(text.frequent for text in texts) else empty).append(test)
         if empty:

@@ -168,7 +168,7 @@ class Encoder:
         return found
 
     def windows(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """Cuts words into runs [start, end) that fit a row; a word that is longer is a run alone."""
+        """Cuts words into runs [start, end) that fit a row; a longer word is a run by itself."""
         start, size = 0, 0
         for place, word in enumerate(words):
             length = len(self.tokenizer.vocabulary.encode_word(word))

@@ -24,7 +24,9 @@ from clwe_jax.types import Objective, Variables
 SUFFIXES = {"cosine": "", "centered": "_centered", "csls": "_csls"}
 
 
-def matches(source: Array, target: Array, how: str, neighbourhood: int = 10) -> np.ndarray:
+def matches(
+    source: np.ndarray, target: np.ndarray, how: str, neighbourhood: int = 10
+) -> np.ndarray:
     """Whether the nearest target of source n is target n.
 
     Args:
@@ -65,6 +67,9 @@ class RetrievalEvaluator:
     neighbourhood: int = 10
     objective: Objective
     tokenizer: Tokenizer
+
+    def __post_init__(self) -> None:
+        _ = self._pairs  # what is wrong with the folder is said before training starts
 
     def run(self, variables: Variables) -> Iterator[tuple[str, float]]:
         """Yields, as fractions, with '' (cosine), '_centered' and '_csls' in place of *:

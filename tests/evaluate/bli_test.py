@@ -226,9 +226,15 @@ def test_bad_lines_are_skipped_and_named(world, toy_objective, warnings):
     assert "2 lines skipped: line 2" in warnings()
 
 
-def test_missing_data(world, tmp_path):
-    tokenizer = world[0]
+def test_missing_data(world, tmp_path, toy_objective):
+    tokenizer, variables, _, lines = world
     empty = tmp_path / "empty"
+    with pytest.raises(FileNotFoundError, match="is not a folder"):  # before training, that is
+        registry.build(
+            "evaluator",
+            {"name": "bli", "data": str(empty)},
+            objective=toy_objective(), tokenizer=tokenizer, lines=lines,
+        )  # fmt: skip
     with pytest.raises(FileNotFoundError, match="config.evals.bli.data=''"):
         bli.find(str(empty), tokenizer)
     empty.mkdir()

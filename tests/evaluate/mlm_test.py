@@ -15,9 +15,10 @@ class Counting:
     def loss(self, variables, batch, rngs, train=True):
         assert train is False
         weight = batch["loss_weights"].sum()
+        losses = batch["inputs"] * batch["loss_weights"]
         cross = (batch["loss_weights"] * batch["language_ids"]).sum()
         return {
-            "loss": Sums(variables["scale"] * (batch["inputs"] * batch["loss_weights"]).sum(), weight),
+            "loss": Sums(variables["scale"] * losses.sum(), weight),
             "accuracy": Sums((batch["targets"] * batch["loss_weights"]).sum(), weight),
             "cross_lingual_share": Sums(cross, weight),
             "cross_lingual_loss": Sums(3.0 * cross, cross),

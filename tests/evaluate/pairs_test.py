@@ -11,13 +11,9 @@ DATA = pathlib.Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "ta
 
 
 def write(folder, **files):
-    """write(folder, deu_eng_deu='...') writes tatoeba.deu-eng.deu; write(..., de_en='..') de-en.de."""
+    """write(folder, deu_eng_deu='...') writes tatoeba.deu-eng.deu."""
     for name, text in files.items():
-        parts = name.split("_")
-        if len(parts) == 3:
-            path = folder / "tatoeba.{}-{}.{}".format(*parts)
-        else:
-            path = folder / "{0}-{1}.{0}".format(*parts)
+        path = folder / "tatoeba.{}-{}.{}".format(*name.split("_"))
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
 

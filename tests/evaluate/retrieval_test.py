@@ -166,6 +166,12 @@ def test_no_pair_of_the_models_languages(world, toy_objective, warnings):
     assert "retrieval is left out" in warnings() and "de-en, fr-en" in warnings("INFO")
 
 
+def test_a_folder_that_is_missing_is_told_before_training(world, toy_objective):
+    tokenizer, _, folder = world
+    with pytest.raises(FileNotFoundError, match="config.evals.retrieval.data"):
+        build((tokenizer, {}, folder / "no"), toy_objective())
+
+
 def test_unknown_option(world, toy_objective):
     with pytest.raises(ValueError, match="'max_sentence'.*Did you mean 'max_sentences'"):
         build(world, toy_objective(), max_sentence=3)
