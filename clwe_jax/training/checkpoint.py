@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import glob
-import logging as python_logging
 import os
 import shutil
 from typing import Any, Mapping
-import zlib
 
 from absl import logging
 import jax
@@ -21,10 +19,11 @@ import numpy as np
 import orbax.checkpoint as ocp
 from orbax.checkpoint import checkpoint_managers as policies
 
+from clwe_jax.training.orbax_extras import BytesRestore, BytesSave, quiet
 from clwe_jax.training.train_state import TrainState
 
 
-class Damaged(Exception):
+class Damaged(OSError):
     """No checkpoint of a folder can be read."""
 
 
@@ -41,55 +40,6 @@ class Restored:
     state: TrainState
     data: bytes | None
     meta: dict[str, Any]
-
-
-class BytesHandler(ocp.handlers.AsyncCheckpointHandler):
-    """Saves one byte string a host, with its checksum."""
-
-    def _path(self, directory: Any) -> Any:
-        return directory / f"host_{jax.process_index()}_of_{jax.process_count()}.bin"
-
-    async def _write(self, directory: Any, data: bytes) -> None:
-        self._path(directory).write_bytes(zlib.crc32(data).to_bytes(4, "little") + data)
-
-    async def async_save(self, directory: Any, args: BytesSave) -> list[ocp.future.Future]:
-        """Writes in the background; orbax makes the directory first."""
-        write = self._write(directory, args.item)
-        return [ocp.future.CommitFutureAwaitingContractedSignals(write, name="bytes")]
-
-    def save(self, directory: Any, args: BytesSave) -> None:
-        """Writes at once."""
-        raise TypeError("the data item is saved asynchronously only")
-
-    def restore(self, directory: Any, args: BytesRestore) -> bytes | None:
-        """This host's bytes; None when there are none for it.
-
-        Raises:
-          OSError: the file is damaged.
-        """
-        path = self._path(directory)
-        if not path.exists():
-            return None
-        data = path.read_bytes()
-        if zlib.crc32(data[4:]).to_bytes(4, "little") != data[:4]:
-            raise OSError(f"{path}: the checksum does not fit; the file is damaged")
-        return data[4:]
-
-
-@ocp.args.register_with_handler(BytesHandler, for_save=True)
-@dataclasses.dataclass
-class BytesSave(ocp.args.CheckpointArgs):
-    """`item`: the bytes of this host."""
-
-    item: bytes
-
-
-@ocp.args.register_with_handler(BytesHandler, for_restore=True)
-@dataclasses.dataclass
-class BytesRestore(ocp.args.CheckpointArgs):
-    """Takes nothing."""
-
-    item: None = None
 
 
 class Checkpointer:
@@ -131,7 +81,7 @@ class Checkpointer:
             enable_async_checkpointing=True,
         )
         self._saving: int | None = None
-        _quiet()
+        quiet()
         try:
             os.makedirs(self.directory, exist_ok=True)
         except OSError as error:
@@ -411,7 +361,7 @@ def restore_params(
         which = "checkpoint" if step is None else f"checkpoint of step {step}"
         there = f" It has those of steps {steps}." if steps else " Train first, or check the path."
         raise FileNotFoundError(f"{directory} has no {which}.{there}")
-    _quiet()
+    quiet()
     options = ocp.CheckpointManagerOptions(read_only=True)
     problems = []
     with ocp.CheckpointManager(directory, options=options) as manager:
@@ -439,16 +389,3 @@ def _on_first_device(manager: ocp.CheckpointManager, step: int) -> Any:
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
         getattr(found, "tree", found),
     )
-
-
-class _NoOrbaxInfo(python_logging.Filter):
-    """Orbax tells of every barrier and thread at INFO, through absl's logger."""
-
-    def filter(self, record: python_logging.LogRecord) -> bool:
-        return record.levelno >= python_logging.ERROR or "orbax" not in record.pathname
-
-
-def _quiet() -> None:
-    logger = logging.get_absl_logger()
-    if not any(isinstance(known, _NoOrbaxInfo) for known in logger.filters):
-        logger.addFilter(_NoOrbaxInfo())

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import os
 import resource
-import signal
 import sys
-import threading
 import time
 from typing import Any, Mapping, Sequence
 
 from absl import logging
 import jax
-from jax.experimental import multihost_utils
-import numpy as np
 
 from clwe_jax.training import checkpoint, metrics, partition, train_state
 from clwe_jax.training.optim import Optimizer
 from clwe_jax.training.prefetch import Prefetcher, unpack
-from clwe_jax.training.step import Metrics, make_step
-from clwe_jax.types import Batch, BatchSource, Evaluator, Objective, Sums
-
-_RUN_AHEAD = 2  # steps that are dispatched before the oldest of them has ended
-
-
-class NonFiniteLoss(ValueError):
-    """Too many steps in a row had a loss or gradient that is not finite."""
+from clwe_jax.training.step import make_step
+from clwe_jax.training.step_log import StepLog
+from clwe_jax.training.stop import StopSignal
+from clwe_jax.types import Batch, BatchSource, Evaluator, Objective, Variables
 
 
 @dataclasses.dataclass
@@ -95,15 +86,15 @@ def fit(
 
     Raises:
       ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary.
-      NonFiniteLoss: `max_skipped_in_row` steps in a row were not finite.
+      step_log.NonFiniteLoss: `max_skipped_in_row` steps in a row were not finite.
       checkpoint.Damaged: no checkpoint of the run can be read.
     """
-    meta, steps = dict(meta or {}), train_cfg["steps"]
+    meta, steps, microbatches = dict(meta or {}), train_cfg["steps"], train_cfg["microbatches"]
     first_host = jax.process_index() == 0
 
     # Mesh.
     device_mesh = partition.make_mesh(mesh_cfg)
-    partition.check_batch_size(train_cfg["batch_size"], train_cfg["microbatches"], device_mesh)
+    partition.check_batch_size(train_cfg["batch_size"], microbatches, device_mesh)
     batch = next(source)
     rows = partition.host_rows(train_cfg["batch_size"])
     if len(batch["inputs"]) != rows:
@@ -151,7 +142,7 @@ def fit(
     )
 
     # Compile.
-    stop = _StopSignal()
+    stop = StopSignal()
     writer = metrics.MetricWriter(workdir, first_step, first_host)
     progress = metrics.Progress(first_step, steps, first_host)
     prefetcher = Prefetcher(
@@ -161,27 +152,29 @@ def fit(
     if first_step < steps:
         clock = time.perf_counter()
         step_fn = compile_step(
-            objective, optimizer, steps, train_cfg["microbatches"], device_mesh, target, shapes
+            objective, optimizer, steps, microbatches, device_mesh, target, shapes
         )
         compile_seconds = time.perf_counter() - clock
         logging.info("the training step was compiled in %.1f s", compile_seconds)
 
     # Loop.
-    log = _Log(steps, train_cfg, writer, progress, checkpointer)
+    log = StepLog(steps, train_cfg, writer, progress, checkpointer)
     evaluations: dict[str, float] = {}
     step, ended = first_step, False
 
-    def evaluate(every: bool) -> None:
-        for evaluator in evaluators:
-            due = evaluator.every_steps and step % evaluator.every_steps == 0
-            if every or due:
-                found = {}
-                for name, value in evaluator.run(state.variables):
-                    found[name] = float(value)
-                    if stop.received:
-                        return
-                writer.write(step, found)
-                evaluations.update(found)
+    def is_due(every_steps: int) -> bool:
+        return bool(every_steps) and step % every_steps == 0
+
+    def evaluate(due: Sequence[Evaluator]) -> None:
+        variables = local_variables(state) if due else {}
+        for evaluator in due:
+            found = {}
+            for name, value in evaluator.run(variables):
+                found[name] = float(value)
+                if stop.received:
+                    return
+            writer.write(step, found)
+            evaluations.update(found)
 
     def save() -> None:
         checkpointer.save(state, prefetcher.snapshot(), meta, evaluations)
@@ -200,15 +193,16 @@ def fit(
             log.add(step, step_metrics)
             if step == steps:
                 break
-            pause = time.perf_counter()
-            evaluate(every=False)
-            if checkpoint_cfg["every_steps"] and step % checkpoint_cfg["every_steps"] == 0:
-                save()
-            log.leave_out(time.perf_counter() - pause)
+            due = [evaluator for evaluator in evaluators if is_due(evaluator.every_steps)]
+            if due or is_due(checkpoint_cfg["every_steps"]):
+                with log.pause(step_metrics):
+                    evaluate(due)
+                    if is_due(checkpoint_cfg["every_steps"]):
+                        save()
         log.flush(step)
         finished = (ended or step == steps) and not stop.received
         if finished:
-            evaluate(every=True)
+            evaluate(evaluators)
             finished = not stop.received
         save()
         checkpointer.check(wait=True)
@@ -238,7 +232,8 @@ def fit(
         compile_seconds=compile_seconds,
         tokens_per_second=log.tokens / log.seconds if log.seconds else 0.0,
         steps_per_second=log.steps / log.seconds if log.seconds else 0.0,
-        step_flops=flops(step_fn) * device_mesh.size if step_fn else 0.0,
+        # XLA counts the body of the loop over microbatches once.
+        step_flops=flops(step_fn) * device_mesh.size * microbatches if step_fn else 0.0,
         memory=peak_memory(),
         failed_checkpoints=checkpointer.failures,
     )
@@ -275,117 +270,18 @@ def compile_step(
         return jitted.lower(target, batch).compile()
 
 
-class _Log:
-    """Gathers the metrics of steps on the device and fetches them once every log_every_steps."""
-
-    def __init__(
-        self,
-        steps: int,
-        train: Mapping[str, Any],
-        writer: metrics.MetricWriter,
-        progress: metrics.Progress,
-        checkpointer: checkpoint.Checkpointer,
-    ):
-        self._total, self._train = steps, train
-        self._writer, self._progress, self._checkpointer = writer, progress, checkpointer
-        self._pending: list[Metrics] = []
-        self._running: collections.deque[Any] = collections.deque()
-        self._start: float | None = None  # none before the first step, which is slower
-        self._left_out = 0.0
-        self.last: dict[str, float] = {}
-        self.steps, self.tokens, self.seconds = 0, 0.0, 0.0
-
-    def add(self, step: int, found: Metrics) -> None:
-        """Takes the metrics of a step, all on the device; waits for the step before last."""
-        self._pending.append(found)
-        self._running.append(found["loss"].value)
-        if len(self._running) > _RUN_AHEAD:
-            self._running.popleft().block_until_ready()
-        self._progress.advance(step)
-        if step % self._train["log_every_steps"] == 0:
-            self.flush(step)
-
-    def leave_out(self, seconds: float) -> None:
-        """Does not count time that training did not use."""
-        self._left_out += seconds
-
-    def flush(self, step: int) -> None:
-        """Fetches, averages, writes and shows what has gathered; stops a run that diverged."""
-        if not self._pending:
-            return
-        fetched: list[Metrics] = jax.device_get(self._pending)
-        now = time.perf_counter()
-        self._pending, self._running = [], collections.deque()
-        worst = max(int(found["skipped_in_row"].value) for found in fetched)
-        sums: dict[str, Sums] = {
-            name: Sums(*(
-                np.sum([getattr(found[name], part) for found in fetched], dtype=np.float64)
-                for part in ("value", "weight")
-            ))
-            for name in fetched[0]
-        }  # fmt: skip
-        values = {
-            f"train/{name}": float(total.value / total.weight)
-            for name, total in sums.items()
-            if total.weight > 0
-        }
-        if self._start is not None:
-            seconds = max(now - self._start - self._left_out, 1e-9)
-            tokens = float(sums["padding"].weight - sums["padding"].value)
-            self.steps += len(fetched)
-            self.tokens += tokens
-            self.seconds += seconds
-            speed = {
-                "tokens_per_second": tokens / seconds,
-                "steps_per_second": len(fetched) / seconds,
-                "seconds_left": (self._total - step) * self.seconds / self.steps,
-            }
-            values["speed/tokens_per_second"] = speed["tokens_per_second"]
-            values["speed/steps_per_second"] = speed["steps_per_second"]
-            self._progress.show(step, values, speed)
-        self._start, self._left_out = now, 0.0
-        self._writer.write(step, values)
-        self.last = values
-        self._checkpointer.check()
-        if worst >= self._train["max_skipped_in_row"]:
-            self._checkpointer.check(wait=True)
-            raise NonFiniteLoss(
-                f"{worst} steps in a row up to step {step} had a loss or gradient that is not "
-                f"finite and were not applied. The last good checkpoint is "
-                f"{self._checkpointer.newest()}. Lower --config.optimizer.learning_rate, lengthen "
-                f"--config.optimizer.warmup_steps or lower --config.optimizer.clip."
-            )
+def local_variables(state: train_state.TrainState) -> Variables:
+    """The variables for this host to compute with alone, whatever they are spread over."""
+    if jax.process_count() == 1:
+        return state.variables
+    mesh = state.step.sharding.mesh
+    everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+    whole = jax.jit(_same, out_shardings=everywhere)(state.variables)
+    return jax.tree.map(lambda x: x.addressable_data(0), whole)
 
 
-class _StopSignal:
-    """Turns the first SIGTERM or SIGINT into a request to stop after the step."""
-
-    def __init__(self) -> None:
-        self.received = ""
-        self._old: dict[int, Any] = {}
-        # The coordination service tells all hosts of one step when any of them gets SIGTERM.
-        self._together = jax.process_count() > 1
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT,) if self._together else (signal.SIGINT, signal.SIGTERM):
-                self._old[number] = signal.signal(number, self._handle)
-
-    def _handle(self, number: int, frame: Any) -> None:
-        del frame
-        self.received = signal.Signals(number).name
-        self.restore()  # a second one acts at once
-        logging.warning("%s: saving and stopping after this step.", self.received)
-
-    def at(self, step: int) -> bool:
-        """Whether to stop before the next step; the same answer on all hosts."""
-        if self._together and multihost_utils.reached_preemption_sync_point(step):
-            self.received = "SIGTERM"
-        return bool(self.received)
-
-    def restore(self) -> None:
-        """Puts the handlers back that were there."""
-        for number, handler in self._old.items():
-            signal.signal(number, handler)
-        self._old = {}
+def _same(variables: Variables) -> Variables:
+    return variables
 
 
 def flops(compiled: jax.stages.Compiled) -> float:

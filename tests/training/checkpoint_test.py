@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.training import checkpoint, optim, partition, train_state
+from clwe_jax.training import checkpoint, optim, orbax_extras, partition, train_state
 from clwe_jax.training.checkpoint import Checkpointer, restore_params
 
 
@@ -182,7 +182,7 @@ def test_a_full_disk_in_the_background_is_survived(tmp_path, monkeypatch, caplog
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as full:
-        full.setattr(checkpoint.BytesHandler, "_write", write)
+        full.setattr(orbax_extras.BytesHandler, "_write", write)
         checkpointer.save(make_state(2), b"place 2", META)
         checkpointer.check(wait=True)
     assert checkpointer.failures == 1

@@ -90,6 +90,21 @@ def fit(workdir, source=None, mesh=None, checkpoint=None, model=None, optimizer=
     return train.fit(**{**given, **options})
 
 
+class HeldOut:
+    """The loss of one batch that is never trained on, on every host alone."""
+
+    every_steps = 4
+
+    def __init__(self, objective):
+        source = Source()
+        source.set_state(b"1000000")
+        self._batch, self._objective = next(source), objective
+
+    def run(self, variables):
+        loss = jax.jit(lambda v: self._objective.loss(v, self._batch, train=False)[0]["loss"])
+        yield "eval/loss", float(loss(variables).mean())
+
+
 def arrays(state):
     """Every array of a state by its path, as NumPy, gathered from all devices of this process."""
     leaves = jax.tree_util.tree_flatten_with_path(state)[0]
@@ -106,7 +121,8 @@ def main():
         )
     slow = options.pop("slow", 0.0)
     host, hosts = jax.process_index(), jax.process_count()
-    result = fit(workdir, source=Source(host, hosts, slow=slow), **options)
+    evaluators = [HeldOut(objective())]
+    result = fit(workdir, source=Source(host, hosts, slow=slow), evaluators=evaluators, **options)
     everywhere = jax.sharding.NamedSharding(
         jax.tree.leaves(result.state.params)[0].sharding.mesh, jax.sharding.PartitionSpec()
     )

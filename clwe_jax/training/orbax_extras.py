@@ -1,0 +1,75 @@
+"""What orbax lacks: byte strings of hosts as a checkpoint item, and quiet."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging as python_logging
+from typing import Any
+import zlib
+
+from absl import logging
+import jax
+import orbax.checkpoint as ocp
+
+
+class BytesHandler(ocp.handlers.AsyncCheckpointHandler):
+    """Saves one byte string a host, with its checksum."""
+
+    def _path(self, directory: Any) -> Any:
+        return directory / f"host_{jax.process_index()}_of_{jax.process_count()}.bin"
+
+    async def _write(self, directory: Any, data: bytes) -> None:
+        self._path(directory).write_bytes(zlib.crc32(data).to_bytes(4, "little") + data)
+
+    async def async_save(self, directory: Any, args: BytesSave) -> list[ocp.future.Future]:
+        """Writes in the background; orbax makes the directory first."""
+        write = self._write(directory, args.item)
+        return [ocp.future.CommitFutureAwaitingContractedSignals(write, name="bytes")]
+
+    def save(self, directory: Any, args: BytesSave) -> None:
+        """Writes at once."""
+        raise TypeError("the data item is saved asynchronously only")
+
+    def restore(self, directory: Any, args: BytesRestore) -> bytes | None:
+        """This host's bytes; None when there are none for it.
+
+        Raises:
+          OSError: the file is damaged.
+        """
+        path = self._path(directory)
+        if not path.exists():
+            return None
+        data = path.read_bytes()
+        if zlib.crc32(data[4:]).to_bytes(4, "little") != data[:4]:
+            raise OSError(f"{path}: the checksum does not fit; the file is damaged")
+        return data[4:]
+
+
+@ocp.args.register_with_handler(BytesHandler, for_save=True)
+@dataclasses.dataclass
+class BytesSave(ocp.args.CheckpointArgs):
+    """`item`: the bytes of this host."""
+
+    item: bytes
+
+
+@ocp.args.register_with_handler(BytesHandler, for_restore=True)
+@dataclasses.dataclass
+class BytesRestore(ocp.args.CheckpointArgs):
+    """Takes nothing."""
+
+    item: None = None
+
+
+class _NoOrbaxInfo(python_logging.Filter):
+    """Orbax tells of every barrier and thread at INFO, through absl's logger."""
+
+    def filter(self, record: python_logging.LogRecord) -> bool:
+        return record.levelno >= python_logging.ERROR or "orbax" not in record.pathname
+
+
+def quiet() -> None:
+    """Leaves of what orbax logs the errors alone."""
+    logger = logging.get_absl_logger()
+    if not any(isinstance(known, _NoOrbaxInfo) for known in logger.filters):
+        logger.addFilter(_NoOrbaxInfo())

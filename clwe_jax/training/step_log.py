@@ -1,0 +1,121 @@
+"""The metrics of many steps, fetched from the device once in a while, and the speed of training."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import time
+from typing import Any, Iterator, Mapping
+
+from absl import logging
+import jax
+import numpy as np
+
+from clwe_jax.training.checkpoint import Checkpointer
+from clwe_jax.training.metrics import MetricWriter, Progress
+from clwe_jax.training.step import Metrics
+from clwe_jax.types import Sums
+
+_RUN_AHEAD = 2  # steps that are dispatched before the oldest of them has ended
+
+
+class NonFiniteLoss(ValueError):
+    """Too many steps in a row had a loss or gradient that is not finite."""
+
+
+class StepLog:
+    """Gathers the metrics of steps on the device and fetches them once every log_every_steps."""
+
+    def __init__(
+        self,
+        steps: int,
+        train: Mapping[str, Any],
+        writer: MetricWriter,
+        progress: Progress,
+        checkpointer: Checkpointer,
+    ):
+        self._total, self._train = steps, train
+        self._writer, self._progress, self._checkpointer = writer, progress, checkpointer
+        self._pending: list[Metrics] = []
+        self._running: collections.deque[Any] = collections.deque()
+        self._start: float | None = None  # the end of the first step, which is slower
+        self._left_out, self._untimed = 0.0, 0
+        self.last: dict[str, float] = {}
+        self.steps, self.tokens, self.seconds = 0, 0.0, 0.0
+
+    def add(self, step: int, found: Metrics) -> None:
+        """Takes the metrics of a step, all on the device; waits for the step before last."""
+        self._pending.append(found)
+        self._running.append(found["loss"].value)
+        if len(self._running) > _RUN_AHEAD:
+            self._running.popleft().block_until_ready()
+        if self._start is None:
+            found["loss"].value.block_until_ready()
+            self._start, self._untimed = time.perf_counter(), 1
+        self._progress.advance(step)
+        if step % self._train["log_every_steps"] == 0:
+            self.flush(step)
+
+    @contextlib.contextmanager
+    def pause(self, found: Metrics) -> Iterator[None]:
+        """Leaves out the time inside, once the step with the metrics `found` has ended."""
+        jax.block_until_ready(found)
+        start = time.perf_counter()
+        yield
+        self._left_out += time.perf_counter() - start
+
+    def flush(self, step: int) -> None:
+        """Fetches, averages, writes and shows what has gathered; stops a run that diverged."""
+        if not self._pending:
+            return
+        fetched: list[Metrics] = jax.device_get(self._pending)
+        now = time.perf_counter()
+        self._pending, self._running = [], collections.deque()
+        worst = max(int(found["skipped_in_row"].value) for found in fetched)
+        sums: dict[str, Sums] = {
+            name: Sums(*(
+                np.sum([getattr(found[name], part) for found in fetched], dtype=np.float64)
+                for part in ("value", "weight")
+            ))
+            for name in fetched[0]
+        }  # fmt: skip
+        values = {
+            f"train/{name}": float(total.value / total.weight)
+            for name, total in sums.items()
+            if total.weight > 0
+        }
+        timed = len(fetched) - self._untimed
+        if timed:
+            seconds = max(now - self._start - self._left_out, 1e-9)
+            tokens = float(sums["padding"].weight - sums["padding"].value) * timed / len(fetched)
+            self.steps += timed
+            self.tokens += tokens
+            self.seconds += seconds
+            speed = {
+                "tokens_per_second": tokens / seconds,
+                "steps_per_second": timed / seconds,
+                "seconds_left": (self._total - step) * self.seconds / self.steps,
+            }
+            values["speed/tokens_per_second"] = speed["tokens_per_second"]
+            values["speed/steps_per_second"] = speed["steps_per_second"]
+            self._progress.show(step, values, speed)
+        self._start, self._left_out, self._untimed = now, 0.0, 0
+        if skipped := round(sums["skipped"].value):
+            logging.warning(
+                "%d of the %d steps up to step %d had a loss or gradient that is not finite and "
+                "were not applied.",
+                skipped,
+                len(fetched),
+                step,
+            )
+        self._writer.write(step, values)
+        self.last = values
+        self._checkpointer.check()
+        if worst >= self._train["max_skipped_in_row"]:
+            self._checkpointer.check(wait=True)
+            raise NonFiniteLoss(
+                f"{worst} steps in a row up to step {step} had a loss or gradient that is not "
+                f"finite and were not applied. The last good checkpoint is "
+                f"{self._checkpointer.newest()}. Lower --config.optimizer.learning_rate, lengthen "
+                f"--config.optimizer.warmup_steps or lower --config.optimizer.clip."
+            )
