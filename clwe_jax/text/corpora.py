@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import gzip
 import os
+import zlib
 from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 
 from absl import logging
@@ -14,6 +15,8 @@ from clwe_jax.text.merged import Dictionary
 
 _BLOCK = 1 << 20  # bytes read at once
 _BOM = b"\xef\xbb\xbf"
+SAMPLE_BYTES = 8 << 20  # text that `inspect` reads of a language
+_MANY = 10  # languages above which it reads less of each
 _NEAR_ZERO = 0.02  # share of the running words that a dictionary at least covers
 _PROBED = 2_000  # frequent words that are looked up under the other languages
 
@@ -86,7 +89,8 @@ class TextCorpus:
         if not os.path.isdir(directory):
             raise FileNotFoundError(
                 f"There is no text directory {directory}. --config.data.source=text:DIR reads "
-                "DIR/{lang}.txt[.gz] or DIR/{lang}/*.txt[.gz]; --config.data.source=pocket needs none"
+                "DIR/{lang}.txt[.gz] or DIR/{lang}/*.txt[.gz]; "
+                "--config.data.source=pocket needs none"
             )
         self.directory = directory
         self.files = {language: files_of(directory, language) for language in languages}
@@ -154,9 +158,7 @@ class TextCorpus:
                 result[word] += count
         return result, counts
 
-    def _blocks(
-        self, language: str, limit: int | None, counts: LineCounts
-    ) -> Iterator[list[str]]:
+    def _blocks(self, language: str, limit: int | None, counts: LineCounts) -> Iterator[list[str]]:
         """Lists of lines."""
         files = self.files[language]
         sizes = [os.path.getsize(path) for path in files]
@@ -166,15 +168,13 @@ class TextCorpus:
             with open(path, "rb") as raw:
                 try:
                     yield from _read(raw, path, part, counts)
-                except (EOFError, gzip.BadGzipFile) as error:
+                except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                     raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
                 read += min(raw.tell(), size)
         counts.share = read / max(1, sum(sizes))
 
 
-def _read(
-    raw: BinaryIO, path: str, limit: float | None, counts: LineCounts
-) -> Iterator[list[str]]:
+def _read(raw: BinaryIO, path: str, limit: float | None, counts: LineCounts) -> Iterator[list[str]]:
     """The lines of one file, a block of bytes at a time; the line at the limit is read whole."""
     file = gzip.open(raw) if path.endswith(".gz") else raw
     rest: list[bytes] = []
@@ -244,7 +244,7 @@ def inspect(
     corpus: TextCorpus,
     tokenizer,
     dictionary: Dictionary | None,
-    sample_bytes: int | None = 8 << 20,
+    sample_bytes: int | None = SAMPLE_BYTES,
     frequent: int = 1_000,
 ) -> dict[str, LanguageStats]:
     """Describes each language's text and how much of it the dictionary covers (D11).
@@ -255,9 +255,12 @@ def inspect(
       corpus: the text.
       tokenizer: has `words(text, language)`, as `Tokenizer`.
       dictionary: None where there is none.
-      sample_bytes: read so much of each language and extrapolate; None reads all.
+      sample_bytes: read so much of each language, and of more than ten languages so much less of
+        each that the sum is the same, and extrapolate; None reads all.
       frequent: how many frequent words to list.
     """
+    if sample_bytes is not None and len(corpus.languages) > _MANY:
+        sample_bytes = sample_bytes * _MANY // len(corpus.languages)
     result = {}
     for language in corpus.languages:
         counter, counts = corpus.count_words(
@@ -271,7 +274,7 @@ def inspect(
             if known and covered < _NEAR_ZERO * words:
                 _warn_near_zero(language, counter, covered / words, dictionary)
         scale = 1 / counts.share if counts.share else 1.0
-        listed = (word for word, _ in _by_count(counter) if word[0].isalpha())
+        listed = (word for word, _ in by_count(counter) if word[0].isalpha())
         result[language] = LanguageStats(
             lines=round(counts.lines * scale),
             bytes=round(counts.bytes * scale),
@@ -291,7 +294,8 @@ def inspect(
     return result
 
 
-def _by_count(counter: Mapping[str, int]) -> list[tuple[str, int]]:
+def by_count(counter: Mapping[str, int]) -> list[tuple[str, int]]:
+    """(word, count), the most frequent first, equal ones in alphabetical order."""
     return sorted(counter.items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -299,7 +303,7 @@ def _warn_near_zero(
     language: str, counter: Mapping[str, int], coverage: float, dictionary: Dictionary
 ) -> None:
     """Says that the dictionary does not fit the text, and which language's words would fit."""
-    probe = _by_count(counter)[:_PROBED]
+    probe = by_count(counter)[:_PROBED]
     total = sum(count for _, count in probe)
     best, fits = 0.0, ""
     for other in dictionary.languages:
@@ -313,8 +317,8 @@ def _warn_near_zero(
     )
     if best > max(0.1, 5 * coverage):
         text += (
-            f"The words that they list as {fits} cover {best:.0%} of its frequent words: are the two "
-            f"columns of {language}-{fits}.txt swapped, or is the text in {fits}? "
+            f"The words that they list as {fits} cover {best:.0%} of its frequent words: are the "
+            f"two columns of {language}-{fits}.txt swapped, or is the text in {fits}? "
         )
     logging.warning(
         "%sSee `python -m clwe_jax.text.dictionary show --word WORD --lang %s DIR`.", text, language

@@ -1,24 +1,19 @@
 """Bilingual dictionaries in files: found, read, merged and cached.
 
-`python -m clwe_jax.text.dictionary {show,stats,download} --help` looks into dictionaries and fetches
-the public ones.
-
-The files are those of MUSE (Conneau et al. 2017): `xx-yy.txt`, a pair a line, word and translation
-separated by a space, or by a tab where one of them has spaces; `.gz` too; and JMdict (`JMdict*`).
+`python -m clwe_jax.text.dictionary {show,stats,download} --help` looks into dictionaries and
+fetches the public ones. The files are those of MUSE, `xx-yy.txt[.gz]`, and JMdict, `JMdict*`.
 """
 
 from __future__ import annotations
 
 import array
-import dataclasses
-import gzip
 import hashlib
 import json
 import os
 import re
 import tempfile
 import zipfile
-from typing import Any, Callable, Iterable, Iterator, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 from absl import logging
@@ -26,6 +21,7 @@ from absl import logging
 from clwe_jax.text import jmdict
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.pair_files import Pairs, read_pairs
 
 __all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs"]
 
@@ -34,71 +30,7 @@ _MOST_TRANSLATIONS = 8  # of one_to_many where no number is given
 _PAIR_FILE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.txt(\.gz)?")
 _TEST_FILE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(\.[0-9]+-[0-9]+)?\.txt(\.gz)?")
 _CACHE_VERSION = 1
-_NAMED_LINES = 3  # bad lines of a file that its warning shows
 _SAMPLE = 500  # words a column that are looked up to see whether the columns are swapped
-
-
-@dataclasses.dataclass
-class _Pairs:
-    """What a file holds."""
-
-    left: list[str]
-    right: list[str]
-    bad: list[str] = dataclasses.field(default_factory=list)  # described, the first few
-    bad_count: int = 0
-
-    def skip(self, number: int, what: str) -> None:
-        self.bad_count += 1
-        if len(self.bad) < _NAMED_LINES:
-            self.bad.append(f"line {number}: {what}")
-
-
-def read_pairs(path: str) -> _Pairs:
-    """The raw pairs of a MUSE-format file, in its order.
-
-    A line is two columns, separated by a tab or, where it has none, by spaces. Lines with other
-    columns, or that are not UTF-8, are skipped, counted and described.
-
-    Raises:
-      OSError: the file cannot be read.
-      ValueError: a .gz file is damaged.
-    """
-    try:
-        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
-            data = file.read()
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
-    pairs = _Pairs([], [])
-    try:
-        lines: Iterable[str] = data.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError:
-        lines = _decoded(data, pairs)
-    del data
-    left, right = pairs.left.append, pairs.right.append
-    for number, line in enumerate(lines, 1):
-        columns = line.split("\t") if "\t" in line else line.split(" ")
-        if len(columns) != 2 or not columns[0] or not columns[1] or line[-1] == "\r":
-            # Not the common case: spaces at the ends, Windows line ends, empty lines, bad lines.
-            line = line.strip()
-            if not line:
-                continue
-            columns = line.split("\t") if "\t" in line else line.split()
-            columns = [column.strip() for column in columns]
-            if len(columns) != 2 or not all(columns):
-                pairs.skip(number, f"expected 2 columns, found {len(columns)}: {line[:60]!r}")
-                continue
-        left(columns[0])
-        right(columns[1])
-    return pairs
-
-
-def _decoded(data: bytes, pairs: _Pairs) -> Iterator[str]:
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        try:
-            yield line.decode("utf-8")
-        except UnicodeDecodeError:
-            pairs.skip(number, f"not UTF-8: {line[:60]!r}")
-            yield ""
 
 
 class _Merger:
@@ -128,7 +60,7 @@ class _Merger:
             append(number)
         return np.frombuffer(result, np.int32)
 
-    def looks_swapped(self, left: str, right: str, pairs: _Pairs) -> bool:
+    def looks_swapped(self, left: str, right: str, pairs: Pairs) -> bool:
         """Whether the columns fit the words seen so far better when they change places."""
         seen = [self.numbers.get(language, {}) for language in (left, right)]
         step = max(1, len(pairs.left) // _SAMPLE)
@@ -225,7 +157,9 @@ def _files(
     )
     if isinstance(directory_or_files, str):
         if not os.path.isdir(directory_or_files):
-            raise FileNotFoundError(f"There is no dictionary directory {directory_or_files}. {hint}")
+            raise FileNotFoundError(
+                f"There is no dictionary directory {directory_or_files}. {hint}"
+            )
         names = sorted(os.listdir(directory_or_files))
         paths = [os.path.join(directory_or_files, name) for name in names]
     else:
@@ -299,9 +233,7 @@ def _read_all(files, merger: _Merger, languages: Sequence[str] | None) -> dict[s
         _add(merger, left, right, pairs.left, pairs.right)
         if pairs.bad_count:
             skipped[os.path.basename(path)] = pairs.bad_count
-            logging.warning(
-                "%s: skipped %d lines; %s", path, pairs.bad_count, "; ".join(pairs.bad)
-            )
+            logging.warning("%s: skipped %d lines; %s", path, pairs.bad_count, "; ".join(pairs.bad))
         if not pairs.left:
             logging.warning("%s: holds no pair of words", path)
     return skipped

@@ -28,9 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     show.add_argument("--lang", help="its language; by default all that have the word")
     stats = commands.add_parser("stats", help="print pairs and words of each language")
     stats.add_argument("--text", help="a folder of text, to print how much of it is covered")
-    stats.add_argument("--sample_bytes", type=int, default=8 << 20, help="text read a language")
+    stats.add_argument("--sample_bytes", type=int, default=corpora.SAMPLE_BYTES)
     for command in (show, stats):
-        command.add_argument("directory", metavar="DIR", help="a folder of xx-yy.txt or JMdict files")
+        command.add_argument("directory", metavar="DIR", help="a folder of xx-yy.txt, JMdict")
         command.add_argument("--languages", default="", help="only these, as in en,de,zh")
         command.add_argument("--cache", default=_cache(), help="where merged maps are kept")
         command.add_argument("--keep_case", action="store_true", help="do not lower-case the words")
@@ -137,7 +137,5 @@ def _download(options: argparse.Namespace) -> None:
     if unknown:
         raise ValueError(f"MUSE has no {', '.join(unknown)}. It has {', '.join(download.PAIRS)}")
     print(download.LICENCE)
-    names = download.download(
-        options.out, pairs, splits=options.splits, address=options.address
-    )
-    print(f"{len(names)} files in {options.out}. Use them with --config.data.dictionaries={options.out}")
+    names = download.download(options.out, pairs, splits=options.splits, address=options.address)
+    print(f"{len(names)} files. Use them with --config.data.dictionaries={options.out}")

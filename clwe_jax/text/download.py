@@ -1,7 +1,7 @@
 """Fetches the public MUSE dictionaries: resumes, and keeps a file only when it is whole.
 
-The dictionaries are under CC BY-NC 4.0 (Conneau et al. 2017, Word Translation Without Parallel Data):
-not for commercial use.
+The dictionaries (Conneau et al. 2017, Word Translation Without Parallel Data) are licensed
+CC BY-NC 4.0: not for commercial use.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ def download(
 ) -> list[str]:
     """Fetches dictionaries into a directory; what is there whole is left as it is.
 
-    Each file comes into `NAME.part`, which the next attempt, or the next call, goes on with. Its size
-    is checked against the one that the server names, and its SHA-256 against DIRECTORY/manifest.json
-    ({"NAME": {"size": bytes, "sha256": hex}}), where that names the file; files that it does not name
-    are added to it, so that a second copy of the directory can be checked against the first.
+    Each file comes into `NAME.part`, which the next attempt, or the next call, goes on with. Its
+    size is checked against the one that the server names, and its SHA-256 against
+    DIRECTORY/manifest.json ({"NAME": {"size": bytes, "sha256": hex}}), where that names the file;
+    files that it does not name are added to it, so that a second copy of the directory can be
+    checked against the first.
 
     Args:
       directory: made where it is absent.
@@ -123,8 +124,9 @@ def _fetch_once(url: str, part: str, timeout: float) -> None:
     """
     have = os.path.getsize(part) if os.path.exists(part) else 0
     headers = {"Range": f"bytes={have}-"} if have else {}
+    request = urllib.request.Request(url, headers=headers)
     try:
-        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout)
+        answer = urllib.request.urlopen(request, timeout=timeout)
     except urllib.error.HTTPError as error:
         if error.code == 416:  # nothing after what we have: it is whole, or not this file
             whole = _total(error.headers.get("Content-Range"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from typing import Iterator
 from xml.etree import ElementTree
 
@@ -36,7 +37,7 @@ def iterate(path: str) -> Iterator[tuple[str, str, str]]:
                 elif event == "end" and element.tag == "entry":
                     yield from _pairs(element)
                     root.clear()
-    except (ElementTree.ParseError, EOFError, gzip.BadGzipFile) as error:
+    except (ElementTree.ParseError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(
             f"{path} is not a whole JMdict XML file: {error}. Fetch JMdict_e.gz again from EDRDG"
         ) from error

@@ -206,9 +206,7 @@ class Dictionary:
         first, second = self.language_splits[mine], self.language_splits[other]
         return [
             (left[a], right[b])
-            for a, b in zip(
-                (sources[chosen] - first).tolist(), (targets[chosen] - second).tolist()
-            )
+            for a, b in zip((sources[chosen] - first).tolist(), (targets[chosen] - second).tolist())
         ]
 
     def pairs_per_word(self) -> np.ndarray:

@@ -17,6 +17,7 @@ from clwe_jax.text.words import Segmenter
 
 _SETTINGS = "text.json"
 _LEXICON = "lexicon.{}.txt"
+_MOST_WORDS = 4_000_000  # kept for training, over all languages; the rarest go first
 
 
 class Tokenizer:
@@ -100,8 +101,8 @@ class Tokenizer:
         path = os.path.join(directory, _SETTINGS)
         if not os.path.exists(path):
             raise FileNotFoundError(
-                f"{directory} is not a saved tokenizer: it has no {_SETTINGS}. A run keeps its own in "
-                "WORKDIR/vocab"
+                f"{directory} is not a saved tokenizer: it has no {_SETTINGS}. A run keeps its own "
+                "in WORKDIR/vocab"
             )
         try:
             with open(path, encoding="utf-8") as file:
@@ -142,7 +143,7 @@ class Tokenizer:
           path: a BERT `vocab.txt`, a SentencePiece `.model`, or a folder that holds one.
           temperature: the counts of the languages are brought to the shares that the training
             mixture has.
-          sample_bytes: count the words in so much text of each language.
+          sample_bytes: count the words in so much text of each language; None takes all.
 
         Raises:
           ValueError: neither a path nor text; an unknown kind.
@@ -161,20 +162,20 @@ class Tokenizer:
             )
         counts = {}
         for language in languages:
-            counts[language], _ = corpus.count_words(
+            counter, _ = corpus.count_words(
                 language,
                 lambda text: segmenter.words(normalizer(text, language), language),
                 sample_bytes,
             )
+            most = max(50_000, _MOST_WORDS // len(languages))
+            counts[language] = dict(corpora.by_count(counter)[:most])
         listed = dictionary.words() if dictionary is not None else ()
         logging.info("Training a %s vocabulary of %d pieces", kind, size)
         vocabulary = vocab.train(kind, mixed_counts(counts, temperature), size, listed)
         return cls(languages, normalizer, segmenter, vocabulary)
 
 
-def mixed_counts(
-    counts: Mapping[str, Mapping[str, int]], temperature: float
-) -> dict[str, float]:
+def mixed_counts(counts: Mapping[str, Mapping[str, int]], temperature: float) -> dict[str, float]:
     """Words with their counts summed over languages, each language weighed by its training share.
 
     Args:

@@ -34,8 +34,8 @@ _SPACE_MARK = "▁"  # what SentencePiece writes for a space
 _OTHER_NAMES = {PAD: "<pad>", UNK: "<unk>", CLS: "<s>", SEP: "</s>", MASK: "<mask>"}
 _FILES = ("vocab.txt", "sentencepiece.model")
 _SETTINGS = "vocab.json"
-# Bounds of SentencePiece's character coverage: the lower is its own; above the upper one stands what
-# bytes serve as well.
+# Bounds of SentencePiece's character coverage: the lower is its own; above the upper one stands
+# what bytes serve as well.
 _COVERAGE = (0.98, 0.9998)
 _UNIGRAM_SUM = 4e6  # words, by count, that a unigram model is trained on
 
@@ -226,8 +226,8 @@ def load(path: str) -> Vocabulary:
         raise ValueError(f"{path} is not a SentencePiece model: {error}") from error
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path} is not a vocab.txt (a piece a line, UTF-8): {error}. A SentencePiece model has "
-            "to be named .model"
+            f"{path} is not a vocab.txt (a piece a line, UTF-8): {error}. A SentencePiece model "
+            "has to be named .model"
         ) from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
@@ -239,8 +239,9 @@ def train(
     """Trains a vocabulary; the same counts give the same vocabulary, byte for byte.
 
     WordPiece gets its characters first, the most frequent ones up to half of `size`: those of words
-    and of `listed`, as they stand first or later in a word (others than Han in both forms), and ASCII;
-    then the merges of byte pair encoding. SentencePiece falls back to bytes for rare characters.
+    and of `listed`, as they stand first or later in a word (others than Han in both forms), and
+    those of ASCII; then the merges of byte pair encoding. SentencePiece falls back to bytes for
+    rare characters.
 
     Args:
       kind: 'wordpiece', 'unigram' or 'bpe'.
@@ -276,9 +277,9 @@ def _train_wordpiece(
         total = sum(forms.values())
         lost = sum(count for _, count in list(forms.items())[room:])
         logging.warning(
-            "config.vocab.size=%d has no room for all %d characters: the %d rarest forms, %.3f%% of "
-            "the characters of the text, are [UNK]. Make it larger, or take bpe or unigram, which "
-            "fall back to bytes (config.vocab.kind)",
+            "config.vocab.size=%d has no room for all %d characters: the %d rarest forms, %.3f%% "
+            "of the characters of the text, are [UNK]. Make it larger, or take bpe or unigram, "
+            "which fall back to bytes (config.vocab.kind)",
             size, len(forms), len(forms) - room, 100 * lost / total,
         )  # fmt: skip
     pieces = [*SPECIALS, *sorted(list(forms)[:room])]
@@ -297,9 +298,7 @@ def _train_wordpiece(
     return WordPieceVocabulary(pieces)
 
 
-def _character_forms(
-    words: Mapping[str, float], listed: Iterable[str]
-) -> dict[str, float]:
+def _character_forms(words: Mapping[str, float], listed: Iterable[str]) -> dict[str, float]:
     """Characters as pieces ('x' first in a word, '##x' later) with counts, most frequent first."""
     forms: collections.Counter[str] = collections.Counter()
     for word, count in words.items():
@@ -320,9 +319,7 @@ def _character_forms(
     return dict(sorted(forms.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _train_model(
-    kind: str, words: Mapping[str, float], size: int, byte_fallback: bool
-) -> bytes:
+def _train_model(kind: str, words: Mapping[str, float], size: int, byte_fallback: bool) -> bytes:
     """The bytes of a SentencePiece model trained on counted words."""
     # Whole numbers; a rare word still counts as one. Unigram's time grows with their sum.
     if kind == "unigram":
@@ -357,8 +354,8 @@ def _train_model(
         )
     except RuntimeError as error:
         raise ValueError(
-            f"config.vocab.size={size} does not work for this text ({len(words):,} distinct words): "
-            f"{error}"
+            f"config.vocab.size={size} does not work for this text ({len(words):,} distinct "
+            f"words): {error}"
         ) from error
     return model.getvalue()
 

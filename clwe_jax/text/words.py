@@ -9,7 +9,7 @@ from typing import Iterable, Iterator, Mapping
 import numpy as np
 
 from clwe_jax.text import characters
-from clwe_jax.text.characters import ALONE, MARK, SINGLE, SPACE, UNSPACED, WORD
+from clwe_jax.text.characters import ALONE, MARK, SINGLE, UNSPACED, WORD
 
 
 @functools.cache
@@ -33,10 +33,10 @@ class Segmenter:
     """Cuts normalised text into words.
 
     A word is a maximal run of letters, marks and numbers; every other visible character is a word
-    by itself. A run of a script without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) is cut
-    from left to right, each time at the longest word of its language's lexicon. A character at
-    which no lexicon word starts stands alone, except that neighbours of that kind in hiragana, or in
-    katakana, stay together, and that a combining mark joins what stands before it.
+    by itself. A run of a script without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) is
+    cut from left to right, each time at the longest word of its language's lexicon. A character at
+    which no lexicon word starts stands alone, except that neighbours of that kind in hiragana, or
+    in katakana, stay together, and that a combining mark joins what stands before it.
     """
 
     def __init__(self, lexicons: Mapping[str, Iterable[str]] | None = None):
@@ -52,7 +52,7 @@ class Segmenter:
         }
 
     def words(self, text: str, language: str) -> list[str]:
-        """The words of normalised text, in order; their concatenation is the text less its spaces."""
+        """The words of normalised text, in order; joined, they are the text without spaces."""
         result: list[str] = []
         for match in _patterns()[0].finditer(text):
             if match.group(1) is None:

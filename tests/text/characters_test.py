@@ -32,8 +32,9 @@ def test_unspaced_scripts_by_name():
             wrong.append(name)
         if table[code] == characters.UNSPACED:
             known = re.match(
-                r"CJK|KANGXI|HANGZHOU|IDEOGRAPHIC|HIRAGANA|KATAKANA|HENTAIGANA|VERTICAL (KANA|IDEO)|"
-                r"COMBINING KATAKANA|THAI|LAO|KHMER|MYANMAR|OLD CHINESE|VIETNAMESE ALTERNATE",
+                r"CJK|KANGXI|HANGZHOU|IDEOGRAPHIC|HIRAGANA|KATAKANA|HENTAIGANA|"
+                r"VERTICAL (KANA|IDEO)|COMBINING KATAKANA|THAI|LAO|KHMER|MYANMAR|OLD CHINESE|"
+                r"VIETNAMESE ALTERNATE",
                 name,
             )
             if not known:

@@ -228,8 +228,9 @@ def test_empty_file(folder, warnings):
 
 def test_damaged_gzip(folder):
     data = gzip.compress(b"a x\n" * 1000)
-    with pytest.raises(ValueError, match="en-de.txt.gz is damaged.*fetch it again"):
-        dictionary.load(folder({"en-de.txt.gz": data[:-20]}))
+    for damaged in (data[:-20], data[:30] + bytes(9) + data[39:], b"no gzip at all"):
+        with pytest.raises(ValueError, match="en-de.txt.gz is damaged.*fetch it again"):
+            dictionary.load(folder({"en-de.txt.gz": damaged}))
 
 
 def test_read_only_cache_is_only_a_warning(folder, tmp_path, warnings):

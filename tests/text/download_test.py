@@ -75,9 +75,7 @@ def server(monkeypatch):
 
 
 def fetch(server, directory, pairs=("en-de",), **options):
-    return download.download(
-        str(directory), pairs, address=server.address, timeout=10, **options
-    )
+    return download.download(str(directory), pairs, address=server.address, timeout=10, **options)
 
 
 def assert_whole(directory, *names):

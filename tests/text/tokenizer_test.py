@@ -31,9 +31,7 @@ def corpus(tmp_path_factory):
 
 def build(corpus, **options):
     options = {"kind": "wordpiece", "size": 200, "normalizer": Normalizer()} | options
-    return Tokenizer.build(
-        languages=tuple(TEXT), corpus=corpus, dictionary=DICTIONARY, **options
-    )
+    return Tokenizer.build(languages=tuple(TEXT), corpus=corpus, dictionary=DICTIONARY, **options)
 
 
 @pytest.fixture(scope="module", params=vocab.KINDS)

@@ -7,7 +7,7 @@ from clwe_jax.text import characters
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter, is_unspaced
 
-# Han, hiragana, katakana, a prolonged sound mark, Thai letter and vowel sign, spaced, single, space.
+# Han, hiragana, katakana, prolonged sound mark, Thai letter and sign, spaced, single, space.
 ALPHABET = "水火あいアーกิab1.。 \0"
 
 

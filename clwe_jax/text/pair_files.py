@@ -1,0 +1,83 @@
+"""Word pairs in the format of MUSE (Conneau et al. 2017): a pair a line, in two columns.
+
+The columns are separated by a space, or by a tab where a word or its translation has spaces.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import zlib
+from typing import Iterable, Iterator
+
+_NAMED_LINES = 3  # bad lines of a file that are described
+
+
+@dataclasses.dataclass
+class Pairs:
+    """What a file holds.
+
+    Attributes:
+      left, right: the columns.
+      bad: the first bad lines, described.
+      bad_count: how many bad lines there are.
+    """
+
+    left: list[str]
+    right: list[str]
+    bad: list[str] = dataclasses.field(default_factory=list)
+    bad_count: int = 0
+
+    def skip(self, number: int, what: str) -> None:
+        """Notes a bad line."""
+        self.bad_count += 1
+        if len(self.bad) < _NAMED_LINES:
+            self.bad.append(f"line {number}: {what}")
+
+
+def read_pairs(path: str) -> Pairs:
+    """The raw pairs of a MUSE-format file, in its order.
+
+    A line is two columns, separated by a tab or, where it has none, by spaces. Lines with other
+    columns, or that are not UTF-8, are skipped, counted and described.
+
+    Raises:
+      OSError: the file cannot be read.
+      ValueError: a .gz file is damaged.
+    """
+    try:
+        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+            data = file.read()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+    pairs = Pairs([], [])
+    try:
+        lines: Iterable[str] = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError:
+        lines = _decoded(data, pairs)
+    del data
+    left, right = pairs.left.append, pairs.right.append
+    for number, line in enumerate(lines, 1):
+        columns = line.split("\t") if "\t" in line else line.split(" ")
+        if len(columns) != 2 or not columns[0] or not columns[1] or line[-1] == "\r":
+            # Not the common case: spaces at the ends, Windows line ends, empty lines, bad lines.
+            line = line.strip()
+            if not line:
+                continue
+            columns = line.split("\t") if "\t" in line else line.split()
+            columns = [column.strip() for column in columns]
+            if len(columns) != 2 or not all(columns):
+                pairs.skip(number, f"expected 2 columns, found {len(columns)}: {line[:60]!r}")
+                continue
+        left(columns[0])
+        right(columns[1])
+    return pairs
+
+
+def _decoded(data: bytes, pairs: Pairs) -> Iterator[str]:
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError:
+            pairs.skip(number, f"not UTF-8: {line[:60]!r}")
+            yield ""
