@@ -58,9 +58,10 @@ def read_pairs(path: str) -> Pairs:
     del data
     left, right = pairs.left.append, pairs.right.append
     for number, line in enumerate(lines, 1):
-        columns = line.split("\t") if "\t" in line else line.split(" ")
-        if len(columns) != 2 or not columns[0] or not columns[1] or line[-1] == "\r":
-            # Not the common case: spaces at the ends, Windows line ends, empty lines, bad lines.
+        columns = line.split(" ")
+        common = len(columns) == 2 and columns[0] and columns[1]
+        if not common or "\t" in line or line[-1] == "\r":
+            # Not the common case: tabs, more spaces, Windows line ends, empty lines, bad lines.
             line = line.strip()
             if not line:
                 continue

@@ -326,8 +326,8 @@ def _train_model(kind: str, words: Mapping[str, float], size: int, byte_fallback
         scale = min(_UNIGRAM_SUM, 100 * len(words)) / sum(words.values())
     else:
         scale = 1e7 / max(words.values())
-    usable = {w: max(1, round(c * scale)) for w, c in words.items() if _SPACE_MARK not in w}
-    lines = (f"{word}\t{count}" for word, count in sorted(usable.items()))
+    whole = {word: max(1, round(count * scale)) for word, count in words.items()}
+    lines = (f"{word}\t{count}" for word, count in sorted(whole.items()))
     model = io.BytesIO()
     try:
         spm.SentencePieceTrainer.train(
@@ -337,7 +337,7 @@ def _train_model(kind: str, words: Mapping[str, float], size: int, byte_fallback
             model_type=kind,
             vocab_size=size,
             hard_vocab_limit=False,
-            character_coverage=_coverage(usable, size) if byte_fallback else 1.0,
+            character_coverage=_coverage(whole, size) if byte_fallback else 1.0,
             byte_fallback=byte_fallback,
             normalization_rule_name="identity",
             split_by_unicode_script=False,

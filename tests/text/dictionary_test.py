@@ -100,6 +100,20 @@ def test_formats(folder):
     assert loaded.skipped == {}
 
 
+def test_raw_pairs(tmp_path):
+    path = tmp_path / "pairs"
+    path.write_bytes(
+        b"\xef\xbb\xbfOne eins\r\n two\t zwei \n\nthree \xff\nfour\nfive  f\xc3\xbcnf\nnew york\tneuyork\n"
+    )
+    pairs = dictionary.read_pairs(str(path))
+    assert pairs.left == ["One", "two", "five", "new york"]
+    assert pairs.right == ["eins", "zwei", "fünf", "neuyork"]
+    assert pairs.bad_count == 2
+    assert [bad.partition(": ")[0] for bad in pairs.bad] == ["line 4", "line 5"]
+    path.write_bytes(b"\xef\xbb\xbfOne eins\n")
+    assert dictionary.read_pairs(str(path)).left == ["One"]
+
+
 def test_bad_lines_are_skipped_counted_and_named(folder, warnings):
     lines = [b"good gut", b"lonely", b"a b c d e", b"bad \xff\xfe", b"x\ty\tz", b"also auch"]
     loaded = dictionary.load(folder({"en-de.txt": b"\n".join(lines)}))
@@ -139,6 +153,8 @@ def test_cleaning(folder):
     assert clean == [("radio", "radio"), ("radio", "funk"), ("few", "f")]
     clean = dictionary.load(path, clean=["identical", "one_to_many:1"]).pairs("en", "de")
     assert clean == [("radio", "funk"), ("few", "f")]
+    clean = dictionary.load(path, clean=["one_to_many:1"]).pairs("en", "de")
+    assert clean == [("few", "f")]
     with pytest.raises(ValueError, match="dictionary_clean.*identical, one_to_many"):
         dictionary.load(path, clean=["identicall"])
 
@@ -201,6 +217,14 @@ def test_swapped_columns_are_pointed_out(folder, warnings):
     assert len(warnings) == 1
     assert "en-fr.txt: its columns look swapped" in warnings[0]
     assert "rename it fr-en.txt" in warnings[0]
+
+
+def test_languages_that_share_words_are_not_taken_for_swapped(folder, warnings):
+    shared = [f"a{i}" for i in range(100)]
+    german_english = "".join(f"{a} {b}\n" for a, b in zip(shared, shared[:90] + ["b"] * 10))
+    english_german = "".join(f"{a} {b}\n" for a, b in zip(shared[80:], shared))
+    dictionary.load(folder({"de-en.txt": german_english, "en-de.txt": english_german}))
+    assert warnings == []
 
 
 def test_missing_directory(tmp_path):
