@@ -103,7 +103,8 @@ def test_formats(folder):
 def test_raw_pairs(tmp_path):
     path = tmp_path / "pairs"
     path.write_bytes(
-        b"\xef\xbb\xbfOne eins\r\n two\t zwei \n\nthree \xff\nfour\nfive  f\xc3\xbcnf\nnew york\tneuyork\n"
+        b"\xef\xbb\xbfOne eins\r\n two\t zwei \n\nthree \xff\nfour\nfive  f\xc3\xbcnf\n"
+        b"new york\tneuyork\n"
     )
     pairs = dictionary.read_pairs(str(path))
     assert pairs.left == ["One", "two", "five", "new york"]
