@@ -7,6 +7,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from clwe_jax.data import draws, masking
+from clwe_jax.data.context import ContextModel
 from clwe_jax.data.encoding import Encoded, TextEncoder
 from clwe_jax.data.rows import RowBuilder, Sequences
 from clwe_jax.data.tasks import DictMlm, DictTlm, Mlm
@@ -67,11 +68,14 @@ class ExampleMaker:
         length: int,
         max_predictions: int,
         pairs: bool = False,
+        context: ContextModel | None = None,
     ):
         """Args:
         task: `DictTlm` makes pairs of a text and its copy; the others, rows of running text.
         pairs: lines 2i and 2i + 1 translate each other and stand in one segment (TLM).
+        context: chooses the synonyms of a task with choice='context'.
         """
+        self._context = context
         self._encoder = encoder
         self._task = task
         self._pairs = pairs
@@ -169,10 +173,13 @@ class ExampleMaker:
         # Only few words are switched: the draws are made for those alone.
         switched = tf.logical_and(where, words.entry >= 0)
         switched = tf.logical_and(switched, random.uniform(tf.size(where)) < rate)
-        place = tf.where(switched)
-        drawn = self._synonyms.draw(tf.gather_nd(words.entry, place), random)
+        place = tf.cast(tf.where(switched)[:, 0], tf.int32)
+        if self._context is None:
+            drawn = self._synonyms.draw(tf.gather(words.entry, place), random)
+        else:
+            drawn = self._context.draw(words, place, random)
         usable = drawn.size > 0
-        place = tf.boolean_mask(place, usable)
+        place = tf.boolean_mask(place, usable)[:, None]
         put = lambda old, new: tf.tensor_scatter_nd_update(
             old, place, tf.boolean_mask(new, usable)
         )

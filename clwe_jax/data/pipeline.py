@@ -19,6 +19,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax.data import batches, chunks, draws, parallel, sources, stream
+from clwe_jax.data.context import ContextModel
 from clwe_jax.data.encoding import TextEncoder
 from clwe_jax.data.examples import ExampleMaker
 from clwe_jax.data.tasks import Mlm, Tlm
@@ -30,6 +31,7 @@ from clwe_jax.types import BATCH_DTYPES, Batch
 _MOST_CALLS = 16  # chunks made at the same time
 _HELDOUT_SCAN = 1 << 28  # bytes of a language that are searched for held-out lines
 _SCANNED_LINES = 4_096  # at once
+_CONTEXT_BYTES = 1 << 21  # of a language's text, for choice='context'
 _SHOWN = 32  # blocks of a language that examples are looked for in
 
 
@@ -65,10 +67,12 @@ def build(
       ValueError: settings that cannot work.
     """
     encoder = _encoder(tokenizer, dictionary)
-    texts = _texts(config, tokenizer, source)
+    texts = _texts(
+        source, tokenizer.languages, config.tfds_dir, config.shuffle_lines
+    )
     rates = _rates(config, texts, encoder)
     host = dict(process_index=process_index, process_count=process_count)
-    maker = _maker(config, encoder, tokenizer, task)
+    maker = _maker(config, encoder, tokenizer, task, source)
     block_lines = next(iter(texts.values())).block_lines
     numbered = chunks.chunks(
         sources.mix(texts, rates, seed=seed, repeat=repeat, **host),
@@ -122,10 +126,12 @@ def heldout(
     """
     encoder = _encoder(tokenizer, dictionary)
     wanted = batch_size * process_count * batches_per_language
-    maker = _maker(config, encoder, tokenizer, task)
+    maker = _maker(config, encoder, tokenizer, task, source)
     masks = tf.constant(draws.fold("heldout", seed), tf.int64)
     result: dict[str, list[Batch]] = {}
-    for language, text in _texts(config, tokenizer, source).items():
+    for language, text in _texts(
+        source, tokenizer.languages, config.tfds_dir, config.shuffle_lines
+    ).items():
         index = tokenizer.languages.index(language)
         parts, count = [], 0
         for number, lines in enumerate(_heldout_lines(text, config)):
@@ -171,10 +177,12 @@ def examples(
       Sentences with a switched word come first, the languages in turn.
     """
     encoder = _encoder(tokenizer, dictionary)
-    maker = _maker(config, encoder, tokenizer, task)
+    maker = _maker(config, encoder, tokenizer, task, source)
     masks = tf.constant(draws.fold("examples", seed), tf.int64)
     found: list[tuple[int, int, dict[str, list[Any]]]] = []
-    for language, text in _texts(config, tokenizer, source).items():
+    for language, text in _texts(
+        source, tokenizer.languages, config.tfds_dir, config.shuffle_lines
+    ).items():
         index = tokenizer.languages.index(language)
         lines = next(iter(text.lines(shuffle=False, seed=0).batch(_SHOWN * text.block_lines)))
         lines = tf.boolean_mask(lines, ~chunks.heldout(lines, config.heldout_share))
@@ -217,14 +225,39 @@ def _encoder(tokenizer: Tokenizer, dictionary: Dictionary | None) -> TextEncoder
     return TextEncoder(tokenizer, dictionary)
 
 
-def _maker(config, encoder, tokenizer, task, pairs=False) -> ExampleMaker:
+def _maker(config, encoder, tokenizer, task, source, pairs=False) -> ExampleMaker:
     most = options.max_predictions(ConfigDict({"data": config}))
-    return _cached_maker(encoder, tokenizer, task, config.sequence_length, most, pairs)
+    context = None
+    if getattr(task, "choice", "uniform") == "context" and encoder.synonyms is not None:
+        context = _context(
+            encoder, source, tokenizer.languages, config.tfds_dir, config.heldout_share
+        )
+    return _cached_maker(encoder, tokenizer, task, config.sequence_length, most, pairs, context)
+
+
+@functools.lru_cache(maxsize=1)
+def _context(encoder, source, languages, tfds_dir, heldout_share) -> ContextModel:
+    """From a sample of each language's training text."""
+
+    def sample() -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
+        for index, text in enumerate(_texts(source, languages, tfds_dir, 0).values()):
+            read = 0
+            for lines in text.lines(shuffle=True, seed=0).batch(_SCANNED_LINES):
+                lines = tf.boolean_mask(lines, ~chunks.heldout(lines, heldout_share))
+                lines, numbers = chunks.cut_long_lines(lines, tf.fill([tf.size(lines)], index))
+                yield lines, numbers
+                read += int(tf.reduce_sum(tf.strings.length(lines)))
+                if read > _CONTEXT_BYTES:
+                    break
+
+    return ContextModel(encoder, sample())
 
 
 @functools.lru_cache(maxsize=4)
-def _cached_maker(encoder, tokenizer, task, length, max_predictions, pairs) -> ExampleMaker:
-    return ExampleMaker(encoder, tokenizer.vocabulary, task, length, max_predictions, pairs)
+def _cached_maker(
+    encoder, tokenizer, task, length, max_predictions, pairs, context
+) -> ExampleMaker:
+    return ExampleMaker(encoder, tokenizer.vocabulary, task, length, max_predictions, pairs, context)
 
 
 def _rows(numbered: tf.data.Dataset, maker: ExampleMaker, seed: int) -> tf.data.Dataset:
@@ -246,7 +279,7 @@ def _pair_rows(config, task, tokenizer, encoder, seed, **host) -> tf.data.Datase
         max(1, config.chunk_lines // 16),
         [text.languages for text in texts.values()],
     )
-    maker = _maker(config, encoder, tokenizer, task, pairs=True)
+    maker = _maker(config, encoder, tokenizer, task, None, pairs=True)
     return _rows(numbered, maker, draws.fold("pairs", seed, host["process_index"]))
 
 
@@ -274,10 +307,11 @@ def _calls() -> int:
     return min(os.cpu_count() or 1, _MOST_CALLS)
 
 
-def _texts(config, tokenizer, source) -> dict[str, sources.LineSource | sources.DocumentSource]:
+def _texts(
+    source, languages, tfds_dir, shuffle_lines
+) -> dict[str, sources.LineSource | sources.DocumentSource]:
     """The text of each language."""
-    languages = tokenizer.languages
-    buffer = sources.shuffle_share(config.shuffle_lines, len(languages))
+    buffer = sources.shuffle_share(shuffle_lines, len(languages))
     if isinstance(source, TextCorpus):
         return {
             language: sources.LineSource(source.files[language], language, index, buffer)
@@ -287,7 +321,7 @@ def _texts(config, tokenizer, source) -> dict[str, sources.LineSource | sources.
         raise ValueError(f"config.data.source={source!r}: expected text files or tfds:NAME")
     name = source.removeprefix("tfds:")
     return {
-        language: sources.DocumentSource(f"{name}.{language}", config.tfds_dir, index, buffer)
+        language: sources.DocumentSource(f"{name}.{language}", tfds_dir, index, buffer)
         for index, language in enumerate(languages)
     }
 

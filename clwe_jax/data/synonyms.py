@@ -57,6 +57,7 @@ class Synonyms:
 
     Attributes:
       dictionary: the dictionary of the run's languages, in their order.
+      targets: [pairs] int32, the synonyms' words, group by group.
       pieces: int32, the pieces of all words one after the other.
       has_entries: [languages] bool, whether any word of the language has an entry.
     """
@@ -88,7 +89,7 @@ class Synonyms:
         self._entry_splits = tf.constant(dictionary.entry_splits)
         self._group_language = tf.constant(dictionary.group_language.astype(np.int32))
         self._group_splits = tf.constant(dictionary.group_splits)
-        self._targets = tf.constant(dictionary.target_ids)
+        self.targets = tf.constant(dictionary.target_ids)
         self._piece_splits = tf.constant(splits)
         self.pieces = tf.constant(pieces)
 
@@ -97,16 +98,22 @@ class Synonyms:
         return tf.cast(self._entries.lookup(keys), tf.int32)
 
     def draw(self, entries: tf.Tensor, random: draws.Draws) -> Drawn:
-        """One synonym for each entry: a language uniformly, then one of its words uniformly.
+        """One synonym for each entry: a language uniformly, then one of its words uniformly."""
+        group, first, count = self.draw_group(entries, random)
+        return self.drawn(group, first + random.below(count))
 
-        What is drawn for an entry of -1 means nothing.
-        """
-        entries = tf.maximum(entries, 0)
+    def draw_group(
+        self, entries: tf.Tensor, random: draws.Draws
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """A language for each entry, uniformly: its group; the place and number of its targets."""
         first = tf.gather(self._entry_splits, entries)
         group = first + random.below(tf.gather(self._entry_splits, entries + 1) - first)
         first = tf.gather(self._group_splits, group)
-        target = first + random.below(tf.gather(self._group_splits, group + 1) - first)
-        word = tf.gather(self._targets, target)
+        return group, first, tf.gather(self._group_splits, group + 1) - first
+
+    def drawn(self, group: tf.Tensor, target: tf.Tensor) -> Drawn:
+        """What is to be known of the chosen targets, places in `targets`."""
+        word = tf.gather(self.targets, target)
         start = tf.gather(self._piece_splits, word)
         return Drawn(
             language=tf.gather(self._group_language, group),

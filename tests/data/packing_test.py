@@ -44,7 +44,10 @@ def items(rng, count, length, most):
 @pytest.mark.parametrize("length, most", [(16, 4), (64, 16), (512, 104)])
 def test_rows_hold_what_they_can(length, most):
     rng = np.random.default_rng(length)
-    pack = tf.function(lambda s, p: packing.pack(s, p, length, most))
+    spec = tf.TensorSpec([None], tf.int32)
+    pack = tf.function(
+        lambda s, p: packing.pack(s, p, length, most), input_signature=[spec, spec], autograph=False
+    )
     for count in (0, 1, 2, 40, 700):
         sizes, predictions = items(rng, count, length, most)
         row, rows = (x.numpy() for x in pack(tf.constant(sizes), tf.constant(predictions)))
