@@ -32,11 +32,8 @@ TINY = [
 ]
 NO_TENSORFLOW = """
 import sys
-class Block:
-    def find_spec(self, name, path=None, target=None):
-        if name.split('.')[0] in ('tensorflow', 'seqio', 'tensorflow_text', 'tensorflow_datasets'):
-            raise ImportError(name)
-sys.meta_path.insert(0, Block())
+for name in ('tensorflow', 'seqio', 'tensorflow_text', 'tensorflow_datasets'):
+    sys.modules[name] = None  # as if it were not installed
 from clwe_jax import main
 main.entry()
 """
