@@ -65,7 +65,8 @@ class _NoOrbaxInfo(python_logging.Filter):
     """Orbax tells of every barrier and thread at INFO, through absl's logger."""
 
     def filter(self, record: python_logging.LogRecord) -> bool:
-        return record.levelno >= python_logging.ERROR or "orbax" not in record.pathname
+        loud = "orbax" in record.pathname or "functional_saver" in record.pathname
+        return record.levelno >= python_logging.ERROR or not loud
 
 
 def quiet() -> None:
