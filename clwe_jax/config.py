@@ -90,7 +90,7 @@ _BERT_SCALES: dict[str, dict[str, Any]] = {
         "data": dict(pocket_domains="money,nature,kitchen,sport,travel,school,music,animals"),
         "model": dict(layers=2, width=128, heads=4, mlp_dim=512, dropout=0.0),
         "optimizer": dict(learning_rate=3e-3, warmup_steps=100),
-        "train": dict(steps=3_500, batch_size=32, log_every_steps=50),
+        "train": dict(steps=3_000, batch_size=32, log_every_steps=50),
         "checkpoint": dict(every_steps=500),
         "evals": dict(
             mlm=dict(every_steps=500, batches=8),
