@@ -7,6 +7,7 @@ saved and restored exactly.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from typing import Any, Iterator
@@ -32,6 +33,11 @@ _MOST_CALLS = 16  # chunks made at the same time
 _HELDOUT_SCAN = 1 << 28  # bytes of a language that are searched for held-out lines
 _SCANNED_LINES = 4_096  # at once
 _CONTEXT_BYTES = 1 << 21  # of a language's text, for choice='context'
+# Options that a saved place in the stream depends on; not the folders, which may move.
+_SHAPING = (
+    "sequence_length", "max_predictions", "temperature", "heldout_share", "chunk_lines",
+    "shuffle_lines", "lower_case", "simplify_chinese",
+)  # fmt: skip
 _SHOWN = 32  # blocks of a language that examples are looked for in
 
 
@@ -95,8 +101,10 @@ def build(
     settings.threading.max_intra_op_parallelism = 1
     # Lookup tables and tokenizers count as state; they never change, so the place can be saved.
     settings.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.IGNORE
+    shaping = [config[name] for name in _SHAPING]
+    making = {**dataclasses.asdict(task), "parallel": None}
     fingerprint = draws.fold(
-        "stream", config.to_json(), task, tokenizer.languages, tokenizer.vocabulary.fingerprint(),
+        "stream", shaping, type(task).__name__, making, tokenizer.languages, tokenizer.vocabulary.fingerprint(),
         batch_size, seed, process_index, process_count, repeat,
     )  # fmt: skip
     return stream.GraphSource(
@@ -188,10 +196,11 @@ def examples(
         lines = tf.boolean_mask(lines, ~chunks.heldout(lines, config.heldout_share))
         lines, languages = chunks.cut_long_lines(lines, tf.fill([tf.size(lines)], index))
         words, after = maker.words(masks, tf.constant(index, tf.int64), lines, languages)
-        line = words.line.numpy()
+        begins = words.line.numpy()[1:] != words.line.numpy()[:-1]
+        sentence = np.cumsum(np.append(False, begins | words.ends_sentence.numpy()[:-1]))
         place = 0
-        for number in np.unique(line):
-            mine = np.flatnonzero(line == number)
+        for number in range(int(sentence[-1]) + 1):
+            mine = np.flatnonzero(sentence == number)
             if not 5 <= len(mine) <= 30:
                 continue
             original = [words.text.numpy()[i].decode() for i in mine]
@@ -319,9 +328,11 @@ def _texts(
         }
     if not source.startswith("tfds:"):
         raise ValueError(f"config.data.source={source!r}: expected text files or tfds:NAME")
-    name = source.removeprefix("tfds:")
+    # tfds:wikipedia/20230601, with one builder config a language; a version may follow a colon.
+    name, _, version = source.removeprefix("tfds:").partition(":")
+    version = version or "1.*.*"
     return {
-        language: sources.DocumentSource(f"{name}.{language}", tfds_dir, index, buffer)
+        language: sources.DocumentSource(f"{name}.{language}:{version}", tfds_dir, index, buffer)
         for index, language in enumerate(languages)
     }
 

@@ -178,6 +178,7 @@ class DocumentSource(seqio.DataSource):
 
     def __init__(self, name: str, data_dir: str | None, language: int, shuffle_documents: int):
         self._name = name
+        _require_prepared(name, data_dir)
         self._source = seqio.TfdsDataSource(
             name, tfds_data_dir=data_dir or None, splits=("train",), caching_permitted=False
         )
@@ -232,6 +233,27 @@ class DocumentSource(seqio.DataSource):
     ) -> tf.data.Dataset:  # fmt: skip
         del split, sequence_length, use_cached, num_epochs
         return _blocks(self.lines(shuffle, seed, shard_info), self.block_lines, self._language)
+
+
+def _require_prepared(name: str, data_dir: str | None) -> None:
+    """Raises ValueError for an unknown data set, FileNotFoundError for one that is not there."""
+    import tensorflow_datasets as tfds  # seconds that text files need not wait for
+
+    where = data_dir or "~/tensorflow_datasets"
+    try:
+        builder = tfds.builder(name, data_dir=data_dir or None)
+        splits = builder.info.splits
+    except Exception as error:
+        # TFDS raises errors of many kinds; the first line says which name it does not know.
+        first = str(error).strip().split("\n")[0][:300]
+        raise ValueError(f"config.data.source=tfds: no data set {name} in {where}: {first}") from error
+    if "train" not in splits:
+        dataset, _, config = name.partition(":")[0].partition("/")
+        raise FileNotFoundError(
+            f"TFDS has not prepared {name} in {where}. Prepare it with `tfds build {dataset} "
+            f"--config={config} --data_dir=DIR`, or copy it from gs://tfds-data/datasets/{dataset}/"
+            f"{config}, and name the folder with --config.data.tfds_dir=DIR"
+        )
 
 
 def _blocks(lines: tf.data.Dataset, size: int, language: int) -> tf.data.Dataset:
