@@ -24,7 +24,7 @@ def test_choose_positions_equals_loop():
 
 def test_gathered_scores_equal_dense_ones(make_batch, make_model, spread):
     """Scoring P positions gives the loss and gradients of scoring all and weighing."""
-    model, batch = MlmModel(make_model(layers=1), 21), make_batch()
+    model, batch = MlmModel(make_model(layers=0), 21), make_batch()
     variables = init(model, batch, spread)
 
     def nll(logits, targets):
@@ -101,7 +101,7 @@ def test_language_embedding_is_coupled(make_batch, make_model, spread):
     batch = make_batch()
 
     def gradient(**switches):
-        model = MlmModel(make_model(layers=1, **switches), 21)
+        model = MlmModel(make_model(layers=0, **switches), 21)
         variables = init(model, batch, spread)
         loss = lambda v: (model.apply(v, batch, 4).logits[..., :21] ** 2).sum()
         return jax.jit(jax.grad(loss))(variables)["params"]["backbone"]

@@ -150,7 +150,7 @@ def test_rotary_scores_depend_on_distance():
 
 def test_remat_changes_memory_not_gradients(make_batch, make_model, spread):
     batch = make_batch()
-    plain, remat = make_model(), make_model(remat=True)
+    plain, remat = make_model(layers=1), make_model(layers=1, remat=True)
     variables = init(plain, batch, spread)
     rngs = {"dropout": jax.random.key(3)}
 
