@@ -86,7 +86,7 @@ def base_config() -> ConfigDict:
 # What each scale of the BERT-style systems (D1-D8) sets.
 _BERT_SCALES: dict[str, dict[str, Any]] = {
     "laptop": {
-        # Half of the domains, no dropout (no sentence is seen three times): minutes, not hours.
+        # A part of the domains, no dropout (no sentence is seen three times): minutes, not hours.
         "data": dict(pocket_domains="money,nature,kitchen,sport,travel,school,music,animals"),
         "model": dict(layers=2, width=128, heads=4, mlp_dim=512, dropout=0.0),
         "optimizer": dict(learning_rate=3e-3, warmup_steps=100),
