@@ -23,6 +23,8 @@ setup(
     install_requires=[
         "absl-py>=2.0",
         "flax>=0.12",
+        # tensorflow-datasets imports it without asking for it.
+        "importlib_resources>=6.0",
         "jax>=0.10",
         "matplotlib>=3.8",
         "ml_collections>=1.0",

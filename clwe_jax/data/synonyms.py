@@ -80,9 +80,11 @@ class Synonyms:
         self.dictionary = dictionary
         self.has_entries = tf.constant(np.diff(dictionary.language_splits) > 0)
         word_keys, splits, pieces = _encode_all(dictionary, language, keys, segmenter, encoder)
+        # Should two words share a fingerprint, the first is found for both.
+        unique, entries = np.unique(word_keys, return_index=True)
         self._entries = tf.lookup.StaticHashTable(
             tf.lookup.KeyValueTensorInitializer(
-                tf.constant(word_keys), tf.range(len(dictionary), dtype=tf.int64)
+                tf.constant(unique), tf.constant(entries, tf.int64)
             ),
             -1,
         )
