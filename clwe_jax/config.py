@@ -53,9 +53,10 @@ def base_config() -> ConfigDict:
                 tfds_dir="",
             ),
             vocab=dict(
-                kind="wordpiece",  # wordpiece | unigram | bpe
+                kind="wordpiece",  # wordpiece | unigram | bpe | word
                 size=8_192,
                 path="",  # a BERT vocab.txt, a SentencePiece .model or a run's vocab folder
+                min_count=1,  # rarer words do not count
                 sample_bytes=20_000_000,  # of text a language that the words are counted in
             ),
             task=dict(name="mlm"),

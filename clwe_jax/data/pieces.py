@@ -7,6 +7,7 @@ import tensorflow_text as tf_text
 
 from clwe_jax.text import characters
 from clwe_jax.text.vocab import SentencePieceVocabulary, Vocabulary, WordPieceVocabulary
+from clwe_jax.text.word_vocab import WordVocabulary
 
 _LONGEST_PIECE = 256  # bytes; a longer piece cannot stand in the tokenizer's trie
 _LONGEST_WORD = 100  # characters; a longer word is unknown, as in BERT
@@ -17,7 +18,8 @@ class PieceEncoder:
 
     def __init__(self, vocabulary: Vocabulary):
         """Raises: TypeError, a kind of vocabulary that has no twin here."""
-        if not isinstance(vocabulary, (WordPieceVocabulary, SentencePieceVocabulary)):
+        kinds = (WordPieceVocabulary, SentencePieceVocabulary, WordVocabulary)
+        if not isinstance(vocabulary, kinds):
             raise TypeError(f"{type(vocabulary).__name__} has no twin in the data graph")
         self._unknown = vocabulary.unk_id
         self._unknown_text = vocabulary.pieces[vocabulary.unk_id]
@@ -40,12 +42,23 @@ class PieceEncoder:
                 max_bytes_per_word=8 * _LONGEST_WORD,
                 support_detokenization=False,
             )
-        else:
+        elif isinstance(vocabulary, SentencePieceVocabulary):
             self._tokenizer = tf_text.SentencepieceTokenizer(vocabulary.model, out_type=tf.int32)
         self._wordpiece = isinstance(vocabulary, WordPieceVocabulary)
+        self._table = None
+        if isinstance(vocabulary, WordVocabulary):
+            words, ids = list(vocabulary.words), list(vocabulary.words.values())
+            self._table = tf.lookup.StaticHashTable(
+                tf.lookup.KeyValueTensorInitializer(
+                    tf.constant(words, tf.string), tf.constant(ids, tf.int32)
+                ),
+                vocabulary.unk_id,
+            )
 
     def __call__(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """[W] string -> the ids of all words in order, int32, and [W] int32, ids a word (>= 1)."""
+        if self._table is not None:
+            return self._table.lookup(words), tf.ones_like(words, tf.int32)
         if self._split_han:
             parts, word_of_part = self._around_han(words)
             ids, sizes = self._encode(parts)

@@ -130,6 +130,7 @@ class Tokenizer:
         path: str = "",
         temperature: float = 5.0,
         sample_bytes: int | None = 20_000_000,
+        min_count: int = 1,
     ) -> "Tokenizer":
         """Loads the vocabulary at `path`, or trains one from the corpus.
 
@@ -140,10 +141,12 @@ class Tokenizer:
           dictionary: its words in scripts without spaces are the lexicons to segment by, and the
             characters of all its words are covered by the vocabulary.
           kind, size: of a trained vocabulary; see `vocab.train`.
-          path: a BERT `vocab.txt`, a SentencePiece `.model`, or a folder that holds one.
+          path: a BERT `vocab.txt`, a SentencePiece `.model`, a list of words that begins with
+            `<S>`, or a folder that holds one.
           temperature: the counts of the languages are brought to the shares that the training
             mixture has.
           sample_bytes: count the words in so much text of each language; None takes all.
+          min_count: words that occur less often there, in all languages together, are left out.
 
         Raises:
           ValueError: neither a path nor text; an unknown kind.
@@ -169,6 +172,8 @@ class Tokenizer:
             )
             most = max(50_000, _MOST_WORDS // len(languages))
             counts[language] = dict(corpora.by_count(counter)[:most])
+        if min_count > 1:
+            counts = _frequent(counts, min_count)
         listed = dictionary.words() if dictionary is not None else ()
         logging.info("Training a %s vocabulary of %d pieces", kind, size)
         vocabulary = vocab.train(kind, mixed_counts(counts, temperature), size, listed)
@@ -193,6 +198,19 @@ def mixed_counts(counts: Mapping[str, Mapping[str, int]], temperature: float) ->
         for word, count in counter.items():
             mixed[word] += count * weight
     return dict(mixed)
+
+
+def _frequent(
+    counts: Mapping[str, Mapping[str, int]], min_count: int
+) -> dict[str, dict[str, int]]:
+    """The counts of words that occur `min_count` times or more in all languages together."""
+    totals: collections.Counter[str] = collections.Counter()
+    for counter in counts.values():
+        totals.update(counter)
+    return {
+        language: {word: n for word, n in counter.items() if totals[word] >= min_count}
+        for language, counter in counts.items()
+    }
 
 
 def _write(path: str, text: str) -> None:

@@ -1,7 +1,7 @@
-"""Subword vocabularies: WordPiece and SentencePiece (unigram, BPE), trained here or brought along.
+"""Vocabularies: WordPiece and SentencePiece (unigram, BPE), trained here or brought along.
 
 A word's pieces depend on the word alone, so that words are the unit of masking and switching
-whatever the vocabulary.
+whatever the vocabulary. Word-level ones are in `word_vocab`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from clwe_jax.text import characters
 
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIALS = (PAD, UNK, CLS, SEP, MASK)
-KINDS = ("wordpiece", "unigram", "bpe")
+SUBWORD_KINDS = ("wordpiece", "unigram", "bpe")
+KINDS = (*SUBWORD_KINDS, "word")
 PAD_TO = 128  # the embedding table's rows: a multiple that shards
 LONGEST_WORD = 100  # characters of a WordPiece word, as BERT; a longer one is [UNK]
 _CACHED_WORDS = 1 << 20
 _SPACE_MARK = "▁"  # what SentencePiece writes for a space
 # The names of the special pieces in other people's SentencePiece models.
 _OTHER_NAMES = {PAD: "<pad>", UNK: "<unk>", CLS: "<s>", SEP: "</s>", MASK: "<mask>"}
-_FILES = ("vocab.txt", "sentencepiece.model")
+_FILES = ("vocab.txt", "sentencepiece.model", "words.txt")
 _SETTINGS = "vocab.json"
 # Bounds of SentencePiece's character coverage: the lower is its own; above the upper one stands
 # what bytes serve as well.
@@ -44,7 +45,7 @@ class Vocabulary(abc.ABC):
     """Words to piece ids and back.
 
     Attributes:
-      kind: 'wordpiece' or 'sentencepiece'.
+      kind: 'wordpiece', 'sentencepiece' or 'word'.
       pieces: the piece of every id.
       size: len(pieces) rounded up to a multiple of 128; ids from len(pieces) on never occur.
       pad_id, unk_id, cls_id, sep_id, mask_id: the special pieces.
@@ -196,12 +197,16 @@ class SentencePieceVocabulary(Vocabulary):
 
 
 def load(path: str) -> Vocabulary:
-    """A folder that a vocabulary was saved in, a BERT `vocab.txt`, or a SentencePiece `.model`.
+    """A folder that a vocabulary was saved in, a BERT `vocab.txt`, a SentencePiece `.model`, or words.
+
+    A file that begins with `<S>` is a word-level vocabulary, as ELMo's.
 
     Raises:
       FileNotFoundError: nothing of the kind is there.
       ValueError: the file is not what its name says.
     """
+    from clwe_jax.text import word_vocab  # its classes are made of those here
+
     split_han = True
     if os.path.isdir(path):
         settings = os.path.join(path, _SETTINGS)
@@ -213,7 +218,8 @@ def load(path: str) -> Vocabulary:
     if not os.path.isfile(path):
         raise FileNotFoundError(
             f"There is no vocabulary at {path}: --config.vocab.path takes a BERT vocab.txt, a "
-            "SentencePiece .model, a folder with one of them, or '' to train one"
+            "SentencePiece .model, a list of words that begins with <S>, a folder with one of "
+            "them, or '' to train one"
         )
     with open(path, "rb") as file:
         content = file.read()
@@ -221,7 +227,10 @@ def load(path: str) -> Vocabulary:
         if path.endswith(".model"):
             return SentencePieceVocabulary(content)
         lines = content.decode("utf-8-sig").split("\n")
-        return WordPieceVocabulary([x.removesuffix("\r") for x in lines if x], split_han)
+        lines = [x.removesuffix("\r") for x in lines if x]
+        if word_vocab.is_word_list(lines):
+            return word_vocab.parse(lines)
+        return WordPieceVocabulary(lines, split_han)
     except RuntimeError as error:
         raise ValueError(f"{path} is not a SentencePiece model: {error}") from error
     except UnicodeDecodeError as error:
@@ -241,10 +250,10 @@ def train(
     WordPiece gets its characters first, the most frequent ones up to half of `size`: those of words
     and of `listed`, as they stand first or later in a word (others than Han in both forms), and
     those of ASCII; then the merges of byte pair encoding. SentencePiece falls back to bytes for
-    rare characters.
+    rare characters. A word-level vocabulary is a list of the most frequent words.
 
     Args:
-      kind: 'wordpiece', 'unigram' or 'bpe'.
+      kind: 'wordpiece', 'unigram', 'bpe' or 'word'.
       counts: normalised words and how often each occurs; fractions (weighted counts) are fine.
       size: pieces, special ones included. Small corpora give fewer.
       listed: further words, as of a dictionary, whose characters should be covered.
@@ -252,6 +261,8 @@ def train(
     Raises:
       ValueError: an unknown kind, no words, or a size that leaves no room for pieces.
     """
+    from clwe_jax.text import word_vocab  # its classes are made of those here
+
     if kind not in KINDS:
         raise ValueError(f"config.vocab.kind={kind!r}: one of {', '.join(KINDS)}")
     words = {
@@ -261,6 +272,8 @@ def train(
     }
     if not words:
         raise ValueError("There are no words to train a vocabulary from: is the text empty?")
+    if kind == "word":
+        return word_vocab.train(words, size)
     if kind == "wordpiece":
         return _train_wordpiece(words, size, listed)
     return SentencePieceVocabulary(_train_model(kind, words, size, byte_fallback=True))

@@ -191,6 +191,7 @@ def _tokenizer(
             path=config.vocab.path,
             temperature=config.data.temperature,
             sample_bytes=config.vocab.sample_bytes,
+            min_count=config.vocab.min_count,
         )
     tokenizer.save(folder)
     return tokenizer

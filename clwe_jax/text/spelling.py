@@ -1,0 +1,72 @@
+"""Words as the characters that a character CNN reads: bytes of UTF-8 in fixed frames.
+
+The numbers are those of ELMo's bilm-tf (UnicodeCharsVocabulary): 0-255 a byte, 256 the sentence's
+begin, 257 its end, 258 the word's begin, 259 its end, 260 padding: 261 ids. A word is
+`[258, bytes, 259, 260, 260, ...]`.
+"""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import numpy as np
+
+from clwe_jax.text.word_vocab import WordVocabulary
+
+BEGIN_SENTENCE, END_SENTENCE, BEGIN_WORD, END_WORD, PAD = range(256, 261)
+IDS = 261
+MAX_CHARACTERS = 50
+_AT_ONCE = 1 << 16  # words
+
+
+def spell(word: str, max_chars: int = MAX_CHARACTERS) -> np.ndarray:
+    """int32 [max_chars]: the characters of a normalised word; bytes that do not fit are cut off."""
+    return spell_all([word.encode("utf-8")], max_chars)[0].astype(np.int32)
+
+
+def is_cut(word: bytes, max_chars: int = MAX_CHARACTERS) -> bool:
+    """Whether a word in UTF-8 has more bytes than its frame holds."""
+    return len(word) > max_chars - 2
+
+
+def spell_all(words: Sequence[bytes], max_chars: int = MAX_CHARACTERS) -> np.ndarray:
+    """uint16 [len(words), max_chars]: the characters of words in UTF-8.
+
+    Raises:
+      ValueError: a frame that holds no byte beside the word's begin and end.
+    """
+    if max_chars < 3:
+        raise ValueError(f"A word's frame of {max_chars} characters: at least 3 are needed")
+    room = max_chars - 2
+    cut = [word[:room] for word in words]
+    sizes = np.fromiter(map(len, cut), np.int64, len(cut))
+    table = np.full((len(cut), max_chars), PAD, np.uint16)
+    if not len(cut):
+        return table
+    row = np.repeat(np.arange(len(cut)), sizes)
+    column = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    table[:, 0] = BEGIN_WORD
+    table[row, column + 1] = np.frombuffer(b"".join(cut), np.uint8)
+    table[np.arange(len(cut)), sizes + 1] = END_WORD
+    return table
+
+
+def spell_vocabulary(
+    vocabulary: WordVocabulary, max_chars: int = MAX_CHARACTERS
+) -> np.ndarray:
+    """uint16 [len(vocabulary), max_chars]: the characters of every entry.
+
+    `<S>` and `</S>` are single characters of their own, `[PAD]` is padding throughout.
+    """
+    table = np.empty((len(vocabulary), max_chars), np.uint16)
+    for first in range(0, len(vocabulary), _AT_ONCE):
+        part = [word.encode("utf-8") for word in vocabulary.pieces[first : first + _AT_ONCE]]
+        table[first : first + _AT_ONCE] = spell_all(part, max_chars)
+    for number, character in (
+        (vocabulary.cls_id, BEGIN_SENTENCE),
+        (vocabulary.sep_id, END_SENTENCE),
+    ):
+        table[number, 1:3] = character, END_WORD
+        table[number, 3:] = PAD
+    table[vocabulary.pad_id] = PAD
+    return table

@@ -1,0 +1,135 @@
+"""Word-level vocabularies: one id a word, joint over languages, the most frequent words first.
+
+Sampled softmax draws its negatives by rank, so the order of the ids is part of the method (A2).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from clwe_jax.text import corpora, vocab
+
+BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"
+SPECIALS = (BEGIN, END, UNKNOWN, vocab.PAD, vocab.MASK)
+FILE = "words.txt"
+# What the special pieces of every vocabulary are called here.
+_NAMES = {vocab.CLS: BEGIN, vocab.SEP: END, vocab.UNK: UNKNOWN}
+
+
+class WordVocabulary(vocab.Vocabulary):
+    """Whole words; `<S>`, `</S>` and `<UNK>` have the ids 0, 1 and 2 and are cls, sep and unk.
+
+    A word that is not in it is unknown; a language model still reads its characters.
+
+    Attributes:
+      counts: float64 [len(pieces)]: how often each word occurred in the text it was trained on,
+        languages weighed; `<UNK>`'s is the sum of the words that there was no room for. Zeros
+        where the file says nothing of it.
+    """
+
+    kind = "word"
+
+    def __init__(self, pieces: Sequence[str], counts: Sequence[float] | None = None):
+        """Args:
+          pieces: in the order of their ids; `[PAD]` and `[MASK]` are added where they are absent.
+          counts: of each of `pieces`.
+
+        Raises:
+          ValueError: the first three are not `<S>`, `</S>` and `<UNK>`, or a word stands twice.
+        """
+        if tuple(pieces[:3]) != SPECIALS[:3]:
+            raise ValueError(
+                f"The vocabulary begins with {', '.join(pieces[:3])}: a word vocabulary begins "
+                f"with {', '.join(SPECIALS[:3])}, a word a line, the most frequent ones first"
+            )
+        added = [name for name in SPECIALS if name not in pieces]
+        self.ids: dict[str, int] = {word: i for i, word in enumerate([*pieces, *added])}
+        if len(self.ids) < len(pieces) + len(added):
+            twice = next(word for i, word in enumerate(pieces) if self.ids[word] != i)
+            raise ValueError(f"The vocabulary has {twice!r} twice")
+        super().__init__(
+            [*pieces, *added], {name: self.ids[_NAMES.get(name, name)] for name in vocab.SPECIALS}
+        )
+        self.counts = np.zeros(len(self.pieces))
+        if counts is not None:
+            self.counts[: len(pieces)] = counts
+
+    @functools.cached_property
+    def words(self) -> dict[str, int]:
+        """Word to id, the special pieces left out: no text can name them."""
+        special = set(self.special_ids)
+        return {word: number for word, number in self.ids.items() if number not in special}
+
+    def id(self, word: str) -> int:
+        """The id of a normalised word; that of `<UNK>` where it is not in the vocabulary."""
+        return self.words.get(word, self.unk_id)
+
+    def encode_word(self, word: str) -> list[int]:
+        return self._encode(word)  # there is nothing to remember
+
+    def _encode(self, word: str) -> list[int]:
+        return [self.id(word)]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return " ".join(self.pieces[i] for i in ids)
+
+    def save(self, directory: str) -> None:
+        """Writes words.txt: `word TAB count` a line."""
+        os.makedirs(directory, exist_ok=True)
+        lines = (f"{word}\t{count:.12g}\n" for word, count in zip(self.pieces, self.counts))
+        path = os.path.join(directory, FILE)
+        with open(path + ".tmp", "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+        os.replace(path + ".tmp", path)
+
+
+def is_word_list(lines: Sequence[str]) -> bool:
+    """Whether the lines of a file are a word vocabulary: they begin with `<S>`."""
+    return bool(lines) and lines[0].partition("\t")[0] == BEGIN
+
+
+def parse(lines: Iterable[str]) -> WordVocabulary:
+    """The vocabulary of lines `word` (as ELMo's vocabularies) or `word TAB count`.
+
+    Raises:
+      ValueError: a line is neither, or a word stands twice; the message names the line.
+    """
+    pieces, counts, seen = [], [], {}
+    for number, line in enumerate(lines, 1):
+        word, tab, count = line.partition("\t")
+        try:
+            counts.append(float(count) if tab else 0.0)
+        except ValueError:
+            raise ValueError(
+                f"line {number}: expected `word` or `word TAB count`, found {line[:80]!r}"
+            ) from None
+        if seen.setdefault(word, number) != number:
+            raise ValueError(f"line {number}: {word[:80]!r} stands in line {seen[word]} already")
+        pieces.append(word)
+    return WordVocabulary(pieces, counts)
+
+
+def train(counts: Mapping[str, float], size: int) -> WordVocabulary:
+    """The `size` most frequent entries, special ones included; equal counts alphabetically.
+
+    Args:
+      counts: normalised words and how often each occurs; see `vocab.train`.
+      size: entries; small corpora give fewer.
+
+    Raises:
+      ValueError: there is no room for words.
+    """
+    room = size - len(SPECIALS)
+    if room < 1:
+        raise ValueError(f"config.vocab.size={size} leaves no room for words: make it larger")
+    ordered = [(word, n) for word, n in corpora.by_count(counts) if word not in SPECIALS]
+    special = [0.0] * len(SPECIALS)
+    special[SPECIALS.index(UNKNOWN)] = float(sum(n for _, n in ordered[room:]))
+    kept = ordered[:room]
+    return WordVocabulary(
+        [*SPECIALS, *(word for word, _ in kept)], [*special, *(n for _, n in kept)]
+    )
