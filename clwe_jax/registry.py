@@ -24,6 +24,10 @@ TABLES: dict[str, dict[str, str]] = {
     "model": {
         "transformer": "clwe_jax.models.transformer:Transformer",
     },
+    "aligner": {
+        "procrustes": "clwe_jax.align.procrustes:Procrustes",
+        "least_squares": "clwe_jax.align.procrustes:LeastSquares",
+    },
     "objective": {
         "mlm": "clwe_jax.objectives.mlm:MlmObjective",
     },

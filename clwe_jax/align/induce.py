@@ -1,0 +1,73 @@
+"""Dictionaries that two aligned vocabularies suggest, and how well they seem to fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clwe_jax.align import csls
+from clwe_jax.types import Array
+
+MAX_WORDS = 15_000
+CRITERION_WORDS = 10_000
+
+
+def induce(
+    x: Array,
+    y: Array,
+    *,
+    method: str = "csls",
+    max_words: int | None = MAX_WORDS,
+    mutual: bool = True,
+    neighbourhood: int = 10,
+    beta: float = 30.0,
+) -> np.ndarray:
+    """Pairs of words that are each other's translation as far as the vectors can tell.
+
+    Args:
+      x: [N, D] and
+      y: [M, D], vectors in the common space, most frequent words first.
+      method: of retrieval, see `csls.nearest`.
+      max_words: only as many of the most frequent words of each side take part; None: all.
+      mutual: only pairs where either word is the other's best (the intersection of both
+        directions in Conneau et al. 2018, section 2.2); else the best target of every source
+        word.
+      neighbourhood: of CSLS.
+      beta: of the inverted softmax.
+
+    Returns:
+      int32 [P, 2], rows of x and of y, by row of x.
+    """
+    x, y = csls.unit(x[:max_words]), csls.unit(y[:max_words])
+    options = {"neighbourhood": neighbourhood, "beta": beta}
+    best = np.asarray(csls.nearest(x, y, 1, method, **options)[0])[:, 0]
+    pairs = np.stack([np.arange(len(x), dtype=np.int32), best.astype(np.int32)], 1)
+    if not mutual:
+        return pairs
+    # Words that nobody chose cannot be mutual: they need not be asked.
+    chosen = np.unique(best)
+    back = np.asarray(csls.nearest(y[chosen], x, 1, method, pool=y, **options)[0])[:, 0]
+    answers = np.full(len(y), -1, np.int32)
+    answers[chosen] = back
+    return pairs[answers[pairs[:, 1]] == pairs[:, 0]]
+
+
+def criterion(
+    x: Array, y: Array, max_words: int | None = CRITERION_WORDS, neighbourhood: int = 10
+) -> float:
+    """How close words are to their best translations: a choice between maps without a dictionary.
+
+    The mean cosine of each of the most frequent source words with its nearest target word by CSLS
+    (Conneau et al. 2018, section 3.5).
+
+    Args:
+      x: [N, D] and
+      y: [M, D], vectors in the common space, most frequent words first.
+      max_words: how many words of each side take part; None: all.
+      neighbourhood: of CSLS.
+
+    Returns:
+      A number in [-1, 1].
+    """
+    x, y = csls.unit(x[:max_words]), csls.unit(y[:max_words])
+    best = np.asarray(csls.nearest(x, y, 1, "csls", neighbourhood=neighbourhood)[0])[:, 0]
+    return float(np.einsum("nd,nd->n", np.asarray(x), np.asarray(y)[best]).mean(dtype=np.float64))

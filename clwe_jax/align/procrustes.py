@@ -1,0 +1,163 @@
+"""Linear maps in closed form: orthogonal Procrustes and least squares.
+
+The algebra is of D x D matrices and runs in float64 on the host, whatever device the retrieval of
+the refinement rounds uses: a few milliseconds buy maps that are exact to float32.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from absl import logging
+
+from clwe_jax.align import alignment, induce, preprocess
+from clwe_jax.types import Array
+
+_ROWS = 65_536  # of float64 at once
+
+
+@dataclasses.dataclass(frozen=True)
+class Procrustes:
+    """The orthogonal map W that minimises ||X W - Y|| over the pairs.
+
+    W = U V^T with U S V^T = X^T Y (Schoenemann 1966; Xing et al. 2015). Every refinement round
+    induces a dictionary of mutual nearest neighbours and solves again (Conneau et al. 2018,
+    section 2.2); of all rounds the one with the best unsupervised criterion is kept.
+    """
+
+    refinements: int = 0
+    method: str = "csls"  # of retrieval in the rounds
+    max_words: int = induce.MAX_WORDS  # most frequent words of each side in the rounds
+    neighbourhood: int = 10
+    preprocess: tuple[str, ...] = ("unit",)
+
+    def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
+        """Learns the map.
+
+        Args:
+          source: [N, D] and
+          target: [M, D], most frequent words first.
+          pairs: integers [P, 2], rows of source and target.
+
+        Returns:
+          An Alignment with an orthogonal [D, D] map; `info` has 'pairs' (of each round) and, with
+          refinement, 'criterion' (of each round) and 'round' (the one that was kept).
+
+        Raises:
+          ValueError: see `alignment.check_vectors` and `alignment.check_pairs`.
+        """
+        alignment.check_vectors(source, target)
+        pairs = alignment.check_pairs(pairs, source, target, "procrustes")
+        x, source_steps = preprocess.fit(source, self.preprocess)
+        y, target_steps = preprocess.fit(target, self.preprocess)
+        matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
+        info: dict = {"aligner": "procrustes", "pairs": [len(pairs)]}
+        if self.refinements:
+            matrix = self._refined(x, y, matrix, info)
+        return alignment.Alignment(
+            matrix.astype(np.float32), None, source_steps, target_steps, info
+        )
+
+    def _refined(self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict) -> np.ndarray:
+        most = max(self.max_words, induce.CRITERION_WORDS)
+        x, y = x[:most], y[:most]
+
+        def mapped(matrix: np.ndarray) -> np.ndarray:
+            return x @ matrix.astype(np.float32)
+
+        best, info["round"] = matrix, 0
+        info["criterion"] = [induce.criterion(mapped(matrix), y)]
+        for number in range(1, self.refinements + 1):
+            pairs = induce.induce(
+                mapped(matrix),
+                y,
+                method=self.method,
+                max_words=self.max_words,
+                neighbourhood=self.neighbourhood,
+            )
+            if not len(pairs):
+                logging.warning("procrustes: round %d induced no pairs; refinement ends", number)
+                break
+            matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
+            info["pairs"].append(len(pairs))
+            info["criterion"].append(induce.criterion(mapped(matrix), y))
+            if info["criterion"][-1] > info["criterion"][info["round"]]:
+                best, info["round"] = matrix, number
+        return best
+
+
+@dataclasses.dataclass(frozen=True)
+class LeastSquares:
+    """The map W, of any kind, that minimises ||X W - Y||^2 + ridge ||W||^2 over the pairs.
+
+    Mikolov et al. 2013, Exploiting Similarities among Languages for Machine Translation. Of several
+    such maps (fewer pairs than dimensions, no ridge) it is the one of smallest norm. Source and
+    target may differ in width.
+    """
+
+    ridge: float = 0.0
+    preprocess: tuple[str, ...] = ("unit",)
+
+    def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
+        """Learns the map.
+
+        Args:
+          source: [N, D] and
+          target: [M, D'].
+          pairs: integers [P, 2], rows of source and target.
+
+        Returns:
+          An Alignment with a [D, D'] map; `info` has 'pairs' and 'residual', the mean squared
+          length of X W - Y over the pairs.
+
+        Raises:
+          ValueError: a negative ridge; see also `alignment.check_vectors` and
+            `alignment.check_pairs`.
+        """
+        if self.ridge < 0:
+            raise ValueError(f"ridge must not be negative; got {self.ridge}")
+        alignment.check_vectors(source, target, one_width=False)
+        pairs = alignment.check_pairs(pairs, source, target, "least_squares")
+        x, source_steps = preprocess.fit(source, self.preprocess)
+        y, target_steps = preprocess.fit(target, self.preprocess)
+        matrix = least_squares(x[pairs[:, 0]], y[pairs[:, 1]], self.ridge)
+        left = x[pairs[:, 0]] @ matrix - y[pairs[:, 1]]
+        info = {
+            "aligner": "least_squares",
+            "pairs": [len(pairs)],
+            "residual": float(np.square(left).sum(1).mean()),
+        }
+        return alignment.Alignment(
+            matrix.astype(np.float32), None, source_steps, target_steps, info
+        )
+
+
+def orthogonal(x: Array, y: Array) -> np.ndarray:
+    """The orthogonal W that minimises ||x W - y||: float64 [D, D] for two [P, D]."""
+    left, _, right = np.linalg.svd(product(x, y))
+    return left @ right
+
+
+def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
+    """argmin_W ||x W - y||^2 + ridge ||W||^2, of smallest norm: float64 [D, D'].
+
+    Args:
+      x: [P, D].
+      y: [P, D'].
+      ridge: not negative.
+    """
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if ridge:
+        x = np.concatenate([x, np.sqrt(ridge) * np.eye(x.shape[1])])
+        y = np.concatenate([y, np.zeros((x.shape[1], y.shape[1]))])
+    return np.linalg.lstsq(x, y, rcond=None)[0]
+
+
+def product(x: Array, y: Array) -> np.ndarray:
+    """x^T y in float64: [D, D'] for [P, D] and [P, D']."""
+    total = np.zeros((x.shape[1], y.shape[1]))
+    for start in range(0, len(x), _ROWS):
+        rows = slice(start, start + _ROWS)
+        total += np.asarray(x[rows], np.float64).T @ np.asarray(y[rows], np.float64)
+    return total

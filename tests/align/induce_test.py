@@ -1,0 +1,59 @@
+"""Induced dictionaries and the unsupervised criterion, against their definitions."""
+
+import numpy as np
+import pytest
+
+from clwe_jax.align import induce
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def numpy_csls(x, y, k):
+    cosine = unit(x.astype(np.float64)) @ unit(y.astype(np.float64)).T
+    own = np.sort(cosine, 1)[:, -k:].mean(1)
+    other = np.sort(cosine, 0)[-k:].mean(0)
+    return cosine, 2 * cosine - own[:, None] - other[None]
+
+
+def noisy(count=80, width=10, seed=0, noise=0.6):
+    r = np.random.RandomState(seed)
+    x = r.standard_normal((count, width))
+    return x, x + noise * r.standard_normal((count, width))
+
+
+@pytest.mark.parametrize("mutual", [True, False])
+@pytest.mark.parametrize("words", [None, 50])
+def test_equals_numpy(mutual, words):
+    x, y = noisy()
+    y = y[:70]
+    _, scores = numpy_csls(x[:words], y[:words], 4)
+    there, back = scores.argmax(1), scores.argmax(0)
+    expected = [(i, j) for i, j in enumerate(there) if not mutual or back[j] == i]
+    found = induce.induce(x, y, max_words=words, mutual=mutual, neighbourhood=4)
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, expected)
+    assert 0 < len(found) and (mutual is False or len(found) < len(scores))
+
+
+def test_cosine_retrieval_is_another_dictionary():
+    x, y = noisy(noise=1.0)
+    cosine, _ = numpy_csls(x, y, 4)
+    found = induce.induce(x, y, method="cosine", mutual=False)
+    np.testing.assert_array_equal(found[:, 1], cosine.argmax(1))
+    assert (found != induce.induce(x, y, mutual=False, neighbourhood=4)).any()
+
+
+@pytest.mark.parametrize("words", [None, 30])
+def test_criterion_equals_numpy(words):
+    x, y = noisy()
+    cosine, scores = numpy_csls(x[:words], y[:words], 10)
+    expected = cosine[np.arange(len(cosine)), scores.argmax(1)].mean()
+    np.testing.assert_allclose(induce.criterion(x, y, max_words=words), expected, atol=1e-6)
+
+
+def test_criterion_prefers_the_better_map():
+    x, y = noisy(noise=0.2)
+    turned = x @ np.linalg.qr(np.random.RandomState(1).standard_normal((10, 10)))[0]
+    assert induce.criterion(x, y) > induce.criterion(turned, y) + 0.05
