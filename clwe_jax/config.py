@@ -45,6 +45,7 @@ def base_config() -> ConfigDict:
                 simplify_chinese=False,
                 sequence_length=64,
                 max_predictions=0,  # masked pieces a row; 0: a fifth of sequence_length
+                distinct_words=0,  # whose characters a biLM's batch holds; 0: by the text
                 heldout_share=0.01,  # of the lines, chosen by a hash of their text
                 chunk_lines=512,  # lines that the graph handles at once
                 shuffle_lines=4096,  # shuffle buffer, over all languages together

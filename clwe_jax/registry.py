@@ -20,6 +20,7 @@ TABLES: dict[str, dict[str, str]] = {
         "dict_mlm": "clwe_jax.data.tasks:DictMlm",
         "dict_tlm": "clwe_jax.data.tasks:DictTlm",
         "tlm": "clwe_jax.data.tasks:Tlm",
+        "bilm": "clwe_jax.data.tasks:BiLm",
     },
     "model": {
         "transformer": "clwe_jax.models.transformer:Transformer",

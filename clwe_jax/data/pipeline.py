@@ -19,19 +19,17 @@ from absl import logging
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
-from clwe_jax.data import batches, chunks, draws, parallel, sources, stream
+from clwe_jax.data import batches, chunks, draws, parallel, sources, stream, texts, word_streams
 from clwe_jax.data.context import ContextModel
 from clwe_jax.data.encoding import TextEncoder
 from clwe_jax.data.examples import ExampleMaker
-from clwe_jax.data.tasks import Mlm, Tlm
-from clwe_jax.text.corpora import TextCorpus, temperature_shares
+from clwe_jax.data.tasks import BiLm, Mlm, Tlm
+from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import BATCH_DTYPES, Batch
 
 _MOST_CALLS = 16  # chunks made at the same time
-_HELDOUT_SCAN = 1 << 28  # bytes of a language that are searched for held-out lines
-_SCANNED_LINES = 4_096  # at once
 _CONTEXT_BYTES = 1 << 21  # of a language's text, for choice='context'
 # Options that a saved place in the stream depends on; not the folders, which may move.
 _SHAPING = (
@@ -44,7 +42,7 @@ _SHOWN = 32  # blocks of a language that examples are looked for in
 def build(
     config: ConfigDict,
     *,
-    task: Mlm,
+    task: Mlm | BiLm,
     tokenizer: Tokenizer,
     dictionary: Dictionary | None,
     source: TextCorpus | str,
@@ -72,16 +70,19 @@ def build(
     Raises:
       ValueError: settings that cannot work.
     """
-    encoder = _encoder(tokenizer, dictionary)
-    texts = _texts(
-        source, tokenizer.languages, config.tfds_dir, config.shuffle_lines
-    )
-    rates = _rates(config, texts, encoder)
     host = dict(process_index=process_index, process_count=process_count)
+    if isinstance(task, BiLm):
+        return word_streams.build(
+            config, task=task, tokenizer=tokenizer, source=source, batch_size=batch_size, seed=seed,
+            repeat=repeat, **host,
+        )  # fmt: skip
+    encoder = _encoder(tokenizer, dictionary)
+    read = texts.open_all(source, tokenizer.languages, config.tfds_dir, config.shuffle_lines)
+    rates = texts.rates(read, encoder, config.temperature)
     maker = _maker(config, encoder, tokenizer, task, source)
-    block_lines = next(iter(texts.values())).block_lines
+    block_lines = next(iter(read.values())).block_lines
     numbered = chunks.chunks(
-        sources.mix(texts, rates, seed=seed, repeat=repeat, **host),
+        sources.mix(read, rates, seed=seed, repeat=repeat, **host),
         max(1, config.chunk_lines // block_lines),
         config.heldout_share,
     )
@@ -115,7 +116,7 @@ def build(
 def heldout(
     config: ConfigDict,
     *,
-    task: Mlm,
+    task: Mlm | BiLm,
     tokenizer: Tokenizer,
     dictionary: Dictionary | None,
     source: TextCorpus | str,
@@ -132,17 +133,25 @@ def heldout(
 
     Args: as `build`; batches_per_language: at most so many.
     """
+    if isinstance(task, BiLm):
+        return word_streams.heldout(
+            config, task=task, tokenizer=tokenizer, source=source, batch_size=batch_size,
+            batches_per_language=batches_per_language, process_index=process_index,
+            process_count=process_count,
+        )  # fmt: skip
     encoder = _encoder(tokenizer, dictionary)
     wanted = batch_size * process_count * batches_per_language
     maker = _maker(config, encoder, tokenizer, task, source)
     masks = tf.constant(draws.fold("heldout", seed), tf.int64)
     result: dict[str, list[Batch]] = {}
-    for language, text in _texts(
+    for language, text in texts.open_all(
         source, tokenizer.languages, config.tfds_dir, config.shuffle_lines
     ).items():
         index = tokenizer.languages.index(language)
         parts, count = [], 0
-        for number, lines in enumerate(_heldout_lines(text, config)):
+        for number, lines in enumerate(
+            texts.heldout_lines(text, config.heldout_share, config.chunk_lines)
+        ):
             lines, languages = chunks.cut_long_lines(lines, tf.fill([tf.size(lines)], index))
             # Chunks of different languages draw different numbers.
             made = maker.rows(
@@ -170,7 +179,7 @@ def heldout(
 def examples(
     config: ConfigDict,
     *,
-    task: Mlm,
+    task: Mlm | BiLm,
     tokenizer: Tokenizer,
     dictionary: Dictionary | None,
     source: TextCorpus | str,
@@ -182,13 +191,16 @@ def examples(
     Returns:
       For each sentence its 'language' and its words: 'original' and 'transformed' (words), 'masked'
       (bool: its label is the transformed word) and 'languages' (codes, of the transformed words).
-      Sentences with a switched word come first, the languages in turn.
+      Sentences with a switched word come first, the languages in turn. None of a task that switches
+      no words.
     """
+    if isinstance(task, BiLm):
+        return []
     encoder = _encoder(tokenizer, dictionary)
     maker = _maker(config, encoder, tokenizer, task, source)
     masks = tf.constant(draws.fold("examples", seed), tf.int64)
     found: list[tuple[int, int, dict[str, list[Any]]]] = []
-    for language, text in _texts(
+    for language, text in texts.open_all(
         source, tokenizer.languages, config.tfds_dir, config.shuffle_lines
     ).items():
         index = tokenizer.languages.index(language)
@@ -249,9 +261,9 @@ def _context(encoder, source, languages, tfds_dir, heldout_share) -> ContextMode
     """From a sample of each language's training text."""
 
     def sample() -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
-        for index, text in enumerate(_texts(source, languages, tfds_dir, 0).values()):
+        for index, text in enumerate(texts.open_all(source, languages, tfds_dir, 0).values()):
             read = 0
-            for lines in text.lines(shuffle=True, seed=0).batch(_SCANNED_LINES):
+            for lines in text.lines(shuffle=True, seed=0).batch(texts.SCANNED_LINES):
                 lines = tf.boolean_mask(lines, ~chunks.heldout(lines, heldout_share))
                 lines, numbers = chunks.cut_long_lines(lines, tf.fill([tf.size(lines)], index))
                 yield lines, numbers
@@ -281,12 +293,12 @@ def _rows(numbered: tf.data.Dataset, maker: ExampleMaker, seed: int) -> tf.data.
 
 def _pair_rows(config, task, tokenizer, encoder, seed, **host) -> tf.data.Dataset:
     """Rows of sentence pairs (TLM), without end."""
-    texts = parallel.find(task.parallel, tokenizer.languages, config.shuffle_lines)
-    rates = _rates(config, texts, encoder)
+    pairs = parallel.find(task.parallel, tokenizer.languages, config.shuffle_lines)
+    rates = texts.rates(pairs, encoder, config.temperature)
     numbered = parallel.pair_chunks(
-        sources.mix(texts, rates, seed=seed, **host),
+        sources.mix(pairs, rates, seed=seed, **host),
         max(1, config.chunk_lines // 16),
-        [text.languages for text in texts.values()],
+        [text.languages for text in pairs.values()],
     )
     maker = _maker(config, encoder, tokenizer, task, None, pairs=True)
     return _rows(numbered, maker, draws.fold("pairs", seed, host["process_index"]))
@@ -314,70 +326,3 @@ def _alternate(rows, pairs, batch_size: int, pair_rows: int) -> tf.data.Dataset:
 
 def _calls() -> int:
     return min(os.cpu_count() or 1, _MOST_CALLS)
-
-
-def _texts(
-    source, languages, tfds_dir, shuffle_lines
-) -> dict[str, sources.LineSource | sources.DocumentSource]:
-    """The text of each language."""
-    buffer = sources.shuffle_share(shuffle_lines, len(languages))
-    if isinstance(source, TextCorpus):
-        return {
-            language: sources.LineSource(source.files[language], language, index, buffer)
-            for index, language in enumerate(languages)
-        }
-    if not source.startswith("tfds:"):
-        raise ValueError(f"config.data.source={source!r}: expected text files or tfds:NAME")
-    # tfds:wikipedia/20230601, with one builder config a language; a version may follow a colon.
-    name, _, version = source.removeprefix("tfds:").partition(":")
-    version = version or "1.*.*"
-    return {
-        language: sources.DocumentSource(f"{name}.{language}:{version}", tfds_dir, index, buffer)
-        for index, language in enumerate(languages)
-    }
-
-
-def _rates(config, texts, encoder: TextEncoder) -> dict[str, float]:
-    """The share of each language among the blocks.
-
-    The temperature is applied to the languages' numbers of words; as lines of one language are
-    longer than those of another, the blocks are weighed so that the pieces have those shares.
-    """
-    if not config.temperature > 0:
-        raise ValueError(f"config.data.temperature={config.temperature}: must be positive")
-    words, pieces_per_line = {}, {}
-    for language, text in texts.items():
-        sample = text.sample()
-        found = encoder.encode(
-            tf.constant(sample.texts, tf.string), tf.constant(sample.languages, tf.int32)
-        )
-        found_words, found_pieces = len(found.size), int(tf.reduce_sum(found.size))
-        words[language] = max(found_words, 1) * sample.times
-        pieces_per_line[language] = max(found_pieces, 1) / max(len(sample.texts), 1)
-    shares = temperature_shares(words, config.temperature)
-    logging.info(
-        "Shares of the languages at temperature %g: %s",
-        config.temperature,
-        ", ".join(f"{language} {share:.1%}" for language, share in shares.items()),
-    )
-    return {language: shares[language] / pieces_per_line[language] for language in texts}
-
-
-def _heldout_lines(text, config) -> Iterator[tf.Tensor]:
-    """The held-out lines of a language, in chunks."""
-    if not config.heldout_share:
-        return
-    lines = text.lines(shuffle=False, seed=0).batch(_SCANNED_LINES)
-    waiting: list[bytes] = []
-    scanned = 0
-    for batch in lines:
-        scanned += int(tf.reduce_sum(tf.strings.length(batch)))
-        kept = tf.boolean_mask(batch, chunks.heldout(batch, config.heldout_share))
-        waiting += kept.numpy().tolist()
-        while len(waiting) >= config.chunk_lines:
-            yield tf.constant(waiting[: config.chunk_lines])
-            del waiting[: config.chunk_lines]
-        if scanned > _HELDOUT_SCAN:
-            break
-    if waiting:
-        yield tf.constant(waiting)

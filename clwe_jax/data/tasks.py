@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 CHOICES = ("uniform", "context")
+SENTENCES = ("lines", "marks")
+RESETS = ("never", "document")
+BACKWARD = ("reversed", "window")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,3 +85,34 @@ class Tlm(Mlm):
 
     parallel: str = ""
     parallel_share: float = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class BiLm:
+    """Language modelling in both directions over contiguous windows of words (ELMo; A1, A12).
+
+    Attributes:
+      sentences: what stands between `<S>` and `</S>`: 'lines' of the text, or 'marks', which also
+        cuts lines after full stops and their like.
+      reset: 'document' sets `reset` where a line of a text file, or a document of a data set,
+        begins; 'never' does not.
+      backward: 'reversed' gives the backward model a stream of its own, the text reversed; 'window'
+        does not. Then its state must not be carried: it has read what the next window predicts.
+      max_characters: the frame of a word, its begin and end included.
+    """
+
+    sentences: str = "lines"
+    reset: str = "never"
+    backward: str = "reversed"
+    max_characters: int = 50
+
+    def __post_init__(self):
+        for name, known in (("sentences", SENTENCES), ("reset", RESETS), ("backward", BACKWARD)):
+            value = getattr(self, name)
+            if value not in known:
+                raise ValueError(f"config.task.{name}={value!r}: one of {', '.join(known)}")
+        if self.max_characters < 3:
+            raise ValueError(
+                f"config.task.max_characters={self.max_characters}: must be at least 3, the "
+                "word's begin, one byte and its end"
+            )

@@ -24,11 +24,6 @@ def spell(word: str, max_chars: int = MAX_CHARACTERS) -> np.ndarray:
     return spell_all([word.encode("utf-8")], max_chars)[0].astype(np.int32)
 
 
-def is_cut(word: bytes, max_chars: int = MAX_CHARACTERS) -> bool:
-    """Whether a word in UTF-8 has more bytes than its frame holds."""
-    return len(word) > max_chars - 2
-
-
 def spell_all(words: Sequence[bytes], max_chars: int = MAX_CHARACTERS) -> np.ndarray:
     """uint16 [len(words), max_chars]: the characters of words in UTF-8.
 
