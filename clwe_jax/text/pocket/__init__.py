@@ -34,6 +34,7 @@ from clwe_jax.text.pocket.generate import (
     sentences,
     translations,
 )
+from clwe_jax.text.pocket.gold import GoldSentence, gold_sentences, senses
 from clwe_jax.text.pocket.write import (
     write_bli,
     write_corpus,
@@ -44,13 +45,16 @@ from clwe_jax.text.pocket.write import (
 )
 
 __all__ = [
+    "GoldSentence",
     "LANGUAGES",
     "Sentence",
     "Token",
     "ambiguous",
     "dictionary",
     "domains",
+    "gold_sentences",
     "parallel",
+    "senses",
     "sentences",
     "translations",
     "write_bli",

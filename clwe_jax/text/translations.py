@@ -1,0 +1,146 @@
+"""The dictionary as a table over a joint word vocabulary: which ids translate which (A8)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Sequence
+
+from absl import logging
+import numpy as np
+
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.word_vocab import WordVocabulary
+
+MOST = 4  # translations of a word, as in the paper
+_NEAR_ZERO = 0.02  # share of the running words that a fitting dictionary at least covers
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Translations:
+    """The translations of every entry of a word vocabulary.
+
+    Attributes:
+      ids: int32 [V, T], or [V, languages, T] where they are kept apart by target language; the most
+        frequent first, -1 where there are no more.
+      languages: of the dictionary, in the order of the second axis where there is one.
+      words: entries that have a translation.
+      covered: their share of the running words of the vocabulary's text (of its entries, where the
+        vocabulary has no counts).
+      pairs: pairs of entries in the table.
+      crowded: pairs that T has no room for.
+      absent: pairs of the dictionary of which a side is not in the vocabulary.
+    """
+
+    ids: np.ndarray
+    languages: tuple[str, ...]
+    words: int
+    covered: float
+    pairs: int
+    crowded: int
+    absent: int
+
+
+def table(
+    dictionary: Dictionary,
+    vocabulary: WordVocabulary,
+    languages: Sequence[str] | None = None,
+    *,
+    most: int = MOST,
+    by_language: bool = False,
+) -> Translations:
+    """The translations of every entry of the vocabulary into other languages.
+
+    The ids are joint: a surface form that is a word of two languages has the translations of both,
+    and one that translates itself ("taxi") is left out, as it would say nothing about its senses.
+    The ids are numbered by frequency, so the most frequent translations are those of lowest id.
+
+    Warns with the coverage where the dictionary covers next to nothing of the vocabulary.
+
+    Args:
+      dictionary: merged; its words normalised as the vocabulary's.
+      vocabulary: a word-level one.
+      languages: take the pairs among these only, in this order; all of the dictionary's otherwise.
+      most: translations of a word, T: those of lowest id are kept.
+      by_language: keep the translations into each language apart, T each, so that a target
+        language can be drawn for every occurrence (more than two languages).
+
+    Raises:
+      ValueError: T is not positive, or fewer than two languages.
+    """
+    if most < 1:
+        raise ValueError(f"{most} translations of a word: at least 1 is needed")
+    if languages is not None:
+        dictionary = dictionary.restricted(languages)
+    if len(dictionary.languages) < 2:
+        raise ValueError(
+            f"Translations need two languages or more, not {', '.join(dictionary.languages)}: set "
+            "--config.data.languages"
+        )
+    count, groups = len(vocabulary), len(dictionary.languages) if by_language else 1
+    source, target, group = _pairs(dictionary, vocabulary)
+    absent = len(source)
+    known = (source >= 0) & (target >= 0)
+    absent -= int(known.sum())
+    known &= source != target
+    if not by_language:
+        group = np.zeros_like(group)
+    # Sorted by source, target language and frequency; duplicates of different languages once.
+    keys = np.unique((source[known] * groups + group[known]) * count + target[known])
+    cell, target = keys // count, keys % count
+    rank = np.arange(len(cell)) - np.searchsorted(cell, cell)
+    kept = rank < most
+    ids = np.full((count * groups, most), -1, np.int32)
+    ids[cell[kept], rank[kept]] = target[kept]
+    translated = np.zeros(count, np.bool_)
+    translated[cell // groups] = True
+    result = Translations(
+        ids=ids.reshape((count, groups, most) if by_language else (count, most)),
+        languages=dictionary.languages,
+        words=int(translated.sum()),
+        covered=_share(vocabulary, translated),
+        pairs=int(kept.sum()),
+        crowded=int((~kept).sum()),
+        absent=absent,
+    )
+    _report(result, vocabulary)
+    return result
+
+
+def _pairs(
+    dictionary: Dictionary, vocabulary: WordVocabulary
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """int64 [pairs] each: the ids of both sides, -1 where unknown; the target's language."""
+    words = vocabulary.words
+    number = np.fromiter(
+        (words.get(word, -1) for word in dictionary.words()), np.int64, len(dictionary)
+    )
+    source = np.repeat(number, dictionary.pairs_per_word())
+    sizes = np.diff(dictionary.group_splits)
+    language = np.repeat(dictionary.group_language.astype(np.int64), sizes)
+    return source, number[dictionary.target_ids], language
+
+
+def _share(vocabulary: WordVocabulary, chosen: np.ndarray) -> float:
+    """The chosen entries' share of the running words, special ones and unknown words left out."""
+    weights = vocabulary.counts if vocabulary.counts.any() else np.ones(len(vocabulary))
+    weights = weights.copy()
+    weights[list(vocabulary.special_ids)] = 0.0
+    return float(weights[chosen].sum() / max(weights.sum(), 1e-9))
+
+
+def _report(found: Translations, vocabulary: WordVocabulary) -> None:
+    text = (
+        f"The dictionary translates {found.words:,} of the vocabulary's {len(vocabulary):,} "
+        f"entries, {found.covered:.2%} of the running words: {found.pairs:,} pairs; "
+        f"{found.crowded:,} more than a word has room for, {found.absent:,} with a word that is "
+        "not in the vocabulary"
+    )
+    if found.covered >= _NEAR_ZERO:
+        logging.info("%s", text)
+        return
+    logging.warning(
+        "%s. Hardly a sense will be matched across languages: are these dictionaries "
+        "(--config.data.dictionaries) of the text's languages (%s), and lower-cased as it is?",
+        text,
+        ", ".join(found.languages),
+    )
