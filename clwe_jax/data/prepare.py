@@ -50,6 +50,11 @@ def prepare(config: ConfigDict, out: str, rows: int = 0, heldout_rows: int = 1_0
     options.validate(config)
     if config.data.source.startswith("batches:"):
         raise ValueError("config.data.source names prepared batches; name text: text:DIR")
+    if config.task.name == "bilm":
+        raise ValueError(
+            "The task bilm has no prepared batches: its windows follow each other as the text "
+            "does. Train it with --config.data.source=text:DIR"
+        )
     if os.path.exists(os.path.join(out, batches.META)):
         raise ValueError(f"{out} holds prepared batches already: give another --out, or remove it")
     os.makedirs(os.path.join(out, "heldout"), exist_ok=True)

@@ -151,6 +151,12 @@ class WordStream(stream.GraphSource):
         self._warned = False
 
     def __next__(self) -> Batch:
+        # Between windows: one that is half made has the old numbers.
+        if self._spellings.crowded:
+            inside = self._rows.texts()
+            kept = self._spellings.keep([*inside, *self._waiting])
+            self._rows.replace(kept[: len(inside)])
+            self._waiting = kept[len(inside) :]
         window = self._rows.window(self._texts())
         if window is None:
             raise StopIteration
@@ -176,8 +182,6 @@ class WordStream(stream.GraphSource):
         while True:
             while self._waiting:
                 yield self._waiting.pop()
-            if self._spellings.crowded:
-                self._rows.replace(self._spellings.keep(self._rows.texts()))
             chunk = next(self._iterator, None)
             if chunk is None:
                 return

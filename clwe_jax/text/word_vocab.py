@@ -5,7 +5,6 @@ Sampled softmax draws its negatives by rank, so the order of the ids is part of 
 
 from __future__ import annotations
 
-import functools
 import os
 from typing import Iterable, Mapping, Sequence
 
@@ -26,6 +25,7 @@ class WordVocabulary(vocab.Vocabulary):
     A word that is not in it is unknown; a language model still reads its characters.
 
     Attributes:
+      words: word to id, the special pieces left out: no text can name them.
       counts: float64 [len(pieces)]: how often each word occurred in the text it was trained on,
         languages weighed; `<UNK>`'s is the sum of the words that there was no room for. Zeros
         where the file says nothing of it.
@@ -47,22 +47,15 @@ class WordVocabulary(vocab.Vocabulary):
                 f"with {', '.join(SPECIALS[:3])}, a word a line, the most frequent ones first"
             )
         added = [name for name in SPECIALS if name not in pieces]
-        self.ids: dict[str, int] = {word: i for i, word in enumerate([*pieces, *added])}
-        if len(self.ids) < len(pieces) + len(added):
-            twice = next(word for i, word in enumerate(pieces) if self.ids[word] != i)
+        self.words = {word: number for number, word in enumerate([*pieces, *added])}
+        if len(self.words) < len(pieces) + len(added):
+            twice = next(word for i, word in enumerate(pieces) if self.words[word] != i)
             raise ValueError(f"The vocabulary has {twice!r} twice")
-        super().__init__(
-            [*pieces, *added], {name: self.ids[_NAMES.get(name, name)] for name in vocab.SPECIALS}
-        )
+        special = {name: self.words.pop(_NAMES.get(name, name)) for name in vocab.SPECIALS}
+        super().__init__([*pieces, *added], special)
         self.counts = np.zeros(len(self.pieces))
         if counts is not None:
             self.counts[: len(pieces)] = counts
-
-    @functools.cached_property
-    def words(self) -> dict[str, int]:
-        """Word to id, the special pieces left out: no text can name them."""
-        special = set(self.special_ids)
-        return {word: number for word, number in self.ids.items() if number not in special}
 
     def id(self, word: str) -> int:
         """The id of a normalised word; that of `<UNK>` where it is not in the vocabulary."""
