@@ -41,7 +41,7 @@ class Sample(NamedTuple):
     Attributes:
       texts: lines or documents.
       languages: the number of each text's language.
-      times: how many times as much text there is.
+      times: how many times as much text there is; less than 1 where parts of it were read twice.
       lines: an estimate of how many lines each file has.
     """
 
@@ -153,7 +153,7 @@ class LineSource(seqio.DataSource):
             read += taken
             whole += size
         languages = [self._language] * len(found)
-        return Sample(found, languages, max(whole / max(read, 1), 1.0), lines)
+        return Sample(found, languages, whole / max(read, 1), lines)
 
 
 def read_lines(name: str) -> tf.data.Dataset:

@@ -35,11 +35,7 @@ class Text(NamedTuple):
 
 
 class ChunkEncoder:
-    """The part that runs in the graph.
-
-    Attributes:
-      texts: the text encoder, of which it is made.
-    """
+    """The part that runs in the graph."""
 
     def __init__(self, texts: TextEncoder, unknown: int, at_marks: bool):
         """Args:
@@ -47,7 +43,7 @@ class ChunkEncoder:
         unknown: the id of unknown words.
         at_marks: sentences end at marks, too, not at line breaks alone.
         """
-        self.texts = texts
+        self._encode = texts.encode
         self._unknown = unknown
         self._at_marks = at_marks
 
@@ -61,7 +57,7 @@ class ChunkEncoder:
         # The line breaks inside documents.
         split = tf.strings.split(texts, "\n")
         lines, of_line = split.flat_values, tf.cast(split.value_rowids(), tf.int32)
-        words = self.texts(lines, tf.gather(languages, of_line))
+        words = self._encode(lines, tf.gather(languages, of_line))
         ids = tf.gather(words.pieces, words.start)
         is_unknown = tf.equal(ids, self._unknown)
         unknown, which = tf.unique(tf.boolean_mask(words.text, is_unknown))

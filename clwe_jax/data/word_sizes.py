@@ -12,7 +12,6 @@ from absl import logging
 from clwe_jax.data import chunks
 from clwe_jax.data.encoding import TextEncoder
 from clwe_jax.data.texts import Source
-from clwe_jax.data.word_chunks import ChunkEncoder
 
 _MULTIPLE = 128  # of an estimate: such arrays shard
 _LEAST = 8
@@ -92,7 +91,7 @@ def check_length(
     rows: int,
     texts: Mapping[str, Source],
     heldout_share: float,
-    encoder: ChunkEncoder,
+    encoder: TextEncoder,
     shard: seqio.ShardInfo,
 ) -> None:
     """Looks whether the training text fills a window, and warns where it does not fill a batch.
@@ -102,7 +101,7 @@ def check_length(
       rows: of a batch.
       texts: see `texts`.
       heldout_share: of the lines.
-      encoder: of chunks.
+      encoder: of the text.
       shard: this host's.
 
     Raises:
@@ -114,9 +113,8 @@ def check_length(
         for lines in text.lines(shuffle=False, seed=0, shard_info=shard).batch(_LINES):
             lines = tf.boolean_mask(lines, ~chunks.heldout(lines, heldout_share))
             lines, languages = chunks.cut_long_lines(lines, tf.fill([tf.size(lines)], number))
-            chunk = encoder(lines, languages)
-            sentences = tf.size(tf.unique(chunk["sentence"])[0])
-            found += int(tf.size(chunk["ids"]) + 2 * sentences)
+            words = encoder.encode(lines, languages).line.numpy()
+            found += len(words) + 2 * len(np.unique(words))  # and the sentences' frames
             if found >= length * rows:
                 break
         if not found and shard.num_shards == 1:

@@ -76,7 +76,7 @@ def build(
     opened = _opened(config, task, tokenizer, source)
     vocabulary = opened.vocabulary
     word_sizes.check_length(
-        config.sequence_length, batch_size, opened.texts, config.heldout_share, opened.chunks,
+        config.sequence_length, batch_size, opened.texts, config.heldout_share, opened.encoder,
         seqio.ShardInfo(process_index, process_count),
     )  # fmt: skip
     block_lines = next(iter(opened.texts.values())).block_lines
