@@ -1,0 +1,62 @@
+"""The map of VecMap: both sides whitened, rotated, re-weighted by how well they agree, dewhitened.
+
+The algebra is of D x D matrices and runs in float64 on the host.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clwe_jax.align import procrustes
+from clwe_jax.types import Array
+
+# Directions in which the words spread by less than this share of the largest spread are not
+# stretched any further: of float32 vectors nothing but rounding is left there.
+_FLOOR = 1e-6
+
+
+def symmetric(x: Array, y: Array, reweight: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+    """The maps of both sides into a space where translations are close.
+
+    Artetxe et al. 2018, Generalizing and Improving Bilingual Word Embedding Mappings with a
+    Multi-Step Framework of Linear Transformations, section 3: whitening (step 1), orthogonal
+    mapping of both sides (step 2), re-weighting (step 3) and each side's own dewhitening (step 4).
+
+    Args:
+      x: [P, D] and
+      y: [P, D], the vectors of the dictionary's pairs; a pair that is named twice counts twice.
+      reweight: the power of the cross-correlations that both sides are multiplied by; 0.5 is
+        symmetric re-weighting (Artetxe et al. 2018, A Robust Self-Learning Method for Fully
+        Unsupervised Cross-Lingual Mappings of Word Embeddings, section 3.4).
+
+    Returns:
+      Two float64 [D, D] maps.
+    """
+    whiten_x, back_x = _whitening(procrustes.product(x, x))
+    whiten_y, back_y = _whitening(procrustes.product(y, y))
+    left, correlation, right = np.linalg.svd(whiten_x @ procrustes.product(x, y) @ whiten_y)
+    right = right.T
+    weight = correlation**reweight
+    return (
+        (whiten_x @ left * weight) @ (left.T @ back_x @ left),
+        (whiten_y @ right * weight) @ (right.T @ back_y @ right),
+    )
+
+
+def root_similarity(x: Array) -> np.ndarray:
+    """The square root of the similarity matrix x x^T: float32 [N, N] for [N, D].
+
+    With x = U S V^T it is U S U^T, which is also x (x^T x)^(-1/2) x^T.
+    """
+    values, vectors = np.linalg.eigh(procrustes.product(x, x))
+    kept = values > _FLOOR**2 * values[-1]
+    fourth = np.where(kept, values, 1.0) ** -0.25 * kept
+    half = np.asarray(x, np.float32) @ (vectors * fourth).astype(np.float32)
+    return half @ half.T
+
+
+def _whitening(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(x^T x)^(-1/2), and its inverse, from x^T x."""
+    values, vectors = np.linalg.eigh(gram)
+    spread = np.sqrt(np.maximum(values, _FLOOR**2 * max(values[-1], np.finfo(float).tiny)))
+    return (vectors / spread) @ vectors.T, (vectors * spread) @ vectors.T
