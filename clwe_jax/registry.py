@@ -28,6 +28,7 @@ TABLES: dict[str, dict[str, str]] = {
     "aligner": {
         "procrustes": "clwe_jax.align.procrustes:Procrustes",
         "least_squares": "clwe_jax.align.procrustes:LeastSquares",
+        "self_learning": "clwe_jax.align.self_learning:SelfLearning",
     },
     "objective": {
         "mlm": "clwe_jax.objectives.mlm:MlmObjective",
