@@ -6,7 +6,8 @@ import tensorflow as tf
 import tensorflow_datasets as tfds
 
 from clwe_jax.data import pipeline
-from clwe_jax.data.tasks import DictMlm
+from clwe_jax.data.tasks import BiLm, DictMlm
+from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 
 LANGUAGES = ("de", "en")
@@ -81,6 +82,32 @@ def test_documents_of_every_language(small, folder):
         config, **{k: v for k, v in given.items() if k != "batch_size"}, count=4
     )
     assert {example["language"] for example in examples} == set(LANGUAGES)
+
+
+def test_documents_as_streams_of_words(small, folder):
+    """Every document is a text of its own, its lines are its sentences."""
+    tokenizer = Tokenizer.build(
+        languages=LANGUAGES, normalizer=Normalizer(), corpus=small.corpus, dictionary=None,
+        kind="word", size=3_000,
+    )  # fmt: skip
+    given = dict(
+        task=BiLm(reset="document"), tokenizer=tokenizer, dictionary=None,
+        source="tfds:tiny_wiki/7", batch_size=4, seed=0,
+    )  # fmt: skip
+    config = small.config(tfds_dir=folder, heldout_share=0.1)
+    source = pipeline.build(config, **given)
+    batches = [next(source) for _ in range(40)]
+    words = np.concatenate([batch["words"] for batch in batches], axis=1)
+    reset = np.concatenate([batch["reset"] for batch in batches], axis=1)
+    begins = words == tokenizer.vocabulary.cls_id
+    assert (begins[reset > 0]).all() and 10 < reset.sum() < 0.7 * begins.sum()
+    assert abs(source.stats()["language_share/de"] - 0.5) < 0.15
+    other = pipeline.build(config, **given)
+    other.set_state(source.get_state())
+    one, two = next(source), next(other)
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+    held = pipeline.heldout(config, batches_per_language=2, **given)
+    assert set(held) == set(LANGUAGES)
 
 
 def test_what_is_not_there_is_named(small, folder, tmp_path):
