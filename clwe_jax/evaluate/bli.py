@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import os
 import re
-from typing import Iterator, Mapping, Sequence
+from typing import Callable, Iterator, Mapping, Sequence
 
 from absl import logging
 import numpy as np
@@ -69,7 +69,7 @@ def find(directory: str, tokenizer: Tokenizer) -> list[TestSet]:
         source, target = match[1], match[2]
         if source in tokenizer.languages and target in tokenizer.languages:
             path = os.path.join(directory, match[0])
-            found.append(_read(path, source, target, tokenizer.normalizer))
+            found.append(read(path, source, target, tokenizer.normalizer))
         else:
             absent.append(f"{source}-{target}")
     if absent:
@@ -80,7 +80,19 @@ def find(directory: str, tokenizer: Tokenizer) -> list[TestSet]:
     return found
 
 
-def _read(path: str, source: str, target: str, normalizer) -> TestSet:
+def read(
+    path: str, source: str, target: str, normalizer: Callable[[str, str], str]
+) -> TestSet:
+    """A test dictionary; lines that are no pair are skipped and named in the log.
+
+    Args:
+      path: `source target` a line.
+      source, target: the languages.
+      normalizer: (word, language) -> the word as the vectors spell it.
+
+    Raises:
+      ValueError: no line is a pair.
+    """
     pairs = dictionary.read_pairs(path)
     if pairs.bad_count:
         logging.warning("%s: %d lines skipped: %s", path, pairs.bad_count, "; ".join(pairs.bad))

@@ -194,7 +194,7 @@ def compared(run: Run, baseline: Run) -> Html:
     return Html(text + components.table(["Option", run.name, baseline.name], rows))
 
 
-_SHOWN = ("retrieval/", "bli/", "eval/mlm/", "train/")
+_SHOWN = ("retrieval/", "bli/", "eval/mlm/", "train/", "similarity/", "sentences/")
 
 
 def others(run: Run, baseline: Run | None) -> Html | None:

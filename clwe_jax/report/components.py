@@ -47,6 +47,8 @@ def table(
     rows: Iterable[Sequence[Any]],
     total: Sequence[Any] | None = None,
     summary: str = "",
+    open_rows: int = _OPEN_ROWS,
+    **attributes: Any,
 ) -> Html:
     """A table that its columns' heads sort.
 
@@ -55,6 +57,8 @@ def table(
       rows: cells: a `Number` is set right, anything else is text or Html.
       total: a last row that stays last.
       summary: the line that opens a table too long to start open; also closes a shorter one.
+      open_rows: a longer table starts closed.
+      **attributes: of the <table>, as for `tag`.
     """
     rows = list(rows)
     numeric = [any(isinstance(row[column], Number) for row in rows) for column in range(len(heads))]
@@ -65,9 +69,9 @@ def table(
     body = [tag("tr", [_cell(cell) for cell in row]) for row in rows]
     if total is not None:
         body.append(tag("tr", [_cell(cell) for cell in total], class_="total"))
-    whole = tag("table", tag("thead", tag("tr", head)), tag("tbody", body))
+    whole = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), **attributes)
     whole = tag("div", whole, class_="scroll")
-    if summary or len(rows) > _OPEN_ROWS:
+    if summary or len(rows) > open_rows:
         return tag("details", tag("summary", summary or f"All {len(rows)} rows"), whole)
     return whole
 

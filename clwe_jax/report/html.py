@@ -14,10 +14,13 @@ from absl import logging
 from clwe_jax.report import (
     comparison,
     components,
+    errors,
     figures,
     induction,
+    projection,
     run_folder,
     sections,
+    static,
     style,
 )
 from clwe_jax.report.figures import METHODS
@@ -64,22 +67,13 @@ def build(workdir: str | os.PathLike[str], compare_with: str = "") -> Path:
 
 def page(run: Run, baseline: Run | None, problems: list[str]) -> str:
     """The whole page."""
+    first = _of_static if static.is_static(run) else _of_language_model
     found: list[tuple[str, str, Html | None]] = [
-        ("retrieval", "Sentence retrieval", comparison.retrieval(run, baseline)),
-        ("induction", "Lexicon induction", induction.section(run, baseline)),
-        (
-            "training",
-            "Training",
-            _joined(
-                sections.training(run, baseline),
-                sections.more_curves(run),
-                sections.perplexity(run),
-            ),
-        ),
+        *first(run, baseline),
         ("languages", "Languages", _joined(sections.languages(run), sections.dictionary(run))),
         ("examples", "Code-switched examples", sections.examples(run)),
         ("neighbours", "Nearest neighbours", sections.neighbours(run)),
-        ("machine", "Speed and memory", sections.machine(run)),
+        ("machine", "Speed and memory", _joined(sections.machine(run), static.stages(run))),
         ("figures", "Other figures", comparison.others(run, baseline)),
         ("notes", "Notes", sections.notes(run)),
         ("comparison", "Comparison", comparison.compared(run, baseline) if baseline else None),
@@ -101,6 +95,30 @@ def page(run: Run, baseline: Run | None, problems: list[str]) -> str:
         tag("script", Html(style.SCRIPT)),
     )
     return f'<!doctype html>\n<html lang="en">{_head(title)}{body}</html>\n'
+
+
+def _of_language_model(run: Run, baseline: Run | None) -> list[tuple[str, str, Html | None]]:
+    training = _joined(
+        sections.training(run, baseline), sections.more_curves(run), sections.perplexity(run)
+    )
+    return [
+        ("retrieval", "Sentence retrieval", comparison.retrieval(run, baseline)),
+        ("induction", "Lexicon induction", induction.section(run, baseline)),
+        ("training", "Training", training),
+    ]
+
+
+def _of_static(run: Run, baseline: Run | None) -> list[tuple[str, str, Html | None]]:
+    return [
+        ("induction", "Lexicon induction", static.induction(run, baseline)),
+        ("errors", "Errors", errors.section(run)),
+        ("pictures", "Before and after alignment", projection.section(run)),
+        ("vocabulary", "Vocabulary reallocation", static.vocabulary(run)),
+        ("refinement", "Alignment", static.refinement(run)),
+        ("sentences", "Sentence translation retrieval", static.sentences(run, baseline)),
+        ("similarity", "Word similarity", static.similarity(run)),
+        ("files", "Induced dictionaries and vectors", static.files(run)),
+    ]
 
 
 def _head(title: str) -> Html:
@@ -183,7 +201,9 @@ def _tiles(run: Run, baseline: Run | None) -> Html | None:
             )
         label = f"Retrieval, {method}"
         tiles.append(components.tile(label, figures.percent(value), note, first=not tiles))
-    found = induction.mean(run)
+    if static.is_static(run):
+        tiles += static.tiles(run, baseline)
+    found = induction.mean(run) if not static.is_static(run) else None
     if found is not None:
         other = induction.mean(baseline) if baseline is not None else None
         note = f"{baseline.name} {figures.percent(other)}" if other is not None else None

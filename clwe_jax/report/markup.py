@@ -6,7 +6,7 @@ import html
 import re
 from typing import Any
 
-_VOID = frozenset(("br", "meta", "col", "hr"))
+_VOID = frozenset(("br", "meta", "col", "hr", "input"))
 # Characters that HTML forbids even as references.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 

@@ -34,7 +34,8 @@ _MAX_POINTS = 300  # of a line; longer ones are averaged in bins
 
 # Colours that the page replaces by its own.
 _INK, _GRID = "#010203", "#040506"
-_STYLE = {
+# What every drawing of the page is made with.
+STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "clwe_jax",
     "text.parse_math": False,
@@ -99,7 +100,7 @@ def chart(
       note: a sentence below the chart.
     """
     lines = [line for line in lines if line.points]
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained")
         figure.patch.set_visible(False)
         axes = figure.add_subplot()
@@ -129,7 +130,7 @@ def chart(
         axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
         if percent:
             axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{100 * y:.3g}%"))
-        svg = _svg(figure, title)
+        svg = inline_svg(figure, title)
     return tag(
         "figure",
         tag("figcaption", tag("b", title), _legend(lines)),
@@ -170,7 +171,7 @@ def _legend(lines: Sequence[Line]) -> Html | None:
     return tag("span", items, class_="legend")
 
 
-def _svg(figure: Figure, title: str) -> Html:
+def inline_svg(figure: Figure, title: str) -> Html:
     """The figure as an <svg> element for a page that holds several of them."""
     buffer = io.StringIO()
     figure.savefig(

@@ -1,4 +1,4 @@
-"""The page's style sheet and its one script, which sorts tables."""
+"""The page's style sheet and its one script, which sorts and filters tables."""
 
 CSS = """
 :root { color-scheme: light dark; --font: system-ui, -apple-system, "Segoe UI", Roboto,
@@ -87,6 +87,13 @@ dl div { display: flex; justify-content: space-between; gap: 1rem; padding: .32r
 dt { color: var(--soft); } dd { margin: 0; text-align: right; }
 details { margin: .9rem 0; }
 summary { cursor: pointer; color: var(--bar); font-size: .95rem; }
+.filters { display: flex; flex-wrap: wrap; gap: .5rem .9rem; align-items: center;
+  margin: .8rem 0 .2rem; font-size: .93rem; }
+.filters select, .filters input { font: inherit; padding: .2rem .45rem; max-width: 15rem;
+  color: var(--ink); background: var(--fill); border: 1px solid var(--line); border-radius: 5px; }
+.filters output { color: var(--soft); }
+.box { max-height: 34rem; overflow: auto; }
+.box thead th { position: sticky; top: 0; background: var(--page); }
 footer { margin-top: 3rem; color: var(--soft); font-size: .86rem; }
 @media (max-width: 560px) { body { padding: 1.4rem 1rem 3rem; } h1 { font-size: 1.55rem; }
   .example { padding-left: 0; padding-top: 1.5rem; } th, td { padding: .34rem .55rem; }
@@ -95,6 +102,8 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .86rem; }
 """
 
 # A click on a column's head sorts its table by the cells' data-v (or text), again the other way.
+# A bar of filters hides the rows of its table that do not have what is asked for: a select compares
+# with the text of one column, an input looks for its words anywhere in the row.
 SCRIPT = """
 for (const head of document.querySelectorAll('th:has(button)')) head.onclick = () => {
   const table = head.closest('table'), column = head.cellIndex, body = table.tBodies[0];
@@ -109,4 +118,22 @@ for (const head of document.querySelectorAll('th:has(button)')) head.onclick = (
     rows.sort((a, b) => (up ? 1 : -1) * (key(a) - key(b)));
   body.append(...rows, ...total);
 };
+for (const bar of document.querySelectorAll('.filters')) {
+  const rows = [...document.getElementById(bar.dataset.table).tBodies[0].rows];
+  const texts = rows.map(row => row.textContent.toLowerCase());
+  const show = () => {
+    let shown = 0;
+    rows.forEach((row, i) => {
+      const selects = [...bar.querySelectorAll('select')];
+      const words = bar.querySelector('input').value.toLowerCase().split(/\\s+/);
+      row.hidden = !selects.every(select =>
+        !select.value || row.cells[select.dataset.column].textContent === select.value)
+        || !words.every(word => texts[i].includes(word));
+      shown += !row.hidden;
+    });
+    bar.querySelector('output').textContent = `${shown} of ${rows.length} rows`;
+  };
+  bar.oninput = show;
+  show();
+}
 """

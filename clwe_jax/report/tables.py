@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from clwe_jax.report import figures
+from clwe_jax.report import figures, static
 from clwe_jax.report.figures import ALL_PAIRS, METHODS
 
 _PRECISION = re.compile(r"p@\d+(_csls)?$")
@@ -32,7 +32,8 @@ def print_summary(
       console: where to print; None: standard output.
     """
     console = console or Console()
-    for table in (retrieval_table(results), language_table(results), induction_table(results)):
+    words = lexicon_table(results) or induction_table(results)
+    for table in (retrieval_table(results), language_table(results), words):
         if table is not None:
             console.print(table)
     report = Path(workdir) / "report.html"
@@ -103,6 +104,35 @@ def induction_table(results: Mapping[str, float]) -> Table | None:
     if "" in found:
         table.add_section()
         cells = [figures.percent(found[""].get(name)) for name in columns]
+        table.add_row("mean", *cells, style="bold")
+    return table
+
+
+def lexicon_table(results: Mapping[str, float]) -> Table | None:
+    """Lexicon induction of static vectors in all its readings; None without such figures."""
+    found = figures.by_subject(results, "bli")
+    pairs = {pair: row for pair, row in found.items() if "-" in pair}
+    main = static.main_method(pairs)
+    columns = {
+        "P@1": "p@1",
+        f"P@1 {static.METHODS[main]}": f"p@1{main}",
+        "P@5": f"p@5{main}",
+        "covered": f"p@1{main}_covered",
+        "not same-surface": f"p@1{main}_distinct",
+        "coverage": "coverage",
+    }
+    if not any(f"p@1{main}_distinct" in row for row in pairs.values()):
+        return None
+    if not main:
+        del columns["P@1"]
+    table = _table("Lexicon induction", "pair", list(columns))
+    for pair, row in list(pairs.items())[:_MOST_ROWS]:
+        cells = [figures.percent(row.get(name)) for name in columns.values()]
+        table.add_row(escape(pair), *cells)
+    _say_left_out(table, len(pairs))
+    if "" in found and len(pairs) > 1:
+        table.add_section()
+        cells = [figures.percent(found[""].get(name)) for name in columns.values()]
         table.add_row("mean", *cells, style="bold")
     return table
 

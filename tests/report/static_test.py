@@ -1,0 +1,222 @@
+"""The page of a run of static embeddings: complete, safe, and its table of errors can be filtered."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from clwe_jax.report import errors, html, projection, style, tables
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+LANGUAGES = ("en", "de", "zh")
+
+
+def figures_of(reach=0.6):
+    found = {}
+    for pair in ("de-en", "en-de", "en-zh", "zh-en"):
+        name = f"bli/{pair}"
+        for method, gain in (("", 0.0), ("_csls", 0.1), ("_softmax", 0.05)):
+            for variant, loss in (("", 0), ("_distinct", 0.07)):
+                for reading, more in (("", 0), ("_covered", 0.2)):
+                    ending = f"{method}{variant}{reading}"
+                    value = reach + gain - loss + more
+                    found |= {f"{name}/p@1{ending}": value, f"{name}/p@5{ending}": value + 0.05}
+                    found |= {f"{name}/p@10{ending}": value + 0.06, f"{name}/mrr{ending}": value}
+                    found |= {f"{name}/p@1{ending}_low": value - 0.02}
+                    found |= {f"{name}/p@1{ending}_high": value + 0.02}
+        found |= {f"{name}/coverage": 0.8, f"{name}/words": 150.0, f"{name}/words_distinct": 140.0}
+        for part, words in (("frequency/1-200", 40), ("frequency/201-1000", 110), ("tag/NOUN", 80)):
+            found |= {f"{name}/{part}/p@1_csls": 0.5, f"{name}/{part}/words": float(words)}
+    found |= {f"bli/{k}": v for k, v in (("p@1", reach), ("p@1_csls", reach + 0.1))}
+    found |= {"bli/p@1_csls_covered": reach + 0.3, "bli/p@1_csls_distinct": reach + 0.03}
+    found |= {"similarity/en/simlex/spearman": 0.31, "similarity/en/simlex/coverage": 0.9}
+    found |= {"similarity/en/simlex/pairs": 999.0, "sentences/de-en/acc@1": 0.5}
+    found |= {"sentences/de-en/acc@1_csls": 0.625, "sentences/acc@1_csls": 0.625}
+    return found
+
+
+def error_rows(word="haus", gold="house", near="home"):
+    kinds = list(errors.KINDS)
+    return [
+        {
+            "pair": pair, "word": f"{word}{i}", "rank": 10 * i + 1, "gold": [gold],
+            "found": [[near, 0.71], [gold, 0.6]], "place": 2 if kinds[i % 5] == "near" else 0,
+            "kind": kinds[i % 5],
+        }
+        for pair in ("de-en", "en-de")
+        for i in range(20)
+    ]  # fmt: skip
+
+
+def extras_of(**more):
+    r = np.random.RandomState(0)
+    points = {
+        "source": r.randn(30, 2).tolist(), "target": r.randn(30, 2).tolist(),
+        "shared": r.randn(5, 2).tolist(), "pairs": [[[0, 0], [1, 1]], [[1, 0], [0, 1]]],
+    }  # fmt: skip
+    static = {
+        "stages": {"training": 31.0, "alignment": 2.5},
+        "vocabulary": {
+            "text": "Words go by the ratio of their frequencies.",
+            "languages": {x: {"words": 900, "own": 850, "shared": 50} for x in LANGUAGES},
+            "examples": {"shared": ["hotel", "taxi"], "de": ["haus"], "en": ["house"]},
+        },
+        "alignments": {
+            "de-en": {"aligner": "rcsls", "loss": [3.0, 2.0, 1.5], "dictionary_pairs": 412},
+            "zh-en": {"aligner": "rcsls", "loss": [2.0, 1.0], "dictionary_pairs": 310},
+        },
+        "projection": {"de-en": {"before": points, "after": points}},
+        "errors": error_rows(),
+        "errors_left_out": 7,
+        "induced": {"de-en": 640},
+    }
+    return {"static": static, "speed": {"seconds": 61.0}, "device": "cpu", **more}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name="ja", reach=0.6, **more):
+        folder = tmp_path / name
+        folder.mkdir()
+        config = {
+            "job": "static", "system": f"Joint-Align {name}", "scale": "laptop",
+            "data": {"source": "pocket", "languages": ",".join(LANGUAGES)},
+            "static": {"gamma": 0.9}, "report": {"title": ""},
+        }  # fmt: skip
+        for file, content in (
+            ("config.json", config), ("results.json", figures_of(reach)),
+            ("report.json", extras_of(**more)),
+        ):  # fmt: skip
+            (folder / file).write_text(json.dumps(content), encoding="utf-8")
+        return folder
+
+    return write
+
+
+def text_of(folder, **options):
+    markup = html.build(folder, **options).read_text(encoding="utf-8")
+    return markup, re.sub(r"<[^>]+>", " ", markup.replace("\u00a0", " "))
+
+
+def test_the_page_shows_every_reading(write):
+    markup, text = text_of(write())
+    for part in (
+        "Joint-Align ja at the laptop scale", "70.0%", "90.0%", "63.0%",  # tiles
+        "68.0–72.0", "All test pairs", "Without pairs of one and the same string",
+        "P@1 of covered, CSLS", "MRR, CSLS", "By frequency rank", "1–200", "110 words", "NOUN",
+        "hotel", "Its own", "dictionary pairs", "412", "near miss", "7 more errors",
+        "after alignment", "induced/de-en.txt", "640", "0.31", "simlex", "62.5%", "31 s",
+    ):  # fmt: skip
+        assert part in text, part
+    # One curve of losses and two pictures.
+    assert markup.count("<svg") == 3
+    assert "at step" not in text and "Isolated" not in text
+    # What its own section shows is not repeated among other figures.
+    assert "similarity/en/simlex" not in text
+
+
+def test_a_baseline_stands_beside_it(write):
+    _, text = text_of(write(), compare_with=str(write("base", 0.5)))
+    assert "+10.0" in text and "Joint-Align base" in text
+
+
+def test_what_is_missing_is_left_out(write):
+    folder = write()
+    (folder / "report.json").write_text(json.dumps({"static": {"errors": [3, {"word": 4}]}}))
+    _, text = text_of(folder)
+    assert "Lexicon induction" in text and "Vocabulary reallocation" not in text
+    (folder / "results.json").unlink()
+    _, text = text_of(folder)
+    assert "Configuration" in text and "P@1" not in text
+
+
+@pytest.mark.parametrize("value", [None, 3, "x", [], [1], {"x": None}, {"de-en": 3}], ids=repr)
+def test_extras_of_an_unexpected_kind_do_not_break_the_page(write, value):
+    keys = extras_of()["static"]
+    _, text = text_of(write(static={key: value for key in keys}))
+    assert "Configuration" in text
+
+
+def test_words_are_text_and_never_markup(write):
+    static = extras_of()["static"]
+    static["errors"] = error_rows(HOSTILE, HOSTILE, HOSTILE)
+    static["vocabulary"]["examples"] = {HOSTILE: [HOSTILE]}
+    static["alignments"] = {HOSTILE: {HOSTILE: HOSTILE}}
+    static["projection"] = {HOSTILE: static["projection"]["de-en"]}
+    static["induced"] = {HOSTILE: 3}
+    markup, _ = text_of(write(static=static))
+    assert HOSTILE not in markup and "<img" not in markup
+    assert re.findall(r"<script>(.*?)</script>", markup, re.DOTALL) == [style.SCRIPT]
+
+
+def test_principal_components_are_those_of_all_groups():
+    r = np.random.RandomState(0)
+    groups = {"source": r.randn(7, 5) * [9, 4, 1, 1, 1] + 3, "target": r.randn(6, 5)}
+    found = projection.principal(groups)
+    whole = np.concatenate(list(groups.values()))
+    whole -= whole.mean(0)
+    plane = whole @ np.linalg.svd(whole, full_matrices=False)[2][:2].T
+    mine = np.array(found["source"] + found["target"])
+    assert len(found["source"]) == 7
+    for ours, theirs in zip(mine.T, plane.T):
+        assert min(abs(ours - theirs).max(), abs(ours + theirs).max()) < 1e-3
+        assert ours[np.abs(ours).argmax()] > 0
+
+
+def test_the_terminal_shows_both_readings():
+    from rich.console import Console
+
+    console = Console(record=True, width=160)
+    tables.print_summary(figures_of(), "nowhere", console)
+    said = console.export_text()
+    for part in ("Lexicon induction", "70.0%", "90.0%", "63.0%", "covered", "de-en"):
+        assert part in said, part
+
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+
+@pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium: apt-get install chromium to open the page in a browser"
+)
+def test_a_browser_filters_and_sorts_the_errors(write, tmp_path):
+    markup, _ = text_of(write())
+    probe = """
+    const shown = () => [...document.querySelectorAll('#errors-table tbody tr')]
+      .filter(row => row.getBoundingClientRect().height > 0).length;
+    const bar = document.querySelector('.filters'), [pair, kind] = bar.querySelectorAll('select');
+    const set = (field, value) => {
+      field.value = value; field.dispatchEvent(new Event('input', {bubbles: true})); return shown();
+    };
+    const body = document.body.dataset;
+    body.all = shown();
+    body.pair = set(pair, pair.options[1].value);
+    body.kind = set(kind, 'near miss');
+    body.said = bar.querySelector('output').textContent;
+    body.word = set(bar.querySelector('input'), 'HAUS5 house');
+    set(pair, ''); set(kind, ''); set(bar.querySelector('input'), '');
+    for (const n of [1, 2]) document.querySelectorAll('#errors-table th button')[2].click();
+    body.first = document.querySelector('#errors-table tbody tr').cells[2].textContent;
+    body.overflow = document.documentElement.scrollWidth > innerWidth;
+    """
+    policy = re.compile(r"<meta http-equiv=.*?>")
+    page = tmp_path / "probed.html"
+    page.write_text(policy.sub("", markup).replace("</body>", f"<script>{probe}</script></body>"))
+    command = [
+        *(BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"),
+        *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+        *(f"--user-data-dir={tmp_path}/profile", "--window-size=1200,3000"),
+        *("--enable-logging=stderr", "--v=0", "--dump-dom", page.as_uri()),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert not [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    names = "all|pair|kind|said|word|first|overflow"
+    found = dict(re.findall(rf'data-({names})="([^"]*)"', done.stdout))
+    assert (found["all"], found["pair"], found["kind"]) == ("40", "20", "4")
+    assert found["said"] == "4 of 40 rows" and found["word"] == "1"
+    assert found["first"] == "1" and found["overflow"] == "false"
