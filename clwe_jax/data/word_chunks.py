@@ -6,7 +6,7 @@ all the same, has a number from the vocabulary's size on, given when it is first
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -20,18 +20,9 @@ COUNTERS = ("lines", "empty_lines", "repaired_lines", "words", "unknown_words", 
 _FEW = 1 << 16  # unknown words that are kept before those of no use are looked for
 
 
-class Text(NamedTuple):
-    """A line or a document, its sentences each in `<S>` ... `</S>`.
-
-    Attributes:
-      words: int32 [n], word numbers.
-      reverse: int32 [n], the same from the last to the first.
-      language: its number.
-    """
-
-    words: np.ndarray
-    reverse: np.ndarray
-    language: int
+# A text, a line or a document with its sentences each in `<S>` ... `</S>`, is int32 [n, 4]. Columns:
+# the word's number, that of the same place in the reversed text, the language, 1 where it begins.
+WORD, MIRRORED, LANGUAGE, BEGINS = range(4)
 
 
 class ChunkEncoder:
@@ -130,18 +121,16 @@ class Spellings:
         """Whether so many unknown words are kept that one should `keep` those in use only."""
         return len(self._words) > self._limit
 
-    def keep(self, texts: Sequence[Text]) -> list[Text]:
-        """Forgets the unknown words that the texts do not have; the texts with their new numbers."""
-        present = [text.words[text.words >= self.size] for text in texts]
+    def keep(self, texts: Sequence[np.ndarray]) -> None:
+        """Forgets the unknown words that the texts do not have, and numbers those that are left."""
+        present = [text[text[:, WORD] >= self.size, WORD] for text in texts]
         kept = np.unique(np.concatenate([*present, np.zeros(0, np.int32)]))
         renumbered = np.arange(self.size + len(self._words), dtype=np.int32)
         renumbered[kept] = self.size + np.arange(len(kept))
         words = [self._words[number - self.size] for number in kept.tolist()]
         self.restore(words, max(_FEW, 2 * len(words)))
-        return [
-            text._replace(words=renumbered[text.words], reverse=renumbered[text.reverse])
-            for text in texts
-        ]
+        for text in texts:
+            text[:, WORD : MIRRORED + 1] = renumbered[text[:, WORD : MIRRORED + 1]]
 
     def state(self) -> tuple[list[bytes], int]:
         """What `restore` takes."""
@@ -156,7 +145,7 @@ class Spellings:
 
 def frame(
     chunk: Mapping[str, np.ndarray], spellings: Spellings, begin: int, end: int
-) -> tuple[list[Text], np.ndarray]:
+) -> tuple[list[np.ndarray], np.ndarray]:
     """The texts of a chunk that have a word, in order, and the chunk's counters.
 
     Args:
@@ -173,24 +162,27 @@ def frame(
     if unknown:
         ids = ids.copy()
         ids[ids == spellings.unknown] = spellings.numbers(unknown)[which]
-    starts = np.flatnonzero(np.diff(chunk["sentence"], prepend=-1))
+    first_words = np.flatnonzero(np.diff(chunk["sentence"], prepend=-1))
     sentence = np.zeros(len(ids), np.int32)
-    sentence[starts] = 1
-    sentence = np.cumsum(sentence) - 1
-    place = np.arange(len(ids)) + 2 * sentence + 1
-    words = np.full(len(ids) + 2 * len(starts), end, np.int32)
+    sentence[first_words] = 1
+    place = np.arange(len(ids)) + 2 * np.cumsum(sentence) - 1
+    words = np.full(len(ids) + 2 * len(first_words), end, np.int32)
     words[place] = ids
-    words[place[starts] - 1] = begin
-    text_of = chunk["text"][starts]
-    firsts = np.flatnonzero(np.diff(text_of, prepend=-1))
-    bounds = np.append(place[starts[firsts]] - 1, len(words))
-    sizes = np.diff(bounds)
-    mirror = np.repeat(bounds[:-1] + bounds[1:] - 1, sizes) - np.arange(len(words))
-    reverse = words[mirror]
-    languages = chunk["language"][starts[firsts]].tolist()
-    return list(_texts(words, reverse, bounds.tolist(), languages)), counters
+    words[place[first_words] - 1] = begin
+    first_sentences = first_words[np.diff(chunk["text"][first_words], prepend=-1) > 0]
+    bounds = np.append(place[first_sentences] - 1, len(words))
+    found = assemble(words, np.diff(bounds), chunk["language"][first_sentences])
+    return found, counters
 
 
-def _texts(words, reverse, bounds, languages) -> Iterator[Text]:
-    for first, last, language in zip(bounds[:-1], bounds[1:], languages):
-        yield Text(words[first:last], reverse[first:last], language)
+def assemble(words: np.ndarray, sizes: np.ndarray, languages: np.ndarray) -> list[np.ndarray]:
+    """Texts from word numbers one after the other, and each text's size and language."""
+    ends = np.cumsum(sizes)
+    starts = ends - sizes
+    table = np.empty((len(words), 4), np.int32)
+    table[:, WORD] = words
+    table[:, MIRRORED] = words[np.repeat(starts + ends - 1, sizes) - np.arange(len(words))]
+    table[:, LANGUAGE] = np.repeat(languages, sizes)
+    table[:, BEGINS] = 0
+    table[starts[sizes > 0], BEGINS] = 1
+    return [table[first:last] for first, last in zip(starts.tolist(), ends.tolist())]

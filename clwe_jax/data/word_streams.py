@@ -21,7 +21,15 @@ from ml_collections import ConfigDict
 from clwe_jax.data import chunks, draws, sources, stream, texts, word_sizes
 from clwe_jax.data.encoding import TextEncoder
 from clwe_jax.data.tasks import BiLm
-from clwe_jax.data.word_chunks import COUNTERS, ChunkEncoder, Spellings, Text, frame
+from clwe_jax.data.word_chunks import (
+    COUNTERS,
+    LANGUAGE,
+    WORD,
+    ChunkEncoder,
+    Spellings,
+    assemble,
+    frame,
+)
 from clwe_jax.data.word_windows import BatchMaker, Rows
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.tokenizer import Tokenizer
@@ -146,17 +154,14 @@ class WordStream(stream.GraphSource):
         self._begin, self._end = vocabulary.cls_id, vocabulary.sep_id
         self._spellings, self._rows, self._maker = spellings, rows, maker
         self._seed = seed
-        self._waiting: list[Text] = []  # the last one goes first
+        self._waiting: list[np.ndarray] = []  # the last one goes first
         self._counters = np.zeros(len(COUNTERS), np.int64)
         self._warned = False
 
     def __next__(self) -> Batch:
         # Between windows: one that is half made has the old numbers.
         if self._spellings.crowded:
-            inside = self._rows.texts()
-            kept = self._spellings.keep([*inside, *self._waiting])
-            self._rows.replace(kept[: len(inside)])
-            self._waiting = kept[len(inside) :]
+            self._spellings.keep([*self._rows.texts(), *self._waiting])
         window = self._rows.window(self._texts())
         if window is None:
             raise StopIteration
@@ -177,7 +182,7 @@ class WordStream(stream.GraphSource):
             )
         return batch
 
-    def _texts(self) -> Iterator[Text]:
+    def _texts(self) -> Iterator[np.ndarray]:
         """The texts from here on; another iterator goes on where this one was left."""
         while True:
             while self._waiting:
@@ -215,9 +220,9 @@ class WordStream(stream.GraphSource):
         kept = [*self._rows.texts(), *self._waiting]
         arrays = {
             "graph": np.frombuffer(super().get_state(), np.uint8),
-            "sizes": np.array([len(text.words) for text in kept], np.int64),
-            "words": np.concatenate([*(text.words for text in kept), np.zeros(0, np.int32)]),
-            "languages": np.array([text.language for text in kept], np.int32),
+            "sizes": np.array([len(text) for text in kept], np.int64),
+            "words": np.concatenate([text[:, WORD] for text in kept]),
+            "languages": np.array([text[:1, LANGUAGE].sum() for text in kept], np.int32),
             "unknown": np.frombuffer(b"\n".join(words), np.uint8),
             "unknown_words": np.array([len(words), limit], np.int64),
             **{f"rows_{name}": value for name, value in self._rows.state().items()},
@@ -239,13 +244,8 @@ class WordStream(stream.GraphSource):
             rows = {name[5:]: value for name, value in arrays.items() if name[:5] == "rows_"}
             count, limit = arrays["unknown_words"].tolist()
             unknown = arrays["unknown"].tobytes().split(b"\n") if count else []
-            ends = np.cumsum(arrays["sizes"])[:-1]
-            parts = np.split(arrays["words"], ends) if len(arrays["sizes"]) else []
-            kept = [
-                Text(part, part[::-1], language)
-                for part, language in zip(parts, arrays["languages"].tolist())
-            ]
-            inside = int(rows["has_text"].sum())
+            kept = assemble(arrays["words"], arrays["sizes"], arrays["languages"])
+            inside = len(rows["places"])
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise ValueError(f"The saved state of the data is damaged: {error}") from error
         super().set_state(graph)
@@ -348,7 +348,7 @@ def _maker(task, vocabulary, spellings, distinct, process_index) -> BatchMaker:
     )
 
 
-def _framed(lines, index, opened: _Opened, spellings) -> Iterator[Text]:
+def _framed(lines, index, opened: _Opened, spellings) -> Iterator[np.ndarray]:
     """The texts of chunks of lines of one language."""
     vocabulary = opened.vocabulary
     for chunk in lines:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping
+from typing import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax.data.word_chunks import Spellings, Text
+from clwe_jax.data.word_chunks import BEGINS, LANGUAGE, MIRRORED, WORD, Spellings
 from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Batch
 
 
 class Rows:
-    """Deals texts to rows: each takes the next one when its own ends.
-
-    Attributes:
-      length: of a window.
-    """
+    """Deals texts to rows: each takes the next one when its own ends."""
 
     def __init__(self, rows: int, length: int, padding: int):
         """Args:
@@ -24,14 +20,14 @@ class Rows:
         length: of a window.
         padding: what stands where a row has ended.
         """
-        self.length = length
+        self._length = length
         self._padding = padding
-        self._texts: list[Text | None] = [None] * rows
-        self._places = np.zeros(rows, np.int64)
+        self._texts: list[np.ndarray] = [np.zeros((0, 4), np.int32)] * rows
+        self._places = [0] * rows
         # The last word of the window before.
         self._previous = np.full(rows, padding, np.int32)
 
-    def window(self, texts: Iterator[Text]) -> dict[str, np.ndarray] | None:
+    def window(self, texts: Iterator[np.ndarray]) -> dict[str, np.ndarray] | None:
         """The next window of all rows; None where neither they nor `texts` have a word left.
 
         Returns:
@@ -39,61 +35,44 @@ class Rows:
           'previous' int32 [rows]; 'filled' bool, 'begins' bool (a text), 'language' int32
           [rows, length].
         """
-        rows, length = len(self._texts), self.length
-        words = np.full((rows, length + 1), self._padding, np.int32)
-        reverse = words.copy()
-        language = np.zeros((rows, length), np.int32)
-        filled, begins = np.zeros((2, rows, length), np.bool_)
-        for row in range(rows):
-            text, place, column = self._texts[row], int(self._places[row]), 0
-            while True:
-                if text is None or place == len(text.words):
+        rows, width = len(self._texts), self._length + 1
+        window = np.zeros((rows, width, 4), np.int32)
+        window[:, :, [WORD, MIRRORED]] = self._padding
+        for row, (text, place) in enumerate(zip(self._texts, self._places)):
+            column = 0
+            while column < width:
+                size = min(width - column, len(text) - place)
+                window[row, column : column + size] = text[place : place + size]
+                column, place = column + size, place + size
+                if column < width:
                     text, place = next(texts, None), 0
                     if text is None:
+                        text, place = self._texts[row][:0], 1
                         break
-                if column == length:
-                    words[row, length] = text.words[place]
-                    reverse[row, length] = text.reverse[place]
-                    break
-                size = min(length - column, len(text.words) - place)
-                here, there = slice(column, column + size), slice(place, place + size)
-                words[row, here] = text.words[there]
-                reverse[row, here] = text.reverse[there]
-                language[row, here] = text.language
-                filled[row, here] = True
-                begins[row, column] = not place
-                column, place = column + size, place + size
-            self._texts[row], self._places[row] = text, place
+            # The word that follows is the first of the next window.
+            self._texts[row], self._places[row] = text, place - 1
+        words = window[:, :, WORD]
+        filled = words[:, :-1] != self._padding
         if not filled.any():
             return None
-        previous, self._previous = self._previous, words[:, length - 1].copy()
+        previous, self._previous = self._previous, words[:, -2].copy()
         return dict(
-            words=words, reverse=reverse, previous=previous, filled=filled, begins=begins,
-            language=language,
+            words=words, reverse=window[:, :, MIRRORED], previous=previous, filled=filled,
+            begins=window[:, :-1, BEGINS] > 0, language=window[:, :-1, LANGUAGE],
         )  # fmt: skip
 
-    def texts(self) -> list[Text]:
-        """The texts that rows are in the middle of."""
-        return [text for text in self._texts if text is not None]
-
-    def replace(self, texts: list[Text]) -> None:
-        """Takes other numbers for the words of `texts()`."""
-        given = iter(texts)
-        self._texts = [None if text is None else next(given) for text in self._texts]
+    def texts(self) -> list[np.ndarray]:
+        """The text that each row is in the middle of; an empty one where it is in none."""
+        return list(self._texts)
 
     def state(self) -> dict[str, np.ndarray]:
         """The place in the streams, without the texts."""
-        return {
-            "has_text": np.array([text is not None for text in self._texts]),
-            "places": self._places.copy(),
-            "previous": self._previous.copy(),
-        }
+        return {"places": np.array(self._places, np.int64), "previous": self._previous.copy()}
 
-    def restore(self, state: Mapping[str, np.ndarray], texts: list[Text]) -> None:
+    def restore(self, state: Mapping[str, np.ndarray], texts: Sequence[np.ndarray]) -> None:
         """Goes to a place that `state` gave, with the texts that `texts` gave then."""
-        given = iter(texts)
-        self._texts = [next(given) if has else None for has in state["has_text"]]
-        self._places = state["places"].astype(np.int64)
+        self._texts = list(texts)
+        self._places = state["places"].tolist()
         self._previous = state["previous"].astype(np.int32)
 
 

@@ -321,10 +321,12 @@ def chunk_texts(words, lines, task=BiLm(), language=0):
     spellings = word_chunks.Spellings(vocabulary, task.max_characters)
     arrays = {name: value.numpy() for name, value in chunk.items()}
     texts, counters = word_chunks.frame(arrays, spellings, 0, 1)
-    assert all(np.array_equal(text.reverse, text.words[::-1]) for text in texts)
-    numbers = np.unique(np.concatenate([text.words for text in texts]))
+    for text in texts:
+        np.testing.assert_array_equal(text[:, word_chunks.MIRRORED], text[::-1, word_chunks.WORD])
+        assert (text[:, word_chunks.LANGUAGE] == language).all()
+    numbers = np.unique(np.concatenate([text[:, word_chunks.WORD] for text in texts]))
     names = dict(zip(numbers.tolist(), map(spelt, spellings.characters(numbers).astype(np.int32))))
-    named = [" ".join(names[i] for i in text.words.tolist()) for text in texts]
+    named = [" ".join(names[i] for i in text[:, word_chunks.WORD].tolist()) for text in texts]
     return named, dict(zip(word_chunks.COUNTERS, counters.tolist()))
 
 
