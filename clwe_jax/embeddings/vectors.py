@@ -16,6 +16,7 @@ import numpy as np
 _VERSION = 1
 _ALIGNMENT = 64  # bytes: where an array's numbers start in the file, so that they can be mapped
 _EXTRA = 0x4C43  # the private id of the padding, as zip's extra fields have one
+_DAMAGED = (ValueError, KeyError, EOFError, IndexError, AttributeError, zipfile.BadZipFile)
 _ZIP64 = 20  # bytes of the extra field that `zipfile` itself puts in front with force_zip64
 
 
@@ -114,8 +115,7 @@ class Vectors:
             with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
                 for name, array in arrays.items():
                     _write_aligned(archive, file.tell(), name + ".npy", array)
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
+            publish(temporary, path)
         except BaseException:
             os.unlink(temporary)
             raise
@@ -151,7 +151,7 @@ def load(path: str) -> tuple[Vectors, dict[str, Any]]:
                 vectors = stored["vectors"].astype(np.float32, copy=False)
         report, examples = about.get("report", {}), about.get("examples", {})
         return Vectors(words, vectors, counts, report, examples), about
-    except (ValueError, KeyError, EOFError, IndexError, AttributeError, zipfile.BadZipFile) as error:
+    except _DAMAGED as error:
         raise ValueError(
             f"{path} is damaged or holds no vectors ({error}): expected an .npz as "
             "clwe_jax.embeddings.files.write makes it"
@@ -168,10 +168,12 @@ def _words(blob: np.ndarray, offsets: np.ndarray) -> list[str]:
     return [data[a:b].decode("utf-8") for a, b in zip(ends[:-1], ends[1:])]
 
 
-def _umask() -> int:
+def publish(temporary: str, path: str) -> None:
+    """Gives a file that `tempfile` made its name and the permissions of a usual file."""
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    os.chmod(temporary, 0o666 & ~mask)
+    os.replace(temporary, path)
 
 
 def _write_aligned(archive: zipfile.ZipFile, place: int, name: str, array: np.ndarray) -> None:

@@ -1,0 +1,205 @@
+"""What a file of vectors gives, and what is wrong in it: counted and shown with its place."""
+
+from __future__ import annotations
+
+import re
+from typing import Iterable, Sequence
+
+from absl import logging
+import numpy as np
+
+from clwe_jax.embeddings.vectors import Vectors
+
+_START = 16_384  # rows that are made room for where nobody knows how many will come
+
+# What is counted, and what becomes of it.
+MEANINGS = {
+    "duplicates": "a word that was there before; the first one counts",
+    "wrong_width": "too few or too many numbers; left out",
+    "not_numbers": "something that is no number; left out",
+    "not_finite": "NaN or infinity; left out",
+    "zero_vectors": "all zero, without direction; left out",
+    "empty_words": "no word; left out",
+    "not_utf8": "bytes that are no UTF-8; kept with U+FFFD in their place",
+    "words_with_spaces": "a word with a space in it; kept",
+    "missing_words": "announced in the first line, and not there",
+    "unwritable_words": "empty or with white space, which separates in such files; not written",
+}
+_SPACES = re.compile(r"[ \t\n\r\v\f]")
+
+
+class Collector:
+    """Gathers the words of a file, each once and with a usable vector, up to a number of them.
+
+    Attributes:
+      path: the file, for messages.
+      report, examples: as `Vectors` has them.
+    """
+
+    def __init__(self, path: str, dim: int, max_vocab: int | None, capacity: int | None = None):
+        """Args:
+        path: the file, for messages.
+        dim: numbers of a vector.
+        max_vocab: words to keep; None for all.
+        capacity: no more than so many will come; None where that is unknown.
+        """
+        self.path = path
+        self.report: dict[str, int] = {}
+        self.examples: dict[str, str] = {}
+        self._most = max_vocab
+        known = [size for size in (max_vocab, capacity) if size is not None]
+        # The system gives memory to what is written, not to what is asked for.
+        self._vectors = np.empty((min(known) if capacity is not None else _START, dim), np.float32)
+        self._words: dict[str, None] = {}
+        self._counts: list[int] = []
+
+    @property
+    def full(self) -> bool:
+        """Whether no more words are wanted."""
+        return self._most is not None and len(self._words) >= self._most
+
+    def note(self, name: str, place: int | str, what: str) -> None:
+        """Counts something of `MEANINGS`; `place` is a line, or a word's number in binary files."""
+        self.report[name] = self.report.get(name, 0) + 1
+        if name not in self.examples:
+            text = what if len(what) <= 60 else what[:57] + "..."
+            self.examples[name] = f"{self.path}:{place}: {text}"
+
+    def add(
+        self,
+        words: Sequence[bytes | str],
+        vectors: np.ndarray,
+        places: Sequence[int] | np.ndarray,
+        counts: Sequence[int] | None = None,
+    ) -> None:
+        """Takes rows in their order until it is full.
+
+        Args:
+          words: n words; bytes are UTF-8.
+          vectors: float32 [n, D].
+          places: n line numbers.
+          counts: n occurrences, where known; for all rows of a file or for none.
+        """
+        doubtful = set(np.flatnonzero(~_plain(vectors)).tolist())
+        seen, rows = self._words, []
+        for row, word in enumerate(words):
+            if self.full:
+                break
+            if isinstance(word, bytes):
+                word = self._decoded(word, places[row])
+            if row in doubtful and not self._usable(word, vectors[row], places[row]):
+                continue
+            if word in seen:
+                self.note("duplicates", places[row], word)
+                continue
+            if not word:
+                self.note("empty_words", places[row], "")
+                continue
+            if " " in word:
+                self.note("words_with_spaces", places[row], word)
+            seen[word] = None
+            rows.append(row)
+        end = len(seen)
+        self._grow(end)
+        whole = len(rows) == len(vectors)
+        self._vectors[end - len(rows) : end] = vectors if whole else vectors[rows]
+        if counts is not None:
+            self._counts += [counts[row] for row in rows]
+
+    def _decoded(self, word: bytes, place: int) -> str:
+        try:
+            return word.decode("utf-8")
+        except UnicodeDecodeError:
+            text = word.decode("utf-8", errors="replace")
+            self.note("not_utf8", place, text)
+            return text
+
+    def _usable(self, word: str, vector: np.ndarray, place: int) -> bool:
+        if not np.isfinite(vector).all():
+            self.note("not_finite", place, word)
+        elif not vector.any():
+            self.note("zero_vectors", place, word)
+        else:
+            return True  # its squares were too small or too large for float32, it is not
+        return False
+
+    def _grow(self, size: int) -> None:
+        if size > len(self._vectors):
+            larger = np.empty((max(size, 2 * len(self._vectors)), self._vectors.shape[1]), "f4")
+            larger[: len(self._vectors)] = self._vectors
+            self._vectors = larger
+
+    def vectors(self, expected: str) -> Vectors:
+        """All that was taken; says in the log what was met, and where first.
+
+        Args:
+          expected: what a line or entry should look like, for the error.
+
+        Raises:
+          ValueError: no word was taken.
+        """
+        if not self._words:
+            met = "; ".join(f"{name}: {place}" for name, place in self.examples.items())
+            raise ValueError(
+                f"{self.path} holds no usable vector ({met or 'nothing at all'}): expected "
+                f"{expected}"
+            )
+        for name, count in self.report.items():
+            place = f", first at {self.examples[name]}" if name in self.examples else ""
+            logging.warning(
+                "%s: %s %s (%s)%s", self.path, f"{count:,}", name.replace("_", " "),
+                MEANINGS[name], place,
+            )  # fmt: skip
+        _say_fewer(self.path, len(self._words), self._most)
+        counts = np.array(self._counts, np.int64) if self._counts else None
+        words = list(self._words)
+        return Vectors(words, self._vectors[: len(words)], counts, self.report, self.examples)
+
+
+def _plain(vectors: np.ndarray) -> np.ndarray:
+    """bool [n]: certainly finite and not all zero; the others are to be looked at."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("nd,nd->n", vectors, vectors)
+    return (squares > 0) & (squares < np.inf)
+
+
+def checked(path: str, vectors: Vectors, max_vocab: int | None) -> Vectors:
+    """Vectors that came from elsewhere, with their words once each and their numbers finite.
+
+    Where nothing is wrong, their memory is not copied.
+
+    Args:
+      path: the file, for messages.
+      vectors: as they came.
+      max_vocab: words to keep; None for all.
+
+    Raises:
+      ValueError: no word is usable.
+    """
+    first = vectors.top(max_vocab)
+    clean = len(set(first.words)) == len(first) and not any(_odd(word) for word in first.words)
+    if clean and len(first) and _plain(first.vectors).all():
+        _say_fewer(path, len(first), max_vocab)
+        return first
+    collector = Collector(path, vectors.dim, max_vocab, len(vectors))
+    counts = None if vectors.counts is None else vectors.counts.tolist()
+    places = range(1, len(vectors) + 1)
+    collector.add(list(vectors.words), vectors.vectors, places, counts)
+    return collector.vectors("words and their vectors")
+
+
+def _say_fewer(path: str, words: int, wanted: int | None) -> None:
+    if wanted is not None and words < wanted:
+        logging.info(
+            "%s holds %s words, fewer than max_vocab=%s: all are read", path, f"{words:,}",
+            f"{wanted:,}",
+        )  # fmt: skip
+
+
+def _odd(word: str) -> bool:
+    return not word or " " in word
+
+
+def writable(words: Iterable[str]) -> list[int]:
+    """The rows of the words that a file can hold in which white space separates."""
+    return [row for row, word in enumerate(words) if word and not _SPACES.search(word)]

@@ -1,0 +1,284 @@
+"""Files of vectors: read fast and with their faults counted, written so that other tools read them.
+
+    vectors = files.read("wiki.de.vec", max_vocab=200_000)
+    files.write("de.vec", vectors)
+
+A file is read once: a binary twin beside it is what later reads map into memory.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import shutil
+import struct
+import tempfile
+import zlib
+from typing import BinaryIO, Callable
+
+from absl import logging
+import numpy as np
+
+from clwe_jax.embeddings import vectors as stored
+from clwe_jax.embeddings.collect import Collector, checked, writable
+from clwe_jax.embeddings.vectors import Vectors
+
+_FASTTEXT = (793_712_314).to_bytes(4, "little")  # what fastText's binary files start with
+_BLOCK = 1 << 20  # bytes read at once
+_SAMPLE = 4_096  # bytes after the first line that tell text from numbers
+_LONGEST_WORD = 10_000  # bytes
+_ROWS = 4_096  # written at once
+FORMATS = (".vec", ".txt", ".bin", ".npz")
+
+
+def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True) -> Vectors:
+    """The words of a file and their vectors, in the file's order, which is by frequency as a rule.
+
+    Text (.vec, .txt, or any name) with or without a first line of numbers, word2vec's and
+    fastText's .bin, and .npz, each also with .gz. What is wrong in it is left out or kept as
+    `collect.MEANINGS` says, counted in `.report`, shown in `.examples` with file and line, and
+    logged.
+
+    Args:
+      path: the file.
+      max_vocab: the first so many usable words; None for all.
+      cache: True: the binary twin lies beside the file, or where nothing can be written there, in
+        the user's cache folder; a folder: there; False: none is looked for or written. It is
+        used as long as the file's size and time of change stay and max_vocab is the same.
+
+    Raises:
+      FileNotFoundError: there is no such file.
+      ValueError: max_vocab is not positive; the file is damaged or holds no vectors.
+    """
+    if max_vocab is not None and max_vocab < 1:
+        raise ValueError(f"max_vocab={max_vocab}: must be at least 1, or None for all words")
+    if not os.path.isfile(path):
+        raise FileNotFoundError(
+            f"There is no file of vectors {path}; expected one of {', '.join(FORMATS)}, or one of "
+            "these with .gz"
+        )
+    if _name(path).endswith(".npz") and not path.endswith(".gz"):
+        return checked(path, Vectors.load(path), max_vocab)
+    twins = _twins(path, max_vocab, cache)
+    key = _key(path, max_vocab)
+    for twin in twins:
+        found = _cached(twin, key)
+        if found is not None:
+            return found
+    try:
+        vectors = _read(path, max_vocab)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+    for twin in twins:
+        try:
+            os.makedirs(os.path.dirname(twin), exist_ok=True)
+            vectors.save(twin, {"source": key})
+            break
+        except OSError as error:
+            logging.info("No binary twin at %s (%s): cache=FOLDER names a place", twin, error)
+    return vectors
+
+
+def write(path: str, vectors: Vectors) -> None:
+    """Writes vectors in the format that the name ends in: .vec or .txt, .bin, .npz, also with .gz.
+
+    Text has word2vec's first line and the shortest decimals that float32 reads back the same;
+    gensim, MUSE and VecMap read it. Words that are empty or have white space inside cannot be in
+    text or .bin; they are left out, and the log says how many. The file is there whole or not at
+    all.
+
+    Raises:
+      ValueError: a name that ends otherwise.
+      OSError: it cannot be written.
+    """
+    name = _name(path)
+    if not name.endswith(FORMATS):
+        raise ValueError(f"{path}: the name of a file of vectors ends in {', '.join(FORMATS)}")
+    if name.endswith(".npz") and not path.endswith(".gz"):
+        vectors.save(path)
+        return
+    if not name.endswith(".npz"):
+        rows = writable(vectors.words)
+        if len(rows) < len(vectors):
+            logging.warning(
+                "%s: %d words are empty or have white space inside and are not written", path,
+                len(vectors) - len(rows),
+            )  # fmt: skip
+            vectors = vectors.take(rows)
+    folder = os.path.dirname(os.path.abspath(path))
+    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            file = gzip.GzipFile("", "wb", 6, raw, 0) if path.endswith(".gz") else raw
+            _WRITERS[os.path.splitext(name)[1]](file, vectors)
+            if file is not raw:
+                file.close()
+        stored.publish(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+
+
+def _name(path: str) -> str:
+    """The file's name without .gz, in lower case."""
+    return os.path.basename(path).lower().removesuffix(".gz")
+
+
+def _key(path: str, max_vocab: int | None) -> list[int | None]:
+    found = os.stat(path)
+    return [found.st_size, found.st_mtime_ns, max_vocab]
+
+
+def _twins(path: str, max_vocab: int | None, cache: bool | str) -> list[str]:
+    """Where the binary twin may lie, the first choice first."""
+    if not cache:
+        return []
+    path = os.path.abspath(path)
+    name = f"{os.path.basename(path)}.{'all' if max_vocab is None else max_vocab}.npz"
+    digest = hashlib.sha256(path.encode("utf-8", errors="surrogateescape")).hexdigest()[:12]
+    if isinstance(cache, str):
+        return [os.path.join(cache, f"{digest}-{name}")]
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    beside = os.path.join(os.path.dirname(path), f".{name}")
+    return [beside, os.path.join(home, "clwe_jax", f"{digest}-{name}")]
+
+
+def _cached(twin: str, key: list[int | None]) -> Vectors | None:
+    if not os.path.exists(twin):
+        return None
+    try:
+        vectors, about = stored.load(twin)
+    except (ValueError, OSError) as error:
+        logging.warning("The binary twin %s is read anew (%s)", twin, error)
+        return None
+    return vectors if about.get("source") == key else None
+
+
+def _read(path: str, max_vocab: int | None) -> Vectors:
+    with open(path, "rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        file = gzip.open(raw) if packed else raw
+        size = None if packed else os.path.getsize(path)
+        start = file.read(_SAMPLE)
+        file.seek(0)
+        if start.startswith(_FASTTEXT):
+            return _read_fasttext(path, max_vocab)
+        if start.startswith(b"PK\x03\x04"):
+            return _read_packed_npz(file, path, max_vocab)
+        body = start.partition(b"\n")[2]
+        if _name(path).endswith(".bin") or any(byte < 9 for byte in body):
+            return _read_binary(file, path, max_vocab, size)
+        # Importing Arrow takes a moment, and only text needs it.
+        from clwe_jax.embeddings import text_files
+
+        return text_files.read(file, path, max_vocab, size)
+
+
+def _read_fasttext(path: str, max_vocab: int | None) -> Vectors:
+    """A model of fastText's: each word's vector is the mean of its own and its n-grams'."""
+    from gensim.models.fasttext import load_facebook_vectors
+
+    try:
+        model = load_facebook_vectors(path)
+    except (AssertionError, RuntimeError, ValueError, EOFError, struct.error) as error:
+        raise ValueError(f"{path} is no whole fastText model ({error}): fetch it again") from error
+    counts = [model.get_vecattr(word, "count") for word in model.index_to_key]
+    found = Vectors(model.index_to_key, model.vectors, np.array(counts, np.int64))
+    return checked(path, found, max_vocab)
+
+
+def _read_packed_npz(file: BinaryIO, path: str, max_vocab: int | None) -> Vectors:
+    with tempfile.TemporaryDirectory() as folder:
+        whole = os.path.join(folder, "vectors.npz")
+        with open(whole, "wb") as target:
+            shutil.copyfileobj(file, target, _BLOCK)
+        return checked(path, Vectors.load(whole), max_vocab)
+
+
+def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> Vectors:
+    """word2vec's format: 'words numbers' in a line, then each word, a space and its float32s."""
+    fields = file.readline(_SAMPLE).split()
+    if len(fields) != 2 or not all(field.isdigit() for field in fields) or not int(fields[1]):
+        raise ValueError(
+            f"{path}:1: expected the numbers of words and of dimensions, found "
+            f"{b' '.join(fields)[:60]!r}. Text files are named .vec or .txt"
+        )
+    announced, dim = map(int, fields)
+    collector = Collector(path, dim, max_vocab, announced if size is not None else None)
+    width = 4 * dim
+    rest, start, number, ended = b"", 0, 0, False
+    while number < announced and not collector.full and not ended:
+        block = file.read(max(_BLOCK, 8 * width))
+        ended = not block
+        data, start = rest[start:] + block, 0
+        words, places = [], []
+        while number + len(words) < announced:
+            space = data.find(b" ", start)
+            if space < 0 or space + 1 + width > len(data):
+                break
+            # A line end stands before each word, or none.
+            words.append(data[start:space].lstrip(b"\n"))
+            places.append(space + 1)
+            start = space + 1 + width
+        rest = data
+        if words:
+            rows = [np.frombuffer(data, "<f4", dim, place) for place in places]
+            numbers = range(number + 1, number + 1 + len(words))
+            collector.add(words, np.stack(rows), numbers)
+            number += len(words)
+        elif len(data) > _LONGEST_WORD + width + _BLOCK:
+            break
+    if number < announced and not collector.full:
+        collector.report["missing_words"] = announced - number
+        collector.examples["missing_words"] = f"{path}:1: {announced} {dim}"
+    return collector.vectors("word2vec's binary format")
+
+
+def _write_text(file: BinaryIO, vectors: Vectors) -> None:
+    import pyarrow
+    from pyarrow import csv
+
+    file.write(f"{len(vectors)} {vectors.dim}\n".encode())
+    options = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+    names = [str(column) for column in range(vectors.dim)]
+    for first in range(0, len(vectors), _ROWS):
+        part = np.asarray(vectors.vectors[first : first + _ROWS], np.float32)
+        columns = [pyarrow.array(column) for column in np.ascontiguousarray(part.T)]
+        sink = pyarrow.BufferOutputStream()
+        csv.write_csv(pyarrow.table(columns, names), sink, options)
+        lines = sink.getvalue().to_pybytes().split(b"\n")
+        words = vectors.words[first : first + _ROWS]
+        file.write(b"".join(
+            b"%b %b\n" % (word.encode("utf-8", errors="replace"), line)
+            for word, line in zip(words, lines)
+        ))  # fmt: skip
+
+
+def _write_binary(file: BinaryIO, vectors: Vectors) -> None:
+    file.write(f"{len(vectors)} {vectors.dim}\n".encode())
+    for first in range(0, len(vectors), _ROWS):
+        part = np.asarray(vectors.vectors[first : first + _ROWS], "<f4")
+        file.write(b"".join(
+            b"%b %b\n" % (word.encode("utf-8", errors="replace"), row.tobytes())
+            for word, row in zip(vectors.words[first : first + _ROWS], part)
+        ))  # fmt: skip
+
+
+def _write_npz(file: BinaryIO, vectors: Vectors) -> None:
+    # A zip archive goes back in its file, which a packed one does not allow.
+    with tempfile.TemporaryDirectory() as folder:
+        whole = os.path.join(folder, "vectors.npz")
+        vectors.save(whole)
+        with open(whole, "rb") as source:
+            shutil.copyfileobj(source, file, _BLOCK)
+
+
+_WRITERS: dict[str, Callable[[BinaryIO, Vectors], None]] = {
+    ".vec": _write_text,
+    ".txt": _write_text,
+    ".bin": _write_binary,
+    ".npz": _write_npz,
+}

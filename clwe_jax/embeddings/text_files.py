@@ -1,0 +1,247 @@
+"""Vectors as text, a word and its numbers a line: word2vec's, fastText's and GloVe's format.
+
+Blocks of lines go through Arrow's C reader, whose decimals are rounded correctly to float32. A
+block that it does not take as it is (a word with a space, a cut line, no number) is taken apart in
+Python, line by line, so that one bad line costs a block and not the file.
+"""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import dataclasses
+from typing import BinaryIO, Iterator
+
+import numpy as np
+import pyarrow
+from pyarrow import csv
+
+from clwe_jax.embeddings.collect import Collector
+from clwe_jax.embeddings.vectors import Vectors
+
+_BLOCK = 1 << 20  # bytes
+_LONGEST_LINE = 64 << 20  # bytes
+_THREADS = 2
+_PROBED = 100  # lines that tell how wide the vectors are
+_BOM = b"\xef\xbb\xbf"
+EXPECTED = "lines of a word and its numbers, separated by spaces"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Layout:
+    """How the lines of a file look.
+
+    Attributes:
+      dim: numbers of a vector.
+      trailing: whether lines end in a space, as fastText writes them.
+      tabs: whether tabs separate.
+    """
+
+    dim: int
+    trailing: bool
+    tabs: bool
+
+
+@dataclasses.dataclass
+class _Parsed:
+    """The good rows of a block and its bad lines.
+
+    Attributes:
+      words, vectors: n words in bytes, and float32 [n, D].
+      places: n line numbers.
+      met: (what, line number, text), as `Collector.note` takes them.
+    """
+
+    words: list[bytes]
+    vectors: np.ndarray
+    places: np.ndarray | range
+    met: list[tuple[str, int, str]]
+
+
+def read(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> Vectors:
+    """Reads vectors from text, with a first line 'words numbers' or without.
+
+    Args:
+      file: at its beginning.
+      path: for messages.
+      max_vocab: words to keep; None for all.
+      size: bytes in the file; None where that is unknown.
+
+    Raises:
+      ValueError: nothing in it is a word with its numbers; the message says what line 1 holds.
+    """
+    blocks = _blocks(file, path)
+    first = next(blocks, (b"", 1))[0]
+    announced, body = _header(first)
+    start = 1 if announced is None else 2
+    layout = _layout(body, announced and announced[1], path, start)
+    capacity = None if size is None else size // (2 * layout.dim + 1) + 1
+    collector = Collector(path, layout.dim, max_vocab, capacity)
+    lines = start - 1
+
+    def rest() -> Iterator[tuple[bytes, int]]:
+        if body:
+            yield body, start
+        yield from blocks
+
+    with concurrent.futures.ThreadPoolExecutor(_THREADS) as pool:
+        waiting: collections.deque = collections.deque()
+        source = rest()
+        while not collector.full:
+            while len(waiting) <= _THREADS and (block := next(source, None)) is not None:
+                waiting.append(pool.submit(_parse, *block, layout))
+            if not waiting:
+                break
+            parsed = waiting.popleft().result()
+            for name, place, what in parsed.met:
+                collector.note(name, place, what)
+            collector.add(parsed.words, parsed.vectors, parsed.places)
+            lines += len(parsed.words) + len(parsed.met)
+        for future in waiting:
+            future.cancel()
+    missing = 0 if announced is None else announced[0] - (lines - 1)
+    if missing > 0 and not collector.full:
+        collector.report["missing_words"] = missing
+        collector.examples["missing_words"] = f"{path}:1: {announced[0]} {announced[1]}"
+    return collector.vectors(EXPECTED)
+
+
+def _blocks(file: BinaryIO, path: str) -> Iterator[tuple[bytes, int]]:
+    """(whole lines, the number of their first one)."""
+    line, rest = 1, b""
+    first = True
+    while block := file.read(_BLOCK):
+        if first:
+            block, first = block.removeprefix(_BOM), False
+        head, newline, tail = block.rpartition(b"\n")
+        if newline:
+            whole = rest + head + newline
+            yield whole, line
+            line, rest = line + whole.count(b"\n"), tail
+        else:
+            rest += block
+            if len(rest) > _LONGEST_LINE:
+                raise ValueError(
+                    f"{path}:{line}: a line of more than {_LONGEST_LINE >> 20} MB, which no vectors in "
+                    f"text have: expected {EXPECTED}. Binary files are named .bin or .npz"
+                )
+    if rest:
+        yield rest, line
+
+
+def _header(block: bytes) -> tuple[tuple[int, int] | None, bytes]:
+    """(words, numbers) of the first line if that says so, and the lines after it."""
+    line, _, body = block.partition(b"\n")
+    fields = line.split()
+    if len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
+        return (int(fields[0]), int(fields[1])), body
+    return None, block
+
+
+def _layout(block: bytes, announced: int | None, path: str, start: int) -> _Layout:
+    lines = [line for line in block.split(b"\n", _PROBED)[:_PROBED] if line.strip()]
+    widths = [len(line.split()) - 1 for line in lines]
+    if not widths:
+        raise ValueError(f"{path} is empty: expected {EXPECTED}")
+    dim = announced if announced else collections.Counter(widths).most_common(1)[0][0]
+    if not dim or (announced and max(widths) < dim and len(lines) > 1):
+        place = start + block.split(b"\n").index(lines[0])
+        says = f" as {path}:1 says" if announced else ""
+        raise ValueError(
+            f"{path}:{place}: expected a word and {dim or 'its'} numbers{says}, found "
+            f"{lines[0][:60].decode('utf-8', errors='replace')!r}"
+        )
+    usual = next((line for line, width in zip(lines, widths) if width == dim), lines[0])
+    return _Layout(dim, usual.rstrip(b"\r").endswith(b" "), b"\t" in usual)
+
+
+def _parse(block: bytes, first_line: int, layout: _Layout) -> _Parsed:
+    if layout.tabs:
+        block = block.replace(b"\t", b" ")
+    lines = block.count(b"\n") + (not block.endswith(b"\n"))
+    # Arrow ends lines at a lone \r too, and takes a byte order mark away wherever it starts.
+    if not block.startswith(_BOM) and block.count(b"\r") == block.count(b"\r\n"):
+        found = _table(block, layout.dim, layout.trailing)
+        if found is not None and len(found[0]) == lines:
+            return _Parsed(*found, range(first_line, first_line + lines), [])
+    return _by_line(block, first_line, layout.dim)
+
+
+def _table(block: bytes, dim: int, trailing: bool) -> tuple[list[bytes], np.ndarray] | None:
+    """(words, vectors) of lines that all look alike; None if they do not."""
+    names = [str(column) for column in range(1 + dim + trailing)]
+    kept = names[: 1 + dim]
+    types = {"0": pyarrow.binary()} | {name: pyarrow.float32() for name in kept[1:]}
+    try:
+        table = csv.read_csv(
+            pyarrow.py_buffer(block),
+            csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names),
+            csv.ParseOptions(
+                delimiter=" ", quote_char=False, double_quote=False, escape_char=False
+            ),
+            csv.ConvertOptions(
+                check_utf8=False, column_types=types, null_values=[], include_columns=kept
+            ),
+        )
+    except pyarrow.ArrowInvalid:
+        return None
+    vectors = np.empty((len(table), dim), np.float32)
+    for column in range(dim):
+        vectors[:, column] = table.column(column + 1).to_numpy()
+    return table.column(0).to_pylist(), vectors
+
+
+def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:
+    usual: list[int] = []
+    odd: list[int] = []
+    lines = [line.rstrip(b" \r") for line in block.split(b"\n")]
+    for i, line in enumerate(lines):
+        if line:
+            plain = line.count(b" ") == dim and b"\r" not in line and not line.startswith(_BOM)
+            (usual if plain else odd).append(i)
+    found = _table(b"\n".join(lines[i] for i in usual), dim, False) if usual else None
+    if found is None:
+        usual, odd = [], sorted(usual + odd)
+        words, vectors = [], np.empty((0, dim), np.float32)
+    else:
+        words, vectors = found
+    rows, more, met = [], [], []
+    for i in odd:
+        taken = _line(lines[i], dim)
+        if isinstance(taken, str):
+            text = lines[i][:80].decode("utf-8", errors="replace")
+            met.append((taken, first_line + i, text))
+        else:
+            rows.append(i)
+            words.append(taken[0])
+            more.append(taken[1])
+    places = np.array(usual + rows, np.int64)
+    order = np.argsort(places)
+    vectors = np.concatenate([vectors, np.array(more, np.float32).reshape(-1, dim)])[order]
+    return _Parsed([words[i] for i in order.tolist()], vectors, first_line + places[order], met)
+
+
+def _line(line: bytes, dim: int) -> tuple[bytes, list[np.float32]] | str:
+    """(word, numbers) of an odd line, or what is wrong with it."""
+    fields = line.rsplit(None, dim)
+    if len(fields) <= dim:
+        return "empty_words" if len(fields) == dim and line[:1].isspace() else "wrong_width"
+    try:
+        if b"_" in b"".join(fields[1:]):  # which Python reads over
+            raise ValueError
+        with np.errstate(over="ignore"):
+            numbers = [np.float32(float(field)) for field in fields[1:]]
+    except ValueError:
+        return "not_numbers"
+    # 'new york' is a word; 'york 0.25' is one with a number too many behind it.
+    if any(b"." in part and _is_number(part) for part in fields[0].split()[1:]):
+        return "wrong_width"
+    return fields[0].strip(), numbers
+
+
+def _is_number(text: bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
