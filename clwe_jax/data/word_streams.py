@@ -170,9 +170,7 @@ class WordStream(stream.GraphSource):
         filled = window["filled"]
         self._sums[:2] += (filled.size, filled.sum())
         self._sums[2] = self._maker.unspelt
-        self._pieces += np.bincount(
-            window["language"][filled], minlength=len(self._languages)
-        )
+        self._pieces += np.bincount(window["language"][filled], minlength=len(self._languages))
         if self._maker.unspelt and not self._warned:
             self._warned = True
             logging.warning(

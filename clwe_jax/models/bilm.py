@@ -1,0 +1,275 @@
+"""The bidirectional language model of ELMo (Peters et al. 2018, section 3.1; A1, A9).
+
+Words are read as characters, each distinct word of a batch once. Two language models, forward and
+backward, share these vectors and nothing else: layers of projected LSTM cells, from the second layer
+on with what a layer reads added to what it gives. Each carries its state from window to window.
+
+The backward model reads the texts reversed, as a stream of its own, from left to right as the
+forward one: at the end of a window both have read what precedes the next window, and no more. Both
+are stepped together, as the two networks of one stack of parameters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Sequence
+
+from flax import linen as nn
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from clwe_jax.models import dropout
+from clwe_jax.models.char_cnn import CharCnn
+from clwe_jax.models.lstm import Lstm
+from clwe_jax.models.transformer import compute_dtype, parameter
+from clwe_jax.types import Array, Batch, Hidden
+
+FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+
+
+@dataclasses.dataclass(frozen=True)
+class BiLmConfig:
+    """Sizes; the defaults are ELMo's.
+
+    Attributes:
+      width: P, of a word's vector and of the output of every layer and direction.
+      layers: LSTM layers.
+      cells: C, LSTM cells of a layer and direction.
+      cell_clip, projection_clip: limits of the cells and of the outputs; 0: none.
+      dropout: of what each layer reads and of the last output.
+      character_dim: of a character's vector.
+      filters: (characters, how many) of each size of the convolutions.
+      highways: highway layers.
+      dtype: of activations; 'auto' is bfloat16 on accelerators and float32 on CPU.
+
+    Raises:
+      ValueError: a size below 1, a rate that is none.
+    """
+
+    width: int = 512
+    layers: int = 2
+    cells: int = 4096
+    cell_clip: float = 3.0
+    projection_clip: float = 3.0
+    dropout: float = 0.1
+    character_dim: int = 16
+    filters: Sequence[Sequence[int]] = FILTERS
+    highways: int = 2
+    dtype: str = "auto"
+
+    def __post_init__(self) -> None:
+        filters = tuple((int(size), int(count)) for size, count in self.filters)
+        object.__setattr__(self, "filters", filters)
+        for name in ("width", "layers", "cells", "character_dim"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"config.model.{name}={getattr(self, name)}: must be at least 1")
+        if not filters or min(min(pair) for pair in filters) < 1:
+            raise ValueError(
+                f"config.model.filters={filters}: pairs of how many characters a filter sees and "
+                "how many such filters there are, each at least 1"
+            )
+        if len({size for size, _ in filters}) < len(filters):
+            raise ValueError(f"config.model.filters={filters}: each size once")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"config.model.dropout={self.dropout}: from 0 to below 1")
+
+
+@struct.dataclass
+class Carry:
+    """The state of each row between windows, float32.
+
+    Attributes:
+      cell: [B, layers, 2, C]; forward, backward.
+      output: [B, layers, 2, P], of each layer before the layer's input is added.
+    """
+
+    cell: Array
+    output: Array
+
+
+def initial_carry(config: BiLmConfig, batch: int) -> Carry:
+    """Zeros, for `batch` rows."""
+    shape = (batch, config.layers, 2)
+    return Carry(
+        jnp.zeros((*shape, config.cells), jnp.float32),
+        jnp.zeros((*shape, config.width), jnp.float32),
+    )
+
+
+@struct.dataclass
+class BiLmOutput:
+    """What the model returns.
+
+    Attributes:
+      forward: [B, L, P], the last layer's output at each word of `words`, which predicts the next
+        word. Dropped out in training.
+      backward: [B, L, P], at each word of `words_reverse`, or of `words` where there are none,
+        which predicts the word before it in the text.
+      layers: the word vectors and the output of each layer, [2, B, L, P]: forward's, at `words`,
+        and backward's, as `backward`. Without the last dropout.
+      carry: the state after the window, to start the next one with. No gradient passes.
+    """
+
+    forward: Array
+    backward: Array
+    layers: tuple[Array, ...]
+    carry: Carry
+
+
+class BiLm(nn.Module):
+    """Both language models; `(batch, carry, train) -> BiLmOutput`."""
+
+    config: BiLmConfig
+
+    def setup(self) -> None:
+        config = self.config
+        self.words = CharCnn(
+            config.width, config.character_dim, config.filters, config.highways, config.dtype
+        )
+        self.lstms = [
+            Lstm(
+                2, config.cells, config.width, config.cell_clip or None,
+                config.projection_clip or None, name=f"layer_{number + 1}",
+            )
+            for number in range(config.layers)
+        ]  # fmt: skip
+
+    def __call__(self, batch: Batch, carry: Carry | None = None, train: bool = False) -> BiLmOutput:
+        """Runs over a window.
+
+        Args:
+          batch: int [B, L] `spelling`, rows of `characters`, int [U, T]. Optional: `reset` [B, L],
+            where it is not 0 the state is zeroed before that word; `loss_weights` [B, L], 0 at
+            padding. `spelling_reverse` [B, L], the backward model's own stream, to which `reset`
+            and `loss_weights` apply as they are. Without it the backward model reads the window
+            from its end, and starts with zeros whatever `carry` says: what it could carry has
+            read the words that it is to predict.
+          carry: the state before the window; None: zeros.
+          train: whether to drop out (needs an rng named 'dropout').
+        """
+        spelling = batch["spelling"]
+        if carry is None:
+            carry = initial_carry(self.config, spelling.shape[0])
+        reset = batch.get("reset")
+        own_stream = "spelling_reverse" in batch
+        if own_stream:
+            streams = jnp.stack([spelling, batch["spelling_reverse"]])
+            resets = None if reset is None else jnp.stack([reset, reset])
+        else:
+            streams = jnp.stack([spelling, spelling[:, ::-1]])
+            resets = _window_resets(reset, batch.get("loss_weights"))
+            carry = jax.tree.map(lambda x: x.at[:, :, 1].set(0.0), carry)
+        layers, carry = self._run(streams, batch["characters"], resets, carry, train)
+        last = layers[-1]
+        if train and self.config.dropout > 0:
+            seed = dropout.seed_of(self.make_rng("dropout"))
+            last = dropout.dropout(last, self.config.dropout, seed, self.config.layers)
+
+        def rows_first(x: Array) -> Array:
+            x = x.swapaxes(1, 2)
+            return x if own_stream else jnp.stack([x[0], x[1, :, ::-1]])
+
+        last = rows_first(last)
+        return BiLmOutput(last[0], last[1], tuple(map(rows_first, layers)), carry)
+
+    def word_vectors(self, characters: Array) -> Array:
+        """The vectors, [U, P], of any words by their characters, int [U, T]; without context."""
+        return self.words(characters)
+
+    def encode(self, batch: Batch) -> Hidden:
+        """Representations of the words of sentences, one sentence a row, each on its own.
+
+        Args:
+          batch: `spelling` int [B, L] (`<S>`, the words, `</S>`, then padding), `characters`
+            int [U, T], `loss_weights` [B, L], 0 at padding, else more.
+
+        Returns:
+          Hidden: `layers[0]` is the words' vectors (twice), `layers[k]` layer k, `last` the last
+          one: [B, L, 2 P], forward and backward of the same word side by side, as ELMo has it.
+        """
+        spelling = batch["spelling"]
+        sizes = (batch["loss_weights"] > 0).sum(1, keepdims=True)
+        places = jnp.arange(spelling.shape[1])[None]
+        mirrored = jnp.where(places < sizes, sizes - 1 - places, places)
+        streams = jnp.stack([spelling, jnp.take_along_axis(spelling, mirrored, 1)])
+        carry = initial_carry(self.config, spelling.shape[0])
+        layers, _ = self._run(streams, batch["characters"], None, carry, False)
+
+        def side_by_side(x: Array) -> Array:
+            forward, backward = x.swapaxes(1, 2)
+            backward = jnp.take_along_axis(backward, mirrored[..., None], 1)
+            return jnp.concatenate([forward, backward], -1)
+
+        layers = tuple(map(side_by_side, layers))
+        return Hidden(last=layers[-1], layers=layers)
+
+    def _run(
+        self,
+        streams: Array,
+        characters: Array,
+        resets: Array | None,
+        carry: Carry,
+        train: bool,
+    ) -> tuple[tuple[Array, ...], Carry]:
+        """All layers, [2, L, B, P], of spellings [2, B, L], and the state after them."""
+        config = self.config
+        seed = None
+        if train and config.dropout > 0:
+            seed = dropout.seed_of(self.make_rng("dropout"))
+        x = jnp.take(self.words(characters), streams.swapaxes(1, 2), axis=0)
+        keep = None
+        if resets is not None:
+            keep = 1.0 - (resets != 0).astype(jnp.float32).swapaxes(1, 2)
+        # Networks before rows: [layers, 2, B, ...].
+        cells, outputs = (jnp.moveaxis(x, 0, 2) for x in (carry.cell, carry.output))
+        layers, ends = [x], []
+        for number, lstm in enumerate(self.lstms):
+            x = dropout.dropout(x, config.dropout, seed, number)
+            x = nn.with_logical_constraint(x, (None, "length", "batch", "activation"))
+            y, *end = lstm(x, keep, cells[number], outputs[number])
+            x = x + y if number else y
+            layers.append(x)
+            ends.append(end)
+        after = Carry(*(jnp.moveaxis(jnp.stack(x), 2, 0) for x in zip(*ends)))
+        return tuple(layers), jax.lax.stop_gradient(after)
+
+
+def _window_resets(reset: Array | None, weights: Array | None) -> Array | None:
+    """[2, B, L] for a window that the backward model reads from its end: after a text's beginning,
+    and after padding."""
+    if reset is None and weights is None:
+        return None
+    shape = (reset if weights is None else weights).shape
+    forward = jnp.zeros(shape, jnp.float32) if reset is None else reset
+    new = forward != 0
+    if weights is not None:
+        new |= weights == 0
+    backward = jnp.pad(new[:, 1:], ((0, 0), (0, 1)))[:, ::-1]
+    return jnp.stack([forward, backward.astype(forward.dtype)])
+
+
+class OutputTable(nn.Module):
+    """The output vectors and biases of the words, for `models.sampled_softmax`.
+
+    Attributes:
+      vocab_size: V, rows, padding for sharding included.
+      width: P.
+      tables: 2: forward's and backward's; 1: both predict with the same (as ELMo's code does).
+    """
+
+    vocab_size: int
+    width: int
+    tables: int = 2
+
+    @nn.compact
+    def __call__(self) -> tuple[Array, Array]:
+        """float32 [tables, V, P] and [tables, V]."""
+        table = parameter(
+            self, "table", (None, "vocab", "embed"), nn.initializers.normal(self.width**-0.5),
+            (self.tables, self.vocab_size, self.width),
+        )  # fmt: skip
+        bias = parameter(
+            self, "bias", (None, "vocab"), nn.initializers.zeros, (self.tables, self.vocab_size)
+        )
+        return table, bias

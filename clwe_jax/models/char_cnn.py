@@ -1,0 +1,243 @@
+"""Vectors of words from their characters: convolutions, max over time, highway layers (A1).
+
+As ELMo has it (Peters et al. 2018; Jozefowicz et al. 2016; Kim et al. 2016). A word is a frame of T
+characters, see `text/spelling.py`; what follows its end is padding, which has an embedding of its
+own and takes part in the maximum.
+
+All filters are one matrix product: a window of the widest filter's size, times the kernels padded
+with zeros. A word of n characters has n + 1 distinct windows, whatever T: beyond its end all windows
+are the same. So words are sorted by length, and each group of them gets only as many windows as its
+longest word has.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Sequence
+
+from flax import linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from clwe_jax.models.transformer import compute_dtype, parameter
+from clwe_jax.types import Array
+
+CHARACTERS = 261
+PADDING = 260
+_FEW_WINDOWS = (8, 12, 16, 20, 28, 40)  # of the groups of short words
+_GROUP_CPU, _GROUP = 128, 1024  # words
+
+
+class CharCnn(nn.Module):
+    """The vectors of words.
+
+    Attributes:
+      width: P, of a word's vector.
+      dim: of a character's vector.
+      filters: (characters, how many) of each filter size.
+      highways: highway layers.
+      dtype: of the products; 'auto' is bfloat16 on accelerators and float32 on CPU.
+    """
+
+    width: int = 512
+    dim: int = 16
+    filters: Sequence[tuple[int, int]] = (
+        (1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024),
+    )  # fmt: skip
+    highways: int = 2
+    dtype: str = "auto"
+
+    @nn.compact
+    def __call__(self, characters: Array) -> Array:
+        """The vectors of words.
+
+        Args:
+          characters: int [U, T], 0 ... 260.
+
+        Returns:
+          [U, width], of the compute type.
+
+        Raises:
+          ValueError: a filter wider than the frame.
+        """
+        dtype = compute_dtype(self.dtype)
+        sizes = [size for size, _ in self.filters]
+        if max(sizes) > characters.shape[1]:
+            raise ValueError(
+                f"config.model.filters has one of {max(sizes)} characters, and words have a frame "
+                f"of {characters.shape[1]}: raise config.task.max_characters"
+            )
+        embedding = parameter(
+            self, "embedding", (None, None), _uniform(1.0), (CHARACTERS, self.dim)
+        )
+        kernels = [
+            parameter(
+                self, f"kernel_{size}", (None, None, "mlp"), _uniform(0.05), (size, self.dim, count)
+            )
+            for size, count in self.filters
+        ]
+        features = sum(count for _, count in self.filters)
+        bias = parameter(self, "bias", ("mlp",), nn.initializers.zeros, (features,))
+        kernel = jnp.concatenate(
+            [jnp.pad(k, ((0, max(sizes) - k.shape[0]), (0, 0), (0, 0))) for k in kernels], axis=-1
+        )
+        spans = tuple((size, count) for size, count in self.filters)
+        x = max_over_time(characters, embedding.astype(dtype), kernel.astype(dtype), spans)
+        x = jax.nn.relu(x + bias.astype(dtype))
+        for number in range(self.highways):
+            x = _Highway(name=f"highway_{number}")(x)
+        projection = parameter(
+            self, "projection", ("mlp", "embed"), nn.initializers.normal(features**-0.5),
+            (features, self.width),
+        )  # fmt: skip
+        shift = parameter(self, "projection_bias", ("norm",), nn.initializers.zeros, (self.width,))
+        return x @ projection.astype(dtype) + shift.astype(dtype)
+
+
+class _Highway(nn.Module):
+    """x to g relu(x W + b) + (1 - g) x, g = sigmoid(x V + c), c at first -2 (Srivastava 2015)."""
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        width = x.shape[-1]
+        kernel = parameter(
+            self, "kernel", ("embed", None, "mlp"), nn.initializers.normal(width**-0.5),
+            (width, 2, width),
+        )  # fmt: skip
+        bias = parameter(self, "bias", (None, "mlp"), _highway_bias, (2, width))
+        y = jnp.einsum("nd,dgf->ngf", x, kernel.astype(x.dtype)) + bias.astype(x.dtype)
+        gate = jax.nn.sigmoid(y[:, 0])
+        return gate * jax.nn.relu(y[:, 1]) + (1 - gate) * x
+
+
+def _highway_bias(key, shape, dtype):
+    del key
+    return jnp.zeros(shape, dtype).at[0].set(-2.0)
+
+
+def _uniform(scale: float):
+    def init(key, shape, dtype):
+        return jax.random.uniform(key, shape, dtype, -scale, scale)
+
+    return init
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
+def max_over_time(
+    characters: Array, embedding: Array, kernel: Array, spans: tuple[tuple[int, int], ...]
+) -> Array:
+    """The highest score of each filter over all its places in a word.
+
+    Args:
+      characters: int [U, T].
+      embedding: [261, d].
+      kernel: [W, d, F]; a filter of fewer than W characters is 0 beyond them.
+      spans: (characters, how many) of the F filters in their order; the widest has W characters.
+
+    Returns:
+      [U, F].
+    """
+    return _max_forward(characters, embedding, kernel, spans)[0]
+
+
+def _max_forward(characters, embedding, kernel, spans):
+    groups, order, choices, which = _group(characters, kernel.shape[0])
+
+    def add(_, group):
+        number, rows = group
+        branches = [functools.partial(_best, windows=windows, spans=spans) for windows in choices]
+        return None, jax.lax.switch(number, branches, rows, embedding, kernel)
+
+    _, (best, where) = jax.lax.scan(add, None, (which, groups))
+    place = jnp.argsort(order)
+    found = jnp.take(best.reshape(-1, kernel.shape[-1]), place, axis=0)
+    return found, (groups, order, which, where, embedding, kernel)
+
+
+def _max_backward(spans, residuals, gradient):
+    del spans
+    groups, order, which, where, embedding, kernel = residuals
+    count, size, length = groups.shape
+    choices = _choices(length, kernel.shape[0])
+    sorted_gradient = jnp.take(gradient, order, axis=0, mode="fill", fill_value=0)
+    parts = sorted_gradient.reshape(count, size, -1)
+
+    def add(sums, group):
+        number, *rest = group
+        branches = [functools.partial(_gradient, windows=windows) for windows in choices]
+        found = jax.lax.switch(number, branches, *rest, embedding, kernel)
+        return jax.tree.map(jnp.add, sums, found), None
+
+    zeros = jnp.zeros(embedding.shape, jnp.float32), jnp.zeros(kernel.shape, jnp.float32)
+    (of_embedding, of_kernel), _ = jax.lax.scan(add, zeros, (which, groups, where, parts))
+    return None, of_embedding.astype(embedding.dtype), of_kernel.astype(kernel.dtype)
+
+
+max_over_time.defvjp(_max_forward, _max_backward)
+
+
+def _choices(length: int, widest: int) -> tuple[int, ...]:
+    """How many windows a group of words may have; the last choice is all there are."""
+    return (*(few for few in _FEW_WINDOWS if few + widest - 1 <= length), length)
+
+
+def _group(characters, widest):
+    """Words sorted by length, in groups, and which of the `_choices` each group needs."""
+    count, length = characters.shape
+    size = min(_GROUP_CPU if jax.default_backend() == "cpu" else _GROUP, count)
+    choices = _choices(length, widest)
+    padding = -count % size
+    characters = jnp.pad(characters, ((0, padding), (0, 0)), constant_values=PADDING)
+    ends = jnp.where(characters != PADDING, jnp.arange(1, length + 1), 0).max(-1)
+    order = jnp.argsort(ends)
+    groups = jnp.take(characters, order, axis=0).reshape(-1, size, length)
+    groups = nn.with_logical_constraint(groups, (None, "batch", None))
+    longest = jnp.take(ends, order).reshape(-1, size)[:, -1]
+    which = jnp.searchsorted(np.array(choices[:-1], np.int32), longest + 1, side="left")
+    return groups, order, choices, which
+
+
+def _windows(rows, embedding, windows, widest):
+    """[windows, u, widest * d]: what stands in each window of each word; zeros after the frame."""
+    characters = rows.T[: windows + widest - 1]
+    vectors = jnp.take(embedding, characters, axis=0)
+    missing = windows + widest - 1 - len(characters)
+    vectors = jnp.pad(vectors, ((0, missing), (0, 0), (0, 0)))
+    return jnp.concatenate([vectors[k : k + windows] for k in range(widest)], axis=-1)
+
+
+def _best(rows, embedding, kernel, *, windows, spans):
+    """The highest score and the first window that has it: [u, F], uint8 [u, F]."""
+    widest, dim, features = kernel.shape
+    x = _windows(rows, embedding, windows, widest)
+    scores = jnp.dot(x.reshape(-1, widest * dim), kernel.reshape(-1, features))
+    scores = scores.reshape(windows, -1, features)
+    if windows + widest - 1 > rows.shape[1]:
+        # Some windows reach out of the frame: no places for the filters that would see it.
+        sizes = np.repeat([size for size, _ in spans], [count for _, count in spans])
+        outside = np.arange(windows)[:, None] + sizes > rows.shape[1]
+        scores = jnp.where(outside[:, None, :], -jnp.inf, scores)
+    best, where = scores[0], jnp.zeros(scores.shape[1:], jnp.uint8)
+    for number in range(1, windows):
+        where = jnp.where(scores[number] > best, jnp.uint8(number), where)
+        best = jnp.maximum(best, scores[number])
+    return best, where
+
+
+def _gradient(rows, where, gradient, embedding, kernel, *, windows):
+    """float32 gradients of the embedding and the kernel."""
+    widest, dim, features = kernel.shape
+    x = _windows(rows, embedding, windows, widest).reshape(-1, widest * dim)
+    chosen = where == jnp.arange(windows, dtype=jnp.uint8)[:, None, None]
+    of_scores = jnp.where(chosen, gradient, 0).reshape(-1, features)
+    of_kernel = jnp.dot(x.T, of_scores, preferred_element_type=jnp.float32)
+    of_windows = jnp.dot(of_scores, kernel.reshape(-1, features).T)
+    of_windows = of_windows.reshape(windows, -1, widest, dim)
+    length = min(windows + widest - 1, rows.shape[1])
+    of_vectors = sum(
+        jnp.pad(of_windows[:, :, k], ((k, widest - 1 - k), (0, 0), (0, 0))) for k in range(widest)
+    )[:length]
+    of_embedding = jnp.zeros(embedding.shape, jnp.float32)
+    of_embedding = of_embedding.at[rows.T[:length]].add(of_vectors.astype(jnp.float32))
+    return of_embedding, of_kernel.reshape(kernel.shape)
