@@ -122,8 +122,8 @@ def _blocks(file: BinaryIO, path: str) -> Iterator[tuple[bytes, int]]:
             rest += block
             if len(rest) > _LONGEST_LINE:
                 raise ValueError(
-                    f"{path}:{line}: a line of more than {_LONGEST_LINE >> 20} MB, which no vectors in "
-                    f"text have: expected {EXPECTED}. Binary files are named .bin or .npz"
+                    f"{path}:{line}: a line of more than {_LONGEST_LINE >> 20} MB: expected "
+                    f"{EXPECTED}. Binary files are named .bin or .npz"
                 )
     if rest:
         yield rest, line
