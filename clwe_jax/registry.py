@@ -28,6 +28,9 @@ TABLES: dict[str, dict[str, str]] = {
     "aligner": {
         "procrustes": "clwe_jax.align.procrustes:Procrustes",
         "least_squares": "clwe_jax.align.procrustes:LeastSquares",
+        "rcsls": "clwe_jax.align.rcsls:Rcsls",
+        "geomm": "clwe_jax.align.geomm:Geomm",
+        "adversarial": "clwe_jax.align.adversarial:Adversarial",
         "self_learning": "clwe_jax.align.self_learning:SelfLearning",
     },
     "objective": {
