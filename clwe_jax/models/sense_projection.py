@@ -1,0 +1,58 @@
+"""The projection that senses are told apart in: principal components of the latest representations.
+
+Multi-sense cross-lingual alignment, Algorithm 2: the representations are kept in a queue, first in,
+first out, which is a ring here.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from clwe_jax.types import Array
+
+
+def push(
+    queue: Array, position: Array, filled: Array, rows: Array, counted: Array
+) -> tuple[Array, Array, Array]:
+    """The ring after rows were added in their order; the oldest ones leave.
+
+    Args:
+      queue: float32 [Q, d].
+      position: int32 [], where the next row goes.
+      filled: int32 [], how many rows there are.
+      rows: [N, d].
+      counted: bool [N], which of them are added.
+
+    Returns:
+      queue, position, filled.
+    """
+    size = queue.shape[0]
+    rank = jnp.cumsum(counted, dtype=jnp.int32) - 1
+    count = rank[-1] + 1
+    # More rows than there are places: the last ones stay.
+    stays = counted & (rank >= count - size)
+    place = jnp.where(stays, (position + rank) % size, size)
+    queue = queue.at[place].set(rows.astype(queue.dtype), mode="drop")
+    return queue, (position + count) % size, jnp.minimum(filled + count, size)
+
+
+def moments(queue: Array, filled: Array) -> tuple[Array, Array, Array]:
+    """Mean [d] of the ring, its rows minus that [Q, d] (0 where empty), and their number."""
+    there = (jnp.arange(queue.shape[0]) < filled)[:, None]
+    count = jnp.maximum(filled, 1).astype(jnp.float32)
+    mean = jnp.where(there, queue, 0.0).sum(0) / count
+    return mean, jnp.where(there, queue - mean, 0.0), count
+
+
+def principal_components(queue: Array, filled: Array, components: int) -> Array:
+    """float32 [d, components]: eigenvectors of the covariance, those of most variance first.
+
+    Of unit length; of each the entry of largest size is positive.
+    """
+    _, rows, count = moments(queue, filled)
+    covariance = jnp.matmul(rows.T, rows, precision=jax.lax.Precision.HIGHEST) / count
+    _, vectors = jnp.linalg.eigh(covariance)
+    vectors = vectors[:, ::-1][:, :components]
+    largest = jnp.take_along_axis(vectors, jnp.abs(vectors).argmax(0)[None], axis=0)
+    return vectors * jnp.where(largest < 0, -1.0, 1.0)

@@ -1,0 +1,329 @@
+"""Sense-aware cross-entropy: the softmax runs over all senses of all words.
+
+Multi-sense cross-lingual alignment, section 3.1, Eqs. 3-4: with a vector w of each of a word's S
+senses,
+  p(word, sense | context) = exp(h . w[word, sense]) / sum over v, s of exp(h . w[v, s]),
+and section 3.2, Eqs. 5-7: where a word has a translation, the loss is the mean of that of its own
+sense and that of the translation's, over one and the same denominator. Senses that are not enabled
+are in no sum. With one sense a word it is plain cross-entropy.
+
+Scores have the type of h, products are summed in float32, and so is everything behind them.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from flax import struct
+import jax
+import jax.numpy as jnp
+
+from clwe_jax.models.sampled_softmax import Samples, log_sum_exp
+from clwe_jax.types import Array
+
+CHUNK = 8192
+
+
+@struct.dataclass
+class Labels:
+    """What is to be predicted at N positions.
+
+    Attributes:
+      words, senses: int [N], the word itself and the slot of its sense.
+      translations, translation_senses: int [N], those of its translation, or None.
+      translated: bool [N], where there is a translation; or None.
+    """
+
+    words: Array
+    senses: Array
+    translations: Array | None = None
+    translation_senses: Array | None = None
+    translated: Array | None = None
+
+
+@struct.dataclass
+class SenseLosses:
+    """Losses at N positions, float32 [N] each.
+
+    Attributes:
+      loss: what is optimised: (sense + translation) / 2 where translated, else sense (Eq. 7).
+      sense: negative log-likelihood of the word's own sense (Eq. 4).
+      translation: that of the translation's sense (Eq. 6); 0 where there is none.
+    """
+
+    loss: Array
+    sense: Array
+    translation: Array
+
+
+def sense_cross_entropy(
+    hidden: Array,
+    table: Array,
+    bias: Array | None,
+    labels: Labels,
+    enabled: Array,
+    chunk: int = CHUNK,
+) -> SenseLosses:
+    """The losses over all senses of all words, about [N, chunk] scores at a time.
+
+    Exact, and its gradient too: the backward pass computes the scores anew.
+
+    Args:
+      hidden: [N, d].
+      table: float32 [V, S, d].
+      bias: float32 [V, S] or None.
+      labels: the senses to predict; they must be enabled.
+      enabled: bool [V, S]; all False for a row that is padding.
+      chunk: at most so many words, of one slot each, at once.
+    """
+    log_z = log_partition(hidden, table, _offset(bias, enabled), chunk)
+    own = _score(hidden, table, bias, labels.words, labels.senses)
+    if labels.translations is None:
+        return SenseLosses(log_z - own, log_z - own, jnp.zeros_like(own))
+    other = _score(hidden, table, bias, labels.translations, labels.translation_senses)
+    return _losses(log_z, own, other, labels.translated)
+
+
+def _losses(log_z: Array, own: Array, other: Array, translated: Array) -> SenseLosses:
+    sense = log_z - own
+    translation = jnp.where(translated, log_z - other, 0.0)
+    return SenseLosses(
+        jnp.where(translated, 0.5 * (sense + translation), sense), sense, translation
+    )
+
+
+def _offset(bias: Array | None, enabled: Array) -> Array:
+    """float32 [V, S], to be added to scores."""
+    return jnp.where(enabled, 0.0 if bias is None else bias, -jnp.inf).astype(jnp.float32)
+
+
+def _score(hidden: Array, table: Array, bias: Array | None, words: Array, senses: Array) -> Array:
+    """float32 [N]: each position's score of one sense."""
+    rows = table[words, senses].astype(hidden.dtype)
+    score = jnp.einsum("nd,nd->n", hidden, rows, preferred_element_type=jnp.float32)
+    return score if bias is None else score + bias[words, senses]
+
+
+def _parts(words: int, chunk: int) -> tuple[int, int]:
+    """Parts that the words are cut into, and the words to add for all to be of one size."""
+    least = -(-words // chunk)
+    for parts in range(least, 2 * least + 1):
+        if words % parts == 0:
+            return parts, 0
+    return least, -words % least
+
+
+def log_partition(hidden: Array, table: Array, offset: Array, chunk: int = CHUNK) -> Array:
+    """float32 [N]: log of the sum over v, s of exp(h . table[v, s] + offset[v, s]).
+
+    A block is one slot of the words k, k + K, k + 2 K, ...: where the words are dealt out to
+    devices in runs, all of them work on each block and no vector is sent.
+
+    Args:
+      hidden: [N, d].
+      table: float32 [V, S, d].
+      offset: float32 [V, S]; -inf leaves a sense out. One at least must be finite.
+      chunk: at most so many vectors at once.
+    """
+    words, slots, width = table.shape
+    if words * slots <= chunk:
+        flat = table.reshape(-1, width).astype(hidden.dtype)
+        scores = jnp.einsum("nd,md->nm", hidden, flat, preferred_element_type=jnp.float32)
+        return log_sum_exp(scores + offset.reshape(-1))
+    parts, more = _parts(words, chunk)
+    if more:
+        table = jnp.pad(table, ((0, more), (0, 0), (0, 0)))
+        offset = jnp.pad(offset, ((0, more), (0, 0)), constant_values=-jnp.inf)
+    size = (words + more) // parts
+    return _log_partition(
+        hidden, table.reshape(size, parts * slots, width), offset.reshape(size, parts * slots)
+    )
+
+
+@jax.custom_vjp
+def _log_partition(hidden: Array, blocks: Array, offset: Array) -> Array:
+    """As log_partition, of vectors [m, blocks, d] and offset [m, blocks]."""
+    return _log_partition_forward(hidden, blocks, offset)[0]
+
+
+def _block(array: Array, index: Array) -> Array:
+    return jax.lax.dynamic_index_in_dim(array, index, 1, keepdims=False)
+
+
+def _block_scores(hidden, blocks, offset, index):
+    vectors = _block(blocks, index).astype(hidden.dtype)
+    scores = jnp.einsum("nd,md->nm", hidden, vectors, preferred_element_type=jnp.float32)
+    return scores + _block(offset, index), vectors
+
+
+def _log_partition_forward(hidden, blocks, offset):
+    def add(index, so_far):
+        top, total = so_far
+        scores, _ = _block_scores(hidden, blocks, offset, index)
+        # A block of senses that are all disabled has no finite score.
+        new = jnp.maximum(top, scores.max(-1))
+        total = total * jnp.exp(top - new) + jnp.exp(scores - new[:, None]).sum(-1)
+        return new, total
+
+    count = hidden.shape[0]
+    start = jnp.full(count, -1e30, jnp.float32), jnp.zeros(count, jnp.float32)
+    top, total = jax.lax.fori_loop(0, blocks.shape[1], add, start)
+    log_z = top + jnp.log(total)
+    return log_z, (hidden, blocks, offset, log_z)
+
+
+def _log_partition_backward(residuals, gradient):
+    hidden, blocks, offset, log_z = residuals
+
+    def add(index, so_far):
+        to_hidden, to_blocks, to_offset = so_far
+        scores, vectors = _block_scores(hidden, blocks, offset, index)
+        share = jnp.exp(scores - log_z[:, None]) * gradient[:, None]
+        to_offset = jax.lax.dynamic_update_index_in_dim(to_offset, share.sum(0), index, 1)
+        share = share.astype(hidden.dtype)
+        product = functools.partial(jnp.einsum, preferred_element_type=jnp.float32)
+        to_hidden += product("nm,md->nd", share, vectors)
+        to_blocks = jax.lax.dynamic_update_index_in_dim(
+            to_blocks, product("nm,nd->md", share, hidden).astype(blocks.dtype), index, 1
+        )
+        return to_hidden, to_blocks, to_offset
+
+    start = (
+        jnp.zeros(hidden.shape, jnp.float32), jnp.zeros_like(blocks), jnp.zeros_like(offset),
+    )  # fmt: skip
+    to_hidden, to_blocks, to_offset = jax.lax.fori_loop(0, blocks.shape[1], add, start)
+    return to_hidden.astype(hidden.dtype), to_blocks, to_offset
+
+
+_log_partition.defvjp(_log_partition_forward, _log_partition_backward)
+
+
+def sampled_sense_cross_entropy(
+    hidden: Array,
+    table: Array,
+    bias: Array | None,
+    labels: Labels,
+    enabled: Array,
+    samples: Samples,
+    rng: Array | None = None,
+) -> SenseLosses:
+    """The losses against sampled senses, scores corrected by the log of their expected counts.
+
+    Negatives that are one of a position's labels are left out there; the labels stand for
+    themselves and the negatives for all other senses. The losses tend to those over all senses as
+    the draws become more.
+
+    Args:
+      hidden: [N, d].
+      table: float32 [V, S, d].
+      bias: float32 [V, S] or None.
+      labels: the senses to predict; they must be enabled.
+      enabled: bool [V, S].
+      samples: words, drawn once for all positions.
+      rng: a PRNG key: one enabled sense of each drawn word is drawn, as likely as the others, so
+        that there are as many scores as without senses. None: all of its senses are negatives.
+    """
+    slots = table.shape[1]
+    words, log_counts = samples.ids, samples.log_counts
+    if rng is None:
+        senses = jnp.tile(jnp.arange(slots), len(words))
+        words, log_counts = jnp.repeat(words, slots), jnp.repeat(log_counts, slots)
+        there = enabled[words, senses]
+    else:
+        choice = enabled[words]
+        draws = jax.random.uniform(rng, choice.shape)
+        senses = jnp.where(choice, draws, -1.0).argmax(-1)
+        there = choice.any(-1)
+        log_counts = log_counts - jnp.log(jnp.maximum(choice.sum(-1), 1).astype(jnp.float32))
+    vectors = table[words, senses].astype(hidden.dtype)
+    scores = jnp.einsum("nd,md->nm", hidden, vectors, preferred_element_type=jnp.float32)
+    shift = -log_counts if bias is None else bias[words, senses] - log_counts
+    scores += shift
+    drawn = words * slots + senses
+    own = _score(hidden, table, bias, labels.words, labels.senses)
+    own_id = labels.words * slots + labels.senses
+    negative = there & (drawn != own_id[:, None])
+    if labels.translations is None:
+        loss = _against(own, scores, negative) - own
+        return SenseLosses(loss, loss, jnp.zeros_like(loss))
+    other = _score(hidden, table, bias, labels.translations, labels.translation_senses)
+    other_id = labels.translations * slots + labels.translation_senses
+    negative &= ~labels.translated[:, None] | (drawn != other_id[:, None])
+    # A word may be its own translation: its sense is in the sum but once.
+    second = labels.translated & (other_id != own_id)
+    labelled = jnp.where(second, jnp.logaddexp(own, jnp.where(second, other, own)), own)
+    return _losses(_against(labelled, scores, negative), own, other, labels.translated)
+
+
+def _against(labelled: Array, scores: Array, negative: Array) -> Array:
+    """Log of the sum of exponentials of the labels' and the negatives' scores."""
+    # Finite, so that a position without a negative has a gradient: of 0.
+    return jnp.logaddexp(labelled, log_sum_exp(jnp.where(negative, scores, -1e30)))
+
+
+def word_log_likelihood(
+    hidden: Array,
+    table: Array,
+    bias: Array | None,
+    words: Array,
+    enabled: Array,
+    chunk: int = CHUNK,
+) -> Array:
+    """float32 [N]: log-probability of words, the sum over their senses, for perplexity.
+
+    Args:
+      hidden: [N, d].
+      table: float32 [V, S, d]; bias: float32 [V, S] or None; enabled: bool [V, S].
+      words: int [N]; a word without an enabled sense has -inf.
+      chunk: as `sense_cross_entropy`.
+    """
+    offset = _offset(bias, enabled)
+    vectors = table[words].astype(hidden.dtype)
+    scores = jnp.einsum("nd,nsd->ns", hidden, vectors, preferred_element_type=jnp.float32)
+    log_z = log_partition(hidden, table, offset, chunk)
+    return jax.nn.logsumexp(scores + offset[words], axis=-1) - log_z
+
+
+def top_words(
+    hidden: Array,
+    table: Array,
+    bias: Array | None,
+    enabled: Array,
+    count: int = 1,
+    chunk: int = CHUNK,
+) -> tuple[Array, Array]:
+    """The most probable words, a word's probability being the sum over its senses.
+
+    Args:
+      hidden: [N, d].
+      table: float32 [V, S, d]; bias: float32 [V, S] or None; enabled: bool [V, S].
+      count: k, at most V.
+      chunk: at most about so many scores a position at once.
+
+    Returns:
+      int32 [N, k] words, the most probable first, and float32 [N, k], their log-probabilities.
+    """
+    words, slots, width = table.shape
+    offset = _offset(bias, enabled)
+    parts, more = _parts(words, max(1, chunk // slots))
+    size = (words + more) // parts
+    table = jnp.pad(table, ((0, more), (0, 0), (0, 0))).reshape(size, parts, slots, width)
+    offset = jnp.pad(offset, ((0, more), (0, 0)), constant_values=-jnp.inf)
+    offset = offset.reshape(size, parts, slots)
+
+    def add(so_far, index):
+        vectors = _block(table, index).astype(hidden.dtype)
+        scores = jnp.einsum("nd,msd->nms", hidden, vectors, preferred_element_type=jnp.float32)
+        scores = jax.nn.logsumexp(scores + _block(offset, index), axis=-1)
+        ids = jnp.broadcast_to(jnp.arange(size) * parts + index, scores.shape)
+        best, log_z = so_far
+        scores_of = jnp.concatenate([best[0], scores], axis=1)
+        highest, place = jax.lax.top_k(scores_of, count)
+        ids = jnp.take_along_axis(jnp.concatenate([best[1], ids], axis=1), place, axis=1)
+        log_z = jnp.logaddexp(log_z, jax.nn.logsumexp(scores, axis=-1))
+        return ((highest, ids), log_z), None
+
+    none = jnp.full((hidden.shape[0], count), -jnp.inf, jnp.float32)
+    start = (none, jnp.zeros(none.shape, jnp.int32)), none[:, 0]
+    ((scores, ids), log_z), _ = jax.lax.scan(add, start, jnp.arange(parts))
+    return ids, scores - log_z[:, None]
