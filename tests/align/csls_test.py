@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.align import csls
+from clwe_jax.align import csls, search
 
 
 def unit(x):
@@ -47,10 +47,10 @@ def test_chunks_change_nothing(method, monkeypatch):
     r = np.random.RandomState(0)
     queries, keys = r.standard_normal((50, 6)), r.standard_normal((203, 6))
     whole = csls.nearest(queries, keys, 7, method)
-    block = csls._block
-    monkeypatch.setattr(csls, "_CHUNK", 64)
-    monkeypatch.setattr(csls, "_block", lambda size, k, platform: block(size, k, "gpu"))
-    parts = csls.nearest(queries, keys, 7, method, memory_bytes=4 * csls._COPIES * 64 * 8)
+    block = search._block
+    monkeypatch.setattr(search, "_CHUNK", 64)
+    monkeypatch.setattr(search, "_block", lambda size, k, platform: block(size, k, "gpu"))
+    parts = csls.nearest(queries, keys, 7, method, memory_bytes=4 * search._COPIES * 64 * 8)
     np.testing.assert_array_equal(whole[0], parts[0])
     np.testing.assert_allclose(whole[1], parts[1], atol=1e-5)
 
@@ -59,7 +59,7 @@ def test_chunks_change_nothing(method, monkeypatch):
 @pytest.mark.parametrize("k", [1, 3, 20])
 def test_lowest_index_wins_ties(k, chunk, monkeypatch):
     # Axes have exact cosines: every fourth key is the same vector.
-    monkeypatch.setattr(csls, "_CHUNK", chunk)
+    monkeypatch.setattr(search, "_CHUNK", chunk)
     keys = np.tile(np.eye(4), (50, 1))
     found, scores = csls.nearest(np.eye(4)[[2, 0]], keys, k)
     np.testing.assert_array_equal(found, [2 + 4 * np.arange(k), 4 * np.arange(k)])
@@ -71,7 +71,7 @@ def test_blocks_find_what_sorting_finds(block):
     # Few distinct values, the larger the rarer: ties inside blocks and between them everywhere.
     r = np.random.RandomState(1)
     scores = r.choice([0, 1, 2, 3], (200, 64), p=[0.85, 0.1, 0.04, 0.01]).astype(np.float32)
-    values, places = csls._top_k(jnp.asarray(scores), 5, block)
+    values, places = search._top_k(jnp.asarray(scores), 5, block)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :5]
     np.testing.assert_array_equal(places, order)
     np.testing.assert_array_equal(values, np.take_along_axis(scores, order, 1))
@@ -79,7 +79,7 @@ def test_blocks_find_what_sorting_finds(block):
 
 @pytest.mark.parametrize("size, k", [(1, 1), (9, 9), (100, 3), (16_384, 10), (8_192, 8_192)])
 def test_there_are_as_many_blocks_as_are_chosen(size, k):
-    block = csls._block(size, k, "gpu")
+    block = search._block(size, k, "gpu")
     assert block == 1 or size / block >= k
 
 
@@ -125,9 +125,9 @@ def test_extreme_lengths_and_zeros():
 def test_memory_is_bounded():
     # What the compiled program needs beside its input stays within the budget.
     budget = 4 * 2**20
-    keys = csls._chunks(csls.unit(np.ones((40_000, 16))), 0.0, 10)
-    rows = csls._rows(keys.vectors.shape[1], budget)
-    compiled = csls._best.lower(
+    keys = search.chunked(csls.unit(np.ones((40_000, 16))), 0.0, 10)
+    rows = search._rows(keys.vectors.shape[1], budget)
+    compiled = search._best.lower(
         np.ones((rows, 16), np.float32), keys.vectors, keys.bias, 1.0, k=10, block=keys.block
     ).compile()
     assert compiled.memory_analysis().temp_size_in_bytes < budget

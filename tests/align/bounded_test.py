@@ -1,0 +1,114 @@
+"""Bounded CSLS gives the answers of the whole product, and looks at few keys for them."""
+
+import numpy as np
+import pytest
+
+from clwe_jax.align import bounded, csls, search
+
+
+def made_up(seed, queries, keys, pool, width=16, topics=30):
+    """Vectors in clusters, so that there are hubs and near misses."""
+    r = np.random.RandomState(seed)
+    centers = r.standard_normal((topics, width))
+
+    def draw(count):
+        return centers[r.randint(topics, size=count)] + 0.7 * r.standard_normal((count, width))
+
+    source = draw(pool)
+    target = source[r.randint(pool, size=keys)] + 0.5 * r.standard_normal((keys, width))
+    return source[r.randint(pool, size=queries)], target, source
+
+
+def whole(queries, keys, pool, k, neighbourhood):
+    x, y, p = (np.asarray(csls.unit(v), np.float64) for v in (queries, keys, pool))
+    cosine = x @ y.T
+    own = np.sort(cosine, axis=1)[:, -neighbourhood:].mean(1)
+    scores = 2 * cosine - own[:, None] - np.sort(y @ p.T, axis=1)[:, -neighbourhood:].mean(1)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(scores, order, 1)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Limits so small that every step is needed."""
+    monkeypatch.setattr(bounded, "_FIRST", 20)
+    monkeypatch.setattr(bounded, "_CANDIDATES", 3)
+    monkeypatch.setattr(bounded, "_SLABS", (16, 4))
+
+
+def run(queries, keys, pool, k, neighbourhood, memory_bytes=search.MEMORY_BYTES):
+    arrays = (csls.unit(v) for v in (queries, keys, pool))
+    return bounded.nearest(*arrays, k, neighbourhood, memory_bytes)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("k, neighbourhood", [(1, 10), (10, 10), (3, 1)])
+def test_equals_the_whole_product(small, seed, k, neighbourhood):
+    vectors = made_up(seed, 70, 900, 500)
+    found, scores = run(*vectors, k, neighbourhood)
+    order, values = whole(*vectors, k, neighbourhood)
+    np.testing.assert_array_equal(found, order)
+    np.testing.assert_allclose(scores, values, atol=2e-5)
+
+
+@pytest.mark.parametrize("pool", [1, 5, 19])
+def test_a_pool_smaller_than_the_first_bound(small, pool):
+    vectors = made_up(0, 9, 100, pool)
+    found, scores = run(*vectors, 2, 10)
+    order, values = whole(*vectors, 2, 10)
+    np.testing.assert_allclose(scores, values, atol=2e-5)
+    np.testing.assert_array_equal(found, order)
+
+
+def test_all_keys_asked_for(small):
+    vectors = made_up(1, 5, 40, 60)
+    np.testing.assert_array_equal(run(*vectors, 40, 4)[0], whole(*vectors, 40, 4)[0])
+
+
+def test_copies_of_a_key_are_all_found(small):
+    queries, keys, pool = made_up(2, 20, 60, 100)
+    copies = np.concatenate([keys, keys, keys])
+    found, scores = run(queries, copies, pool, 6, 4)
+    order, values = whole(queries, copies, pool, 6, 4)
+    # Which copy comes first is a matter of the last bit.
+    np.testing.assert_array_equal(found % 60, order % 60)
+    assert all(len(set(row)) == 6 for row in found.tolist())
+    np.testing.assert_allclose(scores, values, atol=2e-5)
+
+
+def test_a_hub_is_passed_over(small):
+    """A key near all queries wins by cosine and must not win here, though it is found late."""
+    queries, keys, pool = made_up(3, 50, 800, 400)
+    keys[700] = pool.mean(0)
+    found, _ = run(queries, keys, pool, 1, 10)
+    np.testing.assert_array_equal(found, whole(queries, keys, pool, 1, 10)[0])
+
+
+def test_few_keys_are_computed(monkeypatch):
+    computed = {}
+    compare = bounded._Hubness._compare
+
+    def counted(self, rows, part, slab):
+        computed[part] = computed.get(part, 0) + len(rows)
+        compare(self, rows, part, slab)
+
+    monkeypatch.setattr(bounded._Hubness, "_compare", counted)
+    monkeypatch.setattr(bounded, "_FIRST", 400)
+    vectors = made_up(5, 100, 6_000, 6_000, width=24, topics=300)
+    found, _ = run(*vectors, 1, 10)
+    np.testing.assert_array_equal(found, whole(*vectors, 1, 10)[0])
+    assert sorted(computed) == [1, 2]
+    assert computed[2] <= 400 and computed[1] < 1_200
+
+
+def test_retrieval_uses_it_where_it_pays(monkeypatch):
+    vectors = made_up(6, 20, 1_000, 300)
+    plain = csls.nearest(*vectors[:2], 5, "csls", pool=vectors[2])
+    calls = []
+    nearest = bounded.nearest
+    monkeypatch.setattr(bounded, "_LEAST_KEYS", 1_000)
+    monkeypatch.setattr(bounded, "nearest", lambda *a: calls.append(1) or nearest(*a))
+    found = csls.nearest(*vectors[:2], 5, "csls", pool=vectors[2])
+    assert calls
+    np.testing.assert_array_equal(found[0], plain[0])
+    np.testing.assert_allclose(found[1], plain[1], atol=2e-5)
