@@ -1,0 +1,258 @@
+"""Sense-aware cross-entropy against brute force over all senses of all words."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from clwe_jax.models import sampled_softmax, sense_softmax
+from clwe_jax.models.sense_softmax import Labels
+
+V, S, D, N = 37, 3, 5, 11
+CHUNKS = [1000, 8, 5, 1]  # all at once; parts; parts that do not divide V; single vectors
+
+
+class Case:
+    """Random vectors; words from 30 on are padding; slot 1 of the others is enabled."""
+
+    def __init__(self, seed=0, slots=S):
+        r = np.random.RandomState(seed)
+        self.hidden = r.randn(N, D).astype(np.float32)
+        self.table = r.randn(V, slots, D).astype(np.float32)
+        self.bias = r.randn(V, slots).astype(np.float32)
+        self.enabled = (r.rand(V, slots) < 0.6) & (np.arange(V) < 30)[:, None]
+        slot = min(1, slots - 1)
+        self.enabled[:30, slot] = True
+        self.words = r.randint(0, 30, N)
+        self.senses = np.full(N, slot)
+        self.other = r.randint(0, 30, N)
+        self.other[0] = self.words[0]  # a word that is its own translation
+        self.translated = r.rand(N) < 0.6
+        self.translated[0] = True
+
+    def labels(self, translations=True):
+        if not translations:
+            return Labels(self.words, self.senses)
+        return Labels(self.words, self.senses, self.other, self.senses, self.translated)
+
+    def arrays(self):
+        return self.hidden, self.table, self.bias
+
+
+def log_softmax(case, hidden, table, bias):
+    """log p(word, sense) [N, V, S], -inf where disabled."""
+    scores = jnp.einsum("nd,vsd->nvs", hidden, table) + bias
+    scores = jnp.where(case.enabled, scores, -jnp.inf).reshape(len(hidden), -1)
+    return jax.nn.log_softmax(scores).reshape(-1, *table.shape[:2])
+
+
+def brute_force(case, hidden, table, bias):
+    """Eqs. 4, 6 and 7, the last as cross-entropy with soft labels of one half."""
+    log_p = log_softmax(case, hidden, table, bias)
+    row = np.arange(N)
+    own = -log_p[row, case.words, case.senses]
+    other = -log_p[row, case.other, case.senses]
+    half = 0.5 * case.translated
+    return (1 - half) * own + half * other, own, jnp.where(case.translated, other, 0.0)
+
+
+@pytest.mark.parametrize("chunk", CHUNKS)
+def test_losses_and_gradients_are_those_of_brute_force(chunk):
+    case = Case()
+    weights = jnp.arange(1.0, N + 1)
+
+    def loss(*arrays):
+        found = sense_softmax.sense_cross_entropy(*arrays, case.labels(), case.enabled, chunk)
+        return (found.loss * weights).sum(), found
+
+    def expected(*arrays):
+        return (brute_force(case, *arrays)[0] * weights).sum()
+
+    gradient, found = jax.grad(loss, (0, 1, 2), has_aux=True)(*case.arrays())
+    triple = brute_force(case, *case.arrays())
+    for x, y in zip((found.loss, found.sense, found.translation), triple, strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-5)
+    for x, y in zip(gradient, jax.grad(expected, (0, 1, 2))(*case.arrays()), strict=True):
+        np.testing.assert_allclose(x, y, atol=2e-5)
+    assert not gradient[1][~case.enabled].any() and not gradient[2][~case.enabled].any()
+
+
+@pytest.mark.parametrize("chunk", [1000, 8])
+def test_without_translations_and_bias(chunk):
+    case = Case()
+    case.bias[:] = 0
+    found = sense_softmax.sense_cross_entropy(
+        case.hidden, case.table, None, case.labels(False), case.enabled, chunk
+    )
+    _, own, _ = brute_force(case, *case.arrays())
+    np.testing.assert_allclose(found.loss, own, atol=1e-5)
+    np.testing.assert_array_equal(found.loss, found.sense)
+    assert not found.translation.any()
+
+
+@pytest.mark.parametrize("chunk", [1000, 8])
+def test_one_sense_a_word_is_plain_cross_entropy(chunk):
+    case = Case(slots=1)
+    case.enabled[:] = True
+    found = sense_softmax.sense_cross_entropy(
+        *case.arrays(), case.labels(False), case.enabled, chunk
+    )
+    plain, _ = sampled_softmax.full_cross_entropy(
+        case.hidden, case.table[:, 0], case.bias[:, 0], case.words
+    )
+    np.testing.assert_allclose(found.loss, plain, atol=1e-5)
+    samples = sampled_softmax.log_uniform_sample(jax.random.key(0), 9, V)
+    found = sense_softmax.sampled_sense_cross_entropy(
+        *case.arrays(), case.labels(False), case.enabled, samples, jax.random.key(1)
+    )
+    plain = sampled_softmax.sampled_cross_entropy(
+        case.hidden, case.table[:, 0], case.bias[:, 0], case.words, samples
+    )
+    np.testing.assert_allclose(found.loss, plain, atol=1e-5)
+
+
+def test_large_scores_overflow_nowhere():
+    case = Case()
+    case.hidden *= 100
+    for chunk in (1000, 8):
+        gradient = jax.grad(
+            lambda h, chunk=chunk: sense_softmax.sense_cross_entropy(
+                h, case.table, case.bias, case.labels(), case.enabled, chunk
+            ).loss.sum()
+        )(case.hidden)
+        expected = jax.grad(lambda h: brute_force(case, h, case.table, case.bias)[0].sum())
+        np.testing.assert_allclose(gradient, expected(case.hidden), atol=1e-4)
+
+
+def test_bfloat16_sums_in_float32():
+    r = np.random.RandomState(0)
+    words, width = 3000, 4
+    # 3,000 equal scores: a sum in bfloat16 stops growing at 256.
+    hidden = jnp.array(np.ones((2, width)), jnp.bfloat16)
+    table = jnp.zeros((words, 2, width))
+    enabled = jnp.array(r.rand(words, 2) < 2)
+    labels = Labels(jnp.array([0, 1]), jnp.array([0, 1]))
+    for chunk in (10_000, 500):
+        found = sense_softmax.sense_cross_entropy(hidden, table, None, labels, enabled, chunk)
+        np.testing.assert_allclose(found.loss, np.log(2 * words), rtol=1e-6)
+        assert found.loss.dtype == jnp.float32
+    gradient = jax.grad(
+        lambda h, t: sense_softmax.sense_cross_entropy(
+            h, t, None, labels, enabled, 500
+        ).loss.sum(), (0, 1),
+    )(hidden, table)  # fmt: skip
+    assert gradient[0].dtype == jnp.bfloat16 and gradient[1].dtype == jnp.float32
+    np.testing.assert_allclose(gradient[1][0, 0], -1 + 2 / (2 * words), rtol=1e-2)
+
+
+def largest(program):
+    """Elements of the largest array that a traced program makes, inner programs included."""
+    most = 0
+    for equation in program.eqns:
+        most = max([most] + [getattr(x.aval, "size", 0) for x in equation.outvars])
+        for inner in jax.tree.leaves(
+            list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")
+        ):
+            inner = getattr(inner, "jaxpr", inner)
+            if hasattr(inner, "eqns"):
+                most = max(most, largest(inner))
+    return most
+
+
+def test_scores_of_all_senses_are_never_there_at_once():
+    words, slots, width, rows, chunk = 4000, 20, 4, 64, 4000
+    hidden = jax.ShapeDtypeStruct((rows, width), jnp.float32)
+    table = jax.ShapeDtypeStruct((words, slots, width), jnp.float32)
+    ids = jnp.zeros(rows, jnp.int32)
+    enabled = jnp.ones((words, slots), bool)
+
+    def gradient(chunk):
+        def loss(h, t):
+            return sense_softmax.sense_cross_entropy(
+                h, t, None, Labels(ids, ids), enabled, chunk
+            ).loss.sum()
+
+        return largest(jax.make_jaxpr(jax.grad(loss, (0, 1)))(hidden, table).jaxpr)
+
+    assert gradient(words * slots) == rows * words * slots
+    assert gradient(chunk) == max(rows * chunk, words * slots * width)
+
+
+# Samples.
+
+
+@pytest.mark.parametrize("one", [False, True])
+def test_the_sampled_loss_tends_to_the_full_one(one):
+    # The estimate of the sum is unbiased: over many draws its mean is the sum itself.
+    case = Case()
+    case.table *= 0.5
+    _, own, other = brute_force(case, *case.arrays())
+    arrays, enabled = [jnp.array(x) for x in case.arrays()], jnp.array(case.enabled)
+
+    def partition(key):
+        keys = jax.random.split(key)
+        samples = sampled_softmax.log_uniform_sample(keys[0], 12, 30)
+        found = sense_softmax.sampled_sense_cross_entropy(
+            *arrays, case.labels(), enabled, samples, keys[1] if one else None
+        )
+        return jnp.exp(found.sense), jnp.exp(found.translation)
+
+    sense, translation = jax.vmap(partition)(jax.random.split(jax.random.key(0), 20_000))
+    np.testing.assert_allclose(sense.mean(0), np.exp(own), rtol=0.05)
+    translated = case.translated
+    np.testing.assert_allclose(
+        translation.mean(0)[translated], np.exp(other)[translated], rtol=0.05
+    )
+
+
+def test_all_words_as_samples_are_the_full_loss():
+    case = Case()
+    samples = sampled_softmax.log_uniform_sample(jax.random.key(0), V, V)
+    found = sense_softmax.sampled_sense_cross_entropy(
+        *case.arrays(), case.labels(), case.enabled, samples
+    )
+    triple = brute_force(case, *case.arrays())
+    for x, y in zip((found.loss, found.sense, found.translation), triple, strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-5)
+
+
+def test_gradients_stay_finite_where_every_negative_is_a_label():
+    case = Case()
+    case.words[:] = case.other[:] = 0
+    case.enabled[:] = False
+    case.enabled[0, 1] = True
+    samples = sampled_softmax.log_uniform_sample(jax.random.key(0), 1, 1)
+    for rng in (None, jax.random.key(1)):
+        found, gradient = jax.value_and_grad(
+            lambda h, rng=rng: sense_softmax.sampled_sense_cross_entropy(
+                h, case.table, case.bias, case.labels(), case.enabled, samples, rng
+            ).loss.sum()
+        )(case.hidden)
+        assert found == 0 and not gradient.any()
+
+
+def test_only_enabled_senses_are_drawn():
+    case = Case()
+    case.bias[~case.enabled] = 50.0  # what would be seen if one got in
+    samples = sampled_softmax.log_uniform_sample(jax.random.key(0), 20, V)
+    for rng in (None, *jax.random.split(jax.random.key(1), 20)):
+        found = sense_softmax.sampled_sense_cross_entropy(
+            *case.arrays(), case.labels(), case.enabled, samples, rng
+        )
+        assert found.loss.max() < 30
+
+
+# Words.
+
+
+@pytest.mark.parametrize("chunk", CHUNKS)
+def test_a_words_probability_is_the_sum_over_its_senses(chunk):
+    case = Case()
+    log_p = jax.nn.logsumexp(log_softmax(case, *case.arrays()), axis=-1)
+    found = sense_softmax.word_log_likelihood(*case.arrays(), case.words, case.enabled, chunk)
+    np.testing.assert_allclose(found, log_p[np.arange(N), case.words], atol=1e-5)
+    np.testing.assert_allclose(np.exp(log_p).sum(1), 1, atol=1e-5)
+    words, log_likelihood = sense_softmax.top_words(*case.arrays(), case.enabled, 4, chunk)
+    expected, expected_words = jax.lax.top_k(log_p, 4)
+    np.testing.assert_array_equal(words, expected_words)
+    np.testing.assert_allclose(log_likelihood, expected, atol=1e-5)

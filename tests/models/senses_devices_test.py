@@ -1,0 +1,107 @@
+"""The sense state on 1, 2 and 8 simulated devices: the same after every step, and really cut.
+
+The tests start this file as a program in a process of its own with 8 devices.
+"""
+
+import json
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from clwe_jax.models import sense_softmax, senses
+from clwe_jax.training import partition
+
+V, D, N, STEPS = 512, 16, 32, 9
+CONFIG = senses.SenseConfig(
+    senses=3, projected=4, queue=40, refresh_every=3, warmup_steps=4, init="kmeans", sample=6,
+    prune_every=4, prune_after=8, prune_share=0.2, alpha=0.1, sigma=1.0,
+)  # fmt: skip
+MESHES = {"one": dict(data=1), "two": dict(data=2), "eight": dict(data=2, fsdp=2, tensor=2)}
+
+
+def batch_of(step):
+    r = np.random.RandomState(step)
+    words = r.randint(0, 20, N).astype(np.int32)
+    h = (r.randn(N, D) * np.linspace(2, 0.2, D) + 0.3).astype(np.float32)
+    return words, h, (r.rand(N) < 0.8).astype(np.float32)
+
+
+def run(name):
+    """The state after some steps on a mesh, as arrays; where it lies."""
+    sizes = MESHES[name]
+    mesh = partition.make_mesh(sizes, jax.devices()[: np.prod(list(sizes.values()))])
+
+    def create():
+        return senses.create(CONFIG, V, D, jax.random.key(0))
+
+    shardings = partition.shardings_of(jax.eval_shape(lambda: senses.boxed(create())), mesh)
+    rows = jax.sharding.NamedSharding(mesh, partition.BATCH_SPEC)
+    r = np.random.RandomState(0)
+    table = jax.device_put(np.float32(r.randn(V, CONFIG.slots, D)), shardings.centers)
+
+    def step(state, number, words, h, weights):
+        chosen = senses.assign(state, words, h)
+        after = senses.after_step(state, CONFIG, number, words, chosen, h, weights)
+        labels = sense_softmax.Labels(words, chosen)
+        losses = sense_softmax.sense_cross_entropy(h, table, None, labels, state.enabled, 64)
+        return after, (losses.loss * weights).sum()
+
+    with partition.use(mesh):
+        state = jax.jit(create, out_shardings=shardings)()
+        take = jax.jit(step, donate_argnums=0, out_shardings=(shardings, None))
+        losses = []
+        for number in range(STEPS):
+            batch = [jax.device_put(x, rows) for x in batch_of(number)]
+            state, loss = take(state, jnp.int32(number), *batch)
+            losses.append(float(loss))
+        statistics = {k: float(v) for k, v in senses.statistics(state).items()}
+    centers = state.centers.addressable_shards
+    pieces = len({str(shard.index) for shard in centers}), list(centers[0].data.shape)
+    return {
+        "state": [np.asarray(x, np.float32) for x in jax.tree.leaves(state)],
+        "losses": losses,
+        "statistics": statistics,
+        "pieces": pieces,
+        "used": np.array(state.total[:, 1:].sum(0)).tolist(),
+        "pruned": int((~np.array(state.enabled[:, 1:])).sum()),
+    }
+
+
+def main():
+    """Everything at once; prints figures as JSON."""
+    found = {name: run(name) for name in MESHES}
+    states = {name: result.pop("state") for name, result in found.items()}
+    for name, state in states.items():
+        pairs = zip(state, states["one"], strict=True)
+        found[name]["difference"] = max(float(np.abs(a - b).max()) for a, b in pairs)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
+
+
+@pytest.fixture(scope="module")
+def found(run_python):
+    """What `main` printed."""
+    done = run_python(pathlib.Path(__file__), devices=8, JAX_DISABLE_MOST_OPTIMIZATIONS="1")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("mesh", ["two", "eight"])
+def test_a_step_leaves_the_same_on_every_mesh(found, mesh):
+    assert found[mesh]["difference"] < 1e-4
+    np.testing.assert_allclose(found[mesh]["losses"], found["one"]["losses"], rtol=1e-5)
+    assert found[mesh]["statistics"] == pytest.approx(found["one"]["statistics"], rel=1e-5)
+
+
+def test_the_run_went_through_all_of_a_steps_parts(found):
+    assert min(found["one"]["used"]) > 0 and found["one"]["pruned"] > 0
+
+
+def test_the_centers_are_cut_by_words_and_dimensions(found):
+    assert found["one"]["pieces"] == [1, [V, 4, D]]
+    assert found["eight"]["pieces"] == [4, [V // 2, 4, D // 2]]

@@ -1,0 +1,498 @@
+"""The sense state against sequential NumPy; shards and order: senses_devices_test.py."""
+
+import collections
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from clwe_jax.models import sense_projection, sense_seeding, senses
+
+V, D, P = 7, 6, 3
+PLAIN = dict(projected=P, queue=12, refresh_every=4, warmup_steps=3, fast_start=False)
+
+
+def config_of(**options):
+    return senses.SenseConfig(**{**PLAIN, **options})
+
+
+def random_state(config, seed=0):
+    """A state after the warm-up whose arrays are all random."""
+    r = np.random.RandomState(seed)
+    state = senses.create(config, V, D, jax.random.key(seed))
+    shape = (V, config.slots)
+    enabled = r.rand(*shape) < 0.6
+    enabled[:, 1] = True
+    return state.replace(
+        enabled=jnp.array(enabled),
+        total=jnp.array(r.randint(0, 30, shape), jnp.int32),
+        counts=jnp.array(r.randint(0, 30, shape), jnp.int32),
+        queue=jnp.array(r.randn(*state.queue.shape), jnp.float32),
+        queue_filled=jnp.int32(8),
+        queue_position=jnp.int32(8),
+        warm=jnp.array(False),
+    )
+
+
+def occurrences(count, slots, seed=0):
+    r = np.random.RandomState(seed)
+    return (
+        r.randint(0, V, count).astype(np.int32),
+        r.randint(0, slots, count).astype(np.int32),
+        r.randn(count, D).astype(np.float32),
+        (r.rand(count) < 0.8).astype(np.float32),
+    )
+
+
+def cosine(a, b):
+    return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
+
+
+def same(a, b, **tolerance):
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_allclose(x, y, **tolerance)
+
+
+# Assignment.
+
+
+def test_assigns_the_enabled_sense_of_the_largest_projected_cosine():
+    state = random_state(config_of())
+    words, _, h, _ = occurrences(50, 1)
+    found = senses.assign(state, words, h)
+    centers, p, enabled = map(np.array, (state.centers, state.projection, state.enabled))
+    for word, x, sense in zip(words, h, found, strict=True):
+        expected = max(np.flatnonzero(enabled[word]), key=lambda s: cosine(centers[word, s] @ p, x @ p))
+        assert sense == expected
+    assert len(set(np.array(found))) > 2
+
+
+def test_bfloat16_representations_are_assigned_in_float32():
+    state = random_state(config_of())
+    words, _, h, _ = occurrences(50, 1)
+    rounded = jnp.array(h, jnp.bfloat16)
+    expected = senses.assign(state, words, rounded.astype(jnp.float32))
+    np.testing.assert_array_equal(senses.assign(state, words, rounded), expected)
+
+
+def test_chooses_the_translations_sense_among_all_of_all_translations():
+    state = random_state(config_of())
+    r = np.random.RandomState(1)
+    translations = np.full((60, 3), -1, np.int32)
+    for row in translations:
+        count = r.randint(0, 4)
+        row[:count] = r.choice(V, count, replace=False)
+    h = r.randn(60, D).astype(np.float32)
+    word, sense, has = map(np.array, senses.choose_translation(state, translations, h))
+    centers, p, enabled = map(np.array, (state.centers, state.projection, state.enabled))
+    for row in range(60):
+        choices = [(v, s) for v in translations[row] if v >= 0 for s in np.flatnonzero(enabled[v])]
+        assert has[row] == bool(choices)
+        expected = (0, 0)
+        if choices:
+            expected = max(choices, key=lambda c: cosine(centers[c] @ p, h[row] @ p))
+        assert (word[row], sense[row]) == expected
+    assert not has.all() and has.any()
+
+
+def test_nothing_is_differentiated():
+    state = random_state(config_of())
+    words, chosen, h, weights = occurrences(5, 2)
+
+    def moved(h):
+        after = senses.after_step(state, config_of(), jnp.int32(9), words, chosen, h, weights)
+        return after.centers.sum() + after.queue.sum()
+
+    assert not np.any(jax.grad(moved)(jnp.array(h)))
+
+
+# The update.
+
+
+def closed_form(state, config, words, chosen, h, weights):
+    """Eq. of Algorithm 1 for all moves of a center at once, key by key."""
+    centers = np.array(state.centers, np.float64)
+    counts = np.array(state.counts)
+    rows = collections.defaultdict(list)
+    for word, sense, x, weight in zip(words, chosen, h, weights, strict=True):
+        if weight > 0:
+            rows[word, sense].append(x)
+    for key, own in rows.items():
+        left = (1 - config.alpha) ** len(own)
+        centers[key] = left * centers[key] + (1 - left) * np.mean(own, 0)
+        counts[key] += len(own)
+    return centers, counts, rows
+
+
+def test_moves_the_centers_that_occurred_and_no_other():
+    config = config_of(alpha=0.2)
+    state = random_state(config)
+    words, chosen, h, weights = occurrences(40, 2)
+    after = jax.jit(senses.update, static_argnums=1)(state, config, words, chosen, h, weights)
+    centers, counts, rows = closed_form(state, config, words, chosen, h, weights)
+    np.testing.assert_allclose(after.centers, centers, atol=1e-6)
+    np.testing.assert_array_equal(after.counts, counts)
+    np.testing.assert_array_equal(after.total - state.total, counts - np.array(state.counts))
+    untouched = np.ones((V, config.slots), bool)
+    untouched[tuple(np.array(list(rows)).T)] = False
+    np.testing.assert_array_equal(after.centers[untouched], state.centers[untouched])
+    np.testing.assert_allclose(after.projected, after.centers @ state.projection, atol=1e-5)
+    assert max(map(len, rows.values())) > 3
+
+
+@pytest.mark.parametrize("fast_start", [False, True])
+def test_equals_sequential_moves(fast_start):
+    # Of equal representations the order is no matter: what is left is exactly the sequence.
+    config = config_of(alpha=0.1, fast_start=fast_start, seed_weight=4)
+    state = random_state(config).replace(total=jnp.zeros((V, config.slots), jnp.int32))
+    x = np.random.RandomState(3).randn(D)
+    center, total = np.array(state.centers[2, 1], np.float64), 4
+    for count in (3, 1, 9):
+        for _ in range(count):
+            total += 1
+            alpha = max(config.alpha, 1 / total) if fast_start else config.alpha
+            center = (1 - alpha) * center + alpha * x
+        batch = np.full(count, 2), np.full(count, 1), np.tile(x, (count, 1)), np.ones(count)
+        state = senses.update(state, config, *batch)
+        np.testing.assert_allclose(state.centers[2, 1], center, atol=1e-5)
+
+
+def test_a_fast_start_is_the_mean_of_the_first():
+    config = config_of(alpha=0.01, fast_start=True)
+    state = senses.create(config, V, D, jax.random.key(0))
+    h = np.random.RandomState(0).randn(20, D).astype(np.float32)
+    for part in (h[:1], h[1:8], h[8:]):
+        batch = np.full(len(part), 4), np.zeros(len(part), int), part, np.ones(len(part))
+        state = senses.update(state, config, *batch)
+    np.testing.assert_allclose(state.centers[4, 0], h.mean(0), atol=1e-6)
+
+
+def test_rows_that_do_not_count_change_nothing():
+    config = config_of(init="kmeans")
+    state = senses.create(config, V, D, jax.random.key(0))
+    words, chosen, h, _ = occurrences(9, 1)
+    step = functools.partial(senses.after_step, state, config, jnp.int32(0), words, chosen)
+    same(step(h, np.zeros(9)), state)
+    same(step(np.full_like(h, np.nan), np.ones(9)), state)
+    weights = np.arange(9) % 2
+    poisoned = np.where(weights[:, None] > 0, h, np.inf)
+    same(step(poisoned, np.ones(9)), step(h, weights))
+
+
+def test_the_order_of_the_occurrences_is_no_matter():
+    config = config_of(alpha=0.3, fast_start=True)
+    state = random_state(config)
+    batch = occurrences(50, config.slots)
+    # As a batch dealt to microbatches and put together again in another order.
+    for order in (np.random.RandomState(0).permutation(50), np.arange(50).reshape(-1, 5).T.ravel()):
+        shuffled = [x[order] for x in batch]
+        same(senses.update(state, config, *shuffled), senses.update(state, config, *batch), atol=1e-6)
+
+
+# The queue and the projection.
+
+
+def test_the_queue_is_first_in_first_out():
+    config = config_of()
+    state = senses.create(config, V, D, jax.random.key(0))
+    queue = collections.deque(maxlen=config.queue)
+    push = jax.jit(senses.push)
+    for seed, count in enumerate((5, 4, 9, 1, 30, 2)):
+        _, _, h, weights = occurrences(count, 1, seed)
+        weights[0] = 1
+        queue.extend(h[weights > 0])
+        state = push(state, h, weights)
+        assert state.queue_filled == len(queue)
+        oldest = int(state.queue_position) if len(queue) == config.queue else 0
+        np.testing.assert_array_equal(np.roll(state.queue, -oldest, 0)[: len(queue)], queue)
+
+
+@pytest.mark.parametrize("filled", [8, 12])
+def test_the_projection_is_numpys_pca(filled):
+    state = random_state(config_of()).replace(queue_filled=jnp.int32(filled))
+    rows = np.array(state.queue[:filled], np.float64)
+    _, _, components = np.linalg.svd(rows - rows.mean(0))
+    after = senses.refresh_projection(state)
+    np.testing.assert_allclose(np.abs(after.projection.T @ components[:P].T), np.eye(P), atol=1e-4)
+    largest = np.abs(after.projection).argmax(0)
+    assert (np.array(after.projection)[largest, np.arange(P)] > 0).all()
+    np.testing.assert_allclose(after.projected, after.centers @ after.projection, atol=1e-5)
+
+
+def test_the_signs_do_not_depend_on_the_solver(monkeypatch):
+    state = random_state(config_of())
+    expected = sense_projection.principal_components(state.queue, state.queue_filled, P)
+    eigh = jnp.linalg.eigh
+    monkeypatch.setattr(jnp.linalg, "eigh", lambda x: (eigh(x)[0], -eigh(x)[1]))
+    found = sense_projection.principal_components(state.queue, state.queue_filled, P)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_queue_of_too_few_leaves_the_projection():
+    state = random_state(config_of()).replace(queue_filled=jnp.int32(P))
+    np.testing.assert_array_equal(senses.refresh_projection(state).projection, state.projection)
+
+
+# All of a step.
+
+
+def sequential(config, centers, projection, stream):
+    """Algorithms 1 and 2 as printed, one occurrence a step; warm-up with the slot 0 alone."""
+    queue, used = collections.deque(maxlen=config.queue), []
+    for step, (word, h) in enumerate(stream):
+        allowed = [0] if step < config.warmup_steps else range(1, config.slots)
+        sense = max(allowed, key=lambda s: cosine(centers[word, s] @ projection, h @ projection))
+        used.append(sense)
+        centers[word, sense] = (1 - config.alpha) * centers[word, sense] + config.alpha * h
+        queue.append(h)
+        due = (step + 1) % config.refresh_every == 0 or step + 1 == config.warmup_steps
+        if due and len(queue) > config.projected:
+            rows = np.array(queue)
+            _, _, components = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
+            projection = components[: config.projected].T
+    return used, centers
+
+
+def test_equals_the_papers_algorithms_one_occurrence_at_a_time():
+    config = config_of(init="paper", alpha=0.1, warmup_steps=10, refresh_every=8, sigma=1.0)
+    state = senses.create(config, V, D, jax.random.key(2))
+    r = np.random.RandomState(0)
+    scale = np.array([4, 3, 2, 1, 0.5, 0.2])  # components that cannot be mistaken for others
+    stream = [(r.randint(V), r.randn(D) * scale) for _ in range(60)]
+    used, centers = sequential(
+        config, np.array(state.centers, np.float64), np.array(state.projection, np.float64), stream
+    )
+
+    @jax.jit
+    def one(state, step, word, h):
+        found = senses.assign(state, word, h)
+        return senses.after_step(state, config, step, word, found, h, jnp.ones(1)), found[0]
+
+    found = []
+    for step, (word, h) in enumerate(stream):
+        state, sense = one(state, jnp.int32(step), np.array([word]), np.float32(h)[None])
+        found.append(int(sense))
+    assert found == used and len(set(found)) > 2
+    np.testing.assert_allclose(state.centers, centers, atol=1e-4)
+
+
+STEP = jax.jit(senses.after_step, static_argnums=1)
+
+
+def run(config, steps, rows=8, seed=0, state=None, start=0, weight=lambda step: 1.0):
+    state = senses.create(config, V, D, jax.random.key(seed)) if state is None else state
+    for step in range(start, start + steps):
+        r = np.random.RandomState(step)
+        words, h = r.randint(0, V - 1, rows), np.float32(r.randn(rows, D) + 1)
+        chosen = senses.assign(state, words, h)
+        weights = np.full(rows, weight(step))
+        state = STEP(state, config, jnp.int32(step), words, chosen, h, weights)
+    return state
+
+
+@pytest.mark.parametrize("init", ["seeded", "kmeans", "paper"])
+@pytest.mark.parametrize("warmup_slot", [True, False])
+def test_one_sense_until_the_end_of_the_warm_up(init, warmup_slot):
+    config = config_of(init=init, warmup_slot=warmup_slot)
+    before = run(config, config.warmup_steps - 1)
+    alone = np.arange(config.slots) == 0
+    assert (np.array(before.enabled) == alone).all() and before.warm
+    after = run(config, 1, state=before, start=config.warmup_steps - 1)
+    extra = int(warmup_slot)
+    assert after.enabled.shape[1] == config.senses + extra
+    assert (np.array(after.enabled) == (np.arange(config.slots) >= extra)).all() and not after.warm
+    later = run(config, 3, state=after, start=config.warmup_steps)
+    assert (np.array(later.enabled) == np.array(after.enabled)).all()
+    assert later.total[:, extra:].sum() == 3 * 8
+
+
+def test_the_warm_up_ends_though_its_last_step_was_skipped():
+    config = config_of()
+    state = run(config, config.warmup_steps - 1)
+    state = run(config, 1, state=state, start=config.warmup_steps)
+    assert not state.warm
+
+
+def test_seeds_lie_around_the_words_own_mean():
+    config = config_of(noise=0.05, fast_start=True)
+    state = run(config, config.warmup_steps - 1, rows=40)
+    words, h = np.arange(V - 1), np.ones((V - 1, D), np.float32)  # V - 1 has never occurred
+    weights = np.zeros(V - 1)
+    last = STEP(state, config, jnp.int32(config.warmup_steps - 1), words, words * 0, h, weights)
+    rows = np.array(state.queue)
+    base = np.array(state.centers[:, 0])
+    base[V - 1] = rows.mean(0)
+    away = (np.array(last.centers[:, 1:]) - base[:, None]) / rows.std(0)
+    assert 0.03 < away.std() < 0.07 and np.abs(away).max() < 0.25
+    assert len(np.unique(away)) == away.size
+    np.testing.assert_array_equal(last.centers[:, 0], state.centers[:, 0])
+    np.testing.assert_allclose(last.projected, last.centers @ last.projection, atol=1e-5)
+
+
+def test_kmeans_finds_planted_clusters_and_leaves_rare_words_to_the_noise():
+    config = config_of(init="kmeans", senses=2, sample=12, warmup_steps=3, alpha=0.01)
+    poles = np.random.RandomState(0).randn(V, 2, D) * 3
+    state = senses.create(config, V, D, jax.random.key(0))
+    for step in range(3):
+        r = np.random.RandomState(step)
+        words, pole = np.tile(np.arange(V), 4), np.repeat([0, 1, 0, 1], V)
+        weights = np.float32((words > 0) | ((np.arange(4 * V) == 0) & (step == 0)))
+        h = np.float32(poles[words, pole] + 0.1 * r.randn(4 * V, D))
+        state = STEP(state, config, jnp.int32(step), words, words * 0, h, weights)
+    means = np.array(state.centers[:, 1:])
+    for word in range(1, V):
+        apart = np.abs(means[word][:, None] - poles[word][None]).max(-1)
+        assert sorted(apart.argmin(1)) == [0, 1] and apart.min(1).max() < 0.3
+    assert np.isfinite(means[0]).all() and (means[0, 0] != means[0, 1]).any()
+
+
+def test_the_sample_holds_each_words_latest():
+    size = 3
+    rings = collections.defaultdict(lambda: collections.deque(maxlen=size))
+    sample, seen = jnp.zeros((V, size, D)), np.zeros(V, np.int32)
+    remember = jax.jit(sense_seeding.remember)
+    for seed in range(4):
+        words, _, h, weights = occurrences(20, 1, seed)
+        sample = remember(sample, seen, words, h, weights > 0)
+        for word, x, weight in zip(words, h, weights, strict=True):
+            if weight:
+                rings[word].append(x)
+                seen[word] += 1
+    for word, ring in rings.items():
+        oldest = seen[word] % size if len(ring) == size else 0
+        np.testing.assert_array_equal(np.roll(sample[word], -oldest, 0)[: len(ring)], ring)
+
+
+def test_the_trained_vectors_seed_the_others():
+    config = config_of(warmup_slot=False)
+    vectors = np.random.RandomState(0).randn(V, config.slots, D)
+    warm = senses.create(config, V, D, jax.random.key(0))
+    last = jnp.int32(config.warmup_steps - 1)
+    kept = senses.seed_vectors(vectors, warm, config, last - 1)
+    np.testing.assert_array_equal(kept, np.float32(vectors))
+    seeded = senses.seed_vectors(vectors, warm, config, last)
+    np.testing.assert_array_equal(seeded, np.float32(np.repeat(vectors[:, :1], config.slots, 1)))
+
+
+# Pruning.
+
+
+def test_a_dead_sense_goes_and_a_used_one_never():
+    config = config_of(prune_every=4, prune_share=0.1, prune_least=3, senses=3, warmup_slot=False)
+    counts = np.array([[90, 0, 10], [90, 1, 9], [0, 0, 0], [0, 2, 0], [34, 33, 33], [5, 0, 95]])
+    enabled = np.array([[1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 1, 1]], bool)
+    state = senses.create(config, 6, D, jax.random.key(0))
+    state = state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled))
+    after = senses.prune(state, config)
+    expected = [[1, 0, 1], [1, 0, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 1]]
+    np.testing.assert_array_equal(after.enabled, np.array(expected, bool))
+    np.testing.assert_array_equal(after.counts, counts // 2)
+
+
+def test_one_sense_stays_whatever_the_share():
+    config = config_of(prune_share=0.9, senses=4, warmup_slot=False)
+    state = senses.create(config, V, D, jax.random.key(0))
+    counts = jnp.array(np.random.RandomState(0).randint(1, 9, (V, 4)))
+    state = state.replace(counts=counts, enabled=jnp.ones((V, 4), bool))
+    after = np.array(senses.prune(state, config).enabled)
+    np.testing.assert_array_equal(after, np.arange(4) == np.array(counts).argmax(1)[:, None])
+
+
+def test_checks_for_pruning_begin_when_told():
+    config = config_of(prune_every=2, prune_after=8, prune_share=0.45, alpha=0.3)
+    enabled = [int(run(config, steps, rows=30).enabled.sum()) for steps in (3, 7, 8)]
+    assert enabled[0] == enabled[1] == V * config.senses
+    assert V <= enabled[2] < V * config.senses
+
+
+# Figures, errors, memory.
+
+
+def test_statistics():
+    counts = np.array([[4, 4, 0, 9], [8, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]])
+    enabled = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]], bool)
+    config = config_of(senses=4, warmup_slot=False)
+    state = senses.create(config, 4, D, jax.random.key(0))
+    found = senses.statistics(state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled)))
+    assert found["words_in_use"] == 2 and found["enabled_senses"] == 2.5
+    np.testing.assert_allclose(found["senses_in_use"], 3 / 5)
+    np.testing.assert_allclose(found["sense_entropy"], np.log(2) / 2, rtol=1e-5)
+
+
+def test_one_sense_is_a_model_without_senses():
+    config = config_of(senses=1)
+    state = run(config, 5)
+    assert state.centers.shape[1] == 1 and state.enabled.all() and state.queue_filled == 0
+    assert not senses.assign(state, *occurrences(9, 1)[::2]).any()
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (dict(senses=0), "senses=0"),
+        (dict(init="kmean"), "seeded, kmeans, paper"),
+        (dict(warmup_steps=0), "warmup_steps=0: take at least one step, or init='paper'"),
+        (dict(alpha=1.0), "alpha=1.0"),
+        (dict(queue=0), "queue=0"),
+    ],
+)
+def test_configs_that_cannot_be(options, message):
+    with pytest.raises(ValueError, match=message):
+        config_of(**options)
+
+
+@pytest.mark.parametrize("options", [dict(projected=D + 1), dict(projected=4, queue=3)])
+def test_more_components_than_possible(options):
+    with pytest.raises(ValueError, match="take at most"):
+        senses.create(config_of(**options), V, D, jax.random.key(0))
+
+
+def test_the_memory_is_told_before_it_is_taken():
+    config = senses.SenseConfig(queue=10**9)
+    found = senses.memory(config, 800_000, 512)
+    assert found["queue"] == 10**9 * 512 * 4 and found["centers"] == 800_000 * 6 * 512 * 4
+    small = config_of(init="kmeans")
+    state = senses.create(small, V, D, jax.random.key(0))
+    assert sum(senses.memory(small, V, D).values()) == sum(x.nbytes for x in jax.tree.leaves(state))
+
+
+def test_every_array_has_the_names_of_its_axes():
+    for init in ("seeded", "kmeans"):
+        state = senses.create(config_of(init=init), V, D, jax.random.key(0))
+        for box in jax.tree.leaves(senses.boxed(state), is_leaf=lambda x: hasattr(x, "names")):
+            assert len(box.names) == box.value.ndim
+            assert ("vocab" in box.names) == (box.value.shape[:1] == (V,))
+            assert box.names[:1] == ("vocab",) or "vocab" not in box.names
+
+
+def test_the_same_seed_is_the_same_state():
+    config = config_of(init="kmeans")
+    same(run(config, 5), run(config, 5))
+    other = run(dataclasses.replace(config, seed=1), 5)
+    assert not np.allclose(other.centers, run(config, 5).centers)
+
+
+@pytest.mark.parametrize("init", ["seeded", "kmeans"])
+def test_nothing_as_large_as_the_centers_is_made(init):
+    words, width, rows = 4096, 64, 128
+    config = senses.SenseConfig(
+        senses=5, queue=256, warmup_steps=3, refresh_every=2, prune_every=2, init=init
+    )
+    state = jax.eval_shape(
+        lambda: senses.create(config, words, width, jax.random.key(0))
+    )
+
+    def step(state, words, h):
+        found = senses.assign(state, words, h)
+        weights = jnp.ones(rows)
+        return senses.after_step(state, config, jnp.int32(1), words, found, h, weights)
+
+    ids = jax.ShapeDtypeStruct((rows,), jnp.int32)
+    h = jax.ShapeDtypeStruct((rows, width), jnp.float32)
+    memory = jax.jit(step, donate_argnums=0).lower(state, ids, h).compile().memory_analysis()
+    size = state.centers.size * 4
+    assert memory.alias_size_in_bytes > size  # in place
+    assert memory.temp_size_in_bytes < 0.6 * size
