@@ -9,6 +9,7 @@
     for word, language, score in model.neighbours("bank", lang="en", to="de"):
         ...
 
+A run of static embeddings answers `translate_word`, `neighbours` and `vectors`: see `static_api`.
 TensorFlow is not needed.
 """
 
@@ -25,6 +26,7 @@ import jax
 from ml_collections import ConfigDict
 import numpy as np
 
+from clwe_jax import static_api
 from clwe_jax.align import csls
 from clwe_jax.evaluate.encode import MEAN_LAST4, Encoder, Layer, select_layer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -226,8 +228,10 @@ class _Index:
     mean: np.ndarray
 
 
-def load(workdir: str | os.PathLike[str], step: int | None = None) -> Model:
-    """A run's trained model.
+def load(
+    workdir: str | os.PathLike[str], step: int | None = None
+) -> Model | static_api.StaticModel:
+    """A run's trained model; for a run of static embeddings its vectors (`static_api`).
 
     Args:
       workdir: the run's folder: config.json, vocab/ and checkpoints/; words.json for `neighbours`.
@@ -245,6 +249,8 @@ def load(workdir: str | os.PathLike[str], step: int | None = None) -> Model:
             f"python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir={workdir}"
         )
     config = ConfigDict(_read_json(path))
+    if config.get("job") in ("static", "align"):
+        return static_api.load(workdir)
     tokenizer = Tokenizer.load(os.path.join(workdir, "vocab"))
     vocabulary = tokenizer.vocabulary
     objective = build.build_objective(config, len(vocabulary.pieces), vocabulary.size)

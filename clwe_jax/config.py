@@ -240,6 +240,11 @@ def max_predictions(config: ConfigDict) -> int:
 
 def validate(config: ConfigDict) -> None:
     """Raises ValueError for settings that cannot work, before anything slow has started."""
+    if config.job in ("static", "align"):
+        from clwe_jax import config_static
+
+        config_static.validate(config)
+        return
     languages(config)
     source = config.data.source
     kinds = ("text:", "tfds:", "batches:")

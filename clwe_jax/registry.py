@@ -14,6 +14,8 @@ from typing import Any, Iterable, Mapping
 TABLES: dict[str, dict[str, str]] = {
     "job": {
         "pretrain": "clwe_jax.jobs.pretrain:run",
+        "static": "clwe_jax.jobs.static:run",
+        "align": "clwe_jax.jobs.align:run",
     },
     "task": {
         "mlm": "clwe_jax.data.tasks:Mlm",
@@ -40,6 +42,9 @@ TABLES: dict[str, dict[str, str]] = {
         "mlm": "clwe_jax.evaluate.mlm:MlmEvaluator",
         "retrieval": "clwe_jax.evaluate.retrieval:RetrievalEvaluator",
         "bli": "clwe_jax.evaluate.bli:BliEvaluator",
+        "lexicon": "clwe_jax.evaluate.lexicon:LexiconInduction",
+        "similarity": "clwe_jax.evaluate.similarity:WordSimilarity",
+        "sentences": "clwe_jax.evaluate.sentences:SentenceTranslation",
     },
 }
 

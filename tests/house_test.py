@@ -20,15 +20,19 @@ CONFIGS = sorted((ROOT / "configs").glob("*.py"))
 # Doors open downwards. Rooms of one floor do not know each other, except on the ground, which all
 # stand on, and on floor 5, where the jobs compose the report and the API too.
 FLOORS = {
-    "__init__": 1, "types": 1, "registry": 1, "config": 1, "text": 1, "align": 1,
+    "__init__": 1, "types": 1, "registry": 1, "config": 1, "config_static": 1,
+    "text": 1, "align": 1,
     "models": 2, "embeddings": 2, "data": 2,
     "objectives": 3, "evaluate": 3,
     "training": 4,
-    "report": 5, "api": 5, "jobs": 5,
+    "report": 5, "api": 5, "static_api": 5, "jobs": 5,
     "main": 6,
 }  # fmt: skip
-GROUND = {"__init__", "types", "registry", "config"}
-SIDEWAYS = {("jobs", "report"), ("jobs", "api"), ("report", "api")}
+GROUND = {"__init__", "types", "registry", "config", "config_static"}
+SIDEWAYS = {
+    ("jobs", "report"), ("jobs", "api"), ("report", "api"), ("jobs", "static_api"),
+    ("api", "static_api"),
+}  # fmt: skip
 HEAVY = {"tensorflow", "tensorflow_text", "tensorflow_datasets", "seqio", "clu"}
 MOST_LINES = 450
 
@@ -231,6 +235,9 @@ def test_registry_entries_resolve(kind, name, target):
     assert attribute in defined(MODULES[module]), f"{module} defines no {attribute}"
 
 
+ALIGNERS = tuple(registry.TABLES["aligner"])
+
+
 def fields(target: str) -> set[str]:
     """The dataclass fields of a registered class, those of its bases in that module included."""
     module, attribute = target.split(":")
@@ -269,7 +276,9 @@ def test_config_resolves(path, scale):
     options.validate(config)
     assert config.scale == scale and config.system
     specs = [("job", {"name": config.job})]
-    specs += [(kind, config[kind]) for kind in ("task", "model", "objective")]
+    specs += [(kind, config[kind]) for kind in ("task", "model", "objective") if config.get(kind)]
+    if "align" in config:
+        specs += [("aligner", {"name": name, **config.align.get(name, {})}) for name in ALIGNERS]
     specs += [("evaluator", spec) for spec in config.evals.values()]
     for kind, spec in specs:
         spec = dict(spec)

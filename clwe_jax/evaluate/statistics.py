@@ -46,9 +46,9 @@ def bootstrap_interval(
     draw = np.random.default_rng(seed)
     # Few rounds at a time: rounds x N numbers of a large test set would fill the memory.
     at_once = max(1, 4_000_000 // len(values))
-    means = np.concatenate([
-        values[draw.integers(0, len(values), (min(at_once, rounds - done), len(values)))].mean(1)
-        for done in range(0, rounds, at_once)
-    ])
+    means = np.empty(rounds)
+    for first in range(0, rounds, at_once):
+        part = means[first : first + at_once]
+        part[:] = values[draw.integers(0, len(values), (len(part), len(values)))].mean(1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

@@ -63,9 +63,7 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
     if not counts:
         logging.info("%s holds no tagged text in %s", directory, language)
     # Of equal counts the first by name, whatever the order of the files.
-    return {
-        word: min(found, key=lambda tag: (-found[tag], tag)) for word, found in counts.items()
-    }
+    return {word: min(found, key=lambda tag: (-found[tag], tag)) for word, found in counts.items()}
 
 
 def _token(columns: list[str]) -> tuple[str, str] | None:

@@ -37,9 +37,7 @@ def principal(groups: Mapping[str, np.ndarray]) -> dict[str, list[list[float]]]:
     plane = centered @ components[:, ::-1][:, :2]
     plane *= np.sign(plane[np.abs(plane).argmax(0), np.arange(plane.shape[1])])
     ends = np.cumsum([len(rows) for rows in groups.values()])[:-1]
-    return {
-        name: np.round(part, 4).tolist() for name, part in zip(groups, np.split(plane, ends))
-    }
+    return {name: np.round(part, 4).tolist() for name, part in zip(groups, np.split(plane, ends))}
 
 
 def section(run: Run) -> Html | None:
@@ -82,7 +80,10 @@ def _panel(pair: str, title: str, stage: Mapping[str, Any]) -> Html | None:
         axes.add_collection(
             LineCollection(
                 [end for end in ends if len(end) == 2],
-                colors=plots.NEUTRAL, linewidths=0.7, alpha=0.55, zorder=1,
+                colors=plots.NEUTRAL,
+                linewidths=0.7,
+                alpha=0.55,
+                zorder=1,
             )  # fmt: skip
         )
         for name, points in groups.items():

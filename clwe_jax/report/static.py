@@ -96,9 +96,7 @@ def _variant(
 ) -> Html:
     names = {name for pair in pairs for name in found[pair]}
     main = main_method(found)
-    columns = [
-        (f"P@1, {METHODS[ending]}", f"p@1{ending}{variant}") for ending in METHODS
-    ]
+    columns = [(f"P@1, {METHODS[ending]}", f"p@1{ending}{variant}") for ending in METHODS]
     columns += [
         (f"P@5, {METHODS[main]}", f"p@5{main}{variant}"),
         (f"P@10, {METHODS[main]}", f"p@10{main}{variant}"),
@@ -178,7 +176,9 @@ def vocabulary(run: Run) -> Html | None:
         ("Words", "words"), ("Its own", "own"), ("Shared", "shared"),
         ("Given to another", "lost"),
     ]  # fmt: skip
-    columns = [(h, key) for h, key in columns if any(is_number(r.get(key)) for r in counts.values())]
+    columns = [
+        (h, key) for h, key in columns if any(is_number(r.get(key)) for r in counts.values())
+    ]
     rows = [
         [language_tag(name, order), *(components.count(number(row.get(key))) for _, key in columns)]
         for name, row in counts.items()

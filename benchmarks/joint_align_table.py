@@ -1,0 +1,301 @@
+"""The table of joint-align (E7; Tables 1-2 of the paper): systems x language pairs x seeds.
+
+    python benchmarks/joint_align_table.py --out=runs/table --data=../shared/data
+
+Every run is one of configs/ with overrides, in a folder of its own, and is passed over where it is
+whole: started again, the table goes on. Runs that differ in reallocation and alignment alone share
+their trained vectors. `--world=pocket` takes the embedded world, `--pairs`, `--seeds`, `--systems`
+choose, `--set static.gamma=0.8` overrides, `--print-only` prints what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.util
+import json
+import math
+import os
+import statistics
+import sys
+import time
+from typing import Any, Iterable, Mapping, Sequence
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, ROOT)
+
+from absl import logging  # noqa: E402
+from scipy import stats  # noqa: E402
+
+from clwe_jax import config as options  # noqa: E402
+from clwe_jax import registry  # noqa: E402
+
+TEXT_PAIRS = "en-de,en-es,en-fr,en-nl,en-ru,en-zh"
+POCKET_PAIRS = "en-de,en-es,en-fr,en-ja,en-zh"
+READINGS = {
+    "": "All test pairs; out-of-vocabulary words as themselves or wrong (Table 1)",
+    "_distinct": "Without pairs of one and the same string (Table 2)",
+    "_covered": "All test pairs, covered words only (MUSE's count)",
+    "_distinct_covered": "Without same-surface pairs, covered words only",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class System:
+    """A row of the table: a config, overrides, and the runs that it shares vectors with."""
+
+    config: str
+    vectors: str
+    overrides: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def _align(name: str, **more: Any) -> dict[str, Any]:
+    supervised = name not in ("adversarial",)
+    return {"align.name": name, "align.supervised": supervised, **more}
+
+
+_OFF = {"static.reallocation": False}
+_UNREFINED = {"static.refinement": False}
+SYSTEMS: dict[str, System] = {
+    "Procrustes, separate": System("align_procrustes", "separate"),
+    "Iterative normalisation, separate": System(
+        "align_procrustes", "separate", {"align.procrustes.preprocess": ("iterative",)}
+    ),
+    "RCSLS, separate": System("align_rcsls", "separate"),
+    "GeoMM, separate": System("align_geomm", "separate"),
+    "MUSE, separate": System("align_muse", "separate"),
+    "Self-learning, separate": System("align_self_learning", "separate"),
+    "Joint": System("joint_align", "joint", {**_OFF, **_UNREFINED}),
+    "Joint-Replace": System("joint_replace", "replace"),
+    "Duong et al.": System("duong_joint", "duong"),
+    "Reallocation only": System("joint_align", "joint", _UNREFINED),
+    "Refinement only, Procrustes": System("joint_align", "joint", {**_OFF, **_align("procrustes")}),
+    "Refinement only, RCSLS": System("joint_align", "joint", {**_OFF, **_align("rcsls")}),
+    "Refinement only, GeoMM": System("joint_align", "joint", {**_OFF, **_align("geomm")}),
+    "Refinement only, MUSE": System("joint_align", "joint", {**_OFF, **_align("adversarial")}),
+    "Joint-Align, Procrustes": System("joint_align", "joint", _align("procrustes")),
+    "Joint-Align, RCSLS": System("joint_align", "joint", _align("rcsls")),
+    "Joint-Align, GeoMM": System("joint_align", "joint", _align("geomm")),
+    "Joint-Align, MUSE": System("joint_align", "joint", _align("adversarial")),
+    "Joint-Align, RCSLS, learned sharing": System(
+        "joint_align", "joint", {"static.rule": "neighbours", **_align("rcsls")}
+    ),
+}
+# What the paper claims of each aligner: (joint, reallocation only, refinement only, both).
+CLAIMS = {
+    name: ("Joint", "Reallocation only", f"Refinement only, {name}", f"Joint-Align, {name}")
+    for name in ("Procrustes", "RCSLS", "GeoMM", "MUSE")
+}
+
+
+def load_config(name: str, scale: str):
+    """A config of configs/ at a scale."""
+    path = os.path.join(ROOT, "configs", f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"configs_{name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.get_config(scale)
+
+
+def override(config: Any, path: str, value: Any) -> None:
+    """Sets config.a.b.c, which has to be there; a string becomes the kind that stands there."""
+    *parents, last = path.split(".")
+    for name in parents:
+        config = config[name]
+    old = config[last]
+    if isinstance(value, str) and not isinstance(old, str):
+        value = json.loads(value.lower() if isinstance(old, bool) else value)
+    config[last] = tuple(value) if isinstance(old, tuple) else type(old)(value)
+
+
+def settings(arguments: argparse.Namespace, pair: str) -> dict[str, Any]:
+    """What all runs of a pair share."""
+    found: dict[str, Any] = {
+        "data.languages": ",".join(pair.split("-")),
+        "static.write_text": False,
+        "evals.bli.methods": "nn,csls",
+    }
+    if arguments.world == "text":
+        splits = os.path.join(arguments.data, "dictionaries", "muse_splits")
+        found |= {
+            "data.source": "text:" + os.path.join(arguments.data, "text"),
+            "data.dictionaries": splits,
+            "align.split": "0-5000",
+            "evals.bli.data": splits,
+            "evals.retrieval.data": os.path.join(arguments.data, "retrieval", "tatoeba"),
+        }
+    return found | dict(item.split("=", 1) for item in arguments.set)
+
+
+def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[str, float]:
+    """A run's figures; the run is done where its folder holds none."""
+    system = SYSTEMS[name]
+    folder = run_folder(arguments, name, pair, seed)
+    results = os.path.join(folder, "results.json")
+    if not os.path.exists(results) and not arguments.print_only:
+        config = load_config(system.config, arguments.scale)
+        config.seed = seed
+        config.system = name
+        config.static.trained = os.path.join(
+            os.path.abspath(arguments.out),
+            arguments.world,
+            pair,
+            f"vectors-{system.vectors}",
+            str(seed),
+        )
+        for path, value in {**settings(arguments, pair), **system.overrides}.items():
+            override(config, path, value)
+        options.validate(config)
+        started = time.monotonic()
+        registry.lookup("job", config.job)(config, folder)
+        logging.info("%s, %s, seed %d: %.0f s", name, pair, seed, time.monotonic() - started)
+    if not os.path.exists(results):
+        return {}
+    with open(results, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def run_folder(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> str:
+    """OUT/text/en-de/joint-align-rcsls/0."""
+    words = "".join(c if c.isalnum() else " " for c in name.lower()).split()
+    return os.path.join(
+        os.path.abspath(arguments.out), arguments.world, pair, "-".join(words), str(seed)
+    )
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The mean over seeds and the half-width of its 95% interval (Student's t); 0 for one seed."""
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return mean, 0.0
+    width = stats.t.ppf(0.975, len(values) - 1) * statistics.stdev(values)
+    return mean, float(width / math.sqrt(len(values)))
+
+
+Table = dict[str, dict[str, list[dict[str, float]]]]  # system -> pair -> figures by seed
+
+
+def markdown(table: Table, pairs: Iterable[str], reading: str) -> list[str]:
+    """The rows of one reading: P@1 with CSLS in percent, mean over seeds +- its 95% interval."""
+    directions = [d for pair in pairs for d in (pair, "-".join(reversed(pair.split("-"))))]
+    lines = ["| system | " + " | ".join(directions) + " | mean |"]
+    lines.append("|---|" + "---|" * (len(directions) + 1))
+    best = {
+        d: max((_mean(rows, d, reading) for rows in table.values()), default=0) for d in directions
+    }
+    for name, by_pair in table.items():
+        cells, means = [], []
+        for direction in directions:
+            values = _values(by_pair, direction, reading)
+            if not values:
+                cells.append("–")
+                continue
+            mean, half = interval(values)
+            means.append(mean)
+            shown = f"{100 * mean:.1f}" + (f" ± {100 * half:.1f}" if half else "")
+            cells.append(f"**{shown}**" if mean >= best[direction] else shown)
+        whole = f"{100 * statistics.fmean(means):.1f}" if len(means) == len(directions) else "–"
+        lines.append(f"| {name} | " + " | ".join(cells) + f" | {whole} |")
+    return lines
+
+
+def _values(
+    by_pair: Mapping[str, list[dict[str, float]]], direction: str, reading: str
+) -> list[float]:
+    pair = next((p for p in by_pair if set(p.split("-")) == set(direction.split("-"))), None)
+    metric = f"bli/{direction}/p@1_csls{reading}"
+    return [figures[metric] for figures in by_pair.get(pair or "", []) if metric in figures]
+
+
+def _mean(by_pair: Mapping[str, list[dict[str, float]]], direction: str, reading: str) -> float:
+    values = _values(by_pair, direction, reading)
+    return statistics.fmean(values) if values else 0.0
+
+
+def verdicts(table: Table, pairs: Iterable[str], reading: str) -> list[str]:
+    """Whether reallocation and refinement each help, and most together, as the paper claims."""
+    lines = []
+    directions = [d for pair in pairs for d in (pair, "-".join(reversed(pair.split("-"))))]
+    for aligner, names in CLAIMS.items():
+        if not all(name in table for name in names):
+            continue
+        counts = {"reallocation": 0, "refinement": 0, "both": 0}
+        against, measured = [], 0
+        for direction in directions:
+            values = [_values(table[name], direction, reading) for name in names]
+            if not all(values):
+                continue
+            measured += 1
+            joint, reallocated, refined, both = map(statistics.fmean, values)
+            counts["reallocation"] += reallocated > joint
+            counts["refinement"] += refined > joint
+            counts["both"] += both > max(joint, reallocated, refined)
+            if not both > max(joint, reallocated, refined):
+                against.append(direction)
+        if measured:
+            said = (
+                f"- {aligner}: reallocation alone helps in {counts['reallocation']} of {measured} "
+                f"directions, refinement alone in {counts['refinement']}, both together are best "
+                f"in {counts['both']}"
+            )
+            lines.append(said + (f"; not in {', '.join(against)}." if against else "."))
+    return lines
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Runs what is missing and prints the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--out", default="runs/joint_align_table", help="the runs' folders")
+    parser.add_argument("--world", choices=("text", "pocket"), default="text")
+    parser.add_argument("--data", default="../shared/data", help="text, dictionaries, retrieval")
+    parser.add_argument("--pairs", default="", help=f"default: {TEXT_PAIRS} or {POCKET_PAIRS}")
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--systems", default="", help="names with ; between them; default: all")
+    parser.add_argument("--scale", default="laptop")
+    parser.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE")
+    parser.add_argument("--print-only", action="store_true", help="run nothing")
+    arguments = parser.parse_args(argv)
+    pairs = (arguments.pairs or (TEXT_PAIRS if arguments.world == "text" else POCKET_PAIRS)).split(
+        ","
+    )
+    names = [n.strip() for n in arguments.systems.split(";") if n.strip()] or list(SYSTEMS)
+    for name in names:
+        if name not in SYSTEMS:
+            parser.error(f"there is no system {name!r}. {registry.nearest(name, SYSTEMS)}")
+    if arguments.world == "text" and not os.path.isdir(arguments.data) and not arguments.print_only:
+        parser.error(f"{arguments.data} is not there: give --data=DIR or --world=pocket")
+    logging.set_verbosity(logging.INFO)
+    table: Table = {name: {} for name in names}
+    failures = []
+    for pair in pairs:
+        for seed in map(int, arguments.seeds.split(",")):
+            for name in names:
+                try:
+                    figures = run(arguments, name, pair, seed)
+                except (ValueError, OSError) as error:
+                    failures.append(f"- {name}, {pair}, seed {seed}: {error}")
+                    logging.error("%s", failures[-1])
+                    continue
+                if figures:
+                    table[name].setdefault(pair, []).append(figures)
+    for reading, title in READINGS.items():
+        print(
+            f"\n### {title}\n\nP@1 in percent by CSLS, mean over the seeds and its 95% interval.\n"
+        )
+        print("\n".join(markdown(table, pairs, reading)))
+    for reading, title in (("", "All test pairs"), ("_distinct", "Without same-surface pairs")):
+        lines = verdicts(table, pairs, reading)
+        if lines:
+            print(
+                f"\n{title}: does it hold that reallocation and refinement each help, and most together?\n"
+            )
+            print("\n".join(lines))
+    if failures:
+        print("\nRuns that failed:\n\n" + "\n".join(failures))
+
+
+if __name__ == "__main__":
+    main()

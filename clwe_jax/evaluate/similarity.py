@@ -1,0 +1,216 @@
+"""Word similarity: does the cosine of two words rank pairs as people do?
+
+Files of `word1 word2 score` a line, within a language (WordSim-353, SimLex-999) or across two
+(SemEval-2017 task 2), in tabs or spaces.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from typing import Callable, Iterator, Mapping, Sequence
+
+from absl import logging
+import numpy as np
+from scipy import stats
+
+from clwe_jax import config as options
+from clwe_jax.align import csls
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.text.normalize import Normalizer
+
+# EN_SIMLEX-999.txt, EN-DE-SEMEVAL17.txt, de.rg65.tsv
+_NAME = re.compile(
+    r"(?P<first>[a-z]{2,3})(-(?P<second>[a-z]{2,3}))?(?P<name>[._-].+)?\.(txt|tsv|csv)", re.I
+)
+_CODES = frozenset(options.MBERT_LANGUAGES.split(","))
+_LEAST = 3  # pairs with a vector on both sides, for a correlation that says something
+_SHOWN = 3  # bad lines that are named
+
+
+@dataclasses.dataclass(frozen=True)
+class SimilaritySet:
+    """A file of scored pairs.
+
+    Attributes:
+      source, target: the languages of the two columns; the same within a language.
+      name: of the set, lower-cased: 'simlex-999'.
+      path: of the file.
+    """
+
+    source: str
+    target: str
+    name: str
+    path: str
+
+    @property
+    def subject(self) -> str:
+        """'en/simlex-999' or 'en-de/semeval17', as its figures are named."""
+        pair = self.source if self.source == self.target else f"{self.source}-{self.target}"
+        return f"{pair}/{self.name}"
+
+
+def find(directory: str, languages: Sequence[str]) -> list[SimilaritySet]:
+    """The sets in a folder whose languages are all there; the others are named in the log.
+
+    Args:
+      directory: holds `EN_NAME.txt` and `EN-DE-NAME.txt` (as MUSE names them), in either case.
+      languages: two-letter codes.
+
+    Raises:
+      FileNotFoundError: the folder is missing or holds no such file.
+    """
+    mend = "--config.evals.similarity.data='' leaves word similarity out."
+    if not os.path.isdir(directory):
+        raise FileNotFoundError(
+            f"{directory} is not a folder (config.evals.similarity.data). {mend}"
+        )
+    found, absent = [], []
+    for name in sorted(os.listdir(directory)):
+        match = _NAME.fullmatch(name)
+        if not match:
+            continue
+        first, second = match["first"].lower(), (match["second"] or "").lower()
+        title = (match["name"] or "").lower().strip("._-")
+        if second not in _CODES and second not in languages:
+            # 'en-rg-65': not a language but a part of the name.
+            title, second = "-".join(part for part in (second, title) if part), first
+        one = SimilaritySet(first, second, title or "similarity", os.path.join(directory, name))
+        if first in languages and second in languages:
+            found.append(one)
+        else:
+            absent.append(name)
+    if not found and not absent:
+        raise FileNotFoundError(
+            f"{directory} holds no word similarity files (config.evals.similarity.data): expected "
+            f"EN_NAME.txt or EN-DE-NAME.txt, lines of `word1 word2 score`. {mend}"
+        )
+    if absent:
+        logging.info(
+            "%s: left out, as their languages are absent: %s", directory, ", ".join(absent)
+        )
+    return found
+
+
+def read(
+    one: SimilaritySet, normalizer: Callable[[str, str], str] = Normalizer()
+) -> tuple[list[tuple[str, str]], np.ndarray]:
+    """The pairs and their scores.
+
+    A first line that is a header is passed over; other lines that are no pair with a score are
+    left out and named in the log.
+
+    Returns:
+      N pairs and float64 [N].
+
+    Raises:
+      ValueError: no line is a pair with a score.
+    """
+    pairs: list[tuple[str, str]] = []
+    scores: list[float] = []
+    bad: list[str] = []
+    with open(one.path, encoding="utf-8-sig", errors="replace", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            line = line.strip()
+            if not line or line.startswith("#"):
+                continue
+            parts = [part.strip() for part in re.split("[\t;]" if "\t" in line else r"\s+", line)]
+            try:
+                a, b, score = parts[0], parts[1], float(parts[2])
+            except (IndexError, ValueError):
+                if number > 1:
+                    bad.append(f"line {number} ({line[:40]!r})")
+                continue
+            if not np.isfinite(score):
+                bad.append(f"line {number} ({line[:40]!r})")
+                continue
+            pairs.append((normalizer(a, one.source), normalizer(b, one.target)))
+            scores.append(score)
+    if bad:
+        more = f" and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
+        logging.warning(
+            "%s: expected `word1 word2 score`; left out %s%s",
+            one.path, ", ".join(bad[:_SHOWN]), more,
+        )  # fmt: skip
+    if not pairs:
+        raise ValueError(f"{one.path} holds no scored pair: expected `word1 word2 score` a line")
+    return pairs, np.array(scores)
+
+
+def correlation(
+    pairs: Sequence[tuple[str, str]], scores: np.ndarray, source: Vectors, target: Vectors
+) -> tuple[float | None, float]:
+    """Spearman's rank correlation of cosines with scores, over the pairs that have vectors.
+
+    Args:
+      pairs: word of the source, word of the target.
+      scores: [N], people's.
+      source, target: vectors in one space; the same within a language.
+
+    Returns:
+      The correlation, None where fewer than three pairs have vectors or either side does not vary,
+      and the share of the pairs that have vectors.
+    """
+    have = [i for i, (a, b) in enumerate(pairs) if a in source.index and b in target.index]
+    share = len(have) / len(pairs)
+    if len(have) < _LEAST:
+        return None, share
+    x = csls.unit(source.vectors[[source.index[pairs[i][0]] for i in have]])
+    y = csls.unit(target.vectors[[target.index[pairs[i][1]] for i in have]])
+    cosines = np.einsum("nd,nd->n", np.asarray(x), np.asarray(y))
+    wanted = np.asarray(scores)[have]
+    if np.ptp(cosines) == 0 or np.ptp(wanted) == 0:
+        return None, share
+    return float(stats.spearmanr(cosines, wanted).statistic), share
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WordSimilarity:
+    """Word similarity of a run's vectors.
+
+    Attributes:
+      data: a folder of sets; see `find`. '' leaves it out.
+    """
+
+    data: str = ""
+
+    def run(
+        self,
+        languages: Sequence[str],
+        space: Callable[[str, str], tuple[Vectors, Vectors]],
+        normalizer: Callable[[str, str], str] = Normalizer(),
+    ) -> Iterator[tuple[str, float]]:
+        """Yields for each set of the folder
+
+        similarity/{lang or pair}/{set}/spearman: the rank correlation,
+        .../coverage: the share of the pairs that have vectors, .../pairs: how many there are.
+
+        Args:
+          languages: those that have vectors.
+          space: (language, language) -> the vectors of both in one space.
+          normalizer: what is done to the words of the files.
+        """
+        for one in find(self.data, languages):
+            pairs, scores = read(one, normalizer)
+            rho, share = correlation(pairs, scores, *space(one.source, one.target))
+            if rho is None:
+                logging.warning(
+                    "%s: no correlation: %.0f%% of its %d pairs have vectors, or all are alike",
+                    one.path, 100 * share, len(pairs),
+                )  # fmt: skip
+            else:
+                yield f"similarity/{one.subject}/spearman", rho
+            yield f"similarity/{one.subject}/coverage", share
+            yield f"similarity/{one.subject}/pairs", float(len(pairs))
+
+
+def by_set(figures: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """'similarity/{subject}/{metric}' -> {subject: {metric: value}}, as the report shows them."""
+    found: dict[str, dict[str, float]] = {}
+    for name, value in figures.items():
+        prefix, _, rest = name.partition("/")
+        subject, _, metric = rest.rpartition("/")
+        if prefix == "similarity" and subject:
+            found.setdefault(subject, {})[metric] = value
+    return dict(sorted(found.items()))

@@ -1,0 +1,116 @@
+"""Alignment refinement: one aligner of the registry on two vocabularies and a dictionary."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Any, Callable, Mapping
+
+from absl import logging
+from ml_collections import ConfigDict
+
+from clwe_jax import registry
+from clwe_jax.align.alignment import Alignment
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.evaluate import lexicon
+from clwe_jax.jobs.pretrain import write_json
+from clwe_jax.text.merged import Dictionary
+
+
+def aligner(config: ConfigDict) -> Any:
+    """The aligner that `config.align.name` names, with its options `config.align[name]`.
+
+    Raises:
+      ValueError: an unknown name or option; the message names the nearest known one.
+    """
+    name = config.align.name
+    fields = {field.name for field in dataclasses.fields(registry.lookup("aligner", name))}
+    given = {"seed": config.seed} if "seed" in fields else {}
+    chosen = config.align.get(name, ConfigDict()).to_dict()
+    return registry.build("aligner", {"name": name, **given, **chosen})
+
+
+def fit(
+    config: ConfigDict,
+    source: Vectors,
+    target: Vectors,
+    dictionary: Dictionary | None,
+    languages: tuple[str, str],
+    shared: frozenset[str] = frozenset(),
+) -> Alignment:
+    """Maps a source vocabulary to a target's, over what is not shared (joint-align, section 3.3).
+
+    Args:
+      config: `align`.
+      source: vectors of the source language, most frequent first.
+      target: of the target language.
+      dictionary: gives the training pairs; None for aligners that need none.
+      languages: of source and target.
+      shared: words of both that are left where they are and do not take part.
+
+    Raises:
+      ValueError: no pair of the dictionary is covered, or vectors that cannot be aligned; the
+        message says which languages.
+    """
+    own = [
+        vectors.take([row for row, word in enumerate(vectors.words) if word not in shared])
+        if shared
+        else vectors
+        for vectors in (source, target)
+    ]
+    name = "-".join(languages)
+    for language, vectors in zip(languages, own):
+        if not len(vectors.words):
+            raise ValueError(
+                f"{name}: every word of {language} is shared, so that nothing is left to align. "
+                "--config.static.reallocation=True or a smaller config.static.gamma shares fewer"
+            )
+    pairs = None
+    if dictionary is not None and config.align.supervised:
+        listed = dictionary.pairs(*languages)
+        pairs = lexicon.training_pairs(listed, *own, where=name) if listed else None
+        covered = 0 if pairs is None else len(pairs)
+        logging.info(
+            "%s: %s of %s dictionary pairs are in the vectors", name, f"{covered:,}",
+            f"{len(listed):,}",
+        )  # fmt: skip
+        if listed and lexicon.lower_case_helps(listed, *own):
+            logging.warning(
+                "%s: most words of the dictionary would be in the vectors in lower case only: "
+                "--config.align.lower_case_dictionary=True",
+                name,
+            )
+    chosen = aligner(config)
+    logging.info("%s: aligning %d and %d words by %s", name, len(own[0].words),
+                 len(own[1].words), config.align.name)  # fmt: skip
+    try:
+        return chosen.fit(own[0].vectors, own[1].vectors, pairs)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def kept(path: str, made_with: Mapping[str, Any], make: Callable[[], Alignment]) -> Alignment:
+    """An alignment that an earlier start has left whole, or a new one, which is written there.
+
+    Args:
+      path: an .npz file; a .json file beside it says what it was made with.
+      made_with: the alignment is made anew where this has changed.
+      make: makes it.
+    """
+    wanted = json.loads(json.dumps(dict(made_with)))
+    notes = os.path.splitext(path)[0] + ".json"
+    try:
+        with open(notes, encoding="utf-8") as file:
+            if json.load(file) == wanted:
+                found = Alignment.load(path)
+                logging.info("%s was made before", path)
+                return found
+    except FileNotFoundError:
+        pass
+    except ValueError as error:
+        logging.warning("%s: %s; it is made anew", path, error)
+    found = make()
+    found.save(path)
+    write_json(notes, wanted)
+    return found

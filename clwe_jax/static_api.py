@@ -1,0 +1,285 @@
+"""Use a run of static embeddings: translations, neighbours and vectors of words.
+
+    from clwe_jax import api
+
+    model = api.load("runs/joint_align")
+    model.translate_word("Haus", "de", "en", k=5)
+    model.neighbours("house", "en", k=10)
+    model.vectors("de")
+
+Neither TensorFlow nor the text that it was trained on is needed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+from typing import Any, Mapping, NamedTuple
+
+import numpy as np
+
+from clwe_jax.align import csls
+from clwe_jax.align.alignment import Alignment
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.registry import nearest
+from clwe_jax.text.normalize import Normalizer
+
+METHODS = {
+    "nn": "cosine",
+    "cosine": "cosine",
+    "csls": "csls",
+    "inverted_softmax": "inverted_softmax",
+}
+_DESCRIPTION = "spaces.json"
+_RAW = "spaces"
+_ALIGNMENTS = "alignments"
+
+
+class Translation(NamedTuple):
+    """A word that another may translate to, and the score of the retrieval: larger is nearer."""
+
+    word: str
+    score: float
+
+
+class Neighbour(NamedTuple):
+    """A word near another one; `score` is their cosine."""
+
+    word: str
+    language: str
+    score: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StaticModel:
+    """The vectors of several languages and the maps between their spaces.
+
+    Attributes:
+      raw: language -> its vectors before alignment, most frequent word first.
+      shared: language -> the words that it has in common with the hub, which its map leaves where
+        they are (joint-align, section 3.3); none where each language was trained by itself.
+      alignments: language -> its map to the hub's space; none for the hub, nor where nothing was
+        refined (the vectors of joint training are in one space already).
+      hub: the language that the others are mapped to.
+      normalizer: what was done to the words.
+    """
+
+    raw: Mapping[str, Vectors]
+    shared: Mapping[str, frozenset[str]]
+    alignments: Mapping[str, Alignment]
+    hub: str
+    normalizer: Normalizer = Normalizer()
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that have vectors."""
+        return tuple(self.raw)
+
+    def vectors(self, language: str) -> Vectors:
+        """All words of a language, most frequent first, in the hub's space.
+
+        Raises:
+          ValueError: a language without vectors.
+        """
+        return self._in_hub(self._checked(language))
+
+    def vector(self, word: str, language: str) -> np.ndarray:
+        """The vector of a word in the hub's space: float32 [D].
+
+        Raises:
+          KeyError: the word has none.
+        """
+        vectors = self.vectors(language)
+        return vectors.vectors[self._row(word, language, vectors)]
+
+    def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
+        """The vectors of two languages in the space where their aligner compares them.
+
+        Raises:
+          ValueError: a language without vectors.
+        """
+        for language in (source, target):
+            self._checked(language)
+        if source == target:
+            return self.raw[source], self.raw[source]
+        for language, other in ((source, target), (target, source)):
+            if other == self.hub and language in self.alignments:
+                mapped, hub = self._common(language)
+                return (mapped, hub) if language == source else (hub, mapped)
+        return self._in_hub(source), self._in_hub(target)
+
+    def translate_word(
+        self, word: str, source: str, target: str, k: int = 5, method: str = "csls"
+    ) -> list[Translation]:
+        """The words of the target language nearest to a word, best first.
+
+        Args:
+          word: of the source language, in any case where the run lower-cased its text.
+          source, target: languages.
+          k: how many.
+          method: 'csls', 'nn' or 'inverted_softmax'.
+
+        Raises:
+          KeyError: the word has no vector; the message names a word like it.
+          ValueError: an unknown language or method.
+        """
+        if method not in METHODS:
+            raise ValueError(f"There is no method {method!r}. {nearest(method, METHODS)}")
+        x, y = self.space(source, target)
+        row = self._row(word, source, x)
+        found, scores = csls.nearest(
+            x.vectors[row : row + 1],
+            y.vectors,
+            min(k, len(y.words)),
+            METHODS[method],
+            pool=x.vectors,
+        )
+        return [
+            Translation(y.words[place], float(score))
+            for place, score in zip(np.asarray(found)[0], np.asarray(scores)[0])
+        ]
+
+    def neighbours(
+        self, word: str, language: str, k: int = 10, to: str | None = None
+    ) -> list[Neighbour]:
+        """The words nearest to a word by cosine, the word itself left out.
+
+        Args:
+          word: of `language`.
+          language: its language.
+          k: how many.
+          to: the language to search; None: all.
+
+        Raises:
+          KeyError: the word has no vector.
+          ValueError: an unknown language.
+        """
+        found: list[Neighbour] = []
+        for other in self.languages if to is None else (to,):
+            x, y = self.space(language, other)
+            row = self._row(word, language, x)
+            most = min(k + 1, len(y.words))
+            places, scores = csls.nearest(x.vectors[row : row + 1], y.vectors, most, "cosine")
+            near = [
+                Neighbour(y.words[place], other, float(score))
+                for place, score in zip(np.asarray(places)[0], np.asarray(scores)[0])
+                if other != language or place != row
+            ]
+            found += near[:k]
+        return sorted(found, key=lambda near: -near.score)[:k]
+
+    def save(self, workdir: str) -> None:
+        """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz and, last, spaces.json."""
+        for folder in (_RAW, _ALIGNMENTS):
+            os.makedirs(os.path.join(workdir, folder), exist_ok=True)
+        for language, vectors in self.raw.items():
+            vectors.save(os.path.join(workdir, _RAW, f"{language}.npz"))
+        for language, alignment in self.alignments.items():
+            alignment.save(os.path.join(workdir, _ALIGNMENTS, f"{language}-{self.hub}.npz"))
+        description: dict[str, Any] = {
+            "languages": list(self.languages),
+            "hub": self.hub,
+            "aligned": sorted(self.alignments),
+            "shared": {language: sorted(words) for language, words in self.shared.items()},
+            "lower_case": self.normalizer.lower_case,
+            "simplify_chinese": self.normalizer.simplify_chinese,
+        }
+        path = os.path.join(workdir, _DESCRIPTION)
+        with open(path + ".tmp", "w", encoding="utf-8") as file:
+            json.dump(description, file, ensure_ascii=False)
+        os.replace(path + ".tmp", path)
+
+    def _checked(self, language: str) -> str:
+        if language not in self.raw:
+            raise ValueError(f"There are no vectors in {language!r}. {nearest(language, self.raw)}")
+        return language
+
+    def _row(self, word: str, language: str, vectors: Vectors) -> int:
+        for spelled in (word, self.normalizer(word, language)):
+            if spelled in vectors.index:
+                return vectors.index[spelled]
+        raise KeyError(
+            f"{word!r} has no vector in {language!r}. {nearest(word, vectors.words[:20_000])}"
+        )
+
+    def _in_hub(self, language: str) -> Vectors:
+        """The language's vectors in the hub's own space, what is shared untouched."""
+        return self._hub_spaces(language)
+
+    @functools.cached_property
+    def _hub_spaces(self):
+        @functools.cache
+        def one(language: str) -> Vectors:
+            vectors = self.raw[language]
+            if language not in self.alignments:
+                return vectors
+            mapped = self.alignments[language].to_target_space(vectors.vectors)
+            return self._replaced(language, mapped, vectors.vectors)
+
+        return one
+
+    def _common(self, language: str) -> tuple[Vectors, Vectors]:
+        """The language and the hub where the aligner compares them; shared words move as the hub's."""
+        return self._common_spaces(language)
+
+    @functools.cached_property
+    def _common_spaces(self):
+        @functools.cache
+        def one(language: str) -> tuple[Vectors, Vectors]:
+            alignment, vectors = self.alignments[language], self.raw[language]
+            mapped = alignment.apply(vectors.vectors)
+            untouched = None
+            if self.shared.get(language):
+                untouched = alignment.apply_target(vectors.vectors)
+            hub = self.raw[self.hub]
+            return (
+                self._replaced(language, mapped, untouched),
+                dataclasses.replace(hub, vectors=alignment.apply_target(hub.vectors)),
+            )
+
+        return one
+
+    def _replaced(self, language: str, own: np.ndarray, common: np.ndarray | None) -> Vectors:
+        """The language with `own` [N, K] for its own words, `common` [N, K] for shared ones."""
+        vectors, shared = self.raw[language], self.shared.get(language)
+        if shared and common is not None:
+            here = np.fromiter((word in shared for word in vectors.words), bool, len(own))
+            own = np.where(here[:, None], common, own)
+        return dataclasses.replace(vectors, vectors=own)
+
+
+def load(workdir: str | os.PathLike[str]) -> StaticModel:
+    """What a run of `config.job` 'static' or 'align' left.
+
+    Raises:
+      FileNotFoundError: the folder holds no such run, or one that has not got so far.
+      ValueError: a damaged file.
+    """
+    workdir = os.fspath(workdir)
+    path = os.path.join(workdir, _DESCRIPTION)
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            f"{workdir} holds no aligned vectors: there is no {_DESCRIPTION}. Start the run again "
+            f"with the same command; it goes on: --workdir={workdir}"
+        )
+    with open(path, encoding="utf-8") as file:
+        try:
+            found = json.load(file)
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged: {error}. Delete it and run again") from error
+    hub = found["hub"]
+    return StaticModel(
+        raw={
+            language: Vectors.load(os.path.join(workdir, _RAW, f"{language}.npz"))
+            for language in found["languages"]
+        },
+        shared={language: frozenset(words) for language, words in found["shared"].items()},
+        alignments={
+            language: Alignment.load(os.path.join(workdir, _ALIGNMENTS, f"{language}-{hub}.npz"))
+            for language in found["aligned"]
+        },
+        hub=hub,
+        normalizer=Normalizer(found["lower_case"], found["simplify_chinese"]),
+    )

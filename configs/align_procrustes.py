@@ -1,0 +1,31 @@
+"""Vectors of each language alone, aligned by orthogonal Procrustes (E3).
+
+Command:
+  python -m clwe_jax.main --config=configs/align_procrustes.py
+
+  :laptop (default)  the embedded world, two cores, minutes.
+  :small             your text, six languages, 100 dimensions, two cores for an hour:
+                       --config.data.source=text:DIR --config.data.dictionaries=DIR
+  :base              300 dimensions, seven languages in one space, a machine of many cores.
+  :paper             300 dimensions, two languages, Wikipedia.
+
+Vectors that you bring are aligned, evaluated and reported without training:
+  python -m clwe_jax.main --config=configs/align_procrustes.py --config.data.languages=de,en \\
+    --config.align.source_vectors=wiki.de.vec --config.align.target_vectors=wiki.en.vec \\
+    --config.data.dictionaries=DIR --config.evals.bli.data=DIR --config.evals.retrieval.data=''
+
+Expected: see benchmarks/README.md.
+"""
+
+from clwe_jax import config_static
+
+
+def get_config(scale: str = "laptop"):
+    return config_static.static_config(
+        scale,
+        system="Procrustes",
+        training="separate",
+        reallocation=False,
+        refinement=True,
+        aligner="procrustes",
+    )

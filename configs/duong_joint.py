@@ -1,0 +1,26 @@
+"""Supervised joint training: contexts predict dictionary translations too (E6; Duong et al. 2016).
+
+Command:
+  python -m clwe_jax.main --config=configs/duong_joint.py
+
+  :laptop (default)  the embedded world, two cores, minutes.
+  :small             your text, six languages, 100 dimensions, two cores for an hour:
+                       --config.data.source=text:DIR --config.data.dictionaries=DIR
+  :base              300 dimensions, seven languages in one space, a machine of many cores.
+  :paper             300 dimensions, two languages, Wikipedia.
+
+Expected: see benchmarks/README.md.
+"""
+
+from clwe_jax import config_static
+
+
+def get_config(scale: str = "laptop"):
+    return config_static.static_config(
+        scale,
+        system="Duong et al.",
+        training="duong",
+        reallocation=False,
+        refinement=False,
+        aligner="procrustes",
+    )

@@ -1,0 +1,32 @@
+"""Joint-align: joint training, vocabulary reallocation, alignment refinement (E1-E3).
+
+Command:
+  python -m clwe_jax.main --config=configs/joint_align.py
+
+  :laptop (default)  the embedded world, two cores, minutes.
+  :small             your text, six languages, 100 dimensions, two cores for an hour:
+                       --config.data.source=text:DIR --config.data.dictionaries=DIR
+  :base              300 dimensions, seven languages in one space, a machine of many cores.
+  :paper             300 dimensions, two languages, Wikipedia.
+
+Ablations, each by override:
+  joint only         --config.static.reallocation=False --config.static.refinement=False
+  reallocation only  --config.static.refinement=False
+  refinement only    --config.static.reallocation=False
+  other aligners     --config.align.name=geomm (procrustes, adversarial, self_learning, ...)
+
+Expected: Tables 1-2 of the paper: both steps help, and most together.
+"""
+
+from clwe_jax import config_static
+
+
+def get_config(scale: str = "laptop"):
+    return config_static.static_config(
+        scale,
+        system="Joint-Align",
+        training="joint",
+        reallocation=True,
+        refinement=True,
+        aligner="rcsls",
+    )

@@ -1,0 +1,26 @@
+"""Joint-Replace: joint training, dictionary words replaced at random in the text (E6).
+
+Command:
+  python -m clwe_jax.main --config=configs/joint_replace.py
+
+  :laptop (default)  the embedded world, two cores, minutes.
+  :small             your text, six languages, 100 dimensions, two cores for an hour:
+                       --config.data.source=text:DIR --config.data.dictionaries=DIR
+  :base              300 dimensions, seven languages in one space, a machine of many cores.
+  :paper             300 dimensions, two languages, Wikipedia.
+
+Expected: see benchmarks/README.md.
+"""
+
+from clwe_jax import config_static
+
+
+def get_config(scale: str = "laptop"):
+    return config_static.static_config(
+        scale,
+        system="Joint-Replace",
+        training="replace",
+        reallocation=False,
+        refinement=False,
+        aligner="procrustes",
+    )

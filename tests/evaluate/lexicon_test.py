@@ -1,0 +1,196 @@
+"""Lexicon induction against its definition, computed word by word in NumPy."""
+
+import numpy as np
+import pytest
+
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.evaluate import lexicon
+from clwe_jax.evaluate.bli import TestSet as Dictionary
+from clwe_jax.evaluate.lexicon import LexiconInduction
+
+NEIGHBOURS = 4
+
+
+def vectors_of(words, matrix):
+    return Vectors(words=list(words), vectors=np.asarray(matrix, np.float32))
+
+
+@pytest.fixture(scope="module")
+def world():
+    """A noisy rotation; words of both languages are spelled alike at times, some are missing."""
+    r = np.random.RandomState(0)
+    n, d = 60, 6
+    x = r.randn(n, d)
+    y = x[r.permutation(n)] + 0.9 * r.randn(n, d)
+    source = vectors_of([f"w{i}" for i in range(n)], x)
+    target = vectors_of([f"w{i}" if i % 3 == 0 else f"t{i}" for i in range(n)], y)
+    entries = {}
+    for i in range(0, n, 2):
+        gold = {f"t{j}" for j in r.randint(0, n, 3)} | ({f"w{i}"} if i % 4 == 0 else set())
+        entries[f"w{i}"] = frozenset(gold)
+    entries["absent"] = frozenset({"absent", "t1"})  # no vector, its own translation
+    entries["missing"] = frozenset({"t1"})  # no vector
+    entries["w1"] = frozenset({"nowhere"})  # no candidate
+    entries["w3"] = frozenset({"w3"})  # only itself
+    return source, target, Dictionary("de", "en", entries)
+
+
+def scores_of(source, target, method):
+    """[N, M] by definition."""
+    x = source.vectors / np.linalg.norm(source.vectors, axis=1, keepdims=True)
+    y = target.vectors / np.linalg.norm(target.vectors, axis=1, keepdims=True)
+    cosine = (x @ y.T).astype(np.float64)
+    if method == "nn":
+        return cosine
+    if method == "csls":
+        r_x = np.sort(cosine, 1)[:, -NEIGHBOURS:].mean(1)
+        r_y = np.sort(cosine, 0)[-NEIGHBOURS:].mean(0)
+        return 2 * cosine - r_x[:, None] - r_y
+    heat = np.exp(30 * cosine)
+    return heat / heat.sum(0)
+
+
+def oracle(source, target, entries, method, distinct, covered_only):
+    """The place of the first right word for each source word that counts; None beyond ten."""
+    scores = scores_of(source, target, method)
+    places = []
+    for word, gold in entries.items():
+        gold = set(gold) - ({word} if distinct else set())
+        if not gold:
+            continue
+        known = word in source.words
+        if covered_only and not (known and gold & set(target.words)):
+            continue
+        if not known:
+            places.append(1 if word in gold else None)
+            continue
+        order = np.argsort(-scores[source.words.index(word)])[:10]
+        found = [target.words[i] for i in order]
+        places.append(next((k for k, w in enumerate(found, 1) if w in gold), None))
+    return places
+
+
+@pytest.mark.parametrize("method", lexicon.SUFFIXES)
+@pytest.mark.parametrize("distinct", [False, True])
+@pytest.mark.parametrize("covered", [False, True])
+def test_figures_are_those_of_the_definition(world, method, distinct, covered):
+    source, target, test = world
+    found = LexiconInduction(neighbourhood=NEIGHBOURS).measure(test, source, target).figures
+    places = oracle(source, target, test.entries, method, distinct, covered)
+    ending = lexicon.SUFFIXES[method] + "_distinct" * distinct + "_covered" * covered
+    for k in (1, 5, 10):
+        share = np.mean([place is not None and place <= k for place in places])
+        assert found[f"p@{k}{ending}"] == pytest.approx(share), k
+    mrr = np.mean([1 / place if place else 0 for place in places])
+    assert found[f"mrr{ending}"] == pytest.approx(mrr)
+    assert found[f"p@1{ending}_low"] <= found[f"p@1{ending}"] <= found[f"p@1{ending}_high"]
+    # The reading without same-surface pairs is another one here, and so is the covered one.
+    assert len({found[f"p@5{e}"] for e in ("", "_distinct", "_covered", "_distinct_covered")}) > 2
+
+
+def test_coverage_and_counts(world):
+    source, target, test = world
+    found = LexiconInduction(bootstrap=0).measure(test, source, target).figures
+    known = [w for w in test.entries if w in source.words]
+    covered = [w for w in known if test.entries[w] & set(target.words)]
+    assert found["words"] == len(test.entries)
+    assert found["words_distinct"] == len(test.entries) - 1  # w3
+    assert found["oov"] == pytest.approx(1 - len(known) / len(test.entries))
+    assert found["coverage"] == pytest.approx(len(covered) / len(test.entries))
+    assert not any(name.endswith(("_low", "_high")) for name in found)
+
+
+def test_rows_say_what_went_wrong(world):
+    source, target, test = world
+    came = LexiconInduction(neighbourhood=NEIGHBOURS).measure(test, source, target)
+    rows = {row["word"]: row for row in came.rows}
+    assert len(rows) == len(test.entries)
+    assert rows["missing"]["kind"] == "no vector" and rows["missing"]["found"] == []
+    assert rows["absent"]["kind"] == "right" and rows["absent"]["rank"] is None
+    assert rows["w1"]["kind"] == "no candidate" and rows["w1"]["rank"] == 2
+    scores = scores_of(source, target, "csls")
+    for word, row in rows.items():
+        if row["rank"] is not None:
+            first = target.words[int(np.argmax(scores[source.words.index(word)]))]
+            assert row["found"][0][0] == first
+            if row["kind"] == "right":
+                assert first in test.entries[word]
+            if row["kind"] == "near":
+                assert first not in test.entries[word] and 2 <= row["place"] <= 10
+
+
+def test_a_word_that_finds_itself_wrongly_was_copied():
+    words = ["a", "b"]
+    source, target = vectors_of(words, np.eye(2)), vectors_of(words, np.eye(2))
+    test = Dictionary("de", "en", {"a": frozenset({"b"})})
+    [row] = LexiconInduction(neighbourhood=1).measure(test, source, target).rows
+    assert row["place"] == 2 and row["kind"] == "near"
+    many = vectors_of(
+        ["a", *map(str, range(20)), "b"], np.r_[np.eye(2)[:1], np.ones((20, 2)), [[0, 1]]]
+    )
+    [row] = LexiconInduction(methods="nn").measure(test, source, many).rows
+    assert row["kind"] == "copied"
+
+
+def test_words_are_split_by_rank_and_by_tag(world, monkeypatch):
+    source, target, test = world
+    monkeypatch.setattr(lexicon, "FREQUENCY_EDGES", (10, 40))
+    tags = {"w0": "NOUN", "w2": "PROPN", "w4": "NOUN"}
+    found = LexiconInduction(neighbourhood=NEIGHBOURS).measure(test, source, target, tags)
+    rows = {row["word"]: row for row in found.rows}
+    for name, some in (
+        ("frequency/1-10", [w for w in rows if rows[w]["rank"] and rows[w]["rank"] <= 10]),
+        ("frequency/11-40", [w for w in rows if rows[w]["rank"] and 10 < rows[w]["rank"] <= 40]),
+        ("frequency/41-", [w for w in rows if rows[w]["rank"] and rows[w]["rank"] > 40]),
+        ("tag/NOUN", ["w0", "w4"]),
+        ("tag/PROPN", ["w2"]),
+    ):
+        assert found.figures[f"{name}/words"] == len(some) > 0
+        share = np.mean([rows[word]["place"] == 1 for word in some])
+        assert found.figures[f"{name}/p@1_csls"] == pytest.approx(share)
+    assert rows["w2"]["tag"] == "PROPN" and "tag" not in rows["w6"]
+
+
+def test_means_over_pairs_leave_out_what_one_pair_lacks():
+    figures = {
+        "bli/de-en/p@1": 0.2, "bli/en-de/p@1": 0.4, "bli/de-en/p@1_low": 0.1, "bli/de-en/words": 9,
+        "bli/en-de/p@1_distinct": 0.3, "bli/de-en/tag/NOUN/p@1": 1.0, "sentences/de-en/acc@1": 1.0,
+    }  # fmt: skip
+    assert lexicon.means(figures) == {"bli/p@1": pytest.approx(0.3)}
+
+
+def test_all_test_words_may_be_out_of_vocabulary(world):
+    source, target, _ = world
+    test = Dictionary("de", "en", {"x": frozenset({"x", "y"}), "y": frozenset({"z"})})
+    found = LexiconInduction().measure(test, source, target).figures
+    assert found["p@1"] == 0.5 and found["coverage"] == 0 and "p@1_covered" not in found
+    assert found["p@1_distinct"] == 0
+
+
+def test_methods_are_checked_before_anything_runs():
+    with pytest.raises(ValueError, match="Did you mean 'csls'"):
+        LexiconInduction(methods="nn,csl")
+    with pytest.raises(ValueError, match="is empty"):
+        LexiconInduction(methods=" ")
+
+
+def test_a_dictionary_without_a_covered_pair_shows_both_spellings():
+    source = vectors_of(["haus", "baum", "katze", "der"], np.eye(4))
+    target = vectors_of(["house", "tree", "cat", "the"], np.eye(4))
+    pairs = [("casa", "house"), ("árbol", "tree"), ("gato", "cat")]
+    with pytest.raises(ValueError) as error:
+        lexicon.training_pairs(pairs, source, target, "de-en")
+    said = str(error.value)
+    for part in ("de-en", "source: 0 of 3", "target: 3 of 3", "'casa', 'árbol', 'gato'", "'haus'"):
+        assert part in said, part
+    assert "lower_case" not in said
+
+
+def test_an_upper_case_dictionary_is_offered_the_switch():
+    source = vectors_of(["haus", "baum"], np.eye(2))
+    target = vectors_of(["house", "tree"], np.eye(2))
+    pairs = [("Haus", "House"), ("Baum", "Tree")]
+    with pytest.raises(ValueError, match="--config.align.lower_case_dictionary=True"):
+        lexicon.training_pairs(pairs, source, target)
+    found = lexicon.training_pairs([(a.lower(), b.lower()) for a, b in pairs], source, target)
+    assert found.tolist() == [[0, 0], [1, 1]] and found.dtype == np.int32

@@ -1,0 +1,109 @@
+"""Spaces, translations and files of a run of static embeddings."""
+
+import numpy as np
+import pytest
+
+from clwe_jax import static_api
+from clwe_jax.align.alignment import Alignment
+from clwe_jax.align.preprocess import fit as preprocess
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.static_api import StaticModel
+
+D = 6
+
+
+def rotation(seed):
+    return np.linalg.qr(np.random.RandomState(seed).randn(D, D))[0].astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """German and French are rotations of English; 'hotel' is shared by German and English."""
+    r = np.random.RandomState(0)
+    x = r.randn(20, D).astype(np.float32) + 0.5
+    turn, other = rotation(1), rotation(2)
+    en = [f"en{i}" for i in range(19)] + ["hotel"]
+    de = [f"de{i}" for i in range(19)] + ["hotel"]
+    german = x @ turn.T
+    german[19] = x[19]  # untouched
+    _, steps_de = preprocess(german[:19], ("unit", "center"))
+    _, steps_en = preprocess(x[:19], ("unit", "center"))
+    raw = {
+        "en": Vectors(en, x),
+        "de": Vectors(de, german),
+        "fr": Vectors([f"fr{i}" for i in range(20)], x @ other.T),
+    }
+    maps = {
+        "de": Alignment(turn, None, steps_de, steps_en),
+        "fr": Alignment(other @ rotation(3), rotation(3)),
+    }
+    return StaticModel(raw, {"de": frozenset({"hotel"})}, maps, "en")
+
+
+def test_a_pair_is_compared_where_its_aligner_does(planted):
+    x, y = planted.space("de", "en")
+    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (x.vectors, y.vectors)]
+    assert np.allclose(unit[0], unit[1], atol=1e-4)
+    back = planted.space("en", "de")
+    assert back[0].words == y.words and np.array_equal(back[1].vectors, x.vectors)
+    # What is shared has one vector in both languages, preprocessed as the hub's.
+    assert np.array_equal(x.vectors[19], y.vectors[19])
+
+
+def test_in_the_hub_s_space_the_hub_and_what_is_shared_are_untouched(planted):
+    assert np.array_equal(planted.vectors("en").vectors, planted.raw["en"].vectors)
+    de = planted.vectors("de").vectors
+    assert np.array_equal(de[19], planted.raw["de"].vectors[19])
+    assert not np.allclose(de[:19], planted.raw["de"].vectors[:19])
+    # The target's map is undone: French lies on English itself.
+    assert np.allclose(planted.vectors("fr").vectors, planted.raw["en"].vectors, atol=1e-4)
+    assert np.allclose(planted.vector("fr3", "fr"), planted.raw["en"].vectors[3], atol=1e-4)
+
+
+def test_two_languages_without_the_hub_meet_there(planted):
+    x, y = planted.space("de", "fr")
+    assert np.array_equal(y.vectors, planted.vectors("fr").vectors)
+    assert np.array_equal(x.vectors, planted.vectors("de").vectors)
+
+
+@pytest.mark.parametrize("method", ["csls", "nn", "inverted_softmax"])
+def test_words_are_translated(planted, method):
+    found = planted.translate_word("DE4", "de", "en", k=3, method=method)
+    assert found[0].word == "en4" and len(found) == 3
+    assert found[0].score >= found[1].score >= found[2].score
+    assert planted.translate_word("en7", "en", "fr", k=1, method=method)[0].word == "fr7"
+    assert len(planted.translate_word("en7", "en", "fr", k=99)) == 20
+
+
+def test_neighbours_leave_the_word_itself_out(planted):
+    found = planted.neighbours("en4", "en", k=4)
+    assert ("en4", "en") not in [(near.word, near.language) for near in found]
+    assert found[0].word in ("de4", "fr4") and found[0].score > 0.95
+    assert [near.score for near in found] == sorted((n.score for n in found), reverse=True)
+    own = planted.neighbours("hotel", "de", k=2, to="en")
+    assert own[0].word == "hotel" and own[0].score == pytest.approx(1, abs=1e-5)
+
+
+def test_what_is_unknown_is_answered(planted):
+    with pytest.raises(ValueError, match="Known: de, en, fr"):
+        planted.vectors("xx")
+    with pytest.raises(ValueError, match="Known: de, en, fr"):
+        planted.translate_word("de4", "de", "it")
+    with pytest.raises(KeyError, match="Did you mean 'hotel'"):
+        planted.translate_word("hotels", "de", "en")
+    with pytest.raises(ValueError, match="Did you mean 'csls'"):
+        planted.translate_word("de4", "de", "en", method="clsl")
+
+
+def test_a_model_comes_back_from_its_files(planted, tmp_path):
+    planted.save(str(tmp_path))
+    again = static_api.load(tmp_path)
+    assert again.languages == planted.languages and again.shared == planted.shared
+    for pair in (("de", "en"), ("fr", "de")):
+        for a, b in zip(again.space(*pair), planted.space(*pair)):
+            assert list(a.words) == list(b.words) and np.allclose(a.vectors, b.vectors, atol=1e-6)
+    (tmp_path / "spaces.json").write_text("{")
+    with pytest.raises(ValueError, match="spaces.json is damaged"):
+        static_api.load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="holds no aligned vectors"):
+        static_api.load(tmp_path / "no")
