@@ -20,7 +20,7 @@ COUNTERS = ("lines", "empty_lines", "repaired_lines", "words", "unknown_words", 
 _FEW = 1 << 16  # unknown words that are kept before those of no use are looked for
 
 
-# A text, a line or a document with its sentences each in `<S>` ... `</S>`, is int32 [n, 4]. Columns:
+# A text, a line or a document with its sentences each in `<S>` ... `</S>`, is int32 [n, 4]. Column:
 # the word's number, that of the same place in the reversed text, the language, 1 where it begins.
 WORD, MIRRORED, LANGUAGE, BEGINS = range(4)
 

@@ -1,8 +1,8 @@
 """Contiguous streams of words for bidirectional language models (A1, A12).
 
 Lines of all languages, mixed and shuffled as in every run, are encoded in the graph; rows then take
-the texts one after the other, and windows are cut from rows. The window after next continues exactly
-where the next one ends, and so does a stream whose place was saved.
+the texts one after the other, and windows are cut from rows. The window after next continues
+exactly where the next one ends, and so does a stream whose place was saved.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The bidirectional language model of ELMo (Peters et al. 2018, section 3.1; A1, A9).
 
 Words are read as characters, each distinct word of a batch once. Two language models, forward and
-backward, share these vectors and nothing else: layers of projected LSTM cells, from the second layer
-on with what a layer reads added to what it gives. Each carries its state from window to window.
+backward, share these vectors and nothing else: layers of projected LSTM cells; from the second
+layer on, what a layer reads is added to what it gives. Each carries its state from window to window.
 
 The backward model reads the texts reversed, as a stream of its own, from left to right as the
 forward one: at the end of a window both have read what precedes the next window, and no more. Both

@@ -5,8 +5,8 @@ characters, see `text/spelling.py`; what follows its end is padding, which has a
 own and takes part in the maximum.
 
 All filters are one matrix product: a window of the widest filter's size, times the kernels padded
-with zeros. A word of n characters has n + 1 distinct windows, whatever T: beyond its end all windows
-are the same. So words are sorted by length, and each group of them gets only as many windows as its
+with zeros. A word of n characters has n + 1 distinct windows, whatever T: beyond its end all are
+the same. So words are sorted by length, and each group of them gets only as many windows as its
 longest word has.
 """
 

@@ -8,8 +8,7 @@ with c', m' of the step before. As TensorFlow's LSTMCell with num_proj, cell_cli
 forget_bias of 1 is the bias' initial value here.
 
 The gradient is written out. Automatic differentiation adds to the weights' gradients at every step;
-here the gradients of the gates are collected, and one product over all steps follows. They take the
-place of the gates in memory.
+here the gradients of the gates are collected, and one product over all steps follows.
 """
 
 from __future__ import annotations
@@ -71,16 +70,9 @@ class Lstm(nn.Module):
             (d, self.cells, self.width),
         )  # fmt: skip
         dtype = inputs.dtype
-        gates = jnp.einsum(
-            "dni,dik->dnk",
-            inputs.reshape(d, -1, size),
-            kernel.astype(dtype).reshape(d, size, -1),
-        ).reshape(d, length, rows, 4, self.cells)
-        gates += bias.astype(dtype)[:, None, None]
-        return steps(
-            gates, recurrent.astype(dtype), projection.astype(dtype), keep, cell, output,
-            self.cell_clip, self.projection_clip,
-        )  # fmt: skip
+        weights = tuple(x.astype(dtype) for x in (kernel, recurrent, bias, projection))
+        limits = self.cell_clip, self.projection_clip
+        return steps(inputs, weights, keep, (cell, output), limits)
 
 
 def _glorot(fan_in: int):
@@ -101,66 +93,69 @@ def _forget_one(key, shape, dtype):
     return jnp.zeros(shape, dtype).at[:, 2].set(1.0)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(6, 7))
+Weights = tuple[Array, Array, Array, Array]
+State = tuple[Array, Array]
+Limits = tuple[float | None, float | None]
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
 def steps(
-    gates: Array,
-    recurrent: Array,
-    projection: Array,
-    keep: Array | None,
-    cell: Array,
-    output: Array,
-    cell_clip: float | None,
-    projection_clip: float | None,
+    inputs: Array, weights: Weights, keep: Array | None, state: State, limits: Limits
 ) -> tuple[Array, Array, Array]:
     """The recurrence.
 
     Args:
-      gates: [D, L, B, 4, C], the input's part of i, j, f, o, biases included.
-      recurrent: [D, P, 4, C].
-      projection: [D, C, P].
-      keep: [D, L, B] or None, no gradient.
-      cell, output: float32 [D, B, C] and [D, B, P].
-      cell_clip, projection_clip: limits, or None.
+      inputs: [D, L, B, I].
+      weights: W [D, I, 4, C], R [D, P, 4, C], b [D, 4, C], P [D, C, P]; gates i, j, f, o.
+      keep: [D, L, B] or None; no gradient.
+      state: the cell and the output before, float32 [D, B, C] and [D, B, P].
+      limits: of the cell and the output, or None.
 
     Returns:
       [D, L, B, P], and the cell and the output after the last step, float32.
     """
+    kernel, *rest = weights
+    gates = _of_inputs(inputs, kernel)
 
     def step(number, state):
-        outputs, cell, output = state
-        _, cell, _, output = _step(
-            AT(gates, number, 1, False), recurrent, projection, _kept(keep, number), cell, output,
-            cell_clip, projection_clip,
-        )  # fmt: skip
-        return INTO(outputs, output.astype(gates.dtype), number, 1), cell, output
+        outputs, *state = state
+        _, _, *state = _step(AT(gates, number, 1, False), rest, _kept(keep, number), state, limits)
+        return INTO(outputs, state[1].astype(outputs.dtype), number, 1), *state
 
-    d, length, rows = gates.shape[:3]
-    outputs = jnp.zeros((d, length, rows, projection.shape[-1]), gates.dtype)
-    return jax.lax.fori_loop(0, length, step, (outputs, cell, output))
+    outputs = jax.lax.empty((*inputs.shape[:3], rest[-1].shape[-1]), inputs.dtype)
+    return jax.lax.fori_loop(0, inputs.shape[1], step, (outputs, *state))
+
+
+def _of_inputs(inputs, kernel):
+    """[D, L, B, 4, C], the part of the gates that needs no state."""
+    d, length, rows, size = inputs.shape
+    gates = jnp.einsum("dni,dik->dnk", inputs.reshape(d, -1, size), kernel.reshape(d, size, -1))
+    return gates.reshape(d, length, rows, *kernel.shape[2:])
 
 
 def _kept(keep, number):
     return None if keep is None else AT(keep, number, 1, False)[..., None]
 
 
-def _step(gates, recurrent, projection, keep, cell, output, cell_clip, projection_clip):
-    """The gates after their nonlinearities, the cell, what is projected, the output."""
+def _step(gates, weights, keep, state, limits):
+    """The gates after their nonlinearities, what is projected, the cell, the output."""
+    cell, output = state
     if keep is not None:
         cell, output = cell * keep, output * keep
-    d, rows, _, cells = gates.shape
-    width = projection.shape[-1]
-    gates = gates.astype(jnp.float32) + jnp.einsum(
+    recurrent, bias, projection = weights
+    of_output = jnp.einsum(
         "dbp,dpk->dbk",
-        output.astype(gates.dtype),
-        recurrent.reshape(d, width, -1),
+        output.astype(recurrent.dtype),
+        recurrent.reshape(*recurrent.shape[:2], -1),
         preferred_element_type=jnp.float32,
-    ).reshape(gates.shape)
+    )
+    gates = gates.astype(jnp.float32) + of_output.reshape(gates.shape) + bias[:, None]
     i, f, o = (jax.nn.sigmoid(gates[:, :, k]) for k in (0, 2, 3))
     j = jnp.tanh(gates[:, :, 1])
-    cell = _clip(f * cell + i * j, cell_clip)
-    hidden = (o * jnp.tanh(cell)).astype(recurrent.dtype)
+    cell = _clip(f * cell + i * j, limits[0])
+    hidden = (o * jnp.tanh(cell)).astype(projection.dtype)
     output = jnp.einsum("dbc,dcp->dbp", hidden, projection, preferred_element_type=jnp.float32)
-    return jnp.stack([i, j, f, o], 2), cell, hidden, _clip(output, projection_clip)
+    return jnp.stack([i, j, f, o], 2), hidden, cell, _clip(output, limits[1])
 
 
 def _clip(x, limit):
@@ -172,57 +167,54 @@ def _inside(gradient, x, limit):
     return gradient if limit is None else jnp.where(jnp.abs(x) < limit, gradient, 0)
 
 
-def _steps_forward(gates, recurrent, projection, keep, cell, output, cell_clip, projection_clip):
-    start = cell, output
+def _steps_forward(inputs, weights, keep, state, limits):
+    kernel, *rest = weights
 
-    def step(number, state):
-        gates, cells, hiddens, outputs, cell, output = state
-        active, cell, hidden, output = _step(
-            AT(gates, number, 1, False), recurrent, projection, _kept(keep, number), cell, output,
-            cell_clip, projection_clip,
-        )  # fmt: skip
-        gates = INTO(gates, active.astype(gates.dtype), number, 1)
-        cells = INTO(cells, cell.astype(cells.dtype), number, 1)
-        hiddens = INTO(hiddens, hidden, number, 1)
-        outputs = INTO(outputs, output.astype(outputs.dtype), number, 1)
-        return gates, cells, hiddens, outputs, cell, output
+    def step(number, carry):
+        gates, hiddens, cells, outputs, *state = carry
+        now = AT(gates, number, 1, False)
+        active, hidden, cell, output = _step(now, rest, _kept(keep, number), state, limits)
+        found = (active, hidden, cell, output)
+        buffers = gates, hiddens, cells, outputs
+        buffers = (INTO(b, x.astype(b.dtype), number, 1) for b, x in zip(buffers, found))
+        return *buffers, cell, output
 
+    gates = _of_inputs(inputs, kernel)
     d, length, rows, _, size = gates.shape
-    cells, hiddens = jnp.zeros((2, d, length, rows, size), gates.dtype)
-    outputs = jnp.zeros((d, length, rows, projection.shape[-1]), gates.dtype)
-    gates, cells, hiddens, outputs, cell, output = jax.lax.fori_loop(
-        0, length, step, (gates, cells, hiddens, outputs, cell, output)
-    )
-    residuals = gates, cells, hiddens, outputs, recurrent, projection, keep, start
-    return (outputs, cell, output), residuals
+    empty = [
+        jax.lax.empty((d, length, rows, n), inputs.dtype) for n in (size, size, rest[-1].shape[-1])
+    ]
+    *buffers, cell, output = jax.lax.fori_loop(0, length, step, (gates, *empty, *state))
+    return (buffers[-1], cell, output), (inputs, weights, keep, state, *buffers)
 
 
-def _steps_backward(cell_clip, projection_clip, residuals, gradients):
-    gates, cells, hiddens, outputs, recurrent, projection, keep, start = residuals
-    of_outputs, of_cell, of_output = gradients
+def _steps_backward(limits, residuals, gradients):
+    inputs, weights, keep, state, gates, hiddens, cells, outputs = residuals
+    kernel, recurrent, _, projection = weights
     d, length, rows, _, size = gates.shape
-    width = projection.shape[-1]
-    dtype = gates.dtype
+    width = outputs.shape[-1]
+    dtype = inputs.dtype
     flat = recurrent.reshape(d, width, -1)
-    before = jnp.concatenate([start[0].astype(dtype)[:, None], cells[:, :-1]], 1)
+    before = jnp.concatenate([state[0].astype(dtype)[:, None], cells[:, :-1]], 1)
 
-    def step(number, state):
+    def at(x, number):
+        return AT(x, number, 1, False).astype(jnp.float32)
+
+    def step(number, carry):
         number = length - 1 - number
-        gates, of_outputs, of_cell, of_output = state
-        i, j, f, o = (AT(gates, number, 1, False)[:, :, k].astype(jnp.float32) for k in range(4))
-        cell = AT(cells, number, 1, False).astype(jnp.float32)
-        previous = AT(before, number, 1, False).astype(jnp.float32)
-        kept = _kept(keep, number)
+        all_gates, all_outputs, of_bias, of_cell, of_output = carry
+        now = at(gates, number)
+        i, j, f, o = (now[:, :, k] for k in range(4))
+        cell, previous, kept = at(cells, number), at(before, number), _kept(keep, number)
         if kept is not None:
             previous = previous * kept
-        output = AT(outputs, number, 1, False).astype(jnp.float32)
-        of_output = of_output + AT(of_outputs, number, 1, False).astype(jnp.float32)
-        of_output = _inside(of_output, output, projection_clip).astype(dtype)
+        of_output = _inside(of_output + at(gradients[0], number), at(outputs, number), limits[1])
+        of_output = of_output.astype(dtype)
         of_hidden = jnp.einsum(
             "dbp,dcp->dbc", of_output, projection, preferred_element_type=jnp.float32
         )
         shown = jnp.tanh(cell)
-        of_cell = _inside(of_cell + of_hidden * o * (1 - shown * shown), cell, cell_clip)
+        of_cell = _inside(of_cell + of_hidden * o * (1 - shown * shown), cell, limits[0])
         of_gates = jnp.stack(
             [
                 of_cell * j * i * (1 - i),
@@ -231,33 +223,39 @@ def _steps_backward(cell_clip, projection_clip, residuals, gradients):
                 of_hidden * shown * o * (1 - o),
             ],
             2,
-        ).astype(dtype)
-        gates = INTO(gates, of_gates, number, 1)
-        of_outputs = INTO(of_outputs, of_output, number, 1)
+        )
+        of_bias = of_bias + of_gates.sum(1)
+        of_gates = of_gates.astype(dtype)
+        all_gates = INTO(all_gates, of_gates, number, 1)
+        all_outputs = INTO(all_outputs, of_output, number, 1)
         of_cell = of_cell * f
         of_output = jnp.einsum(
             "dbk,dpk->dbp", of_gates.reshape(d, rows, -1), flat, preferred_element_type=jnp.float32
         )
         if kept is not None:
             of_cell, of_output = of_cell * kept, of_output * kept
-        return gates, of_outputs, of_cell, of_output
+        return all_gates, all_outputs, of_bias, of_cell, of_output
 
-    of_gates, of_outputs, of_cell, of_output = jax.lax.fori_loop(
-        0, length, step, (gates, of_outputs.astype(dtype), of_cell, of_output)
+    # Buffers of their own: one that is read and written in a step is copied whole in each.
+    empty = jax.lax.empty(gates.shape, dtype), jax.lax.empty(outputs.shape, dtype)
+    of_bias = jnp.zeros((d, 4, size), jnp.float32)
+    of_gates, of_outputs, of_bias, *of_state = jax.lax.fori_loop(
+        0, length, step, (*empty, of_bias, *gradients[1:])
     )
-    previous = jnp.concatenate([start[1].astype(dtype)[:, None], outputs[:, :-1]], 1)
+    previous = jnp.concatenate([state[1].astype(dtype)[:, None], outputs[:, :-1]], 1)
     if keep is not None:
         previous = previous * keep.astype(dtype)[..., None]
-    of_recurrent = jnp.einsum(
-        "dnp,dnk->dpk", previous.reshape(d, -1, width), of_gates.reshape(d, length * rows, -1)
-    )
+    of_gates = of_gates.reshape(d, length * rows, -1)
+    read = jnp.concatenate([inputs, previous], -1).reshape(d, length * rows, -1)
+    of_both = jnp.einsum("dni,dnk->dik", read, of_gates).reshape(d, -1, 4, size)
     of_projection = jnp.einsum(
         "dnc,dnp->dcp", hiddens.reshape(d, -1, size), of_outputs.reshape(d, -1, width)
     )
-    return (
-        of_gates, of_recurrent.reshape(recurrent.shape), of_projection,
-        None if keep is None else jnp.zeros_like(keep), of_cell, of_output,
-    )  # fmt: skip
+    of_inputs = jnp.einsum("dnk,dik->dni", of_gates, kernel.reshape(d, kernel.shape[1], -1))
+    parts = kernel.shape[1]
+    of_weights = of_both[:, :parts], of_both[:, parts:], of_bias.astype(dtype), of_projection
+    of_keep = None if keep is None else jnp.zeros_like(keep)
+    return of_inputs.reshape(inputs.shape), of_weights, of_keep, tuple(of_state)
 
 
 steps.defvjp(_steps_forward, _steps_backward)

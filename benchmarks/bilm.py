@@ -1,0 +1,198 @@
+"""Words/s of training a bidirectional language model, beside nn.LSTM(proj_size=...) in PyTorch.
+
+Command (see README.md for the peer's interpreter):
+  python benchmarks/bilm.py --peer-python=peer/bin/python
+  python benchmarks/bilm.py --cells=1024 --width=256 --rows=64 --peer-python=peer/bin/python
+
+Both sides: the same sizes, words and batch; float32 on CPU; the character CNN once per distinct
+word; sampled softmax with as many log-uniform negatives; Adagrad and clipping. A word counts once,
+whether forward's or backward's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from typing import Any
+
+import side_by_side
+
+# Filters by width of the model: ELMo's, and in its proportions.
+_SHARES = (1, 1, 2, 4, 8, 16, 32)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--cells", type=int, default=512)
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--features", type=int, default=256, help="filters, of 1 to 7 characters")
+    parser.add_argument("--rows", type=int, default=32)
+    parser.add_argument("--window", type=int, default=16)
+    parser.add_argument("--vocab", type=int, default=10_000)
+    parser.add_argument("--negatives", type=int, default=1024)
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--seconds", type=float, default=4.0, help="of a round of either side")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--peer-python", help="the interpreter that has torch")
+    return parser.parse_args()
+
+
+def filters(features: int) -> list[tuple[int, int]]:
+    """(characters, how many): about so many, in ELMo's proportions, from one character to seven."""
+    return [(k + 1, max(1, features * share // 64)) for k, share in enumerate(_SHARES)]
+
+
+def made_up_batch(args: argparse.Namespace) -> dict[str, Any]:
+    """A batch of words as often and as long as those of a text."""
+    import numpy as np
+
+    draw = np.random.RandomState(0)
+    frequency = 1.0 / np.arange(1, args.vocab + 1)
+    words, reverse = draw.choice(
+        args.vocab, (2, args.rows, args.window + 1), p=frequency / frequency.sum()
+    )
+    distinct, which = np.unique(np.stack([words, reverse])[:, :, :-1], return_inverse=True)
+    which = which.reshape(2, args.rows, args.window)
+    room = -len(distinct) % 128
+    characters = np.full((len(distinct) + room, 50), 260, np.int32)
+    # Frequent words are short.
+    sizes = np.clip(draw.gamma(6.0, (2.0 + np.log1p(distinct)) / 8.0), 1, 48).astype(int)
+    for row, size in enumerate(sizes):
+        characters[row, : size + 2] = [258, *draw.randint(97, 123, size), 259]
+    return dict(
+        characters=characters,
+        spelling=which[0].astype(np.int32),
+        spelling_reverse=which[1].astype(np.int32),
+        target_forward=words[:, 1:].astype(np.int32),
+        target_reverse=reverse[:, 1:].astype(np.int32),
+    )
+
+
+def our_step(args: argparse.Namespace, batch: dict[str, Any]):
+    """A function of a number of steps that gives the seconds they took, and the parameters."""
+    import jax
+    import jax.numpy as jnp
+    import optax
+
+    from clwe_jax.models import bilm
+    from clwe_jax.models import sampled_softmax as softmax
+    from clwe_jax.training import partition, train_state
+
+    config = bilm.BiLmConfig(
+        width=args.width,
+        layers=args.layers,
+        cells=args.cells,
+        dropout=args.dropout,
+        filters=filters(args.features),
+    )
+    model, output = bilm.BiLm(config), bilm.OutputTable(args.vocab, args.width)
+    tx = optax.chain(
+        optax.clip_by_global_norm(10.0),
+        optax.adagrad(0.2, initial_accumulator_value=1.0, eps=1e-10),
+    )
+
+    @jax.jit
+    def start(key):
+        params = {"model": model.init(key, batch)["params"], "output": output.init(key)["params"]}
+        params = partition.unbox(params)
+        return params, tx.init(params), bilm.initial_carry(config, args.rows)
+
+    def loss(params, carry, batch, key):
+        drop, *draws = jax.random.split(key, 3)
+        found = model.apply(
+            {"params": params["model"]}, batch, carry, train=True, rngs={"dropout": drop}
+        )
+        table, bias = output.apply({"params": params["output"]})
+        total = 0.0
+        for d, (hidden, target) in enumerate(
+            [(found.forward, "target_forward"), (found.backward, "target_reverse")]
+        ):
+            samples = softmax.log_uniform_sample(draws[d], args.negatives, args.vocab, unique=False)
+            total += softmax.sampled_cross_entropy(
+                hidden.reshape(-1, args.width),
+                table[d],
+                bias[d],
+                batch[target].reshape(-1),
+                samples,
+            ).mean()
+        return total / 2, found.carry
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def step(state, batch, number):
+        params, opt_state, carry = state
+        key = jax.random.fold_in(jax.random.key(1), number)
+        (value, carry), grads = jax.value_and_grad(loss, has_aux=True)(params, carry, batch, key)
+        updates, opt_state = tx.update(grads, opt_state, params)
+        return (optax.apply_updates(params, updates), opt_state, carry), value
+
+    state = start(jax.random.key(0))
+    arrays = jax.tree.map(jnp.asarray, batch)
+    parameters = train_state.count_parameters(state[0])
+    number = 0
+
+    def run(steps: int) -> float:
+        nonlocal state, number
+        begin = time.perf_counter()
+        for _ in range(steps):
+            state, value = step(state, arrays, number)
+            number += 1
+        jax.block_until_ready(value)
+        return time.perf_counter() - begin
+
+    return run, parameters
+
+
+def main() -> None:
+    """Measures and prints."""
+    args = arguments()
+    sys.path.insert(0, os.path.dirname(side_by_side.HERE))
+    import jax
+
+    batch = made_up_batch(args)
+    run, parameters = our_step(args, batch)
+    run(2)
+    steps = max(2, round(args.seconds / (run(2) / 2)))
+
+    def ours() -> float:
+        return steps * args.rows * args.window / run(steps)
+
+    facts = {
+        "sizes": f"{args.layers} x {args.cells} cells, width {args.width}, "
+        f"vocabulary {args.vocab}, {args.negatives} negatives, batch {args.rows} x {args.window}, "
+        f"{len(batch['characters'])} words spelt, {sum(n for _, n in filters(args.features))} "
+        f"filters, {steps} steps a round",
+        "parameters, ours": f"{parameters:,}",
+        "jax": f"{jax.__version__} on {jax.devices()[0].device_kind}",
+    }
+    if args.peer_python:
+        peer_options = {
+            **{key: value for key, value in vars(args).items() if key != "peer_python"},
+            "character_dim": 16,
+            "filters": filters(args.features),
+        }
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({key: value.tolist() for key, value in batch.items()}, file)
+            file.flush()
+            peer_options["batch"] = file.name
+            with side_by_side.Peer(args.peer_python, "peer_bilm.py", peer_options) as peer:
+                found = side_by_side.alternate(ours, peer, args.rounds)
+                print(found.table("nn.LSTM", {**facts, **peer.facts}, "words/s"))
+    else:
+        rates = [ours() for _ in range(args.rounds)]
+        print(f"words/s: {statistics.median(rates):,.0f} (median of {args.rounds} rounds)")
+        print("\n".join(f"{key}: {value}" for key, value in facts.items()))
+
+
+if __name__ == "__main__":
+    main()
