@@ -200,6 +200,7 @@ def agreement(
     target: Vectors,
     words: Sequence[str],
     others: Sequence[str] | None = None,
+    anchors: Sequence[str] | None = None,
     neighbours: int = 10,
 ) -> np.ndarray:
     """The share of a word's nearest words that two languages agree on: float64 [words].
@@ -211,11 +212,13 @@ def agreement(
 
     Args:
       source, target: vectors of two languages, each trained on its own text.
-      words: that both have, most frequent first; the first of them are the possible neighbours.
+      words: that both have, most frequent first.
       others: what stands for each word in the target; None: the word itself.
+      anchors: words that both have, of which the first 5,000 are the possible neighbours; None:
+        `words`.
       neighbours: how many are compared.
     """
-    anchors = list(words[:_ANCHORS])
+    anchors = list((words if anchors is None else anchors)[:_ANCHORS])
     places = {word: place for place, word in enumerate(anchors)}
     others = words if others is None else others
     result = np.zeros(len(words))
@@ -257,10 +260,9 @@ def chance_level(
     random = np.random.default_rng(seed)
     chosen = random.choice(len(words), min(len(words), _MISMATCHES), replace=False)
     shift = 1 + random.integers(len(words) - 1, size=len(chosen))
-    others = {words[a]: words[b] for a, b in zip(chosen, (chosen + shift) % len(words))}
-    # The possible neighbours stay the same: all words are passed, a word without partner as itself.
-    values = agreement(source, target, words, [others.get(w, w) for w in words], neighbours)
-    return float(np.quantile(values[chosen], chance))
+    mine = [words[place] for place in chosen]
+    others = [words[place] for place in (chosen + shift) % len(words)]
+    return float(np.quantile(agreement(source, target, mine, others, words, neighbours), chance))
 
 
 def _unit(x: np.ndarray) -> np.ndarray:

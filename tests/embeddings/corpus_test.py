@@ -1,0 +1,198 @@
+"""Corpora: words as the text room cuts them, equal sizes, seeded order, replaced words."""
+
+import collections
+
+import numpy as np
+import pytest
+
+from clwe_jax.embeddings import corpus as corpora
+from clwe_jax.embeddings.corpus import Corpus
+from clwe_jax.text import pocket
+from clwe_jax.text.corpora import TextCorpus
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words import Segmenter
+
+TEXT = {
+    "en": "The cat, the dog.\n\nA house\u00a0here  now\nThe end\n",
+    "de": "Die Katze schläft.\nDer Hund bellt laut im Garten heute Nacht.\n",
+    "zh": "我家有猫。\n猫睡觉\n",
+}
+LEXICONS = {"zh": ["我家", "睡觉"]}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for language, text in TEXT.items():
+        (tmp_path / f"{language}.txt").write_text(text, encoding="utf-8")
+    return str(tmp_path)
+
+
+def read(folder, languages=("en", "de", "zh"), **options) -> Corpus:
+    return corpora.read(TextCorpus(folder, languages), Normalizer(), Segmenter(LEXICONS), **options)
+
+
+def numbered(texts) -> Corpus:
+    """A corpus of sentences of words between spaces, by language."""
+    index = {}
+    ids, splits = {}, {}
+    for language, sentences in texts.items():
+        words = [sentence.split() for sentence in sentences]
+        ids[language] = np.array(
+            [index.setdefault(word, len(index)) for sentence in words for word in sentence],
+            np.int32,
+        )
+        splits[language] = np.cumsum([0] + [len(sentence) for sentence in words])
+    return Corpus(list(index), ids, splits)
+
+
+def lines(corpus, language) -> list[list[str]]:
+    return list(corpus.only(language).sentences(seed=None))
+
+
+def test_words_are_those_of_the_text_room(folder):
+    corpus, segmenter, normalizer = read(folder), Segmenter(LEXICONS), Normalizer()
+    for language, text in TEXT.items():
+        wanted = [segmenter.words(normalizer(x, language), language) for x in text.split("\n")]
+        assert lines(corpus, language) == [words for words in wanted if words]
+    assert lines(corpus, "zh") == [["我家", "有", "猫", "。"], ["猫", "睡觉"]]
+    assert lines(corpus, "en")[1] == ["a", "house", "here", "now"]
+
+
+def test_the_embedded_world_is_read_alike(tmp_path):
+    pocket.write_corpus(str(tmp_path), ("en", "ja"), 200, 0)
+    text = TextCorpus(str(tmp_path), ("en", "ja"))
+    segmenter = Segmenter({"ja": [word for _, word in pocket.dictionary("en", "ja")]})
+    corpus = corpora.read(text, Normalizer(), segmenter)
+    for language in text.languages:
+        counted, _ = text.count_words(
+            language, lambda x: segmenter.words(Normalizer()(x, language), language)
+        )
+        assert corpus.counts(language) == dict(counted)
+        assert corpus.size(language) == sum(counted.values()) > 1_000
+
+
+def test_counts_are_by_frequency(folder):
+    corpus = read(folder)
+    counts = corpus.counts("en")
+    assert counts == collections.Counter(word for line in lines(corpus, "en") for word in line)
+    assert list(counts.values()) == sorted(counts.values(), reverse=True)
+    assert next(iter(counts)) == "the" and "katze" not in counts
+
+
+def test_long_lines_become_several_sentences(tmp_path):
+    (tmp_path / "en.txt").write_text("a b c " * 1_000 + "\nend\n", encoding="utf-8")
+    found = lines(read(str(tmp_path), ["en"]), "en")
+    assert [len(sentence) for sentence in found] == [1_000, 1_000, 1_000, 1]
+    assert sum(found, []) == ["a", "b", "c"] * 1_000 + ["end"]
+
+
+def test_limit_reads_a_part(tmp_path):
+    (tmp_path / "en.txt").write_text("word here\n" * 1_000, encoding="utf-8")
+    assert 190 <= read(str(tmp_path), ["en"], limit=1_000).size("en") <= 210
+
+
+def big(seed=0) -> Corpus:
+    random = np.random.default_rng(seed)
+    sentences = {
+        language: [
+            " ".join(f"{language}{i}" for i in random.integers(50, size=random.integers(1, 12)))
+            for _ in range(count)
+        ]
+        for language, count in (("a", 300), ("b", 900), ("c", 600))
+    }
+    return numbered(sentences)
+
+
+def test_equalised_to_the_smallest_to_a_sentence():
+    corpus = big()
+    equal = corpus.equalised(seed=3)
+    assert lines(equal, "a") == lines(corpus, "a")
+    for language in "bc":
+        assert corpus.size("a") - 12 < equal.size(language) <= corpus.size("a")
+        # Whole sentences in their order, and not just the first ones.
+        rest = iter(lines(corpus, language))
+        assert all(sentence in rest for sentence in lines(equal, language))
+        assert lines(equal, language) != lines(corpus, language)[: len(lines(equal, language))]
+    again, other = corpus.equalised(seed=3), corpus.equalised(seed=4)
+    np.testing.assert_array_equal(again.ids["b"], equal.ids["b"])
+    assert lines(other, "b") != lines(equal, "b")
+
+
+def test_sentences_are_all_there_in_a_seeded_order():
+    corpus = big()
+    every = [sentence for language in "abc" for sentence in lines(corpus, language)]
+    sentences = corpus.sentences(seed=1)
+    assert list(corpus.sentences(seed=None)) == every
+    found = list(sentences)
+    assert found == list(sentences) == list(corpus.sentences(seed=1))  # every epoch the same
+    assert found != every and found != list(corpus.sentences(seed=2))
+    assert sorted(found) == sorted(every)
+    assert len(sentences) == len(every) and sentences.size == sum(map(len, every))
+    # Mixed: in every fifth of the order each language has about its share.
+    firsts = [sentence[0][0] for sentence in found]
+    for start in range(0, 1_800, 360):
+        assert 120 < firsts[start : start + 360].count("b") < 240
+
+
+def dictionary() -> Dictionary:
+    return Dictionary.from_pairs(
+        {
+            ("en", "de"): [("cat", "katze"), ("dog", "hund"), ("dog", "köter"), ("new", "neu da")],
+            ("en", "fr"): [("dog", "chien"), ("cat", "chat")],
+        },
+        languages=["en", "de", "fr"],
+    )
+
+
+def test_joint_replace_draws_languages_and_translations():
+    corpus = numbered(
+        {"en": ["cat dog new the"] * 4_000, "de": ["hund der"] * 10, "fr": ["chien le"] * 10}
+    )
+    replaced = corpora.joint_replace(corpus, dictionary(), rate=0.6, seed=0)
+    counts = replaced.counts("en")
+    assert counts["the"] == counts["new"] == 4_000  # nothing of one word to replace them by
+    assert "neu da" not in replaced.words
+    # Half a language, then half a translation; 5 standard deviations.
+    wanted = {
+        "cat": 0.4, "katze": 0.3, "chat": 0.3, "dog": 0.4, "chien": 0.3, "hund": 0.15,
+        "köter": 0.15,
+    }  # fmt: skip
+    for word, share in wanted.items():
+        assert abs(counts[word] / 4_000 - share) < 0.04, word
+    assert set(replaced.counts("de")) == {"hund", "der", "dog"}
+    assert corpus.counts("en") == {"cat": 4_000, "dog": 4_000, "new": 4_000, "the": 4_000}
+    assert [len(x) for x in replaced.sentences(None)] == [len(x) for x in corpus.sentences(None)]
+
+
+def test_joint_replace_is_seeded_and_has_its_bounds():
+    corpus = numbered({"en": ["cat dog a"] * 50, "de": ["hund der katze"] * 50})
+    one, same, other = (
+        corpora.joint_replace(corpus, dictionary(), 0.5, seed) for seed in (0, 0, 1)
+    )
+    assert list(one.sentences(0)) == list(same.sentences(0)) != list(other.sentences(0))
+    none = corpora.joint_replace(corpus, dictionary(), 0.0)
+    assert list(none.sentences(0)) == list(corpus.sentences(0))
+    every = corpora.joint_replace(corpus, dictionary(), 1.0)
+    assert set(every.counts("en")) == {"katze", "hund", "köter", "a"}
+    with pytest.raises(ValueError, match=r"rate=1.5"):
+        corpora.joint_replace(corpus, dictionary(), 1.5)
+
+
+def test_a_dictionary_of_other_words_is_shown():
+    corpus = numbered({"en": ["CAT DOG"] * 3, "de": ["KATZE HUND"] * 3})
+    with pytest.raises(ValueError, match=r"translates 0%.*en has 'CAT', 'DOG'.*'cat', 'dog'"):
+        corpora.joint_replace(corpus, dictionary(), 0.5)
+
+
+def test_a_language_without_words_is_named(tmp_path):
+    (tmp_path / "en.txt").write_text("words\n", encoding="utf-8")
+    (tmp_path / "de.txt").write_text(" \n\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"text in de has no word .*de\.txt"):
+        read(str(tmp_path), ["en", "de"])
+
+
+def test_bytes_that_are_no_utf8_separate_words_and_are_told(tmp_path, caplog):
+    (tmp_path / "en.txt").write_bytes(b"one\xfftwo three\n")
+    assert lines(read(str(tmp_path), ["en"]), "en")[0][0] == "one"
+    assert "1 of 1 lines are not UTF-8" in caplog.text
