@@ -114,11 +114,24 @@ def static_config(
     return config
 
 
-# The hyperparameters that each aligner's paper names; the others have their class's defaults.
+# The hyperparameters of each aligner to choose from; the others have their class's defaults.
 _ALIGNERS: dict[str, dict[str, Any]] = {
     "procrustes": dict(refinements=0, preprocess=("unit",)),
     "least_squares": dict(ridge=0.0, preprocess=("unit",)),
-}
+    "rcsls": dict(
+        learning_rate=10.0, iterations=10, neighbourhood=10, spectral=False,
+        max_neighbours=200_000, preprocess=("unit", "center", "unit"),
+    ),
+    "geomm": dict(l2=100.0, solver="exact", preprocess=("unit", "center")),
+    "adversarial": dict(
+        epochs=5, epoch_size=1_000_000, batch_size=32, hidden=2_048, most_frequent=75_000,
+        beta=0.001, refinements=5, restarts=1, preprocess=(),
+    ),
+    "self_learning": dict(
+        self_learning=True, max_words=20_000, initial_words=4_000, keep=0.1, reweight=0.5,
+        preprocess=("unit", "center", "unit"),
+    ),
+}  # fmt: skip
 
 _BROUGHT: dict[str, dict[str, Any]] = {
     "data": dict(source="text:corpora", dictionaries="dictionaries"),
