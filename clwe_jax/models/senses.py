@@ -344,17 +344,7 @@ def after_step(
 
 
 def _if(now: Array, change: Callable[[SenseState], SenseState], state: SenseState) -> SenseState:
-    """The changed state if `now`, by a loop of one round or none.
-
-    What a loop changes stays where it is in memory; the arrays of a conditional are copied.
-    """
-
-    def body(index: Array, state: SenseState) -> SenseState:
-        # What does not change in a loop may be computed before it, whether it has a round or none.
-        # Behind the barrier nothing is known not to change.
-        return change(jax.lax.optimization_barrier((index, state))[1])
-
-    return jax.lax.fori_loop(0, now.astype(jnp.int32), body, state)
+    return jax.lax.cond(now, change, lambda state: state, state)
 
 
 def seed_vectors(vectors: Array, state: SenseState, config: SenseConfig, step: Array) -> Array:
@@ -369,7 +359,10 @@ def seed_vectors(vectors: Array, state: SenseState, config: SenseConfig, step: A
     if config.senses == 1:
         return vectors
     seeds = state.warm & (step + 1 >= config.warmup_steps)
-    return jnp.where(seeds, vectors[:, :1], vectors)
+    vectors = jnp.asarray(vectors)
+    return jax.lax.cond(
+        seeds, lambda x: jnp.broadcast_to(x[:, :1], x.shape), lambda x: x, vectors
+    )
 
 
 def statistics(state: SenseState) -> dict[str, Array]:
