@@ -150,7 +150,7 @@ def _max_forward(characters, embedding, kernel, spans):
         return None, jax.lax.switch(number, branches, rows, embedding, kernel)
 
     _, (best, where) = jax.lax.scan(add, None, (which, groups))
-    place = jnp.argsort(order)
+    place = jnp.argsort(order)[: len(characters)]
     found = jnp.take(best.reshape(-1, kernel.shape[-1]), place, axis=0)
     return found, (groups, order, which, where, embedding, kernel)
 
