@@ -29,6 +29,7 @@ import numpy as np
 from clwe_jax import static_api
 from clwe_jax.align import csls
 from clwe_jax.evaluate.encode import MEAN_LAST4, Encoder, Layer, select_layer
+from clwe_jax.evaluate.spelled import encoder_of
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, partition
@@ -200,8 +201,7 @@ class Model:
 
     @functools.cached_property
     def _encoder(self) -> Encoder:
-        length = self.objective.model.max_length
-        return Encoder(self.objective.encode, self.tokenizer, length, _BATCH_SIZE)
+        return encoder_of(self.objective, self.tokenizer, batch_size=_BATCH_SIZE)
 
     def _index(self, language: str, layer: Layer) -> "_Index":
         if (language, layer) not in self._indices:

@@ -26,6 +26,7 @@ TABLES: dict[str, dict[str, str]] = {
     },
     "model": {
         "transformer": "clwe_jax.models.transformer:Transformer",
+        "bilm": "clwe_jax.models.bilm:BiLmConfig",
     },
     "aligner": {
         "procrustes": "clwe_jax.align.procrustes:Procrustes",
@@ -37,11 +38,14 @@ TABLES: dict[str, dict[str, str]] = {
     },
     "objective": {
         "mlm": "clwe_jax.objectives.mlm:MlmObjective",
+        "bilm": "clwe_jax.objectives.bilm:BiLmObjective",
+        "sense_mlm": "clwe_jax.objectives.sense_mlm:SenseMlmObjective",
     },
     "evaluator": {
         "mlm": "clwe_jax.evaluate.mlm:MlmEvaluator",
         "retrieval": "clwe_jax.evaluate.retrieval:RetrievalEvaluator",
         "bli": "clwe_jax.evaluate.bli:BliEvaluator",
+        "senses": "clwe_jax.evaluate.sense_use:SenseEvaluator",
         "lexicon": "clwe_jax.evaluate.lexicon:LexiconInduction",
         "similarity": "clwe_jax.evaluate.similarity:WordSimilarity",
         "sentences": "clwe_jax.evaluate.sentences:SentenceTranslation",

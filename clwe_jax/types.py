@@ -25,6 +25,9 @@ BATCH_DTYPES: dict[str, np.dtype] = {
     "source_language_ids": np.dtype(np.int32),  # of the text that the piece stands in
 }
 
+# Keys of a batch that are not rows: all parts of a batch see the whole of them.
+SHARED_KEYS = ("characters",)
+
 
 @flax.struct.dataclass
 class Sums:
@@ -72,14 +75,33 @@ class BatchSource(Protocol):
 
 
 class Objective(Protocol):
-    """What is predicted and how it is scored."""
+    """What is predicted and how it is scored.
+
+    Collections beside 'params' are never differentiated. The collection 'rows' holds what belongs
+    to the rows of the batch, their axis first: a part of a batch comes with its rows of it.
+    """
+
+    max_length: int
+    reads_characters: bool
 
     def init(self, rng: Array, batch: Batch) -> Variables: ...
 
+    def encode(self, variables: Variables, batch: Batch) -> Hidden: ...
+
     def loss(
         self, variables: Variables, batch: Batch, rngs: Mapping[str, Array], train: bool = True
-    ) -> tuple[dict[str, Sums], Variables]:
-        """The sums of every metric ('loss' is what is optimised) and the updated collections."""
+    ) -> tuple[dict[str, Sums], Any]:
+        """The sums of every metric ('loss' is what is optimised), and a tree of arrays, their
+        first axis the rows of the batch: what `update` has to know of it."""
+
+    def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
+        """The variables that a step leaves, once a step.
+
+        Args:
+          variables: 'params' after the optimizer's update, collections before the step.
+          observed: what `loss` observed of all rows of the batch.
+          step: int32 [], steps before this one.
+        """
 
 
 class Evaluator(Protocol):

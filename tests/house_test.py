@@ -20,7 +20,7 @@ CONFIGS = sorted((ROOT / "configs").glob("*.py"))
 # Doors open downwards. Rooms of one floor do not know each other, except on the ground, which all
 # stand on, and on floor 5, where the jobs compose the report and the API too.
 FLOORS = {
-    "__init__": 1, "types": 1, "registry": 1, "config": 1, "config_static": 1,
+    "__init__": 1, "types": 1, "registry": 1, "config": 1, "config_static": 1, "config_senses": 1,
     "text": 1, "align": 1,
     "models": 2, "embeddings": 2, "data": 2,
     "objectives": 3, "evaluate": 3,
@@ -28,7 +28,7 @@ FLOORS = {
     "report": 5, "api": 5, "static_api": 5, "jobs": 5,
     "main": 6,
 }  # fmt: skip
-GROUND = {"__init__", "types", "registry", "config", "config_static"}
+GROUND = {"__init__", "types", "registry", "config", "config_static", "config_senses"}
 SIDEWAYS = {
     ("jobs", "report"), ("jobs", "api"), ("report", "api"), ("jobs", "static_api"),
     ("api", "static_api"),

@@ -19,6 +19,7 @@ import numpy as np
 
 from clwe_jax.align import csls
 from clwe_jax.evaluate.encode import MEAN_LAST4, Encoder, Layer, Row, select_layer
+from clwe_jax.evaluate.spelled import encoder_of
 from clwe_jax.text import dictionary
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
@@ -80,9 +81,7 @@ def find(directory: str, tokenizer: Tokenizer) -> list[TestSet]:
     return found
 
 
-def read(
-    path: str, source: str, target: str, normalizer: Callable[[str, str], str]
-) -> TestSet:
+def read(path: str, source: str, target: str, normalizer: Callable[[str, str], str]) -> TestSet:
     """A test dictionary; lines that are no pair are skipped and named in the log.
 
     Args:
@@ -339,8 +338,7 @@ class BliEvaluator:
 
     @functools.cached_property
     def _encoder(self) -> Encoder:
-        length = self.max_length or self.objective.model.max_length
-        return Encoder(self.objective.encode, self.tokenizer, length, self.batch_size)
+        return encoder_of(self.objective, self.tokenizer, self.max_length, self.batch_size)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 import jax
 import numpy as np
 
 from clwe_jax.evaluate.placement import Program
-from clwe_jax.types import Batch, Objective, Sums, Variables
+from clwe_jax.types import SHARED_KEYS, Batch, Objective, Sums, Variables
 
 # Metrics of the objective that are passed on where something was weighed.
 _METRICS = (
     "loss", "accuracy", "cross_lingual_share", "monolingual_loss", "cross_lingual_loss",
+    "forward/loss", "backward/loss",
 )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class MlmEvaluator:
     """Loss, perplexity and accuracy on held-out text, which is masked alike every time.
+
+    Where rows have a state (a bidirectional language model's), it goes from batch to batch.
 
     Attributes:
       every_steps: how often in training; 0: at its end only.
@@ -42,8 +45,9 @@ class MlmEvaluator:
         found: dict[str, list[float]] = {}
         for language, batches in self.batches.items():
             totals: dict[str, Sums] = {}
+            rows = _fresh(variables, batches)
             for batch in batches:
-                sums = self._program(variables, batch)
+                sums, rows = self._program({**variables, "rows": rows}, batch)
                 totals = {k: totals[k] + v if totals else v for k, v in sums.items()}
             for name, sums in jax.device_get(totals).items():
                 if sums.weight > 0:
@@ -55,11 +59,20 @@ class MlmEvaluator:
 
     @functools.cached_property
     def _program(self) -> Program:
-        def score(variables: Variables, batch: Batch) -> dict[str, Sums]:
-            sums, _ = self.objective.loss(variables, batch, {}, train=False)
-            return {name: sums[name] for name in _METRICS if name in sums}
+        def score(variables: Variables, batch: Batch) -> tuple[dict[str, Sums], Any]:
+            sums, observed = self.objective.loss(variables, batch, {}, train=False)
+            rows = observed["rows"] if variables["rows"] else {}
+            return {name: sums[name] for name in _METRICS if name in sums}, rows
 
         return Program(score)
+
+
+def _fresh(variables: Variables, batches: Sequence[Batch]) -> Any:
+    """The state of rows whose streams begin, where rows have one."""
+    count = next(len(v) for k, v in batches[0].items() if k not in SHARED_KEYS)
+    return jax.tree.map(
+        lambda x: np.zeros((count, *x.shape[1:]), x.dtype), variables.get("rows", {})
+    )
 
 
 def _named(name: str, value: float) -> Iterator[tuple[str, float]]:

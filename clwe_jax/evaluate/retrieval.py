@@ -17,6 +17,7 @@ from clwe_jax.align import csls
 from clwe_jax.evaluate import pairs
 from clwe_jax.evaluate.encode import Encoder, last_layers
 from clwe_jax.evaluate.statistics import wilson_interval
+from clwe_jax.evaluate.spelled import encoder_of
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
@@ -125,5 +126,4 @@ class RetrievalEvaluator:
 
     @functools.cached_property
     def _encoder(self) -> Encoder:
-        length = self.max_length or self.objective.model.max_length
-        return Encoder(self.objective.encode, self.tokenizer, length, self.batch_size)
+        return encoder_of(self.objective, self.tokenizer, self.max_length, self.batch_size)

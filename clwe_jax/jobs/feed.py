@@ -6,14 +6,16 @@ import dataclasses
 import os
 from typing import Any, Callable, Mapping, Sequence
 
+from absl import logging
 import jax
 from jax.experimental import multihost_utils
 from ml_collections import ConfigDict
+import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.data import batches
-from clwe_jax.text import world as worlds
+from clwe_jax.text import translations, world as worlds
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.training import partition
 from clwe_jax.types import Batch, BatchSource
@@ -34,6 +36,9 @@ class Feed:
       sample: a language: a few lines of text, where there is text.
       description: what the report shows of the text side.
       examples: makes code-switched sentences for the report.
+      translations: int32 [V, T], the words that translate each word of a word-level vocabulary; None
+        where the objective translates none.
+      domains: of the embedded world's text; all where there are none.
     """
 
     tokenizer: Tokenizer
@@ -44,6 +49,8 @@ class Feed:
     sample: Mapping[str, Sequence[str]]
     description: dict[str, Any]
     examples: Callable[[], list[dict[str, Any]]]
+    translations: np.ndarray | None = None
+    domains: tuple[str, ...] = ()
 
 
 def build(config: ConfigDict, workdir: str) -> Feed:
@@ -71,37 +78,58 @@ def _first_host_first(make: Callable[[], Any]) -> Any:
 
 
 def _from_text(config: ConfigDict, workdir: str) -> Feed:
-    from clwe_jax.data import pipeline  # TensorFlow takes its seconds only where it is needed
-
     world = _first_host_first(lambda: worlds.build(config, workdir))
     spec = config.task.to_dict()
     if "parallel" in spec:
         spec["parallel"] = world.folders["parallel"]
-    given = dict(
-        task=registry.build("task", spec),
-        tokenizer=world.tokenizer,
-        dictionary=world.dictionary,
-        source=world.text,
-        seed=config.seed,
-    )
-    host = dict(process_index=jax.process_index(), process_count=jax.process_count())
-    rows = partition.host_rows(config.train.batch_size)
+    source, heldout, examples = _streams(config, registry.build("task", spec), world)
     return Feed(
         tokenizer=world.tokenizer,
-        source=pipeline.build(config.data, batch_size=rows, **given, **host),
-        heldout=pipeline.heldout(
-            config.data,
-            batch_size=rows,
-            batches_per_language=config.evals.mlm.batches,
-            **given,
-            **host,
-        ),
+        source=source,
+        heldout=heldout,
         folders=world.folders,
         frequent=world.frequent,
         sample=world.sample(),
         description=worlds.describe(world, config.data.temperature),
-        examples=lambda: pipeline.examples(config.data, count=_EXAMPLES, **given),
+        examples=examples,
+        translations=_translations(config, world),
+        domains=tuple(name for name in config.data.pocket_domains.split(",") if name),
     )
+
+
+def _streams(config: ConfigDict, task: Any, world: worlds.World) -> tuple[Any, Any, Any]:
+    """The training batches, the held-out ones, and what makes code-switched examples."""
+    # TensorFlow takes its seconds only where it is needed.
+    from clwe_jax.data import pipeline, word_streams
+    from clwe_jax.data.tasks import BiLm
+
+    host = dict(process_index=jax.process_index(), process_count=jax.process_count())
+    rows = dict(batch_size=partition.host_rows(config.train.batch_size))
+    given = dict(task=task, tokenizer=world.tokenizer, source=world.text)
+    few = dict(batches_per_language=config.evals.mlm.batches)
+    if isinstance(task, BiLm):
+        source = word_streams.build(config.data, seed=config.seed, **given, **rows, **host)
+        return source, word_streams.heldout(config.data, **given, **rows, **few, **host), list
+    given.update(dictionary=world.dictionary, seed=config.seed)
+    return (
+        pipeline.build(config.data, **given, **rows, **host),
+        pipeline.heldout(config.data, **given, **rows, **few, **host),
+        lambda: pipeline.examples(config.data, count=_EXAMPLES, **given),
+    )
+
+
+def _translations(config: ConfigDict, world: worlds.World) -> np.ndarray | None:
+    if config.objective.get("translation", "none") == "none" or world.dictionary is None:
+        return None
+    found = translations.table(
+        world.dictionary, world.tokenizer.vocabulary, options.languages(config)
+    )
+    logging.info(
+        "%s words have translations, %.1f%% of the running words",
+        f"{found.words:,}",
+        100 * found.covered,
+    )
+    return found.ids
 
 
 def _from_batches(config: ConfigDict, workdir: str) -> Feed:

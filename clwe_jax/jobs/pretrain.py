@@ -38,7 +38,9 @@ def run(config: ConfigDict, workdir: str) -> bool:
     vocabulary = feed.tokenizer.vocabulary
     if first_host:
         write_json(os.path.join(workdir, "words.json"), dict(feed.frequent))
-    objective = build.build_objective(config, len(vocabulary), vocabulary.size)
+    objective = build.build_objective(
+        config, len(vocabulary), vocabulary.size, feed.translations
+    )
     result = train.fit(
         objective=objective,
         optimizer=optim.from_config(config.optimizer),
@@ -95,6 +97,8 @@ def _evaluators(config: ConfigDict, objective: Objective, feed: feeds.Feed) -> l
         else:
             spec["data"] = feed.folders.get(key, spec["data"])
             given["tokenizer"] = feed.tokenizer
+        if key == "senses":
+            given["domains"] = feed.domains
         if key == "bli":
             given["lines"] = feed.sample
         if not (given.get("batches") or spec.get("data")):

@@ -64,6 +64,13 @@ class MlmObjective:
     vocab_size: int
     max_predictions: int
 
+    reads_characters = False
+
+    @property
+    def max_length(self) -> int:
+        """Pieces of a row, at most."""
+        return self.model.max_length
+
     @property
     def module(self) -> MlmModel:
         """The linen module with the head."""
@@ -80,7 +87,7 @@ class MlmObjective:
         rngs: Mapping[str, Array] | None = None,
         train: bool = True,
     ) -> tuple[dict[str, Sums], dict[str, Any]]:
-        """The sums of the batch's metrics, and the updated collections (none).
+        """The sums of the batch's metrics; nothing is observed.
 
         Returns:
           'loss', 'accuracy': over all weighted positions.
@@ -107,6 +114,10 @@ class MlmObjective:
             "padding": Sums(padding, jnp.float32(rows * length)),
             "overflow": Sums(found.left_out, total + found.left_out),
         }, {}
+
+    def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
+        """The same: there is nothing but the parameters."""
+        return variables
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         """Hidden states without dropout."""

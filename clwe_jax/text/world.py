@@ -78,8 +78,8 @@ def resolve_folders(config: ConfigDict, workdir: str) -> dict[str, str]:
             "text": config.data.source.removeprefix("text:"),
             "dictionaries": config.data.dictionaries,
             "tests": config.data.exclude_dictionaries,
-            "retrieval": config.evals.retrieval.data,
-            "bli": config.evals.bli.data,
+            "retrieval": config.evals.get("retrieval", {}).get("data", ""),
+            "bli": config.evals.get("bli", {}).get("data", ""),
             "parallel": config.task.get("parallel", ""),
         }.items()
     }

@@ -33,6 +33,8 @@ class Optimizer:
       momentum: of sgd; 0 for none.
       initial_accumulator: of adagrad.
       clip: largest global norm of the gradient; 0 for no clipping.
+      scale: of the gradient, before clipping (ELMo's is that of the loss times the window's steps,
+        which Adagrad, with its accumulator's first value, and clipping take note of).
     """
 
     name: str = "adamw"
@@ -47,6 +49,7 @@ class Optimizer:
     momentum: float = 0.9
     initial_accumulator: float = 0.1
     clip: float = 1.0
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         for field, known in (("name", NAMES), ("schedule", SCHEDULES)):
@@ -55,7 +58,7 @@ class Optimizer:
                 raise ValueError(
                     f"config.optimizer.{field}={value!r}: {registry.nearest(value, known)}"
                 )
-        for field in ("learning_rate", "warmup_steps", "weight_decay", "clip"):
+        for field in ("learning_rate", "warmup_steps", "weight_decay", "clip", "scale"):
             if getattr(self, field) < 0:
                 raise ValueError(f"config.optimizer.{field}={getattr(self, field)}: is negative")
 
@@ -84,7 +87,9 @@ class Optimizer:
 
     def build(self, total_steps: int) -> optax.GradientTransformation:
         """The optax transformation: clipping, the rule, decay, learning rate."""
-        parts = [optax.clip_by_global_norm(self.clip)] if self.clip else []
+        parts = [optax.scale(self.scale)] if self.scale != 1.0 else []
+        if self.clip:
+            parts.append(optax.clip_by_global_norm(self.clip))
         if self.name in ("adam", "adamw", "lamb"):
             parts.append(optax.scale_by_adam(b1=self.b1, b2=self.b2, eps=self.eps))
         elif self.name == "adagrad":

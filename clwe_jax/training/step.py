@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 
 from clwe_jax.training.train_state import KEY_TYPE, TrainState
-from clwe_jax.types import Array, Batch, Objective, Sums
+from clwe_jax.types import SHARED_KEYS, Array, Batch, Objective, Sums
 
 Metrics = dict[str, Sums]
 StepFn = Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
@@ -28,8 +28,9 @@ def make_step(
     parameters, optimizer and collections stay as they were and the step counts as skipped.
 
     Args:
-      objective: gives the sums; 'loss' is optimised. Collections that it returns hold statistics
-        that add up: over microbatches their changes are summed and applied once.
+      objective: gives the sums, of which 'loss' is optimised, and what it observed of every row;
+        `objective.update` is called once a step with what was observed of the whole batch, so that
+        collections do not depend on the cut either.
       tx: the optimizer.
       learning_rate: step -> rate, to be reported.
       microbatches: parts that the batch is cut into and that are held in memory one at a time.
@@ -39,39 +40,48 @@ def make_step(
       'skipped_in_row' (weight 1).
     """
 
-    def gradients(state: TrainState, batch: Batch, key: Array):
+    def gradients(state: TrainState, rows: Any, batch: Batch, key: Array):
         def total(params: Any):
-            variables = {"params": params, **state.collections}
-            sums, updated = objective.loss(variables, batch, {"dropout": key}, train=True)
-            return sums["loss"].value, (sums, {**state.collections, **updated})
+            variables = {**state.variables, "params": params, "rows": rows}
+            sums, observed = objective.loss(variables, batch, {"dropout": key}, train=True)
+            return sums["loss"].value, (sums, observed)
 
-        grads, (sums, collections) = jax.grad(total, has_aux=True)(state.params)
-        return grads, sums, collections
+        grads, (sums, observed) = jax.grad(total, has_aux=True)(state.params)
+        return grads, sums, observed
 
     def accumulate(state: TrainState, batch: Batch, key: Array):
+        rows = state.collections.get("rows", {})
         if microbatches == 1:
-            return gradients(state, batch, key)
+            return gradients(state, rows, batch, key)
 
         # Row r goes to part r % M, so that every device keeps its own rows.
         def deal(x: Array) -> Array:
             return jnp.swapaxes(x.reshape(-1, microbatches, *x.shape[1:]), 0, 1)
 
-        def part(carry, indexed):
-            index, rows = indexed
-            grads, sums, collections = gradients(state, rows, jax.random.fold_in(key, index))
-            change = jax.tree.map(jnp.subtract, collections, state.collections)
-            return jax.tree.map(jnp.add, carry, (grads, sums, change)), None
+        def collect(x: Array) -> Array:
+            return jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])
 
-        parts = jnp.arange(microbatches), jax.tree.map(deal, batch)
-        one_part = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), parts[1])
-        shapes = jax.eval_shape(lambda rows: gradients(state, rows, key), one_part)
+        shared = {name: batch[name] for name in SHARED_KEYS if name in batch}
+        dealt = {name: value for name, value in batch.items() if name not in shared}
+
+        def one(index: Array, part: tuple[Any, Batch]):
+            rows, batch = part
+            return gradients(state, rows, {**batch, **shared}, jax.random.fold_in(key, index))
+
+        def add(total, indexed):
+            grads, sums, observed = one(*indexed)
+            return jax.tree.map(jnp.add, total, (grads, sums)), observed
+
+        parts = jnp.arange(microbatches), jax.tree.map(deal, (rows, dealt))
+        first = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), parts)
+        shapes = jax.eval_shape(one, *first)[:2]
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-        (grads, sums, change), _ = jax.lax.scan(part, zeros, parts)
-        return grads, sums, jax.tree.map(jnp.add, state.collections, change)
+        (grads, sums), observed = jax.lax.scan(add, zeros, parts)
+        return grads, sums, jax.tree.map(collect, observed)
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
-        grads, sums, collections = accumulate(state, batch, key)
+        grads, sums, observed = accumulate(state, batch, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)
         grads = jax.tree.map(lambda g: g / weight, grads)
         norm = optax.tree.norm(grads)
@@ -79,6 +89,10 @@ def make_step(
 
         updates, opt_state = tx.update(grads, state.opt_state, state.params)
         params = optax.apply_updates(state.params, updates)
+        collections = dict(
+            objective.update({"params": params, **state.collections}, observed, state.step)
+        )
+        params = collections.pop("params")
 
         def if_finite(new: Any, old: Any) -> Any:
             return jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)

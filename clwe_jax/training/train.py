@@ -18,7 +18,14 @@ from clwe_jax.training.prefetch import Prefetcher, unpack
 from clwe_jax.training.step import make_step
 from clwe_jax.training.step_log import StepLog
 from clwe_jax.training.stop import StopSignal
-from clwe_jax.types import Batch, BatchSource, Evaluator, Objective, Variables
+from clwe_jax.types import (
+    SHARED_KEYS,
+    Batch,
+    BatchSource,
+    Evaluator,
+    Objective,
+    Variables,
+)
 
 
 @dataclasses.dataclass
@@ -97,16 +104,19 @@ def fit(
     partition.check_batch_size(train_cfg["batch_size"], microbatches, device_mesh)
     batch = next(source)
     rows = partition.host_rows(train_cfg["batch_size"])
-    if len(batch["inputs"]) != rows:
+    found = next(len(value) for key, value in batch.items() if key not in SHARED_KEYS)
+    if found != rows:
         raise ValueError(
-            f"the data give {len(batch['inputs'])} rows a batch and host; "
+            f"the data give {found} rows a batch and host; "
             f"config.train.batch_size={train_cfg['batch_size']} asks for {rows}"
         )
 
     # State, restored where there is a checkpoint.
     tx = optimizer.build(steps)
     shapes = {
-        key: jax.ShapeDtypeStruct((train_cfg["batch_size"],) + value.shape[1:], value.dtype)
+        key: jax.ShapeDtypeStruct(
+            (jax.process_count() * len(value),) + value.shape[1:], value.dtype
+        )
         for key, value in batch.items()
     }
     target = train_state.plan(objective, tx, shapes, device_mesh, seed)

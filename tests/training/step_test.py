@@ -29,9 +29,12 @@ class Regression:
         params = variables["params"]
         noise = self.noise * jax.random.normal(rngs["dropout"])
         error = batch["x"] @ params["kernel"] + params["bias"] + noise - batch["y"]
-        seen = {"rows": variables["statistics"]["rows"] + len(batch["x"])}
         sums = Sums((batch["w"] * error**2).sum(), batch["w"].sum())
-        return {"loss": sums}, {"statistics": seen}
+        return {"loss": sums}, batch["x"]
+
+    def update(self, variables, observed, step):
+        seen = {"rows": variables["statistics"]["rows"] + len(observed)}
+        return {**variables, "statistics": seen}
 
 
 def make_batch(seed=0):

@@ -28,6 +28,7 @@ single mark; in Japanese and Chinese a word or particle. Of a German verb in two
 from clwe_jax.text.pocket.base import LANGUAGES, Sentence, Token
 from clwe_jax.text.pocket.generate import (
     ambiguous,
+    concepts,
     dictionary,
     domains,
     parallel,
@@ -50,6 +51,7 @@ __all__ = [
     "Sentence",
     "Token",
     "ambiguous",
+    "concepts",
     "dictionary",
     "domains",
     "gold_sentences",

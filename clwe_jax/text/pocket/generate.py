@@ -105,14 +105,19 @@ def _forms(language: str) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 @functools.cache
-def ambiguous(language: str) -> dict[str, tuple[str, ...]]:
-    """Lower-cased words of the language that stand for two or more concepts."""
-    concepts: dict[str, dict[str, None]] = {}
+def concepts(language: str) -> dict[str, tuple[str, ...]]:
+    """Lower-cased word of the language: the concepts that it stands for."""
+    found: dict[str, dict[str, None]] = {}
     for concept, slots in _forms(language).items():
         for words in slots.values():
             for word in words:
-                concepts.setdefault(word, {})[concept] = None
-    return {word: tuple(found) for word, found in concepts.items() if len(found) > 1}
+                found.setdefault(word, {})[concept] = None
+    return {word: tuple(each) for word, each in found.items()}
+
+
+def ambiguous(language: str) -> dict[str, tuple[str, ...]]:
+    """Lower-cased words of the language that stand for two or more concepts."""
+    return {word: found for word, found in concepts(language).items() if len(found) > 1}
 
 
 def translations(concept: str) -> dict[str, tuple[str, ...]]:

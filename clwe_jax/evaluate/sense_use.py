@@ -1,0 +1,244 @@
+"""Senses and representations of ambiguous words where the senses that were meant are known."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Iterator, Mapping, Sequence
+
+import jax
+import numpy as np
+
+from clwe_jax.align import csls
+from clwe_jax.evaluate import senses as scores
+from clwe_jax.evaluate.encode import Encoder, Row
+from clwe_jax.evaluate.spelled import encoder_of
+from clwe_jax.models import senses
+from clwe_jax.text import pocket
+from clwe_jax.text.pocket import gold
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Objective, Variables
+
+Word = tuple[str, str]  # language, word
+
+
+@dataclasses.dataclass(frozen=True)
+class Occurrence:
+    """An ambiguous word in a sentence.
+
+    Attributes:
+      word: with its language.
+      meant: the concept.
+      sentence, place: where it stands.
+    """
+
+    word: Word
+    meant: str
+    sentence: int
+    place: int
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class SenseEvaluator:
+    """Purity of the assigned senses, and accuracy of the chosen translations' (A4, A8).
+
+    Held-out sentences of the embedded world, in which every ambiguous word's concept is known.
+
+    Attributes:
+      every_steps: how often in training; 0: at its end only.
+      data: 'pocket'.
+      sentences: of each language, with an ambiguous word in each.
+      seed: of the sentences.
+      batch_size: rows encoded at once.
+      objective: the model; with `directions`.
+      tokenizer: the run's.
+      domains: what the training text is about; all where there are none.
+    """
+
+    every_steps: int = 0
+    data: str = "pocket"
+    sentences: int = 1_000
+    seed: int = 0
+    batch_size: int = 64
+    objective: Objective
+    tokenizer: Tokenizer
+    domains: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.data != "pocket":
+            raise ValueError(
+                f"config.evals.senses.data={self.data!r}: only 'pocket', where senses are known, "
+                "or '' to leave the evaluation out"
+            )
+
+    def run(self, variables: Variables) -> Iterator[tuple[str, float]]:
+        """Yields, as fractions where nothing else is said:
+
+        senses/{direction}/{metric}: of `evaluate.senses.SenseScores`; senses/{metric}: the mean over
+          the directions of a bidirectional model; senses/{language}/purity: of its words.
+        senses/{direction}/{metric}: of `models.senses.statistics`, over all words.
+        senses/{direction}/translation_{metric}: of `TranslationScores`; senses/translation_{metric}.
+        senses/nearest/layer{k}: accuracy of the nearest mean representation of the word's senses,
+          means over one half of the sentences, the other half asked for; senses/nearest: the best
+          layer's.
+        """
+        found: dict[str, list[float]] = {}
+        words = [x.word for x in self._occurrences]
+        meant = [x.meant for x in self._occurrences]
+        vectors = self._asked(variables)
+        states = variables.get("senses", {})
+        for direction, part in self.objective.directions.items():
+            state, h = states.get(direction), vectors[:, part]
+            slots = np.zeros(len(words), np.int32)
+            if state is not None:
+                slots = np.asarray(_assign(state, self._ids, h))
+            measured = scores.score(words, slots, meant)
+            figures = measured.metrics()
+            if state is not None:
+                in_use = jax.device_get(_statistics(state))
+                figures.update({name: float(value) for name, value in in_use.items()})
+            if "translations" in variables and state is not None:
+                table = variables["translations"]["ids"]
+                figures.update(self._translations(state, table, h, words, slots, meant))
+            for name, value in figures.items():
+                found.setdefault(name, []).append(value)
+                yield f"senses/{direction}/{name}", value
+            for language in self.tokenizer.languages:
+                own = [w for w in measured.by_word if w[0] == language]
+                if own:
+                    counts = np.array([words.count(w) for w in own])
+                    values = np.array([measured.by_word[w] for w in own])
+                    value = float(counts @ values / counts.sum())
+                    found.setdefault(f"{language}/purity", []).append(value)
+        for name, values in found.items():
+            yield f"senses/{name}", float(np.mean(values))
+        yield from self._nearest(variables, words, meant)
+
+    def _translations(self, state, table, h, words, slots, meant) -> dict[str, float]:
+        ids = np.asarray(table)[self._ids]
+        chosen_ids, chosen_slots, has = map(np.asarray, _choose(state, ids, h))
+        pieces = self.tokenizer.vocabulary.pieces
+        concepts = self._concepts
+        chosen = [
+            (self._foreign(word, pieces[number]), int(slot)) if there else None
+            for word, number, slot, there in zip(words, chosen_ids, chosen_slots, has)
+        ]
+        candidates = [
+            [self._foreign(word, pieces[number]) for number in row if number >= 0]
+            for word, row in zip(words, ids)
+        ]
+        learned = scores.meanings(words, slots, meant)
+        found = scores.score_translations(chosen, meant, concepts, learned, candidates)
+        figures = dataclasses.asdict(found)
+        return {f"translation_{name}": float(value) for name, value in figures.items()}
+
+    def _foreign(self, word: Word, other: str) -> Word:
+        """A translation with its language: the first other one that has such a word."""
+        others = [x for x in self.tokenizer.languages if x != word[0]]
+        known = (x for x in others if (x, other) in self._concepts)
+        return next(known, others[0]), other
+
+    def _nearest(
+        self, variables: Variables, words: list[Word], meant: list[str]
+    ) -> Iterator[tuple[str, float]]:
+        """A word's senses by the nearest of their mean representations, layer by layer."""
+        vectors = self._read(variables)
+        half = np.array([x.sentence % 2 == 0 for x in self._occurrences])
+        best = 0.0
+        for layer in range(vectors.shape[1]):
+            unit = np.asarray(csls.unit(vectors[:, layer]))
+            right, asked = nearest_sense(unit, words, meant, half)
+            if not asked:
+                return
+            yield f"senses/nearest/layer{layer}", right / asked
+            best = max(best, right / asked)
+        yield "senses/nearest", best
+
+    @functools.cached_property
+    def _gold(self) -> list[gold.GoldSentence]:
+        return gold.gold_sentences(
+            self.tokenizer.languages, self.domains, self.seed, self.sentences, self.tokenizer
+        )
+
+    @functools.cached_property
+    def _occurrences(self) -> list[Occurrence]:
+        return [
+            Occurrence((sentence.language, word), sense, number, place)
+            for number, sentence in enumerate(self._gold)
+            for place, (word, sense) in enumerate(zip(sentence.words, sentence.senses))
+            if sense is not None and self._room(sentence.words, place)
+        ]
+
+    def _room(self, words: Sequence[str], place: int) -> bool:
+        return place < self._encoder.max_length - 2
+
+    @functools.cached_property
+    def _ids(self) -> np.ndarray:
+        vocabulary = self.tokenizer.vocabulary
+        return np.array([vocabulary.id(x.word[1]) for x in self._occurrences], np.int32)
+
+    @functools.cached_property
+    def _concepts(self) -> Mapping[Word, tuple[str, ...]]:
+        return {
+            (language, word): found
+            for language in self.tokenizer.languages
+            for word, found in pocket.concepts(language).items()
+        }
+
+    @functools.cached_property
+    def _encoder(self) -> Encoder:
+        return encoder_of(self.objective, self.tokenizer, 0, self.batch_size)
+
+    def _rows(self, masked: bool) -> list[Row]:
+        """A row an occurrence, whose one mean is of the word alone."""
+        encoder, rows = self._encoder, []
+        for x in self._occurrences:
+            words = self._gold[x.sentence].words[: encoder.max_length - 2]
+            ids, _ = encoder.tokenizer.encode_words(words)
+            if masked:
+                ids[x.place] = encoder.tokenizer.vocabulary.mask_id
+            groups = [0 if place == x.place else -1 for place in range(len(ids))]
+            rows.append(Row(ids, groups, self.tokenizer.language_id(x.word[0])))
+        return rows
+
+    def _asked(self, variables: Variables) -> np.ndarray:
+        """float32 [N, D]: what tells the senses, as in training: a masked word's own place."""
+        rows = self._rows(masked=not self.objective.reads_characters)
+        return np.stack([found[0, -1] for found in self._encoder.means(variables, rows)])
+
+    def _read(self, variables: Variables) -> np.ndarray:
+        """float32 [N, layers + 1, D]: the words' representations, read as they stand."""
+        return np.stack([found[0] for found in self._encoder.means(variables, self._rows(False))])
+
+
+def nearest_sense(
+    vectors: np.ndarray, words: Sequence[Any], meant: Sequence[Any], known: np.ndarray
+) -> tuple[int, int]:
+    """Word senses by the nearest mean: how many are right, and of how many.
+
+    Args:
+      vectors: [N, D], of length 1.
+      words, meant: of each occurrence.
+      known: bool [N], the occurrences that the means are over; the others are asked for, but for
+        those of words that have no mean.
+    """
+    sums: dict[Any, dict[Any, np.ndarray]] = {}
+    for vector, word, sense, given in zip(vectors, words, meant, known):
+        if given:
+            of_word = sums.setdefault(word, {})
+            of_word[sense] = of_word.get(sense, 0) + vector
+    right = asked = 0
+    for vector, word, sense, given in zip(vectors, words, meant, known):
+        if given or word not in sums:
+            continue
+        senses_of = list(sums[word])
+        means = np.stack([sums[word][name] for name in senses_of])
+        means /= np.linalg.norm(means, axis=1, keepdims=True) + 1e-12
+        right += senses_of[int((means @ vector).argmax())] == sense
+        asked += 1
+    return right, asked
+
+
+_assign = jax.jit(senses.assign)
+_choose = jax.jit(senses.choose_translation)
+_statistics = jax.jit(senses.statistics)

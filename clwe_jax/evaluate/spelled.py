@@ -1,0 +1,112 @@
+"""Encoding of texts for models that read words as characters: no word is out of the vocabulary."""
+
+from __future__ import annotations
+
+import copy
+from typing import Sequence
+
+import numpy as np
+
+from clwe_jax.evaluate.encode import Encoder, Row
+from clwe_jax.text import spelling
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.word_vocab import WordVocabulary
+from clwe_jax.types import Batch, EncodeFn, Objective
+
+_LEAST_DISTINCT = 64  # spellings of a batch; else a power of four times it
+
+
+class _Words(WordVocabulary):
+    """A vocabulary that numbers unknown words on from its own, as they come.
+
+    Attributes:
+      unknown: the words with the numbers len(pieces), len(pieces) + 1, ...
+    """
+
+    def __init__(self, vocabulary: WordVocabulary):
+        self.__dict__.update(vocabulary.__dict__)
+        self.unknown: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def _encode(self, word: str) -> list[int]:
+        number = self.words.get(word)
+        if number is None:
+            number = self._numbers.get(word)
+        if number is None:
+            number = self._numbers[word] = len(self.pieces) + len(self.unknown)
+            self.unknown.append(word)
+        return [number]
+
+
+class SpelledEncoder(Encoder):
+    """As `Encoder`, for a model that reads `characters`; every word has a vector of its own."""
+
+    def __init__(
+        self,
+        encode_fn: EncodeFn,
+        tokenizer: Tokenizer,
+        max_length: int,
+        batch_size: int = 64,
+        max_characters: int = spelling.MAX_CHARACTERS,
+    ):
+        """Args: as `Encoder`; max_characters: of a word's frame.
+
+        Raises:
+          ValueError: the tokenizer's vocabulary is not one of words.
+        """
+        if not isinstance(tokenizer.vocabulary, WordVocabulary):
+            raise ValueError(
+                f"A model that reads characters reads whole words; this tokenizer's vocabulary is "
+                f"{tokenizer.vocabulary.kind}"
+            )
+        tokenizer = copy.copy(tokenizer)
+        self._known = spelling.spell_vocabulary(tokenizer.vocabulary, max_characters)
+        tokenizer.vocabulary = _Words(tokenizer.vocabulary)
+        super().__init__(encode_fn, tokenizer, max_length, batch_size)
+
+    def _batch(self, rows: Sequence[Row], size: int, length: int) -> Batch:
+        vocabulary = self.tokenizer.vocabulary
+        words = np.full((size, length), vocabulary.pad_id, np.int32)
+        groups = np.full((size, length), -1, np.int32)
+        filled = np.zeros((size, length), np.float32)
+        for place, row in enumerate(rows):
+            end = len(row.ids) + 2
+            words[place, :end] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]
+            groups[place, 1 : end - 1] = row.groups
+            filled[place, :end] = 1.0
+        distinct, spelled = np.unique(words, return_inverse=True)
+        count = _LEAST_DISTINCT
+        while count < len(distinct):
+            count *= 4
+        characters = np.full((count, self._known.shape[1]), spelling.PAD, np.int32)
+        characters[: len(distinct)] = self._spell(distinct)
+        return {
+            "spelling": spelled.reshape(words.shape).astype(np.int32),
+            "characters": characters,
+            "loss_weights": filled,
+            "groups": groups,
+        }
+
+    def _spell(self, numbers: np.ndarray) -> np.ndarray:
+        vocabulary, size = self.tokenizer.vocabulary, self._known.shape[1]
+        known = numbers < len(vocabulary.pieces)
+        found = np.empty((len(numbers), size), np.int32)
+        found[known] = self._known[numbers[known]]
+        words = [vocabulary.unknown[n - len(vocabulary.pieces)] for n in numbers[~known]]
+        found[~known] = spelling.spell_all([word.encode("utf-8") for word in words], size)
+        return found
+
+
+def encoder_of(
+    objective: Objective, tokenizer: Tokenizer, max_length: int = 0, batch_size: int = 64
+) -> Encoder:
+    """The encoder that fits a model.
+
+    Args:
+      objective: with `encode`, `max_length`, and `reads_characters`.
+      tokenizer: the run's.
+      max_length: of a row, special pieces included; 0: the model's.
+      batch_size: rows computed at once.
+    """
+    cls = SpelledEncoder if objective.reads_characters else Encoder
+    return cls(objective.encode, tokenizer, max_length or objective.max_length, batch_size)

@@ -1,0 +1,206 @@
+"""Bidirectional language modelling of ELMo, with or without senses, in one language or several.
+
+The next word of a stream is predicted by its senses (`objectives.senses`); the forward and the
+backward model share neither sense vectors nor centers (A9). A word's own representation, which
+tells its sense, is there one position after the one that predicts it; the word after the window's
+end has none, and is left out where words have senses.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Mapping
+
+from flax.linen import LogicallyPartitioned
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from clwe_jax.models import bilm, senses
+from clwe_jax.models.sense_config import SenseConfig
+from clwe_jax.objectives.senses import (
+    Occurrences,
+    SenseLoss,
+    check_translations,
+    padded_translations,
+    sense_config,
+)
+from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
+
+DIRECTIONS = ("forward", "backward")
+_STREAMS = (
+    ("words", "target_forward", "weights_forward"),
+    ("words_reverse", "target_reverse", "weights_reverse"),
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BiLmObjective:
+    """ELMo, SaELMo, Joint-ELMo and Bi-SaELMo.
+
+    Attributes:
+      model: sizes of the backbone.
+      vocab_size: words that exist.
+      padded_vocab_size: rows of the tables.
+      negatives, translation, switch_share: see `SenseLoss`.
+      senses: options of `SenseConfig`; senses=1 (ELMo) is plain cross-entropy.
+      translations: int32 [vocab_size, T], from `text.translations`; None without a dictionary.
+    """
+
+    model: bilm.BiLmConfig
+    vocab_size: int
+    padded_vocab_size: int
+    negatives: int = 0
+    translation: str = "none"
+    switch_share: float = 0.5
+    senses: SenseConfig | Mapping[str, Any] = SenseConfig(senses=1)
+    translations: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "senses", sense_config(self.senses))
+        check_translations(self.translation, self.translations)
+
+    reads_characters = True
+    max_length = 256  # words of a sentence that is encoded; of itself the model has no limit
+
+    @property
+    def directions(self) -> dict[str, slice]:
+        """Name of each sense state: the part of a representation of `encode` that it is of."""
+        width = self.model.width
+        return {"forward": slice(0, width), "backward": slice(width, 2 * width)}
+
+    def sense_vectors(self, variables: Variables, direction: str) -> Array:
+        """float32 [V, S, d], the output vectors of the senses."""
+        return variables["params"]["sense_table"][DIRECTIONS.index(direction)]
+
+    @functools.cached_property
+    def _loss(self) -> SenseLoss:
+        return SenseLoss(
+            self.senses, self.vocab_size, self.negatives, self.translation, self.switch_share
+        )
+
+    @property
+    def module(self) -> bilm.BiLm:
+        """The linen module."""
+        return bilm.BiLm(self.model)
+
+    def init(self, rng: Array, batch: Batch) -> Variables:
+        """Variables (boxed with their logical axis names) for batches like `batch`.
+
+        Raises:
+          ValueError: more projected dimensions than there are.
+        """
+        model_key, table_key, *sense_keys = jax.random.split(rng, 4)
+        width, slots = self.model.width, self.senses.slots
+        shape = (2, self.padded_vocab_size, slots, width)
+        table = width**-0.5 * jax.random.normal(table_key, shape, jnp.float32)
+        rows = bilm.initial_carry(self.model, len(batch["words"]))
+        variables = {
+            "params": {
+                "model": self.module.init(model_key, batch)["params"],
+                "sense_table": LogicallyPartitioned(table, (None, "vocab", None, "embed")),
+                "sense_bias": LogicallyPartitioned(
+                    jnp.zeros(shape[:3], jnp.float32), (None, "vocab", None)
+                ),
+            },
+            "rows": jax.tree.map(
+                lambda x: LogicallyPartitioned(x, ("batch",) + (None,) * (x.ndim - 1)), rows
+            ),
+        }
+        if self._loss.aware:
+            variables["senses"] = {
+                direction: senses.boxed(
+                    senses.create(self.senses, self.padded_vocab_size, width, key)
+                )
+                for direction, key in zip(DIRECTIONS, sense_keys)
+            }
+        if self.translation != "none":
+            variables["translations"] = {
+                "ids": LogicallyPartitioned(
+                    padded_translations(self.translations, self.padded_vocab_size), ("vocab", None)
+                )
+            }
+        return variables
+
+    def loss(
+        self,
+        variables: Variables,
+        batch: Batch,
+        rngs: Mapping[str, Array] | None = None,
+        train: bool = True,
+    ) -> tuple[dict[str, Sums], Any]:
+        """The sums of the batch's metrics, and what was observed of its rows.
+
+        Args:
+          variables: 'rows' is the state of each row's stream; without it streams begin here.
+          batch: see `data.word_windows.BatchMaker`; with streams of their own for both directions.
+
+        Returns:
+          The metrics of `SenseLoss`, over both directions together and as '{direction}/...';
+          'padding' (share of the positions).
+        """
+        params = variables["params"]
+        rngs = rngs or {}
+        found = self.module.apply(
+            {"params": params["model"]}, batch, variables.get("rows") or None, train, rngs=rngs
+        )
+        predictors = (found.forward, found.backward)
+        metrics: dict[str, Sums] = {}
+        observed: dict[str, Any] = {"rows": found.carry}
+        for number, direction in enumerate(DIRECTIONS):
+            state = variables.get("senses", {}).get(direction)
+            occurrences = self._occurrences(
+                batch, number, predictors[number], found.layers[-1][number]
+            )
+            rows, length = occurrences.words.shape
+            sums, assigned = self._loss(
+                Occurrences(*(x.reshape(rows * length, *x.shape[2:]) for x in occurrences)),
+                params["sense_table"][number],
+                params["sense_bias"][number],
+                state,
+                variables.get("translations", {}).get("ids"),
+                jax.random.fold_in(rngs["dropout"], number) if train else None,
+                train,
+            )
+            for name, value in sums.items():
+                metrics[f"{direction}/{name}"] = value
+                metrics[name] = metrics[name] + value if name in metrics else value
+            if state is not None:
+                observed[direction] = dict(
+                    words=occurrences.words,
+                    senses=assigned.reshape(rows, length),
+                    h=jax.lax.stop_gradient(occurrences.own),
+                    weights=occurrences.weights,
+                )
+        rows, length = batch["words"].shape
+        padding = (batch["loss_weights"] == 0).sum(dtype=jnp.float32)
+        metrics["padding"] = Sums(padding, jnp.float32(rows * length))
+        return metrics, observed
+
+    def _occurrences(self, batch: Batch, number: int, hidden: Array, own: Array) -> Occurrences:
+        """[B, L] of them, or [B, L - 1] where words have senses."""
+        words, target, weights = (batch[name] for name in _STREAMS[number])
+        if not self._loss.aware:
+            return Occurrences(target, hidden, own, weights)
+        return Occurrences(words[:, 1:], hidden[:, :-1], own[:, 1:], weights[:, :-1])
+
+    def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
+        """The rows' states, and the senses with their vectors where they are seeded."""
+        variables = {**variables, "rows": observed["rows"]}
+        if not self._loss.aware:
+            return variables
+        table = variables["params"]["sense_table"]
+        vectors, after = [], {}
+        for number, direction in enumerate(DIRECTIONS):
+            state, seen = variables["senses"][direction], observed[direction]
+            vectors.append(senses.seed_vectors(table[number], state, self.senses, step))
+            flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in seen.items()}
+            after[direction] = senses.after_step(state, self.senses, step, **flat)
+        params = {**variables["params"], "sense_table": jnp.stack(vectors)}
+        return {**variables, "params": params, "senses": after}
+
+    def encode(self, variables: Variables, batch: Batch) -> Hidden:
+        """Representations of sentences, both directions side by side; see `BiLm.encode`."""
+        params = {"params": variables["params"]["model"]}
+        return self.module.apply(params, batch, method="encode")

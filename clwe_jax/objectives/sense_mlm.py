@@ -1,0 +1,173 @@
+"""Masked language modelling over senses: BERT-Tiny, SaBERT-Tiny, and DICT-MLM at the level of senses.
+
+A masked word is predicted by its senses (`objectives.senses`) from its contextual representation,
+which also tells its sense (A11: h_k predicts word k itself).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Mapping
+
+from flax.linen import LogicallyPartitioned
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from clwe_jax.models import senses
+from clwe_jax.models.mlm import choose_positions
+from clwe_jax.models.sense_config import SenseConfig
+from clwe_jax.models.transformer import Transformer
+from clwe_jax.objectives.senses import (
+    Occurrences,
+    SenseLoss,
+    check_translations,
+    padded_translations,
+    sense_config,
+)
+from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
+
+MASKED = "masked"  # what the collection of senses calls the one state that there is
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SenseMlmObjective:
+    """A Transformer over whole words, its masked positions predicted by senses.
+
+    Attributes:
+      model: the backbone.
+      vocab_size: words that exist.
+      padded_vocab_size: rows of the tables.
+      max_predictions: P, scored positions a row; the data promise that no row has more.
+      negatives, translation, switch_share: see `SenseLoss`.
+      senses: options of `SenseConfig`; senses=1 (BERT-Tiny) is plain cross-entropy.
+      translations: int32 [vocab_size, T], from `text.translations`; None without a dictionary.
+    """
+
+    model: Transformer
+    vocab_size: int
+    padded_vocab_size: int
+    max_predictions: int
+    negatives: int = 0
+    translation: str = "none"
+    switch_share: float = 0.5
+    senses: SenseConfig | Mapping[str, Any] = SenseConfig(senses=1)
+    translations: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "senses", sense_config(self.senses))
+        check_translations(self.translation, self.translations)
+
+    reads_characters = False
+
+    @property
+    def directions(self) -> dict[str, slice]:
+        """Name of each sense state: the part of a representation of `encode` that it is of."""
+        return {MASKED: slice(None)}
+
+    def sense_vectors(self, variables: Variables, direction: str) -> Array:
+        """float32 [V, S, d], the output vectors of the senses."""
+        return variables["params"]["sense_table"]
+
+    @property
+    def max_length(self) -> int:
+        """Words of a row, at most."""
+        return self.model.max_length
+
+    @functools.cached_property
+    def _loss(self) -> SenseLoss:
+        return SenseLoss(
+            self.senses, self.vocab_size, self.negatives, self.translation, self.switch_share
+        )
+
+    def init(self, rng: Array, batch: Batch) -> Variables:
+        """Variables (boxed with their logical axis names) for batches like `batch`."""
+        model_key, table_key, sense_key = jax.random.split(rng, 3)
+        width, slots = self.model.width, self.senses.slots
+        shape = (self.padded_vocab_size, slots, width)
+        table = self.model.init_std * jax.random.normal(table_key, shape, jnp.float32)
+        variables: dict[str, Any] = {
+            "params": {
+                "model": self.model.init(model_key, batch)["params"],
+                "sense_table": LogicallyPartitioned(table, ("vocab", None, "embed")),
+                "sense_bias": LogicallyPartitioned(
+                    jnp.zeros(shape[:2], jnp.float32), ("vocab", None)
+                ),
+            }
+        }
+        if self._loss.aware:
+            state = senses.create(self.senses, self.padded_vocab_size, width, sense_key)
+            variables["senses"] = {MASKED: senses.boxed(state)}
+        if self.translation != "none":
+            variables["translations"] = {
+                "ids": LogicallyPartitioned(
+                    padded_translations(self.translations, self.padded_vocab_size), ("vocab", None)
+                )
+            }
+        return variables
+
+    def loss(
+        self,
+        variables: Variables,
+        batch: Batch,
+        rngs: Mapping[str, Array] | None = None,
+        train: bool = True,
+    ) -> tuple[dict[str, Sums], Any]:
+        """The sums of the batch's metrics, and the senses that were observed.
+
+        Returns:
+          The metrics of `SenseLoss`; 'predictions_per_row', 'padding' and 'overflow' as in
+          `MlmObjective`.
+        """
+        rngs = rngs or {}
+        hidden = self.model.apply(
+            {"params": variables["params"]["model"]}, batch, train=train, rngs=rngs
+        ).last
+        weights = batch["loss_weights"]
+        chosen = choose_positions(weights, self.max_predictions)
+        exact = jax.lax.Precision.HIGHEST if hidden.dtype == jnp.float32 else None
+        picked = jnp.einsum("bpl,bld->bpd", chosen.astype(hidden.dtype), hidden, precision=exact)
+        words = jnp.where(chosen, batch["targets"][:, None, :], 0).sum(-1)
+        kept = jnp.where(chosen, weights[:, None, :], 0).sum(-1)
+        rows, count = words.shape
+        flat = picked.reshape(rows * count, -1)
+        sums, assigned = self._loss(
+            Occurrences(words.reshape(-1), flat, flat, kept.reshape(-1)),
+            variables["params"]["sense_table"],
+            variables["params"]["sense_bias"],
+            variables.get("senses", {}).get(MASKED),
+            variables.get("translations", {}).get("ids"),
+            rngs["dropout"] if train else None,
+            train,
+        )
+        left_out = weights.sum() - kept.sum()
+        padding = (batch["segment_ids"] == 0).sum(dtype=jnp.float32)
+        sums["predictions_per_row"] = Sums(kept.sum(), jnp.float32(rows))
+        sums["padding"] = Sums(padding, jnp.float32(weights.size))
+        sums["overflow"] = Sums(left_out, kept.sum() + left_out)
+        if not self._loss.aware:
+            return sums, {}
+        return sums, dict(
+            words=words,
+            senses=assigned.reshape(rows, count),
+            h=jax.lax.stop_gradient(picked),
+            weights=kept,
+        )
+
+    def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
+        """The senses, with their vectors where they are seeded."""
+        if not self._loss.aware:
+            return variables
+        state, params = variables["senses"][MASKED], variables["params"]
+        table = senses.seed_vectors(params["sense_table"], state, self.senses, step)
+        flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in observed.items()}
+        return {
+            **variables,
+            "params": {**params, "sense_table": table},
+            "senses": {MASKED: senses.after_step(state, self.senses, step, **flat)},
+        }
+
+    def encode(self, variables: Variables, batch: Batch) -> Hidden:
+        """Hidden states without dropout."""
+        return self.model.apply({"params": variables["params"]["model"]}, batch)

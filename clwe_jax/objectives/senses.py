@@ -1,0 +1,181 @@
+"""Words predicted by their senses: the part that all sense-aware objectives share.
+
+Multi-sense cross-lingual alignment, sections 3.1 and 3.2: which sense of a word occurs is told by
+the cluster centers (`models.senses`); the loss is that of the sense vector (Eqs. 3-4), joined with
+that of the best-fitting sense of a translation where the dictionary has one (Eqs. 5-7).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from clwe_jax import registry
+from clwe_jax.models import sampled_softmax, sense_softmax, senses
+from clwe_jax.models.sense_config import SenseConfig
+from clwe_jax.types import Array, Sums
+
+TRANSLATIONS = ("none", "joint", "switch")
+
+
+class Occurrences(NamedTuple):
+    """N words to be predicted.
+
+    Attributes:
+      words: int [N].
+      hidden: [N, d], what predicts them.
+      own: [N, d], the representations of the words themselves, which tell their senses.
+      weights: float32 [N].
+    """
+
+    words: Array
+    hidden: Array
+    own: Array
+    weights: Array
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SenseLoss:
+    """The loss of words by their senses.
+
+    Attributes:
+      config: of the senses; senses=1 is a model without.
+      vocab_size: V, words that exist; tables may be padded beyond.
+      negatives: words drawn for a batch in training, a sense of each; 0: all senses of all words.
+      translation: 'none'; 'joint', the mean of a word's own loss and its translation's (Eq. 7);
+        'switch', the translation's sense alone for a share of the words that have one: DICT-MLM
+        at the level of senses.
+      switch_share: that share.
+    """
+
+    config: SenseConfig
+    vocab_size: int
+    negatives: int = 0
+    translation: str = "none"
+    switch_share: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.translation not in TRANSLATIONS:
+            raise ValueError(
+                f"config.objective.translation={self.translation!r}: "
+                f"{registry.nearest(self.translation, TRANSLATIONS)}"
+            )
+        if self.negatives < 0:
+            raise ValueError(f"config.objective.negatives={self.negatives}: is negative")
+        if not 0 <= self.switch_share <= 1:
+            raise ValueError(f"config.objective.switch_share={self.switch_share}: from 0 to 1")
+
+    @property
+    def aware(self) -> bool:
+        """Whether words have senses."""
+        return self.config.senses > 1
+
+    def enabled(self, table: Array, state: senses.SenseState | None) -> Array:
+        """bool [V padded, S]: the senses that softmaxes run over."""
+        exists = (jnp.arange(table.shape[0]) < self.vocab_size)[:, None]
+        return jnp.broadcast_to(exists, table.shape[:2]) & (True if state is None else state.enabled)
+
+    def __call__(
+        self,
+        occurrences: Occurrences,
+        table: Array,
+        bias: Array,
+        state: senses.SenseState | None,
+        translations: Array | None,
+        rng: Array | None,
+        train: bool,
+    ) -> tuple[dict[str, Sums], Array]:
+        """The sums of the metrics, and the senses int32 [N] that were assigned.
+
+        'loss' is what is optimised in training, and the negative log-likelihood of the word (the
+        sum over its senses) in evaluation, comparable with that of a model without senses.
+
+        Args:
+          table: float32 [V, S, d]; bias: float32 [V, S].
+          state: of the senses; None without them.
+          translations: int32 [V, T], -1 where there are no more; None without a dictionary.
+          rng: of the negatives and switches; only in training.
+        """
+        words, hidden, own, weights = occurrences
+        enabled = self.enabled(table, state)
+        assigned = jnp.zeros_like(words) if state is None else senses.assign(state, words, own)
+        total = weights.sum()
+        if not train:
+            loss = -sense_softmax.word_log_likelihood(hidden, table, bias, words, enabled)
+            best = sense_softmax.top_words(hidden, table, bias, enabled)[0][:, 0]
+            return {
+                "loss": Sums((loss * weights).sum(), total),
+                "accuracy": Sums(((best == words) * weights).sum(), total),
+            }, assigned
+        sample_key, sense_key, switch_key = jax.random.split(rng, 3)
+        labels = sense_softmax.Labels(words, assigned)
+        if self.translation != "none":
+            other, other_sense, has = self._translate(words, own, state, translations)
+            if self.translation == "joint":
+                labels = sense_softmax.Labels(words, assigned, other, other_sense, has)
+            else:
+                has &= jax.random.uniform(switch_key, has.shape) < self.switch_share
+                labels = sense_softmax.Labels(
+                    jnp.where(has, other, words), jnp.where(has, other_sense, assigned)
+                )
+        if self.negatives:
+            samples = sampled_softmax.log_uniform_sample(
+                sample_key, self.negatives, self.vocab_size
+            )
+            found = sense_softmax.sampled_sense_cross_entropy(
+                hidden, table, bias, labels, enabled, samples, sense_key
+            )
+        else:
+            found = sense_softmax.sense_cross_entropy(hidden, table, bias, labels, enabled)
+        sums = {"loss": Sums((found.loss * weights).sum(), total)}
+        if self.translation != "none":
+            translated = weights * has
+            sums["translated"] = Sums(translated.sum(), total)
+        if self.translation == "joint":
+            sums["sense_loss"] = Sums((found.sense * weights).sum(), total)
+            sums["translation_loss"] = Sums(
+                (found.translation * translated).sum(), translated.sum()
+            )
+        return sums, assigned
+
+    def _translate(self, words, own, state, translations) -> tuple[Array, Array, Array]:
+        """The translations' words and senses, int32 [N], and where there are any, bool [N]."""
+        rows = translations[words]
+        if state is not None:
+            return senses.choose_translation(state, rows, own)
+        # Without senses nothing tells translations apart: the most frequent one.
+        has = rows[:, 0] >= 0
+        return jnp.maximum(rows[:, 0], 0), jnp.zeros_like(words), has
+
+
+def sense_config(options: SenseConfig | Mapping[str, Any]) -> SenseConfig:
+    """The configuration that `config.objective.senses` describes.
+
+    Raises:
+      ValueError: an unknown option (the nearest known one is named) or a value that cannot work.
+    """
+    if isinstance(options, SenseConfig):
+        return options
+    registry.check_keys(SenseConfig, options, where="config.objective.senses")
+    return SenseConfig(**options)
+
+
+def check_translations(translation: str, translations: np.ndarray | None) -> None:
+    """Raises ValueError where translations are asked for and there is no dictionary."""
+    if translation != "none" and translations is None:
+        raise ValueError(
+            f"config.objective.translation={translation!r} needs a dictionary: set "
+            "--config.data.dictionaries=DIR, or --config.objective.translation=none"
+        )
+
+
+def padded_translations(translations: np.ndarray, rows: int) -> Array:
+    """int32 [rows, T]: the table with rows of no translations for the vocabulary's padding."""
+    missing = rows - len(translations)
+    return jnp.asarray(
+        np.pad(translations, ((0, missing), (0, 0)), constant_values=-1), jnp.int32
+    )

@@ -1,0 +1,27 @@
+"""Joint-ELMo: ELMo on two concatenated corpora (A12, A13).
+
+Command:
+  python -m clwe_jax.main --config=configs/joint_elmo.py
+  Another pair: --config.data.languages=en,ja (de, es, ja, zh).
+
+  :laptop (default)  the embedded world, two cores, minutes.
+  :small             text files in corpora/, one GPU, hours.
+  :base              2 x 4,096 cells, 200,000 words, an accelerator for days.
+  :paper             A11: batch 512, window 16, 1M steps; V=800,000 fits a v3 slice (--plan=v3:4x8).
+
+The twin of bi_saelmo.py, without senses and translations.
+Expected: Table 3 of the paper, zero-shot NER F1: de 56.49, es 58.91, zh 53.47.
+The laptop's figures stand in benchmarks/README.md.
+"""
+
+from clwe_jax import config_senses
+
+
+def get_config(scale: str = "laptop"):
+    return config_senses.sense_config(
+        scale,
+        system="Joint-ELMo",
+        backbone="bilm",
+        languages="en,de",
+        senses=1,
+    )

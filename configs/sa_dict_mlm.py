@@ -1,0 +1,28 @@
+"""DICT-MLM at the level of senses: a masked word's label is the best-fitting sense of a translation.
+
+Command:
+  python -m clwe_jax.main --config=configs/sa_dict_mlm.py
+  Another pair: --config.data.languages=en,ja (de, es, ja, zh).
+
+  :laptop (default)  the embedded world, two cores, minutes.
+  :small             text files in corpora/, one GPU, hours.
+  :base              4 x 512, 27,654 words, batch 128, 1M steps (A11).
+  :paper             as :base.
+
+Beyond the papers: DICT-MLM draws a translation at random; here the sense decides.
+Expected: not in a paper; the laptop's figures beside dict_mlm_50 say what it is worth.
+The laptop's figures stand in benchmarks/README.md.
+"""
+
+from clwe_jax import config_senses
+
+
+def get_config(scale: str = "laptop"):
+    return config_senses.sense_config(
+        scale,
+        system="SA-DICT-MLM",
+        backbone="transformer",
+        languages="en,de",
+        senses=3,
+        translation="switch",
+    )

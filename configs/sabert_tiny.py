@@ -1,0 +1,26 @@
+"""SaBERT-Tiny: BERT-Tiny that learns five senses of every word (A11).
+
+Command:
+  python -m clwe_jax.main --config=configs/sabert_tiny.py
+
+  :laptop (default)  the embedded world, two cores, minutes.
+  :small             text files in corpora/, one GPU, hours.
+  :base              4 x 512, 27,654 words, batch 128, 1M steps (A11).
+  :paper             as :base.
+
+Twin without senses: bert_tiny.py.
+Expected: Table 2 of the paper, WSD F1: SE2 .611, SE3 .546, SE07 .446, SE13 .550, SE15 .579.
+The laptop's figures stand in benchmarks/README.md.
+"""
+
+from clwe_jax import config_senses
+
+
+def get_config(scale: str = "laptop"):
+    return config_senses.sense_config(
+        scale,
+        system="SaBERT-Tiny",
+        backbone="transformer",
+        languages="en",
+        senses=5,
+    )
