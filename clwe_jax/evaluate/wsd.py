@@ -1,0 +1,282 @@
+"""Word sense disambiguation by nearest neighbours (Raganato et al. 2017; Peters et al. 2018).
+
+A sense is the mean of the contextual representations of its occurrences in sense-annotated text; an
+occurrence gets the sense with the largest cosine: of all senses, or of those of its lemma and part
+of speech alone, in which case a lemma that the annotated text lacks gets its first sense in WordNet
+(multi-sense cross-lingual alignment, section 4.1 and Table 2).
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import os
+from typing import Callable, Iterable, Iterator, Mapping, Sequence
+
+from absl import logging
+import numpy as np
+
+from clwe_jax.evaluate.wsd_files import Corpus, first_senses, read
+
+# Sentences as words -> for each, in order, [words, layers, D]; fewer words where it was cut.
+WordEncoder = Callable[[Sequence[Sequence[str]]], Iterable[np.ndarray]]
+
+_AT_ONCE = 512  # test instances compared with all senses at a time
+_ROUNDS = 1_000  # of the bootstrap
+
+
+def instance_vectors(corpus: Corpus, encode: WordEncoder) -> Iterator[np.ndarray | None]:
+    """For each instance, in order, the mean [layers, D] over its words; None where they were cut.
+
+    Args:
+      corpus: see `wsd_files.read`.
+      encode: see `WordEncoder`.
+
+    Raises:
+      ValueError: the encoder returned another number of sentences.
+    """
+    instances = iter(corpus.instances)
+    instance = next(instances, None)
+    number = -1
+    for number, words in enumerate(encode(corpus.sentences)):
+        while instance is not None and instance.sentence == number:
+            own = np.asarray(words[instance.start : instance.stop], np.float32)
+            yield own.mean(0) if len(own) else None
+            instance = next(instances, None)
+    if number + 1 != len(corpus.sentences):
+        raise ValueError(
+            f"The encoder returned {number + 1} sentences of {len(corpus.sentences)} of "
+            f"{corpus.name}: one array a sentence is expected"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class SenseVectors:
+    """The senses that annotated text has.
+
+    Attributes:
+      keys: [K] sense keys.
+      vectors: float32 [layers, K, D], means of length 1.
+      lemmas: (lemma, part of speech) -> rows of its senses.
+      counts: [K] occurrences.
+    """
+
+    keys: list[str]
+    vectors: np.ndarray
+    lemmas: dict[tuple[str, str], list[int]]
+    counts: np.ndarray
+
+    @functools.cached_property
+    def rows(self) -> dict[str, int]:
+        """Sense key -> row."""
+        return {key: row for row, key in enumerate(self.keys)}
+
+
+def train(corpus: Corpus, encode: WordEncoder) -> SenseVectors:
+    """The mean representation of every sense of an annotated corpus.
+
+    An instance with several keys is one of each.
+
+    Raises:
+      ValueError: no instance has a key and a representation.
+    """
+    sums: dict[str, np.ndarray] = {}
+    counts: collections.Counter[str] = collections.Counter()
+    lemmas: dict[tuple[str, str], dict[str, None]] = {}
+    cut = 0
+    for instance, vector in zip(corpus.instances, instance_vectors(corpus, encode), strict=True):
+        if vector is None:
+            cut += 1
+            continue
+        for key in instance.keys:
+            if key in sums:
+                sums[key] += vector
+            else:
+                sums[key] = vector.astype(np.float64)
+            counts[key] += 1
+            lemmas.setdefault((instance.lemma, instance.pos), {})[key] = None
+    if not sums:
+        raise ValueError(f"{corpus.name}: no sense-annotated word to learn from")
+    if cut:
+        logging.warning(
+            "%s: %d of %d instances stand behind the end of what the encoder reads and are "
+            "left out", corpus.name, cut, len(corpus.instances),
+        )  # fmt: skip
+    keys = list(sums)
+    rows = {key: row for row, key in enumerate(keys)}
+    # Directions only: a sum is as good as a mean.
+    vectors = _unit(np.stack([sums[key] for key in keys], axis=1).astype(np.float32))
+    return SenseVectors(
+        keys=keys,
+        vectors=vectors,
+        lemmas={lemma: [rows[key] for key in found] for lemma, found in lemmas.items()},
+        counts=np.array([counts[key] for key in keys]),
+    )
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
+
+def predict(
+    senses: SenseVectors,
+    corpus: Corpus,
+    encode: WordEncoder,
+    first: Mapping[tuple[str, str], str],
+) -> tuple[list[list[str | None]], list[list[str | None]], int]:
+    """The nearest sense of every instance, in every layer.
+
+    Args:
+      senses: see `train`.
+      corpus: what to annotate.
+      encode: as in `train`.
+      first: (lemma, part of speech) -> the first sense, for lemmas that `senses` lacks and for
+        instances without a representation.
+
+    Returns:
+      [layers][instances] keys of the nearest of all senses, the same of the nearest of the lemma's
+      (None: nothing is known of the lemma), and how often the latter was the first sense for want
+      of another.
+    """
+    vectors = list(instance_vectors(corpus, encode))
+    there = [row for row, vector in enumerate(vectors) if vector is not None]
+    layers = senses.vectors.shape[0]
+    fallback = [first.get((i.lemma, i.pos)) for i in corpus.instances]
+    everywhere = [list(fallback) for _ in range(layers)]
+    restricted = [list(fallback) for _ in range(layers)]
+    known = [senses.lemmas.get((i.lemma, i.pos)) for i in corpus.instances]
+    for begin in range(0, len(there), _AT_ONCE):
+        part = there[begin : begin + _AT_ONCE]
+        for layer in range(layers):
+            own = np.stack([vectors[row][layer] for row in part])
+            scores = own @ senses.vectors[layer].T
+            for row, score in zip(part, scores, strict=True):
+                everywhere[layer][row] = senses.keys[int(score.argmax())]
+                if known[row]:
+                    best = known[row][int(score[known[row]].argmax())]
+                    restricted[layer][row] = senses.keys[best]
+    with_vector = set(there)
+    backed_off = sum(not known[row] or row not in with_vector for row in range(len(vectors)))
+    return everywhere, restricted, backed_off
+
+
+def f1(predicted: Sequence[str | None], gold: Sequence[Sequence[str]]) -> float:
+    """F1 of precision over the answered and recall over all instances.
+
+    Args:
+      predicted: a key; None: no answer.
+      gold: of each instance the keys that are right.
+    """
+    right = sum(key in keys for key, keys in zip(predicted, gold, strict=True))
+    answered = sum(key is not None for key in predicted)
+    return 2 * right / (answered + len(gold))
+
+
+def f1_interval(
+    predicted: Sequence[str | None],
+    gold: Sequence[Sequence[str]],
+    rounds: int = _ROUNDS,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """The 95% percentile interval of `f1` over resamplings of the instances (Efron 1979)."""
+    right = np.array([key in keys for key, keys in zip(predicted, gold, strict=True)])
+    answered = np.array([key is not None for key in predicted])
+    draw = np.random.default_rng(seed)
+    found = np.empty(rounds)
+    for index in range(rounds):
+        rows = draw.integers(0, len(gold), len(gold))
+        found[index] = 2 * right[rows].sum() / (answered[rows].sum() + len(gold))
+    low, high = np.quantile(found, [0.025, 0.975])
+    return float(low), float(high)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WordSenseDisambiguation:
+    """Table 2: senses learned from annotated text, found in the test sets.
+
+    Attributes:
+      training: the annotated text, `NAME.data.xml`, also `.gz`; its keys lie beside it as
+        `NAME.gold.key.txt`, also `.gz`.
+      tests: a folder of files of the same form; every set in it is tested.
+      wordnet: a table of WordNet's senses, see `wsd_files.first_senses`; '': the first sense is the
+        most frequent one of the annotated text, and lemmas that it lacks have no answer.
+      development: the test set that the layer is chosen on; where it is absent, by the mean of all.
+      max_sentences: of the training text; 0: all.
+    """
+
+    training: str = ""
+    tests: str = ""
+    wordnet: str = ""
+    development: str = "semeval2007"
+    max_sentences: int = 0
+
+    def run(self, encode: WordEncoder) -> Iterator[tuple[str, float]]:
+        """Yields as fractions, for each set and 'mean' over the sets:
+
+        wsd/{set}/layer{k}/f1: nearest of the senses of the lemma, with back-off to the first.
+        wsd/{set}/layer{k}/f1_all: nearest of all senses.
+        wsd/{set}/f1, .../f1_all: of the layer that is best on the development set, each by its
+          own; with _low and _high, the ends of the 95% interval (not of the means).
+        wsd/{set}/first_sense: F1 of the first sense alone; wsd/{set}/back_off: the share of the
+          instances that had to take it.
+        wsd/layer: the chosen layer for f1; wsd/senses: how many were learned.
+        """
+        corpus = read(self.training, max_sentences=self.max_sentences)
+        senses = train(corpus, encode)
+        yield "wsd/senses", float(len(senses.keys))
+        first = first_senses(self.wordnet) if self.wordnet else _most_frequent(senses)
+        # kind -> set -> [layers]
+        scores: dict[str, dict[str, list[float]]] = {"f1": {}, "f1_all": {}}
+        answers: dict[tuple[str, str], tuple[list[list[str | None]], list[Sequence[str]]]] = {}
+        singles: dict[str, dict[str, float]] = {"first_sense": {}, "back_off": {}}
+        for path in _sets(self.tests):
+            test = read(path)
+            gold = [instance.keys for instance in test.instances]
+            everywhere, restricted, backed_off = predict(senses, test, encode, first)
+            for kind, found in (("f1", restricted), ("f1_all", everywhere)):
+                scores[kind][test.name] = [f1(layer, gold) for layer in found]
+                answers[kind, test.name] = found, gold
+            of_lemma = [first.get((i.lemma, i.pos)) for i in test.instances]
+            singles["first_sense"][test.name] = f1(of_lemma, gold)
+            singles["back_off"][test.name] = backed_off / len(gold)
+        for kind, by_set in scores.items():
+            judges = [self.development] if self.development in by_set else list(by_set)
+            best = int(np.mean([by_set[name] for name in judges], axis=0).argmax())
+            if kind == "f1":
+                yield "wsd/layer", float(best)
+            for name, layers in by_set.items():
+                yield from (
+                    (f"wsd/{name}/layer{k}/{kind}", value) for k, value in enumerate(layers)
+                )
+                yield f"wsd/{name}/{kind}", layers[best]
+                found, gold = answers[kind, name]
+                low, high = f1_interval(found[best], gold)
+                yield f"wsd/{name}/{kind}_low", low
+                yield f"wsd/{name}/{kind}_high", high
+            means = np.mean(list(by_set.values()), axis=0)
+            yield from ((f"wsd/mean/layer{k}/{kind}", float(v)) for k, v in enumerate(means))
+            yield f"wsd/mean/{kind}", float(means[best])
+        for kind, values in singles.items():
+            yield from ((f"wsd/{name}/{kind}", value) for name, value in values.items())
+            yield f"wsd/mean/{kind}", float(np.mean(list(values.values())))
+
+
+def _most_frequent(senses: SenseVectors) -> dict[tuple[str, str], str]:
+    return {
+        lemma: senses.keys[rows[int(senses.counts[rows].argmax())]]
+        for lemma, rows in senses.lemmas.items()
+    }
+
+
+def _sets(folder: str) -> list[str]:
+    """The annotated files of a folder, by name."""
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(
+            f"{folder!r} is not a folder (config.evals.wsd.tests): expected one with files "
+            "NAME.data.xml and NAME.gold.key.txt"
+        )
+    names = sorted(n for n in os.listdir(folder) if n.endswith((".data.xml", ".data.xml.gz")))
+    if not names:
+        raise FileNotFoundError(f"{folder} holds no file NAME.data.xml (config.evals.wsd.tests)")
+    return [os.path.join(folder, name) for name in names]

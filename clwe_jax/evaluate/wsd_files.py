@@ -1,0 +1,212 @@
+"""Sense-annotated text in the unified XML format (Raganato et al. 2017), and WordNet's senses.
+
+    <corpus lang="en" source="semeval2007">
+      <text id="d000">
+        <sentence id="d000.s000">
+          <wf lemma="you" pos="PRON">Your</wf>
+          <instance id="d000.s000.t000" lemma="refer" pos="VERB">referred</instance>
+
+and the sense keys in a file of their own, an instance a line: `d000.s000.t000 refer%2:32:01::`.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import gzip
+import os
+from typing import Sequence
+from xml.etree import ElementTree
+
+# Letters of WordNet's parts of speech -> those of the format; adjective satellites are adjectives.
+_POS = {"n": "NOUN", "v": "VERB", "a": "ADJ", "s": "ADJ", "r": "ADV"}
+_NAMED = 3  # ids that a message names
+
+
+@dataclasses.dataclass(frozen=True)
+class Instance:
+    """A word (or several that are one entry) with its senses.
+
+    Attributes:
+      id: as in the files.
+      lemma, pos: e.g. 'bank', 'NOUN'; lemmas are lower-case, spaces are underscores.
+      sentence: its number in the corpus.
+      start, stop: its words there.
+      keys: the sense keys that are right.
+    """
+
+    id: str
+    lemma: str
+    pos: str
+    sentence: int
+    start: int
+    stop: int
+    keys: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """Annotated text.
+
+    Attributes:
+      name: of the file, up to '.data.xml'.
+      sentences: each as its words; an entry of several words is several.
+      instances: in the order of the text.
+    """
+
+    name: str
+    sentences: list[list[str]]
+    instances: list[Instance]
+
+
+def read(path: str, keys: str = "", max_sentences: int = 0) -> Corpus:
+    """Reads annotated text.
+
+    Args:
+      path: NAME.data.xml or NAME.data.xml.gz.
+      keys: the file with the keys; '': NAME.gold.key.txt beside it, also .gz.
+      max_sentences: from the beginning; 0: all. Keys of later ones are passed over.
+
+    Raises:
+      FileNotFoundError: one of the two files is not there.
+      ValueError: not such a file, or keys and instances that do not belong together; names them.
+    """
+    stem = path.removesuffix(".gz").removesuffix(".data.xml")
+    if not os.path.isfile(path):
+        raise FileNotFoundError(
+            f"There is no file {path!r}: expected sense-annotated text, NAME.data.xml in the "
+            "unified format (config.evals.wsd.training, config.evals.wsd.tests)"
+        )
+    beside = [keys] if keys else [f"{stem}.gold.key.txt", f"{stem}.gold.key.txt.gz"]
+    found = next((name for name in beside if os.path.isfile(name)), None)
+    if found is None:
+        raise FileNotFoundError(f"{path} lies there without its keys: expected {beside[0]}")
+    senses = _read_keys(found)
+    sentences, instances, whole = _read_xml(path, max_sentences)
+    ids = {instance.id for instance in instances}
+    if len(ids) < len(instances):
+        seen: set[str] = set()
+        double = [i.id for i in instances if i.id in seen or seen.add(i.id)]
+        raise ValueError(f"{path}: {_some(double)} more than one instance")
+    without = [instance.id for instance in instances if instance.id not in senses]
+    extra = [name for name in senses if name not in ids] if whole else []
+    if without or extra:
+        parts = [f"{_some(without)} in the text alone"] if without else []
+        parts += [f"{_some(extra)} in the keys alone"] if extra else []
+        raise ValueError(
+            f"{path} and {found} do not belong together: {'; '.join(parts)}. Each <instance> "
+            "needs a line `ID KEY` with its id"
+        )
+    filled = [dataclasses.replace(i, keys=senses[i.id]) for i in instances]
+    return Corpus(os.path.basename(stem), sentences, filled)
+
+
+def _some(ids: Sequence[str]) -> str:
+    named = ", ".join(ids[:_NAMED])
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return f"{named}{more} {'is' if len(ids) == 1 else 'are'}"
+
+
+def _open(path: str):
+    opener = gzip.open if path.endswith(".gz") else open
+    return opener(path, "rt", encoding="utf-8")
+
+
+def _read_keys(path: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    with _open(path) as file:
+        for number, line in enumerate(file, 1):
+            parts = line.split()
+            if not parts:
+                continue
+            if len(parts) < 2:
+                raise ValueError(
+                    f"{path}:{number}: expected an instance's id and its sense keys, separated by "
+                    f"spaces, found {line.strip()[:80]!r}"
+                )
+            if parts[0] in found:
+                raise ValueError(f"{path}:{number}: a second line for {parts[0]}")
+            found[parts[0]] = tuple(parts[1:])
+    return found
+
+
+def _read_xml(path: str, most: int) -> tuple[list[list[str]], list[Instance], bool]:
+    """Sentences, instances (without keys), and whether the file was read to its end."""
+    sentences: list[list[str]] = []
+    instances: list[Instance] = []
+    opener = gzip.open if path.endswith(".gz") else open
+    try:
+        with opener(path, "rb") as file:
+            for _, element in ElementTree.iterparse(file):
+                if element.tag != "sentence":
+                    continue
+                if most and len(sentences) == most:
+                    return sentences, instances, False
+                words: list[str] = []
+                for token in element:
+                    own = (token.text or "").split()
+                    if token.tag == "instance":
+                        name = token.get("id")
+                        if not name or not token.get("lemma") or not own:
+                            raise ValueError(
+                                f"{path}: sentence {element.get('id')}: an <instance> needs id, "
+                                f"lemma, pos and a word, found {token.attrib} {own}"
+                            )
+                        instances.append(Instance(
+                            name, token.get("lemma").lower().replace(" ", "_"),
+                            token.get("pos", ""), len(sentences), len(words),
+                            len(words) + len(own), (),
+                        ))  # fmt: skip
+                    words += own
+                sentences.append(words)
+                element.clear()
+    except ElementTree.ParseError as error:
+        line, column = error.position
+        raise ValueError(f"{path}:{line}: not XML: {error} (column {column})") from error
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise ValueError(f"{path}: not a whole gzip file: {error}") from error
+    if not instances:
+        raise ValueError(
+            f"{path} holds no <instance> within a <sentence>: expected the unified format of "
+            "Raganato et al. (2017)"
+        )
+    return sentences, instances, True
+
+
+def first_senses(path: str) -> dict[tuple[str, str], str]:
+    """The first sense of each lemma and part of speech.
+
+    Args:
+      path: a table, also .gz, with a line of names, columns separated by tabs, of which it needs
+        sense_key, lemma, pos (n, v, a, s, r) and sense_number (from 1).
+
+    Returns:
+      (lemma, part of speech as in the unified format) -> sense key.
+
+    Raises:
+      FileNotFoundError: there is no such file.
+      ValueError: a column is missing, or a row is not one.
+    """
+    if not os.path.isfile(path):
+        raise FileNotFoundError(
+            f"There is no file {path!r} (config.evals.wsd.wordnet): expected a table of senses; "
+            "--config.evals.wsd.wordnet='' does without"
+        )
+    best: dict[tuple[str, str], tuple[int, str, str]] = {}
+    with _open(path) as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        missing = {"sense_key", "lemma", "pos", "sense_number"} - set(rows.fieldnames or ())
+        if missing:
+            raise ValueError(f"{path}:1: no column {', '.join(sorted(missing))}")
+        for number, row in enumerate(rows, 2):
+            try:
+                lemma = row["lemma"].lower().replace(" ", "_"), _POS[row["pos"]]
+                # Adjectives and their satellites are counted apart: of equals the adjective.
+                rank = int(row["sense_number"]), row["pos"], row["sense_key"]
+            except (KeyError, ValueError, AttributeError, TypeError) as error:
+                raise ValueError(
+                    f"{path}:{number}: expected a sense key, a lemma, one of n, v, a, s, r and a "
+                    f"number, found {list(row.values())}"
+                ) from error
+            best[lemma] = min(best.get(lemma, rank), rank)
+    return {lemma: key for lemma, (_, _, key) in best.items()}
