@@ -153,8 +153,9 @@ def _train(config: ConfigDict, trainer: spaces.Trainer) -> _Trained:
     left = _in_common(kept, hub, lambda word, language: language in sharers.get(word, ()))
     for language, vectors in kept.items():
         logging.info(
-            "%s: %s words, %s before reallocation; %s shared with %s", language,
-            f"{len(vectors):,}", f"{len(raw[language]):,}", f"{len(left.get(language, ())):,}", hub,
+            "%s: %s words, %s before reallocation, %s of them shared", language,
+            f"{len(vectors):,}", f"{len(raw[language]):,}",
+            f"{sum(word in sharers for word in vectors.words):,}",
         )  # fmt: skip
     vocabulary = _reallocated(raw, kept, decided, config)
     return _Trained(kept, left, (raw, shared), vocabulary)
