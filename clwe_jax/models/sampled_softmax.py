@@ -17,6 +17,9 @@ import jax.numpy as jnp
 
 from clwe_jax.types import Array
 
+# A score so low that it has no share. Finite: where there is none but these, gradients are 0.
+_NEVER = jnp.float32(-1e30)
+
 
 def log_uniform_probability(ids: Array, vocab_size: int) -> Array:
     """float32: the probability of every id in one draw; they add up to 1 over the vocabulary."""
@@ -163,8 +166,7 @@ def sampled_cross_entropy(
     if correct_target:
         score -= samples.log_expected(targets)
     is_target = samples.ids[None, :] == targets[:, None]
-    # Finite, so that a position all of whose negatives are its target has a gradient: of 0.
-    scores = jnp.where(is_target, -1e30, scores + offset)
+    scores = jnp.where(is_target, _NEVER, scores + offset)
     return jnp.logaddexp(score, log_sum_exp(scores)) - score
 
 
@@ -200,26 +202,25 @@ def full_cross_entropy(
     padding = size * parts - rows
     if bias is None:
         bias = jnp.zeros(rows, jnp.float32)
-    offset = jnp.where(jnp.arange(rows) < vocab_size, bias, -jnp.inf)
-    offset = jnp.pad(offset, (0, padding), constant_values=-jnp.inf).reshape(size, parts)
+    offset = jnp.where(jnp.arange(rows) < vocab_size, bias, _NEVER)
+    offset = jnp.pad(offset, (0, padding), constant_values=_NEVER).reshape(size, parts)
     blocks = jnp.pad(table, ((0, padding), (0, 0))).reshape(size, parts, width)
 
-    score = jnp.einsum(
-        "nd,nd->n",
-        hidden,
-        jnp.take(table, targets, axis=0).astype(hidden.dtype),
-        preferred_element_type=jnp.float32,
-    ) + jnp.take(bias, targets)
-
     @jax.checkpoint
-    def add(so_far: Array, block: tuple[Array, Array]) -> tuple[Array, Array]:
-        vectors, shift = block
+    def add(so_far: tuple[Array, Array], block: tuple[Array, Array, Array]):
+        log_z, score = so_far
+        number, vectors, shift = block
         scores = jnp.einsum(
             "nd,md->nm", hidden, vectors.astype(hidden.dtype), preferred_element_type=jnp.float32
         )
         scores += shift
-        return jnp.logaddexp(so_far, jax.nn.logsumexp(scores, axis=-1)), scores.max(-1)
+        # The target's score is one of these, to the last bit: so it can be the highest.
+        is_target = jnp.arange(size) * parts + number == targets[:, None]
+        score += jnp.where(is_target, scores, 0).sum(-1)
+        log_z = jnp.logaddexp(log_z, jax.nn.logsumexp(scores, axis=-1))
+        return (log_z, score), scores.max(-1)
 
-    start = jnp.full(hidden.shape[:1], -jnp.inf, jnp.float32)
-    log_z, highest = jax.lax.scan(add, start, (blocks.swapaxes(0, 1), offset.T))
+    start = jnp.full(hidden.shape[:1], _NEVER), jnp.zeros(hidden.shape[:1])
+    blocks = jnp.arange(parts), blocks.swapaxes(0, 1), offset.T
+    (log_z, score), highest = jax.lax.scan(add, start, blocks)
     return log_z - score, score >= jax.lax.stop_gradient(highest.max(0))

@@ -1,7 +1,5 @@
 """Both language models: order, state between windows, resets, streams, evaluation, names."""
 
-import dataclasses
-
 from flax.core import meta
 import jax
 import jax.numpy as jnp
@@ -36,12 +34,16 @@ def make_carry(seed=3):
     )
 
 
-@pytest.fixture(scope="module")
-def variables():
+def make_variables():
     boxed = jax.jit(MODEL.init)(jax.random.key(0), make_batch())
     leaves, treedef = jax.tree.flatten(partition.unbox(boxed))
     r = np.random.RandomState(1)
     return treedef.unflatten([np.float32(x + 0.3 * r.standard_normal(x.shape)) for x in leaves])
+
+
+@pytest.fixture(scope="module")
+def variables():
+    return make_variables()
 
 
 def close(ours, theirs, atol=1e-5):
@@ -219,22 +221,25 @@ def test_every_parameter_has_axis_names_and_directions_are_apart():
     assert table["table"].value.shape == (2, WORDS, 4)
 
 
-def test_the_same_on_a_mesh(variables):
+def test_the_same_on_a_mesh(run_python):
+    run_python(__file__, devices=8, JAX_DISABLE_MOST_OPTIMIZATIONS="1")
+
+
+def on_a_mesh():
     """Parameters and rows cut over devices: the same values, the same gradients."""
-    if jax.device_count() < 8:
-        pytest.skip("needs 8 devices: XLA_FLAGS=--xla_force_host_platform_device_count=8")
     mesh = partition.make_mesh({"data": 2, "fsdp": 2, "tensor": 2})
-    model = bilm.BiLm(dataclasses.replace(CONFIG, dropout=0.0))
-    batch = make_batch()
+    batch, variables = make_batch(), make_variables()
     batch = {k: np.concatenate([v] * 4)[: 44 if k == "characters" else 12] for k, v in batch.items()}
 
     def loss(variables, batch):
-        found = model.apply(variables, batch)
+        found = MODEL.apply(variables, batch)
         return (found.forward * found.backward).sum()
 
     expected = jax.jit(jax.value_and_grad(loss))(variables, batch)
-    boxed = jax.eval_shape(model.init, jax.random.key(0), batch)
+    boxed = jax.eval_shape(MODEL.init, jax.random.key(0), batch)
     placed = jax.device_put(variables, partition.shardings_of(boxed, mesh))
+    cut = placed["params"]["layer_1"]["recurrent"].sharding.shard_shape((2, 4, 4, 6))
+    assert cut == (2, 2, 4, 3)
     with partition.use(mesh):
         rows = partition.global_batch(batch, mesh)
         found = jax.jit(jax.value_and_grad(loss))(placed, rows)
@@ -266,3 +271,7 @@ def test_defaults_are_elmos():
     # 93.6 million, as the published model has without its softmax.
     count = sum(x.size for x in jax.tree.leaves(shapes))
     assert 93.5e6 < count < 93.7e6
+
+
+if __name__ == "__main__":
+    on_a_mesh()
