@@ -16,6 +16,7 @@ import importlib.util
 import json
 import math
 import os
+import shutil
 import statistics
 import sys
 import time
@@ -42,10 +43,9 @@ READINGS = {
 
 @dataclasses.dataclass(frozen=True)
 class System:
-    """A row of the table: a config, overrides, and the runs that it shares vectors with."""
+    """A row of the table: a config of configs/ and overrides."""
 
     config: str
-    vectors: str
     overrides: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -57,28 +57,28 @@ def _align(name: str, **more: Any) -> dict[str, Any]:
 _OFF = {"static.reallocation": False}
 _UNREFINED = {"static.refinement": False}
 SYSTEMS: dict[str, System] = {
-    "Procrustes, separate": System("align_procrustes", "separate"),
+    "Procrustes, separate": System("align_procrustes"),
     "Iterative normalisation, separate": System(
-        "align_procrustes", "separate", {"align.procrustes.preprocess": ("iterative",)}
+        "align_procrustes", {"align.procrustes.preprocess": ("iterative",)}
     ),
-    "RCSLS, separate": System("align_rcsls", "separate"),
-    "GeoMM, separate": System("align_geomm", "separate"),
-    "MUSE, separate": System("align_muse", "separate"),
-    "Self-learning, separate": System("align_self_learning", "separate"),
-    "Joint": System("joint_align", "joint", {**_OFF, **_UNREFINED}),
-    "Joint-Replace": System("joint_replace", "replace"),
-    "Duong et al.": System("duong_joint", "duong"),
-    "Reallocation only": System("joint_align", "joint", _UNREFINED),
-    "Refinement only, Procrustes": System("joint_align", "joint", {**_OFF, **_align("procrustes")}),
-    "Refinement only, RCSLS": System("joint_align", "joint", {**_OFF, **_align("rcsls")}),
-    "Refinement only, GeoMM": System("joint_align", "joint", {**_OFF, **_align("geomm")}),
-    "Refinement only, MUSE": System("joint_align", "joint", {**_OFF, **_align("adversarial")}),
-    "Joint-Align, Procrustes": System("joint_align", "joint", _align("procrustes")),
-    "Joint-Align, RCSLS": System("joint_align", "joint", _align("rcsls")),
-    "Joint-Align, GeoMM": System("joint_align", "joint", _align("geomm")),
-    "Joint-Align, MUSE": System("joint_align", "joint", _align("adversarial")),
+    "RCSLS, separate": System("align_rcsls"),
+    "GeoMM, separate": System("align_geomm"),
+    "MUSE, separate": System("align_muse"),
+    "Self-learning, separate": System("align_self_learning"),
+    "Joint": System("joint_align", {**_OFF, **_UNREFINED}),
+    "Joint-Replace": System("joint_replace"),
+    "Duong et al.": System("duong_joint"),
+    "Reallocation only": System("joint_align", _UNREFINED),
+    "Refinement only, Procrustes": System("joint_align", {**_OFF, **_align("procrustes")}),
+    "Refinement only, RCSLS": System("joint_align", {**_OFF, **_align("rcsls")}),
+    "Refinement only, GeoMM": System("joint_align", {**_OFF, **_align("geomm")}),
+    "Refinement only, MUSE": System("joint_align", {**_OFF, **_align("adversarial")}),
+    "Joint-Align, Procrustes": System("joint_align", _align("procrustes")),
+    "Joint-Align, RCSLS": System("joint_align", _align("rcsls")),
+    "Joint-Align, GeoMM": System("joint_align", _align("geomm")),
+    "Joint-Align, MUSE": System("joint_align", _align("adversarial")),
     "Joint-Align, RCSLS, learned sharing": System(
-        "joint_align", "joint", {"static.rule": "neighbours", **_align("rcsls")}
+        "joint_align", {"static.rule": "neighbours", **_align("rcsls")}
     ),
 }
 # What the paper claims of each aligner: (joint, reallocation only, refinement only, both).
@@ -114,6 +114,7 @@ def settings(arguments: argparse.Namespace, pair: str) -> dict[str, Any]:
     found: dict[str, Any] = {
         "data.languages": ",".join(pair.split("-")),
         "static.write_text": False,
+        "report.errors": 50,
         "evals.bli.methods": "nn,csls",
     }
     if arguments.world == "text":
@@ -138,17 +139,15 @@ def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[
         config.seed = seed
         config.system = name
         config.static.trained = os.path.join(
-            os.path.abspath(arguments.out),
-            arguments.world,
-            pair,
-            f"vectors-{system.vectors}",
-            str(seed),
+            os.path.dirname(os.path.dirname(folder)), f"trained-{seed}"
         )
         for path, value in {**settings(arguments, pair), **system.overrides}.items():
             override(config, path, value)
         options.validate(config)
         started = time.monotonic()
         registry.lookup("job", config.job)(config, folder)
+        # Vectors before alignment, which `trained` has too; hundreds of runs would fill the disk.
+        shutil.rmtree(os.path.join(folder, "spaces"), ignore_errors=True)
         logging.info("%s, %s, seed %d: %.0f s", name, pair, seed, time.monotonic() - started)
     if not os.path.exists(results):
         return {}
@@ -289,9 +288,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for reading, title in (("", "All test pairs"), ("_distinct", "Without same-surface pairs")):
         lines = verdicts(table, pairs, reading)
         if lines:
-            print(
-                f"\n{title}: does it hold that reallocation and refinement each help, and most together?\n"
-            )
+            print(f"\n{title}: do reallocation and refinement each help, and most together?\n")
             print("\n".join(lines))
     if failures:
         print("\nRuns that failed:\n\n" + "\n".join(failures))

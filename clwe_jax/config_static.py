@@ -119,7 +119,7 @@ _ALIGNERS: dict[str, dict[str, Any]] = {
     "procrustes": dict(refinements=0, preprocess=("unit",)),
     "least_squares": dict(ridge=0.0, preprocess=("unit",)),
     "rcsls": dict(
-        learning_rate=10.0, iterations=10, neighbourhood=10, spectral=False,
+        learning_rate=1.0, iterations=10, neighbourhood=10, spectral=False,
         max_neighbours=200_000, preprocess=("unit", "center", "unit"),
     ),
     "geomm": dict(l2=100.0, solver="exact", preprocess=("unit", "center")),
@@ -142,6 +142,8 @@ _BROUGHT: dict[str, dict[str, Any]] = {
 }
 # 160,000 steps with a discriminator of 2 x 2048 take a GPU, or a night.
 _FEWER_STEPS: dict[str, Any] = {"adversarial": dict(epoch_size=64_000, hidden=256)}
+# What the authors of RCSLS recommend for 300 dimensions.
+_WIDE: dict[str, Any] = {"rcsls": dict(learning_rate=25.0)}
 _SCALES: dict[str, dict[str, Any]] = {
     "laptop": {
         "data": dict(pocket_sentences=20_000),
@@ -157,9 +159,14 @@ _SCALES: dict[str, dict[str, Any]] = {
     "base": {
         **_BROUGHT,
         "data": {**_BROUGHT["data"], "languages": "en,de,es,fr,it,ru,zh"},
+        "align": _WIDE,
     },
     # A joint space of two languages each, as the paper has them.
-    "paper": {**_BROUGHT, "data": {**_BROUGHT["data"], "languages": "en,de"}},
+    "paper": {
+        **_BROUGHT,
+        "data": {**_BROUGHT["data"], "languages": "en,de"},
+        "align": _WIDE,
+    },
 }
 
 
