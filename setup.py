@@ -23,6 +23,7 @@ setup(
     install_requires=[
         "absl-py>=2.0",
         "flax>=0.12",
+        "gensim>=4.4",
         # tensorflow-datasets imports it without asking for it.
         "importlib_resources>=6.0",
         "jax>=0.10",
@@ -31,7 +32,9 @@ setup(
         "numpy>=1.26",
         "optax>=0.2.5",
         "orbax-checkpoint>=0.11.30",
+        "pyarrow>=15.0",
         "rich>=13.0",
+        "scipy>=1.11",
         "sentencepiece>=0.2",
         "seqio>=0.0.19",
         "tensorboard>=2.18",

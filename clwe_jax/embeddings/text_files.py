@@ -19,7 +19,7 @@ from pyarrow import csv
 from clwe_jax.embeddings.collect import Collector
 from clwe_jax.embeddings.vectors import Vectors
 
-_BLOCK = 1 << 20  # bytes
+_BLOCK = 2 << 20  # bytes
 _LONGEST_LINE = 64 << 20  # bytes
 _THREADS = 2
 _PROBED = 100  # lines that tell how wide the vectors are
@@ -160,7 +160,8 @@ def _parse(block: bytes, first_line: int, layout: _Layout) -> _Parsed:
         block = block.replace(b"\t", b" ")
     lines = block.count(b"\n") + (not block.endswith(b"\n"))
     # Arrow ends lines at a lone \r too, and takes a byte order mark away wherever it starts.
-    if not block.startswith(_BOM) and block.count(b"\r") == block.count(b"\r\n"):
+    lone = b"\r" in block and block.count(b"\r") != block.count(b"\r\n")
+    if not lone and not block.startswith(_BOM):
         found = _table(block, layout.dim, layout.trailing)
         if found is not None and len(found[0]) == lines:
             return _Parsed(*found, range(first_line, first_line + lines), [])

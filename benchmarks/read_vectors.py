@@ -1,0 +1,106 @@
+"""Reading vectors in text: ours beside gensim's `load_word2vec_format`, time and peak memory.
+
+    python benchmarks/read_vectors.py --words 200000 --dim 300
+
+writes a file of made-up vectors (or takes `--file`) and reads it in turns, each turn in an
+interpreter of its own; imports are not counted. Both must read the same words and numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+SIDES = ("clwe_jax", "gensim", "twin")
+
+
+def write(path: str, words: int, dim: int) -> None:
+    """Writes vectors of four decimals, as fastText's published ones have them."""
+    from clwe_jax.embeddings import files
+    from clwe_jax.embeddings.vectors import Vectors
+
+    random = np.random.default_rng(0)
+    numbers = random.standard_normal((words, dim), np.float32) / 10
+    files.write(path, Vectors([f"word{i}" for i in range(words)], numbers.round(4)))
+
+
+def turn(side: str, path: str, folder: str) -> dict[str, float | str]:
+    """One reading: seconds, peak memory of the process in MB, and a digest of what was read."""
+    if side == "gensim":
+        from gensim.models import KeyedVectors
+
+        start = time.perf_counter()
+        found = KeyedVectors.load_word2vec_format(path)
+        seconds = time.perf_counter() - start
+        words, numbers = found.index_to_key, found.vectors
+    else:
+        from clwe_jax.embeddings import files, text_files  # noqa: F401, the import is not counted
+
+        start = time.perf_counter()
+        found = files.read(path, max_vocab=None, cache=folder if side == "twin" else False)
+        seconds = time.perf_counter() - start
+        words, numbers = found.words, found.vectors
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    digest = hashlib.sha256(numbers.tobytes())
+    digest.update("\n".join(words).encode("utf-8"))
+    return {"seconds": seconds, "peak": peak, "digest": digest.hexdigest()}
+
+
+def asked(side: str, path: str, folder: str) -> dict:
+    """What `turn` finds in a fresh interpreter."""
+    command = [sys.executable, os.path.abspath(__file__), "--turn", side, path, folder]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    """Reads in turns and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--words", type=int, default=200_000)
+    parser.add_argument("--dim", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--file", default="", help="read this file instead of a made-up one")
+    parser.add_argument("--write", default="", metavar="FILE", help="used inside")
+    parser.add_argument("--turn", nargs=3, metavar=("SIDE", "FILE", "FOLDER"), help="used inside")
+    options = parser.parse_args()
+    if options.turn:
+        print(json.dumps(turn(*options.turn)))
+        return
+    if options.write:
+        write(options.write, options.words, options.dim)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = options.file or os.path.join(folder, "vectors.vec")
+        if not options.file:
+            # Not in this process: its peak of memory would count as that of those it starts.
+            sizes = ["--words", str(options.words), "--dim", str(options.dim)]
+            run = [sys.executable, os.path.abspath(__file__), "--write", path, *sizes]
+            subprocess.run(run, check=True)
+        print(f"{path}: {os.path.getsize(path) / 1e6:,.0f} MB")
+        asked("twin", path, folder)  # writes the twin
+        rounds = [
+            {side: asked(side, path, folder) for side in SIDES} for _ in range(options.rounds)
+        ]
+    print(f"{'':10} {'seconds':>8} {'peak MB':>8}  gensim's time over it, median (all rounds)")
+    for side in SIDES:
+        seconds = statistics.median(found[side]["seconds"] for found in rounds)
+        peak = max(found[side]["peak"] for found in rounds)
+        ratios = [found["gensim"]["seconds"] / found[side]["seconds"] for found in rounds]
+        listed = ", ".join(f"{ratio:,.1f}" for ratio in ratios)
+        print(f"{side:10} {seconds:8.2f} {peak:8,.0f}  {statistics.median(ratios):,.1f} ({listed})")
+    same = len({found[side]["digest"] for found in rounds for side in SIDES}) == 1
+    print("The same words and numbers, to the bit." if same else "WHAT WAS READ DIFFERS.")
+
+
+if __name__ == "__main__":
+    main()
