@@ -33,7 +33,9 @@ class Point(NamedTuple):
 class _Search(NamedTuple):
     point: Point
     cost: Array
+    slope: Point  # Euclidean derivative of the cost
     gradient: Point
+    square: Array  # of the gradient's norm
     direction: Point
     step: Array
     number: Array
@@ -62,7 +64,7 @@ def root(metric: np.ndarray) -> np.ndarray:
 def minimise(
     cost: Callable[[Point, Any], Array], start: Point, problem: Any, iterations: int
 ) -> tuple[Point, np.ndarray, np.ndarray]:
-    """Riemannian conjugate gradients (Hestenes-Stiefel) with a line search that interpolates.
+    """Riemannian conjugate gradients (Polak-Ribiere) with a line search that interpolates.
 
     Frames: the metric of the surrounding space, QR as retraction, projection as transport.
     Positive definite matrices: the affine-invariant metric, the exponential map to second order as
@@ -94,78 +96,77 @@ def minimise(
 def _minimise(cost, start, problem, iterations):
     differentiate = jax.value_and_grad(cost)
 
-    def look(point: Point) -> tuple[Array, Point]:
+    def look(point: Point) -> tuple[Array, Point, Point]:
+        """The cost, its Euclidean derivative projected, and its Riemannian gradient.
+
+        The metric's product of the latter with a direction is the former's Euclidean product.
+        """
         value, slope = differentiate(point, problem)
-        metric = point.metric @ _symmetric(slope.metric) @ point.metric
-        return value, _projected(point, slope._replace(metric=metric))
+        slope = _projected(point, slope)
+        return value, slope, slope._replace(metric=point.metric @ slope.metric @ point.metric)
 
     def body(search: _Search) -> _Search:
-        point, gradient = search.point, search.gradient
-        slope = _inner(point, gradient, search.direction)
-        # A direction that does not descend is given up for the steepest.
-        lost = slope >= 0
+        point, gradient, square = search.point, search.gradient, search.square
+        slope = _product(search.slope, search.direction)
+        lost = slope >= 0  # a direction that does not descend is given up for the steepest one
         direction = jax.tree.map(lambda d, g: jnp.where(lost, -g, d), search.direction, gradient)
-        slope = jnp.where(lost, -_inner(point, gradient, gradient), slope)
-        step, value = _line_search(cost, problem, point, search.cost, direction, slope, search.step)
-        moved = value < search.cost
-        reached = jax.tree.map(
-            lambda new, old: jnp.where(moved, new, old),
-            _retract(point, direction, step),
-            point,
+        slope = jnp.where(lost, -square, slope)
+        retract = _retraction(point, direction)
+        step, value = _line_search(
+            lambda step: cost(retract(step), problem), search.cost, slope, search.step
         )
-        value, new_gradient = look(reached)
-        old_gradient = _projected(reached, gradient)
-        old_direction = _projected(reached, direction)
-        change = jax.tree.map(jnp.subtract, new_gradient, old_gradient)
-        below = _inner(reached, change, old_direction)
-        beta = _inner(reached, change, new_gradient) / jnp.where(below == 0, jnp.inf, below)
-        beta = jnp.maximum(beta, 0)
-        following = jax.tree.map(lambda g, d: beta * d - g, new_gradient, old_direction)
-        norm = jnp.sqrt(_inner(reached, new_gradient, new_gradient))
+        moved = value < search.cost
+        reached = retract(jnp.where(moved, step, 0.0))
+        value, new_slope, new_gradient = look(reached)
+        new_square = _product(new_slope, new_gradient)
+        beta = new_square - _product(new_slope, _projected(reached, gradient))
+        beta = jnp.maximum(beta / square, 0)
+        carried = _projected(reached, direction)
         number = search.number + 1
+        norm = jnp.sqrt(new_square)
         return _Search(
-            reached,
-            value,
-            new_gradient,
-            following,
-            jnp.where(moved, step, search.step),
-            number,
-            moved & (norm > _SMALLEST_NORM),
-            search.costs.at[number].set(jnp.where(moved, value, jnp.nan)),
-            search.norms.at[number].set(jnp.where(moved, norm, jnp.nan)),
+            point=reached,
+            cost=value,
+            slope=new_slope,
+            gradient=new_gradient,
+            square=new_square,
+            direction=jax.tree.map(lambda g, d: beta * d - g, new_gradient, carried),
+            step=jnp.where(moved, step, search.step),
+            number=number,
+            going=moved & (norm > _SMALLEST_NORM),
+            costs=search.costs.at[number].set(jnp.where(moved, value, jnp.nan)),
+            norms=search.norms.at[number].set(jnp.where(moved, norm, jnp.nan)),
         )
 
-    value, gradient = look(start)
-    norm = jnp.sqrt(_inner(start, gradient, gradient))
+    value, slope, gradient = look(start)
+    square = _product(slope, gradient)
+    norm = jnp.sqrt(square)
     empty = jnp.full(iterations + 1, jnp.nan)
     first = _Search(
-        start,
-        value,
-        gradient,
-        jax.tree.map(jnp.negative, gradient),
-        1 / jnp.maximum(norm, _SMALLEST_NORM),
-        jnp.array(0),
-        norm > _SMALLEST_NORM,
-        empty.at[0].set(value),
-        empty.at[0].set(norm),
+        point=start,
+        cost=value,
+        slope=slope,
+        gradient=gradient,
+        square=square,
+        direction=jax.tree.map(jnp.negative, gradient),
+        step=1 / jnp.maximum(norm, _SMALLEST_NORM),
+        number=jnp.array(0),
+        going=norm > _SMALLEST_NORM,
+        costs=empty.at[0].set(value),
+        norms=empty.at[0].set(norm),
     )
     last = jax.lax.while_loop(lambda s: s.going & (s.number < iterations), body, first)
     return last.point, last.costs, last.norms
 
 
-def _line_search(cost, problem, point, value, direction, slope, step):
+def _line_search(at: Callable[[Array], Array], value, slope, step) -> tuple[Array, Array]:
     """A step that lowers the cost enough, and the cost there.
 
-    The parabola through the cost, its slope and the cost at the last step has its lowest point at
-    the step that is tried next; that one is halved until it is good.
+    The parabola through the cost, its slope and the cost at the last search's step has its lowest
+    point at the step that is tried next; that one is halved until it is good.
     """
-
-    def at(step):
-        return cost(_retract(point, direction, step), problem)
-
-    tried = at(step)
-    bend = tried - value - slope * step
-    best = jnp.where(bend > 0, -slope * step**2 / (2 * bend), _LONGEST * step)
+    bend = at(step) - value - slope * step
+    best = jnp.where(bend > 0, -slope * step**2 / (2 * bend), jnp.inf)
     best = jnp.minimum(best, _LONGEST * step)
 
     def poor(state):
@@ -180,13 +181,8 @@ def _line_search(cost, problem, point, value, direction, slope, step):
     return step, found
 
 
-def _inner(point: Point, a: Point, b: Point) -> Array:
-    """The metric at a point."""
-    frames = (a.left * b.left).sum() + (a.right * b.right).sum()
-    factor = jax.scipy.linalg.cho_factor(point.metric)
-    a_share = jax.scipy.linalg.cho_solve(factor, a.metric)
-    b_share = jax.scipy.linalg.cho_solve(factor, b.metric)
-    return frames + (a_share * b_share.T).sum()
+def _product(a: Point, b: Point) -> Array:
+    return sum((x * y).sum() for x, y in zip(a, b, strict=True))
 
 
 def _projected(point: Point, x: Point) -> Point:
@@ -202,19 +198,23 @@ def _projected(point: Point, x: Point) -> Point:
     )
 
 
-def _retract(point: Point, direction: Point, step: Array) -> Point:
+def _retraction(point: Point, direction: Point) -> Callable[[Array], Point]:
+    """Where a step of some length leads."""
+    factor = jax.scipy.linalg.cho_factor(point.metric)
+    second = _symmetric(direction.metric @ jax.scipy.linalg.cho_solve(factor, direction.metric))
+
     def of_frame(frame, x):
-        frame, triangle = jnp.linalg.qr(frame + step * x)
+        frame, triangle = jnp.linalg.qr(frame + x)
         return frame * jnp.where(jnp.diag(triangle) < 0, -1.0, 1.0)
 
-    x = step * direction.metric
-    factor = jax.scipy.linalg.cho_factor(point.metric)
-    second = x @ jax.scipy.linalg.cho_solve(factor, x) / 2
-    return Point(
-        of_frame(point.left, direction.left),
-        of_frame(point.right, direction.right),
-        _symmetric(point.metric + x + second),
-    )
+    def retract(step: Array) -> Point:
+        return Point(
+            of_frame(point.left, step * direction.left),
+            of_frame(point.right, step * direction.right),
+            point.metric + step * direction.metric + step**2 / 2 * second,
+        )
+
+    return retract
 
 
 def _symmetric(x: Array) -> Array:
