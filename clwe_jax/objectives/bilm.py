@@ -59,6 +59,7 @@ class BiLmObjective:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "senses", sense_config(self.senses))
+        _ = self._loss  # what is wrong with the options is said before anything slow
         check_translations(self.translation, self.translations)
 
     reads_characters = True

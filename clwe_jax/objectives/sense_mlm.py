@@ -57,6 +57,7 @@ class SenseMlmObjective:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "senses", sense_config(self.senses))
+        _ = self._loss  # what is wrong with the options is said before anything slow
         check_translations(self.translation, self.translations)
 
     reads_characters = False

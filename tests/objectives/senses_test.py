@@ -1,0 +1,240 @@
+"""Objectives over senses: brute force, independence of the batch's cut, streams, translations."""
+
+import functools
+import json
+import os
+import pathlib
+import runpy
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from clwe_jax.training import partition
+
+HERE = pathlib.Path(__file__).parent
+
+
+class Toy:
+    """tests/objectives/toy_words.py, by attribute."""
+
+    def __init__(self):
+        self.__dict__.update(runpy.run_path(str(HERE / "toy_words.py")))
+
+
+toy = Toy()
+KINDS = [("bilm", toy.bilm, toy.bilm_batch), ("sense_mlm", toy.sense_mlm, toy.mlm_batch)]
+each_kind = pytest.mark.parametrize(
+    "make, make_batch", [kind[1:] for kind in KINDS], ids=[kind[0] for kind in KINDS]
+)
+
+
+@functools.cache
+def states(kind, microbatches=1):
+    """The toy's states after each of five steps."""
+    _, make, make_batch = next(each for each in KINDS if each[0] == kind)
+    return toy.run(make(translation="joint"), make_batch, microbatches=microbatches)
+
+
+def variables_of(objective, batch, seed=0):
+    return partition.unbox(objective.init(jax.random.key(seed), batch))
+
+
+def log_softmax(x):
+    x = x - x.max(-1, keepdims=True)
+    return x - np.log(np.exp(x).sum(-1, keepdims=True))
+
+
+def numpy_assigned(state, word, h):
+    """Algorithm 1 for one occurrence."""
+    p = np.asarray(state.projection, np.float64)
+    best, sense = -np.inf, -1
+    for slot in np.flatnonzero(state.enabled[word]):
+        center = np.asarray(state.centers[word, slot], np.float64) @ p
+        score = center @ (h @ p) / (np.linalg.norm(center) * np.linalg.norm(h @ p) + 1e-30)
+        if score > best:
+            best, sense = score, slot
+    return sense
+
+
+def bilm_expected(objective, variables, batch):
+    """Loss of both directions, Eqs. 4 and 7, word by word."""
+    found = objective.module.apply(
+        {"params": variables["params"]["model"]}, batch, variables["rows"], False
+    )
+    total = weight = 0.0
+    streams = [("words", "weights_forward"), ("words_reverse", "weights_reverse")]
+    for number, (words, weights) in enumerate(streams):
+        state = variables["senses"]["forward" if number == 0 else "backward"]
+        hidden = np.asarray((found.forward, found.backward)[number], np.float64)
+        table = np.asarray(variables["params"]["sense_table"][number], np.float64)
+        bias = np.asarray(variables["params"]["sense_bias"][number], np.float64)
+        allowed = np.asarray(state.enabled).copy()
+        allowed[toy.WORDS :] = False
+        for row in range(toy.ROWS):
+            for place in range(toy.LENGTH - 1):
+                scores = np.where(allowed, table @ hidden[row, place] + bias, -np.inf)
+                logs = log_softmax(scores.reshape(-1)).reshape(scores.shape)
+                word, own = batch[words][row, place + 1], hidden[row, place + 1]
+                loss = -logs[word, numpy_assigned(state, word, own)]
+                others = [t for t in objective.translations[word] if t >= 0]
+                if objective.translation == "joint" and others:
+                    pick = max(
+                        (cosine(state, other, slot, own), -index, -slot)
+                        for index, other in enumerate(others)
+                        for slot in np.flatnonzero(state.enabled[other])
+                    )
+                    loss = 0.5 * (loss - logs[others[-pick[1]], -pick[2]])
+                total += batch[weights][row, place] * loss
+                weight += batch[weights][row, place]
+    return total, weight
+
+
+def cosine(state, word, slot, h):
+    p = np.asarray(state.projection, np.float64)
+    center = np.asarray(state.centers[word, slot], np.float64) @ p
+    return center @ (h @ p) / (np.linalg.norm(center) * np.linalg.norm(h @ p))
+
+
+@pytest.mark.parametrize("translation", ["none", "joint"])
+def test_bilm_loss_by_hand(translation):
+    objective, batch = toy.bilm(translation=translation), toy.bilm_batch(3)
+    # After the warm-up, so that words have several senses.
+    variables = states("bilm")[3].variables
+    assert np.asarray(variables["senses"]["forward"].enabled)[0].sum() == 3
+    sums, _ = objective.loss(variables, batch, {"dropout": jax.random.key(0)}, train=True)
+    total, weight = bilm_expected(objective, variables, batch)
+    np.testing.assert_allclose(sums["loss"].value, total, rtol=1e-5)
+    np.testing.assert_allclose(sums["loss"].weight, weight)
+
+
+def test_evaluation_is_of_words_not_of_senses():
+    objective, batch = toy.sense_mlm(), toy.mlm_batch(3)
+    variables = states("sense_mlm")[3].variables
+    sums, _ = objective.loss(variables, batch, {}, train=False)
+    hidden = np.asarray(objective.encode(variables, batch).last, np.float64)
+    table = np.asarray(variables["params"]["sense_table"], np.float64)
+    bias = np.asarray(variables["params"]["sense_bias"], np.float64)
+    scores = np.einsum("bld,vsd->blvs", hidden, table) + bias
+    scores = np.where(np.asarray(variables["senses"]["masked"].enabled), scores, -np.inf)
+    scores[:, :, toy.WORDS :] = -np.inf
+    shape = scores.shape
+    probabilities = np.exp(log_softmax(scores.reshape(*shape[:2], -1))).reshape(shape).sum(-1)
+    picked = np.take_along_axis(probabilities, batch["targets"][..., None], -1)[..., 0]
+    expected = -(np.log(picked) * batch["loss_weights"]).sum()
+    np.testing.assert_allclose(sums["loss"].value, expected, rtol=1e-5)
+    best = probabilities.argmax(-1) == batch["targets"]
+    np.testing.assert_allclose(sums["accuracy"].value, (best * batch["loss_weights"]).sum())
+
+
+@each_kind
+def test_one_sense_is_plain_cross_entropy(make, make_batch):
+    """The loss in training, over one sense a word, is that of the words."""
+    objective, batch = make(senses=toy.ONE), make_batch()
+    variables = variables_of(objective, batch)
+    assert "senses" not in variables
+    train, _ = objective.loss(variables, batch, {"dropout": jax.random.key(0)}, train=True)
+    words, _ = objective.loss(variables, batch, {}, train=False)
+    np.testing.assert_allclose(train["loss"].mean(), words["loss"].mean(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind, microbatches", [("bilm", 2), ("bilm", 4), ("sense_mlm", 4)])
+def test_a_step_does_not_depend_on_microbatches(kind, microbatches):
+    whole, parts = states(kind)[-1], states(kind, microbatches)[-1]
+    assert toy.difference(parts, whole) < 2e-4
+    for a, b in zip(
+        jax.tree.leaves(parts.collections["senses"]), jax.tree.leaves(whole.collections["senses"])
+    ):
+        np.testing.assert_allclose(a, b, atol=2e-4, rtol=2e-4)
+
+
+def test_a_step_does_not_depend_on_the_mesh():
+    environment = {
+        **os.environ,
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
+        "JAX_PLATFORMS": "cpu",
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+        "PYTHONPATH": str(HERE.parents[1]),
+    }
+    done = subprocess.run(
+        [sys.executable, str(HERE / "toy_words.py")], env=environment, text=True,
+        capture_output=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert len(found) == 2 and max(found.values()) < 1e-3, found
+
+
+def test_streams_go_on_from_step_to_step():
+    """Two windows one after the other are one long window."""
+    objective = toy.bilm(senses=toy.ONE)
+    first, second = toy.bilm_batch(1), toy.bilm_batch(2)
+    variables = variables_of(objective, first)
+    _, seen = objective.loss(variables, first, {}, train=False)
+    variables = objective.update(variables, seen, 0)
+    _, seen = objective.loss(variables, second, {}, train=False)
+    long = {
+        key: first[key] if key == "characters" else np.concatenate([first[key], second[key]], 1)
+        for key in first
+    }
+    start = jax.tree.map(np.zeros_like, variables["rows"])
+    _, whole = objective.loss({**variables, "rows": start}, long, {}, train=False)
+    for a, b in zip(jax.tree.leaves(seen["rows"]), jax.tree.leaves(whole["rows"])):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+        assert np.abs(b).max() > 0
+
+
+@pytest.mark.parametrize("kind", ["bilm", "sense_mlm"])
+def test_vectors_are_seeded_when_the_warm_up_ends(kind):
+    """The warm-up's vector is the first of every sense (A6)."""
+    tables = [state.params["sense_table"] for state in states(kind)]
+    spread = [float(np.ptp(np.asarray(tables[n]), axis=-2).max()) for n in (0, 1, 3)]
+    assert spread[0] > 0.01 and spread[1] == 0.0 and spread[2] > 0.0
+
+
+@each_kind
+def test_switching_trains_the_translation_alone(make, make_batch):
+    objective = make(senses=toy.ONE, translation="switch", switch_share=1.0)
+    batch = make_batch()
+    variables = variables_of(objective, batch)
+
+    def loss(bias):
+        params = {**variables["params"], "sense_bias": bias}
+        rng = {"dropout": jax.random.key(0)}
+        return objective.loss({**variables, "params": params}, batch, rng, train=True)[0]["loss"].value
+
+    bias = variables["params"]["sense_bias"]
+    raised = np.asarray(jax.grad(loss)(bias)).reshape(-1, toy.PADDED) < 0
+    labels = set(np.flatnonzero(raised.any(0)))
+    translated = {int(t) for t in toy.translations()[:, 0] if t >= 0}
+    untranslated = set(range(toy.WORDS)) - set(range(5, 15))
+    assert labels <= translated | untranslated and labels & translated
+    assert not labels & (set(range(5, 15)) - translated)
+
+
+@each_kind
+def test_sampled_negatives_tend_to_all_words(make, make_batch):
+    batch = make_batch()
+    full = make(senses=toy.ONE)
+    variables = variables_of(full, batch)
+    sampled = make(senses=toy.ONE, negatives=20)
+    rng = lambda n: {"dropout": jax.random.key(n)}  # noqa: E731
+    expected = float(full.loss(variables, batch, rng(0), train=True)[0]["loss"].mean())
+    program = jax.jit(lambda key: sampled.loss(variables, batch, {"dropout": key})[0]["loss"].mean())
+    found = [float(program(jax.random.key(n))) for n in range(100)]
+    assert abs(np.mean(found) - expected) < 0.05 * expected and np.std(found) > 0
+
+
+def test_bad_options():
+    with pytest.raises(ValueError, match="translation='both'"):
+        toy.bilm(translation="both")
+    with pytest.raises(ValueError, match="needs a dictionary"):
+        toy.sense_mlm().__class__(
+            model=None, vocab_size=1, padded_vocab_size=1, max_predictions=1, translation="joint"
+        )
+    with pytest.raises(ValueError, match="Did you mean 'senses'"):
+        toy.bilm(senses=dict(sense=3))
+    with pytest.raises(ValueError, match="projected=99"):
+        variables_of(toy.bilm(senses=dict(senses=2, projected=99)), toy.bilm_batch())

@@ -1,0 +1,137 @@
+"""Tiny sense-aware models and made-up batches for them.
+
+As a program, on 8 simulated devices, prints how much a step's result depends on the mesh, as JSON.
+"""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from clwe_jax.models.bilm import BiLmConfig
+from clwe_jax.models.sense_config import SenseConfig
+from clwe_jax.models.transformer import Transformer
+from clwe_jax.objectives.bilm import BiLmObjective
+from clwe_jax.objectives.sense_mlm import SenseMlmObjective
+from clwe_jax.training import optim, partition, train_state
+from clwe_jax.training.step import make_step
+
+WORDS, PADDED, ROWS, LENGTH, DISTINCT, FRAME = 30, 32, 8, 6, 16, 7
+SENSES = SenseConfig(
+    senses=3, projected=2, queue=64, refresh_every=2, warmup_steps=2, prune_every=0, alpha=0.1
+)
+ONE = SenseConfig(senses=1)
+
+
+def translations():
+    """Word k means word k + 10, some words also k + 11, the first five nothing."""
+    table = np.full((WORDS, 2), -1, np.int32)
+    table[5:15, 0] = np.arange(15, 25)
+    table[8:12, 1] = np.arange(19, 23)
+    return table
+
+
+def bilm(senses=SENSES, dropout=0.0, **options):
+    config = BiLmConfig(
+        width=6, layers=2, cells=8, dropout=dropout, character_dim=4, filters=((1, 3), (2, 3)),
+        highways=1,
+    )  # fmt: skip
+    return BiLmObjective(
+        model=config, vocab_size=WORDS, padded_vocab_size=PADDED, senses=senses,
+        translations=translations(), **options,
+    )  # fmt: skip
+
+
+def sense_mlm(senses=SENSES, dropout=0.0, **options):
+    model = Transformer(
+        vocab_size=PADDED, languages=1, layers=1, width=8, heads=2, mlp_dim=16, max_length=LENGTH,
+        dropout=dropout, language_embeddings=False, condition_on_language=False,
+    )  # fmt: skip
+    return SenseMlmObjective(
+        model=model, vocab_size=WORDS, padded_vocab_size=PADDED, max_predictions=3, senses=senses,
+        translations=translations(), **options,
+    )  # fmt: skip
+
+
+def bilm_batch(seed=0):
+    r = np.random.RandomState(seed)
+    text = r.randint(3, WORDS, (ROWS, LENGTH + 1)).astype(np.int32)
+    back = r.randint(3, WORDS, (ROWS, LENGTH + 1)).astype(np.int32)
+    characters = np.random.RandomState(7).randint(0, 260, (DISTINCT, FRAME)).astype(np.int32)
+    weights = (r.rand(2, ROWS, LENGTH) < 0.8).astype(np.float32)
+    return {
+        "words": text[:, :-1],
+        "target_forward": text[:, 1:],
+        "words_reverse": back[:, :-1],
+        "target_reverse": back[:, 1:],
+        "weights_forward": weights[0],
+        "weights_reverse": weights[1],
+        "loss_weights": np.ones((ROWS, LENGTH), np.float32),
+        "reset": np.zeros((ROWS, LENGTH), np.float32),
+        "spelling": text[:, :-1] % DISTINCT,
+        "spelling_reverse": back[:, :-1] % DISTINCT,
+        "characters": characters,
+    }
+
+
+def mlm_batch(seed=0):
+    r = np.random.RandomState(seed)
+    targets = r.randint(5, WORDS, (ROWS, LENGTH)).astype(np.int32)
+    masked = r.rand(ROWS, LENGTH) < 0.3
+    masked &= np.cumsum(masked, 1) <= 3
+    zeros = np.zeros((ROWS, LENGTH), np.int32)
+    return {
+        "inputs": np.where(masked, 4, targets).astype(np.int32),
+        "targets": targets,
+        "loss_weights": masked.astype(np.float32),
+        "positions": np.tile(np.arange(LENGTH, dtype=np.int32), (ROWS, 1)),
+        "segment_ids": zeros + 1,
+        "language_ids": zeros,
+        "source_language_ids": zeros,
+    }
+
+
+def run(objective, make_batch, steps=5, microbatches=1, mesh_sizes=None, devices=1):
+    """The states after each of some steps of Adam, from the first one's on."""
+    mesh = partition.make_mesh(mesh_sizes or {}, jax.devices()[:devices])
+    tx = optim.Optimizer(name="adam", learning_rate=0.01, clip=0.0).build(steps)
+    state = train_state.start(objective, tx, make_batch(), mesh, 0)
+    step = make_step(objective, tx, lambda step: jnp.float32(0.01), microbatches)
+    states = []
+    with partition.use(mesh):
+        step = jax.jit(step)
+        for number in range(steps):
+            state, _ = step(state, partition.global_batch(make_batch(number), mesh))
+            states.append(jax.device_get(state))
+    return states
+
+
+def difference(a, b):
+    """The largest difference of two states, relative to each array's largest value."""
+    worst = 0.0
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        worst = max(worst, float(np.abs(x - y).max(initial=0) / (np.abs(y).max(initial=0) + 1e-6)))
+    return worst
+
+
+def main():
+    """On 2 devices, and on 8 with microbatches; compiling is what takes the time."""
+    two, eight = (dict(data=2), 2, 1), (dict(data=2, fsdp=2, tensor=2), 8, 2)
+    found = {}
+    for name, objective, batch, cuts in (
+        ("bilm", bilm(translation="joint"), bilm_batch, (two,)),
+        ("sense_mlm", sense_mlm(translation="joint"), mlm_batch, (eight,)),
+    ):
+        alone = run(objective, batch)[-1]
+        for sizes, devices, parts in cuts:
+            other = run(objective, batch, 5, parts, sizes, devices)[-1]
+            found[f"{name}, {devices} devices, {parts} parts"] = difference(
+                (other.params, other.collections), (alone.params, alone.collections)
+            )
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
