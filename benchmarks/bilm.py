@@ -40,6 +40,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--window", type=int, default=16)
     parser.add_argument("--vocab", type=int, default=10_000)
     parser.add_argument("--negatives", type=int, default=1024)
+    parser.add_argument("--senses", type=int, default=1, help="of ours; the peer has no senses")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--seconds", type=float, default=4.0, help="of a round of either side")
     parser.add_argument("--rounds", type=int, default=7)
@@ -70,87 +71,72 @@ def made_up_batch(args: argparse.Namespace) -> dict[str, Any]:
     sizes = np.clip(draw.gamma(6.0, (2.0 + np.log1p(distinct)) / 8.0), 1, 48).astype(int)
     for row, size in enumerate(sizes):
         characters[row, : size + 2] = [258, *draw.randint(97, 123, size), 259]
-    return dict(
+    ones = np.ones((args.rows, args.window), np.float32)
+    batch = dict(
         characters=characters,
-        spelling=which[0].astype(np.int32),
-        spelling_reverse=which[1].astype(np.int32),
-        target_forward=words[:, 1:].astype(np.int32),
-        target_reverse=reverse[:, 1:].astype(np.int32),
+        spelling=which[0],
+        spelling_reverse=which[1],
+        words=words[:, :-1],
+        words_reverse=reverse[:, :-1],
+        target_forward=words[:, 1:],
+        target_reverse=reverse[:, 1:],
     )
+    batch = {key: value.astype(np.int32) for key, value in batch.items()}
+    weights = ("loss_weights", "weights_forward", "weights_reverse")
+    return {**batch, **{key: ones for key in weights}}
 
 
 def our_step(args: argparse.Namespace, batch: dict[str, Any]):
-    """A function of a number of steps that gives the seconds they took, and the parameters."""
+    """Our side, made by the functions that a training run calls.
+
+    Returns:
+      A function of a number of steps that gives the seconds they took; the parameters.
+    """
     import jax
-    import jax.numpy as jnp
-    import optax
 
-    from clwe_jax.models import bilm
-    from clwe_jax.models import sampled_softmax as softmax
-    from clwe_jax.training import partition, train_state
+    from clwe_jax.models.bilm import BiLmConfig
+    from clwe_jax.objectives.bilm import BiLmObjective
+    from clwe_jax.training import optim, partition, train, train_state
 
-    config = bilm.BiLmConfig(
+    model = BiLmConfig(
         width=args.width,
         layers=args.layers,
         cells=args.cells,
         dropout=args.dropout,
         filters=filters(args.features),
     )
-    model, output = bilm.BiLm(config), bilm.OutputTable(args.vocab, args.width)
-    tx = optax.chain(
-        optax.clip_by_global_norm(10.0),
-        optax.adagrad(0.2, initial_accumulator_value=1.0, eps=1e-10),
+    objective = BiLmObjective(
+        model=model,
+        vocab_size=args.vocab,
+        padded_vocab_size=args.vocab,
+        negatives=args.negatives,
+        senses={"senses": args.senses, "warmup_steps": 0},
     )
-
-    @jax.jit
-    def start(key):
-        params = {"model": model.init(key, batch)["params"], "output": output.init(key)["params"]}
-        params = partition.unbox(params)
-        return params, tx.init(params), bilm.initial_carry(config, args.rows)
-
-    def loss(params, carry, batch, key):
-        drop, *draws = jax.random.split(key, 3)
-        found = model.apply(
-            {"params": params["model"]}, batch, carry, train=True, rngs={"dropout": drop}
-        )
-        table, bias = output.apply({"params": params["output"]})
-        total = 0.0
-        for d, (hidden, target) in enumerate(
-            [(found.forward, "target_forward"), (found.backward, "target_reverse")]
-        ):
-            samples = softmax.log_uniform_sample(draws[d], args.negatives, args.vocab, unique=False)
-            total += softmax.sampled_cross_entropy(
-                hidden.reshape(-1, args.width),
-                table[d],
-                bias[d],
-                batch[target].reshape(-1),
-                samples,
-            ).mean()
-        return total / 2, found.carry
-
-    @functools.partial(jax.jit, donate_argnums=0)
-    def step(state, batch, number):
-        params, opt_state, carry = state
-        key = jax.random.fold_in(jax.random.key(1), number)
-        (value, carry), grads = jax.value_and_grad(loss, has_aux=True)(params, carry, batch, key)
-        updates, opt_state = tx.update(grads, opt_state, params)
-        return (optax.apply_updates(params, updates), opt_state, carry), value
-
-    state = start(jax.random.key(0))
-    arrays = jax.tree.map(jnp.asarray, batch)
-    parameters = train_state.count_parameters(state[0])
-    number = 0
+    optimizer = optim.Optimizer(
+        name="adagrad",
+        learning_rate=0.2,
+        schedule="constant",
+        initial_accumulator=1.0,
+        clip=10.0,
+        scale=float(args.window),
+    )
+    mesh = partition.make_mesh({"data": -1})
+    tx = optimizer.build(1_000_000)
+    shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
+    target = train_state.plan(objective, tx, shapes, mesh, seed=0)
+    state = train_state.start(objective, tx, shapes, mesh, seed=0)
+    step = train.compile_step(objective, optimizer, 1_000_000, 1, mesh, target, shapes)
+    arrays = partition.global_batch(batch, mesh)
 
     def run(steps: int) -> float:
-        nonlocal state, number
+        nonlocal state
         begin = time.perf_counter()
         for _ in range(steps):
-            state, value = step(state, arrays, number)
-            number += 1
-        jax.block_until_ready(value)
+            state, metrics = step(state, arrays)
+        jax.block_until_ready((state, metrics))
         return time.perf_counter() - begin
 
-    return run, parameters
+    return run, train_state.count_parameters(state.params)
 
 
 def main() -> None:
@@ -169,7 +155,7 @@ def main() -> None:
 
     facts = {
         "sizes": f"{args.layers} x {args.cells} cells, width {args.width}, "
-        f"vocabulary {args.vocab}, {args.negatives} negatives, batch {args.rows} x {args.window}, "
+        f"vocabulary {args.vocab} x {args.senses}, {args.negatives} negatives, batch {args.rows} x {args.window}, "
         f"{len(batch['characters'])} words spelt, {sum(n for _, n in filters(args.features))} "
         f"filters, {steps} steps a round",
         "parameters, ours": f"{parameters:,}",

@@ -194,7 +194,9 @@ def _steps_backward(limits, residuals, gradients):
     d, length, rows, _, size = gates.shape
     width = outputs.shape[-1]
     dtype = inputs.dtype
-    flat = recurrent.reshape(d, width, -1)
+    # Turned once, not in each step.
+    to_output = recurrent.reshape(d, width, -1).swapaxes(1, 2)
+    to_hidden = projection.swapaxes(1, 2)
     before = jnp.concatenate([state[0].astype(dtype)[:, None], cells[:, :-1]], 1)
 
     def at(x, number):
@@ -211,7 +213,7 @@ def _steps_backward(limits, residuals, gradients):
         of_output = _inside(of_output + at(gradients[0], number), at(outputs, number), limits[1])
         of_output = of_output.astype(dtype)
         of_hidden = jnp.einsum(
-            "dbp,dcp->dbc", of_output, projection, preferred_element_type=jnp.float32
+            "dbp,dpc->dbc", of_output, to_hidden, preferred_element_type=jnp.float32
         )
         shown = jnp.tanh(cell)
         of_cell = _inside(of_cell + of_hidden * o * (1 - shown * shown), cell, limits[0])
@@ -230,7 +232,10 @@ def _steps_backward(limits, residuals, gradients):
         all_outputs = INTO(all_outputs, of_output, number, 1)
         of_cell = of_cell * f
         of_output = jnp.einsum(
-            "dbk,dpk->dbp", of_gates.reshape(d, rows, -1), flat, preferred_element_type=jnp.float32
+            "dbk,dkp->dbp",
+            of_gates.reshape(d, rows, -1),
+            to_output,
+            preferred_element_type=jnp.float32,
         )
         if kept is not None:
             of_cell, of_output = of_cell * kept, of_output * kept

@@ -1,0 +1,32 @@
+"""Freed memory is used again without the system's help."""
+
+import sys
+
+import pytest
+
+CODE = """
+import resource, sys
+import numpy as np
+from clwe_jax.training import allocator
+if sys.argv[1] == "keep":
+    assert allocator.keep_freed_memory()
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+def fill():
+    np.empty(64 << 20, np.uint8).fill(1)
+fill()
+before = faults()
+for _ in range(4):
+    fill()
+print(faults() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mallopt is glibc's")
+def test_large_blocks_are_kept(run_python):
+    kept, given_back = (
+        int(run_python("-c", CODE, mode).stdout.split()[-1]) for mode in ("keep", "default")
+    )
+    # 64 MiB four times over, in pages of 4 KiB, or of 2 MiB where the system takes those.
+    assert given_back >= 4 * 32
+    assert kept < given_back / 10
