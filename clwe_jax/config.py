@@ -273,7 +273,7 @@ def validate(config: ConfigDict) -> None:
 
 
 # Options that may change between two starts of the same run.
-_FREE = ("report", "plan", "evals", "checkpoint", "mesh", "data.tfds_dir")
+_FREE = ("job", "projection", "report", "plan", "evals", "checkpoint", "mesh", "data.tfds_dir")
 _FREE_KEYS = ("train.steps", "train.log_every_steps", "train.prefetch", "train.max_skipped_in_row")
 
 

@@ -195,11 +195,17 @@ def sense_config(
         config.data.pocket_domains = "money,nature,kitchen,sport,travel,school,music,animals"
         evals["senses"] = dict(name="senses", data="pocket", every_steps=600, sentences=1_000)
     if "," in languages:
+        config.projection = ConfigDict(
+            dict(methods="orthogonal,least_squares", apply="orthogonal", lines=20_000, identical=True)
+        )
         data = "pocket" if scale == "laptop" else "tatoeba"
         evals["retrieval"] = dict(name="retrieval", data=data, every_steps=0, max_sentences=1_000)
         lists = "pocket" if scale == "laptop" else "dictionaries"
         evals["bli"] = dict(name="bli", data=lists, every_steps=0, occurrences=10)
     else:
         config.data.dictionaries = ""
+        evals["wsd"] = dict(
+            name="wsd", every_steps=0, training="", tests="", wordnet="", max_sentences=0
+        )
     config.evals = ConfigDict(evals)
     return config

@@ -14,6 +14,7 @@ from typing import Any, Iterable, Mapping
 TABLES: dict[str, dict[str, str]] = {
     "job": {
         "pretrain": "clwe_jax.jobs.pretrain:run",
+        "project": "clwe_jax.jobs.project:run",
         "static": "clwe_jax.jobs.static:run",
         "align": "clwe_jax.jobs.align:run",
     },
@@ -46,6 +47,7 @@ TABLES: dict[str, dict[str, str]] = {
         "retrieval": "clwe_jax.evaluate.retrieval:RetrievalEvaluator",
         "bli": "clwe_jax.evaluate.bli:BliEvaluator",
         "senses": "clwe_jax.evaluate.sense_use:SenseEvaluator",
+        "wsd": "clwe_jax.evaluate.wsd_evaluator:WsdEvaluator",
         "lexicon": "clwe_jax.evaluate.lexicon:LexiconInduction",
         "similarity": "clwe_jax.evaluate.similarity:WordSimilarity",
         "sentences": "clwe_jax.evaluate.sentences:SentenceTranslation",

@@ -69,11 +69,13 @@ class SpelledEncoder(Encoder):
         words = np.full((size, length), vocabulary.pad_id, np.int32)
         groups = np.full((size, length), -1, np.int32)
         filled = np.zeros((size, length), np.float32)
+        languages = np.zeros((size, length), np.int32)
         for place, row in enumerate(rows):
             end = len(row.ids) + 2
             words[place, :end] = [vocabulary.cls_id, *row.ids, vocabulary.sep_id]
             groups[place, 1 : end - 1] = row.groups
             filled[place, :end] = 1.0
+            languages[place] = row.language
         distinct, spelled = np.unique(words, return_inverse=True)
         count = _LEAST_DISTINCT
         while count < len(distinct):
@@ -84,6 +86,7 @@ class SpelledEncoder(Encoder):
             "spelling": spelled.reshape(words.shape).astype(np.int32),
             "characters": characters,
             "loss_weights": filled,
+            "language_ids": languages,
             "groups": groups,
         }
 

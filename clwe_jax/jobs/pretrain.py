@@ -94,6 +94,8 @@ def _evaluators(config: ConfigDict, objective: Objective, feed: feeds.Feed) -> l
         if key == "mlm":
             del spec["batches"]  # how many; the evaluator is given the batches
             given["batches"] = feed.heldout
+        elif key == "wsd":
+            given["tokenizer"] = feed.tokenizer
         else:
             spec["data"] = feed.folders.get(key, spec["data"])
             given["tokenizer"] = feed.tokenizer
@@ -101,7 +103,7 @@ def _evaluators(config: ConfigDict, objective: Objective, feed: feeds.Feed) -> l
             given["domains"] = feed.domains
         if key == "bli":
             given["lines"] = feed.sample
-        if not (given.get("batches") or spec.get("data")):
+        if not (given.get("batches") or spec.get("data") or spec.get("training")):
             logging.warning("config.evals.%s has no data: left out", key)
             continue
         if key == "bli" and not feed.sample:

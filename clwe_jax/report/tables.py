@@ -90,6 +90,29 @@ def language_table(results: Mapping[str, float]) -> Table | None:
     return table
 
 
+def print_projection(
+    before: Mapping[str, float], after: Mapping[str, float], console: Console | None = None
+) -> None:
+    """Prints sentence retrieval and lexicon induction before and after a projection.
+
+    Args:
+      before: the run's figures by path.
+      after: 'projected/{method}/...', the same figures after it.
+      console: where to print; None: standard output.
+    """
+    methods = sorted({name.split("/")[1] for name in after if name.count("/") > 1})
+    methods = [m for m in methods if any(n.startswith(f"projected/{m}/bli/") for n in after)]
+    table = _table("Projection", "figure", ["before", *methods])
+    for name in (
+        *(f"retrieval/mean_last4{suffix}" for suffix in METHODS.values()),
+        "bli/p@1", "bli/p@1_csls",
+    ):  # fmt: skip
+        if name in before:
+            cells = [after.get(f"projected/{method}/{name}") for method in methods]
+            table.add_row(name, *map(figures.percent, [before[name], *cells]))
+    (console or Console()).print(table)
+
+
 def induction_table(results: Mapping[str, float]) -> Table | None:
     """Bilingual lexicon induction by pair; None without figures."""
     found = figures.by_subject(results, "bli")

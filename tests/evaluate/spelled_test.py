@@ -1,0 +1,136 @@
+"""Words as characters, anchors, projections, sense inventories by nearest means: against NumPy."""
+
+import types
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from clwe_jax.evaluate import anchors, sense_use
+from clwe_jax.evaluate.encode import Encoder
+from clwe_jax.evaluate.spelled import SpelledEncoder, encoder_of
+from clwe_jax.evaluate.wsd_evaluator import WsdEvaluator
+from clwe_jax.objectives import projected
+from clwe_jax.text import spelling, word_vocab
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words import Segmenter
+from clwe_jax.types import Hidden
+
+WORDS = ("the", "bank", "river", "money")
+
+
+def tokenizer():
+    vocabulary = word_vocab.train({word: 9.0 - n for n, word in enumerate(WORDS)}, 64)
+    return Tokenizer(("en", "de"), Normalizer(True, False), Segmenter({}), vocabulary)
+
+
+class Characters:
+    """A word's vector is made of its characters; layer 1 adds the sentence's mean."""
+
+    reads_characters = True
+    max_length = 16
+
+    def encode(self, variables, batch):
+        table = variables["characters"][batch["characters"]].sum(1)
+        x = table[batch["spelling"]]
+        here = batch["loss_weights"][..., None]
+        mean = (x * here).sum(1, keepdims=True) / here.sum(1, keepdims=True).clip(1)
+        return Hidden(last=x + mean, layers=(x, x + mean))
+
+
+def variables(width=5):
+    table = np.random.RandomState(0).standard_normal((spelling.IDS, width)).astype(np.float32)
+    table[spelling.PAD] = 0
+    return {"characters": jnp.asarray(table)}
+
+
+def by_hand(word):
+    return np.asarray(variables()["characters"])[spelling.spell(word)].sum(0)
+
+
+def test_unknown_words_have_vectors_of_their_own():
+    encoder = encoder_of(Characters(), tokenizer())
+    assert isinstance(encoder, SpelledEncoder)
+    (words, vectors), = encoder.words(variables(), ["the quixotic bank, quixotic!"], "en")
+    assert words[:2] == ["the", "quixotic"]
+    for word, vector in zip(words, vectors):
+        np.testing.assert_allclose(vector[0], by_hand(word), rtol=1e-5)
+    np.testing.assert_array_equal(vectors[1], vectors[words.index("quixotic", 2)])
+
+
+def test_words_of_the_vocabulary_are_spelt_as_in_training():
+    own = tokenizer()
+    encoder = SpelledEncoder(Characters().encode, own, 16)
+    batch = encoder._batch([], 1, 8)
+    assert set(np.unique(batch["spelling"])) == {0}  # padding alone
+    table = spelling.spell_vocabulary(own.vocabulary)
+    numbers = np.arange(len(own.vocabulary.pieces))
+    np.testing.assert_array_equal(encoder._spell(numbers), table)
+
+
+def test_a_vocabulary_of_pieces_is_refused():
+    wrong = types.SimpleNamespace(vocabulary=types.SimpleNamespace(kind="wordpiece"))
+    with pytest.raises(ValueError, match="wordpiece"):
+        SpelledEncoder(Characters().encode, wrong, 16)
+
+
+def test_anchors_are_means_over_all_occurrences():
+    encoder = encoder_of(Characters(), tokenizer())
+    lines = ["the bank", "bank river bank", "money", "the river"] * 300
+    index = {"bank": 0, "river": 1, "absent": 2}
+    found, counts = anchors.collect(encoder, variables(), iter(lines), "en", index)
+    assert counts.tolist() == [900, 600, 0] and not found[2].any()
+    each = encoder.words(variables(), lines[:4], "en")
+    expected = np.mean(
+        [v for words, vectors in each for w, v in zip(words, vectors) if w == "bank"], axis=0
+    )
+    np.testing.assert_allclose(found[0], expected, rtol=1e-5)
+
+
+def test_projection_maps_one_language_alone(tmp_path):
+    r = np.random.RandomState(1)
+    maps = {"orthogonal": {"de": r.standard_normal((2, 5, 5)).astype(np.float32)}}
+    path = str(tmp_path / projected.FILE)
+    projected.save(path, maps, "orthogonal")
+    own = tokenizer()
+    objective = projected.load(path, Characters(), own.language_id)
+    plain, mapped = (encoder_of(each, own) for each in (Characters(), objective))
+    text = ["the bank of the river"]
+    before = plain.sentences(variables(), text, "de")
+    after = mapped.sentences(variables(), text, "de")
+    for layer in range(2):
+        np.testing.assert_allclose(
+            after[0, layer], before[0, layer] @ maps["orthogonal"]["de"][layer], rtol=1e-4, atol=1e-5
+        )
+    np.testing.assert_array_equal(
+        plain.sentences(variables(), text, "en"), mapped.sentences(variables(), text, "en")
+    )
+    (tmp_path / projected.FILE).write_bytes(b"not it")
+    with pytest.raises(ValueError, match="job=project"):
+        projected.load(path, Characters(), own.language_id)
+
+
+def test_nearest_sense_by_hand():
+    vectors = np.array([[1, 0], [0, 1], [0.9, 0.1], [0.2, 0.8], [1, 0]], np.float32)
+    words = ["bank", "bank", "bank", "bank", "unseen"]
+    meant = ["money", "river", "money", "money", "x"]
+    known = np.array([True, True, False, False, False])
+    assert sense_use.nearest_sense(vectors, words, meant, known) == (1, 2)
+
+
+def test_disambiguation_reads_given_words():
+    """Words as they are given, not as the tokenizer would cut them; layer by layer."""
+    evaluator = WsdEvaluator(objective=Characters(), tokenizer=tokenizer())
+    sentences = [["The", "bank-note", "river"], ["money"]] * 300
+    found = list(evaluator._encode(variables(), sentences))
+    assert [len(x) for x in found] == [3, 1] * 300 and found[0].shape == (3, 2, 5)
+    np.testing.assert_allclose(found[0][1, 0], by_hand("bank-note"), rtol=1e-5)
+    np.testing.assert_allclose(found[-1][0, 0], by_hand("money"), rtol=1e-5)
+
+
+def test_models_of_pieces_have_the_plain_encoder():
+    plain = types.SimpleNamespace(
+        reads_characters=False, max_length=16, encode=Characters().encode
+    )
+    assert type(encoder_of(plain, tokenizer())) is Encoder
