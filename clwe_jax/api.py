@@ -9,7 +9,8 @@
     for word, language, score in model.neighbours("bank", lang="en", to="de"):
         ...
 
-A run of static embeddings answers `translate_word`, `neighbours` and `vectors`: see `static_api`.
+A model that has learned senses also answers `senses` and `translate` (see `sense_api`); a run of
+static embeddings answers `translate_word`, `neighbours` and `vectors` (see `static_api`).
 TensorFlow is not needed.
 """
 
@@ -19,17 +20,18 @@ import dataclasses
 import functools
 import json
 import os
-from typing import Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import jax
 from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import static_api
+from clwe_jax import sense_api, static_api
 from clwe_jax.align import csls
 from clwe_jax.evaluate.encode import MEAN_LAST4, Encoder, Layer, select_layer
 from clwe_jax.evaluate.spelled import encoder_of
+from clwe_jax.models.senses import SenseState
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, partition
@@ -37,6 +39,7 @@ from clwe_jax.types import BATCH_DTYPES, Objective, Variables
 
 _BATCH_SIZE = 128  # rows encoded at once
 _SEVERAL = 1_000  # words whose encoding is worth a line in the log
+_TEXT_BYTES = 4 << 20  # of each language that examples of senses are looked for in
 
 
 class Neighbour(NamedTuple):
@@ -55,8 +58,9 @@ class Model:
       config: the run's.
       tokenizer: the run's.
       objective: the run's, with the model.
-      variables: the parameters.
-      frequent: the words of each language that `neighbours` searches.
+      variables: the parameters; 'senses' and 'translations' where the model has them.
+      frequent: the words of each language that `neighbours` and `senses` search.
+      texts: lines of a language, to find examples of senses in; None where there is no text.
     """
 
     config: ConfigDict
@@ -64,6 +68,7 @@ class Model:
     objective: Objective
     variables: Variables
     frequent: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    texts: sense_api.Texts | None = None
 
     def __post_init__(self) -> None:
         self._indices: dict[tuple[str, Layer], _Index] = {}
@@ -199,6 +204,50 @@ class Model:
         )
         return float(csls.unit(x) @ csls.unit(y))
 
+    def senses(
+        self,
+        word: str,
+        lang: str,
+        context: str | None = None,
+        k: int = 5,
+        direction: str | None = None,
+        examples: int = 3,
+    ) -> list[sense_api.Sense] | sense_api.Sense:
+        """The senses that the model has learned of a word, or the one that it has in a context.
+
+        Args:
+          word: one word of the vocabulary.
+          lang: its language.
+          context: a text that the word stands in; None: all of its senses.
+          k: nearest senses of each language.
+          direction: 'forward' or 'backward' of a bidirectional model, whose directions have learned
+            senses of their own; None: both, in a context the one that is surer.
+          examples: lines for each sense, where the run's text is there; none in a context.
+
+        Returns:
+          The enabled senses, by direction, the most used ones first; with a context one of them.
+
+        Raises:
+          ValueError: a model without senses, an unknown language or direction, a word that is not
+            in the vocabulary or does not stand in the context.
+        """
+        if context is not None:
+            return self._senses.pick(word, lang, context, k, direction)
+        found = self._senses.all(word, lang, k, direction, examples)
+        return [sense for sense in found if sense.enabled]
+
+    def translate(
+        self, word: str, context: str, to: str, lang: str | None = None
+    ) -> sense_api.Translated:
+        """The translation of a word in a context: see `sense_api.SenseView.translate`."""
+        return self._senses.translate(word, context, to, lang)
+
+    @functools.cached_property
+    def _senses(self) -> sense_api.SenseView:
+        return sense_api.SenseView(
+            self.objective, self.tokenizer, self.variables, self.frequent, self._encoder, self.texts
+        )
+
     @functools.cached_property
     def _encoder(self) -> Encoder:
         return encoder_of(self.objective, self.tokenizer, batch_size=_BATCH_SIZE)
@@ -253,19 +302,44 @@ def load(
         return static_api.load(workdir)
     tokenizer = Tokenizer.load(os.path.join(workdir, "vocab"))
     vocabulary = tokenizer.vocabulary
-    objective = build.build_objective(config, len(vocabulary.pieces), vocabulary.size)
-    params, meta = checkpoint.restore_params(workdir, _abstract_params(objective), step)
+    target = _abstract_params(_objective(config, vocabulary, np.full((1, 1), -1)))
+    variables, meta = checkpoint.restore_variables(
+        workdir, target, step, ("senses", "translations")
+    )
     expected = {"vocabulary": vocabulary.fingerprint()}
-    checkpoint.check_match(meta, params, expected, os.path.join(workdir, "checkpoints"))
+    checkpoint.check_match(
+        meta, variables["params"], expected, os.path.join(workdir, "checkpoints")
+    )
+    translations = None
+    if "senses" in variables:
+        variables["senses"] = {
+            name: SenseState(**{"sample": None, **found})
+            for name, found in variables["senses"].items()
+        }
+    if "translations" in variables:
+        translations = np.asarray(variables["translations"]["ids"])[: len(vocabulary)]
     words = os.path.join(workdir, "words.json")
-    frequent = _read_json(words) if os.path.exists(words) else {}
-    return Model(config, tokenizer, objective, {"params": params}, frequent)
+    return Model(
+        config,
+        tokenizer,
+        _objective(config, vocabulary, translations),
+        variables,
+        _read_json(words) if os.path.exists(words) else {},
+        sense_api.texts_of(config.data.source, workdir, tokenizer.languages, _TEXT_BYTES),
+    )
+
+
+def _objective(config: ConfigDict, vocabulary: Vocabulary, translations: Any) -> Objective:
+    return build.build_objective(
+        config, len(vocabulary.pieces), vocabulary.size, translations=translations
+    )
 
 
 def _abstract_params(objective: Objective):
     """Shapes of the parameters, on the first device."""
-    length = objective.model.max_length
-    batch = {key: jax.ShapeDtypeStruct((1, length), dtype) for key, dtype in BATCH_DTYPES.items()}
+    keys = {**BATCH_DTYPES, **dict.fromkeys(("words", "spelling", "characters"), np.int32)}
+    shape = (1, objective.max_length)
+    batch = {key: jax.ShapeDtypeStruct(shape, dtype) for key, dtype in keys.items()}
     variables = jax.eval_shape(objective.init, jax.random.key(0), batch)
     place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     return jax.tree.map(

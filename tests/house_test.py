@@ -25,13 +25,13 @@ FLOORS = {
     "models": 2, "embeddings": 2, "data": 2,
     "objectives": 3, "evaluate": 3,
     "training": 4,
-    "report": 5, "api": 5, "static_api": 5, "jobs": 5,
+    "report": 5, "api": 5, "static_api": 5, "sense_api": 5, "jobs": 5,
     "main": 6,
 }  # fmt: skip
 GROUND = {"__init__", "types", "registry", "config", "config_static", "config_senses"}
 SIDEWAYS = {
     ("jobs", "report"), ("jobs", "api"), ("report", "api"), ("jobs", "static_api"),
-    ("api", "static_api"),
+    ("api", "static_api"), ("api", "sense_api"),
 }  # fmt: skip
 HEAVY = {"tensorflow", "tensorflow_text", "tensorflow_datasets", "seqio", "clu"}
 MOST_LINES = 450

@@ -10,7 +10,7 @@ import dataclasses
 import glob
 import os
 import shutil
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from absl import logging
 import jax
@@ -340,15 +340,30 @@ def complete_steps(directory: str) -> list[int]:
 def restore_params(
     workdir: str, target: Any | None = None, step: int | None = None
 ) -> tuple[Any, dict[str, Any]]:
-    """The parameters alone, to use a trained model; nothing in the folder is changed.
+    """The parameters alone, to use a trained model; see `restore_variables`."""
+    variables, meta = restore_variables(workdir, target, step)
+    return variables["params"], meta
+
+
+def restore_variables(
+    workdir: str,
+    target: Any | None = None,
+    step: int | None = None,
+    collections: Sequence[str] = (),
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters and further collections, to use a trained model.
+
+    Nothing in the folder is changed.
 
     Args:
       workdir: the run's folder.
       target: ShapeDtypeStructs (with shardings) like the parameters; None: on the first device.
       step: which checkpoint; None: the newest that can be read.
+      collections: names of further ones; those that the checkpoint has are restored, on the first
+        device, as nested dicts.
 
     Returns:
-      The parameters, and the checkpoint's meta.
+      'params' and the collections; the checkpoint's meta.
 
     Raises:
       FileNotFoundError: the folder has no checkpoint (of that step).
@@ -371,9 +386,16 @@ def restore_params(
                 meta = manager.restore(candidate, args=args).meta
                 if target is not None:
                     check_match(meta, target, {}, os.path.join(directory, str(candidate)))
-                like = target if target is not None else _on_first_device(manager, candidate)
-                args = ocp.args.Composite(params=ocp.args.StandardRestore(like))
-                return manager.restore(candidate, args=args).params, meta
+                stored = set(manager.item_metadata(candidate).keys())
+                items = {name: None for name in collections if name in stored}
+                args = {
+                    name: ocp.args.StandardRestore(
+                        _on_first_device(manager, candidate, name) if like is None else like
+                    )
+                    for name, like in {"params": target, **items}.items()
+                }
+                found = manager.restore(candidate, args=ocp.args.Composite(**args))
+                return {name: found[name] for name in args}, meta
             except Mismatch:
                 raise
             except Exception as error:
@@ -382,9 +404,9 @@ def restore_params(
     raise Damaged(f"no checkpoint in {directory} can be read: {'; '.join(problems)}")
 
 
-def _on_first_device(manager: ocp.CheckpointManager, step: int) -> Any:
+def _on_first_device(manager: ocp.CheckpointManager, step: int, item: str) -> Any:
     place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
-    found = manager.item_metadata(step)["params"]
+    found = manager.item_metadata(step)[item]
     return jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
         getattr(found, "tree", found),

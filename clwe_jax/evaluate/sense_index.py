@@ -1,0 +1,244 @@
+"""The senses of a model's words as arrays: which are used, which are near, which fits a context."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Iterable, Mapping, NamedTuple, Sequence
+
+from absl import logging
+import jax
+import numpy as np
+
+from clwe_jax.align import csls
+from clwe_jax.evaluate.encode import Encoder, Row
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.word_vocab import WordVocabulary
+from clwe_jax.types import Objective, Variables
+
+_TINY = 1e-12
+
+
+class NearSense(NamedTuple):
+    """A sense near another one; `score` is the cosine of their sense vectors."""
+
+    word: str
+    language: str
+    sense: int
+    score: float
+
+    @property
+    def label(self) -> str:
+        """As the paper's figures have it: 'bank_1'."""
+        return f"{self.word}_{self.sense}"
+
+
+class Usage(NamedTuple):
+    """How a word's senses were used.
+
+    Attributes:
+      slots: int [S], in the sense state; the warm-up's own is one of them only during it.
+      uses: int [S], since the senses were seeded; 0 for removed ones.
+      shares: float [S], of the word's uses.
+      enabled: bool [S].
+    """
+
+    slots: np.ndarray
+    uses: np.ndarray
+    shares: np.ndarray
+    enabled: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Listed:
+    """The used senses of the words that near senses are searched among: [N] each.
+
+    Attributes:
+      ids, slots: of the sense.
+      uses, shares: of the word's uses.
+      vectors: float32 [N, d], of length 1.
+    """
+
+    ids: np.ndarray
+    slots: np.ndarray
+    uses: np.ndarray
+    shares: np.ndarray
+    vectors: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SenseIndex:
+    """The senses of a model's words.
+
+    Attributes:
+      objective: with `directions`, `senses` and `sense_vectors`.
+      tokenizer: the run's, of whole words.
+      variables: with the collection 'senses'.
+      frequent: words of each language; near senses are searched among them. Where a model of one
+        language has none, among all.
+      encoder: of the objective.
+    """
+
+    objective: Objective
+    tokenizer: Tokenizer
+    variables: Variables
+    frequent: Mapping[str, Sequence[str]]
+    encoder: Encoder
+
+    def __post_init__(self) -> None:
+        if not self.variables.get("senses"):
+            raise ValueError(
+                "This model has no senses: it was trained without, or with "
+                "config.objective.senses.senses=1. Train one with --config=configs/saelmo.py"
+            )
+        if not isinstance(self.tokenizer.vocabulary, WordVocabulary):
+            raise ValueError(
+                "Senses are those of whole words, and this model's vocabulary is one of pieces "
+                f"({self.tokenizer.vocabulary.kind})"
+            )
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """The names of the sense states."""
+        return tuple(self.objective.directions)
+
+    @property
+    def _first(self) -> int:
+        """The slot of sense 1: the warm-up's own slot, where there is one, comes before it."""
+        config = self.objective.senses
+        return config.slots - config.senses
+
+    def number(self, slot: int) -> int:
+        """A sense's number, from 1; 0 is the warm-up's own slot."""
+        return int(slot) - self._first + 1
+
+    def warm(self, direction: str) -> bool:
+        """Whether the senses are still to be seeded: every word has one."""
+        return bool(self.variables["senses"][direction].warm)
+
+    def usage(self, direction: str, number: int) -> Usage:
+        """How the senses of the word with this id were used."""
+        uses, enabled = (
+            x[0] for x in self._state_rows(direction, np.array([number]), "total", "enabled")
+        )
+        slots = np.arange(self._first, len(uses))
+        if self.warm(direction):
+            slots = np.flatnonzero(enabled)
+        uses, enabled = np.where(enabled, uses, 0)[slots], enabled[slots]
+        return Usage(slots, uses, uses / max(int(uses.sum()), 1), enabled)
+
+    def near(self, direction: str, number: int, slot: int, k: int) -> tuple[NearSense, ...]:
+        """The nearest senses by the cosine of the sense vectors: the best one of each other word.
+
+        Args:
+          direction: the sense state.
+          number, slot: the sense.
+          k: words of each language; senses that were never used are none of them.
+        """
+        listed = self.listed[direction]
+        query = csls.unit(self._vectors(direction, np.array([number])))[0, slot]
+        scores = listed.vectors @ np.asarray(query)
+        pieces = self.tokenizer.vocabulary.pieces
+        found = []
+        for language, member in self.members.items():
+            places = np.flatnonzero(member[listed.ids] & (listed.ids != number))
+            places = places[np.argsort(-scores[places], kind="stable")]
+            _, firsts = np.unique(listed.ids[places], return_index=True)
+            for place in places[np.sort(firsts)[:k]]:
+                word, sense = pieces[listed.ids[place]], self.number(listed.slots[place])
+                found.append(NearSense(word, language, sense, float(scores[place])))
+        return tuple(found)
+
+    def vectors(self, direction: str, senses: Iterable[tuple[str, int]]) -> np.ndarray:
+        """float32 [N, d], the sense vectors of (word, number), of length 1."""
+        senses = list(senses)
+        ids = np.array([self.tokenizer.vocabulary.id(word) for word, _ in senses], np.int64)
+        slots = np.array([number for _, number in senses], np.int64) - 1 + self._first
+        return np.asarray(csls.unit(self._vectors(direction, ids)[np.arange(len(ids)), slots]))
+
+    def cosines(self, direction: str, ids: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+        """How well representations fit the centers of words, both projected (Algorithm 1).
+
+        Args:
+          direction: the sense state.
+          ids: int [K], words.
+          vectors: [N, D], from `represent`.
+
+        Returns:
+          float32 [N, K, S], -inf where disabled.
+        """
+        projected, enabled = self._state_rows(direction, ids, "projected", "enabled")
+        projection = jax.device_get(self.variables["senses"][direction].projection)
+        own = vectors[:, self.objective.directions[direction]] @ np.asarray(projection)
+        own /= np.maximum(np.linalg.norm(own, axis=-1, keepdims=True), _TINY)
+        norms = np.maximum(np.linalg.norm(projected, axis=-1), _TINY)
+        cosines = np.einsum("ksp,np->nks", projected, own) / norms
+        return np.where(enabled, cosines, -np.inf)
+
+    def represent(self, found: Sequence[tuple[Sequence[str], int]], lang: str) -> np.ndarray:
+        """What tells the senses of words in sentences, as in training: a masked word's own place.
+
+        Args:
+          found: sentences, each with the place of the word; of one longer than the model's rows
+            the part around the word is read.
+          lang: their language.
+
+        Returns:
+          float32 [N, D].
+        """
+        encoder, rows = self.encoder, []
+        room = encoder.max_length - 2
+        for words, place in found:
+            start = max(0, min(place - room // 2, len(words) - room))
+            ids, _ = encoder.tokenizer.encode_words(words[start : start + room])
+            if not self.objective.reads_characters:
+                ids[place - start] = encoder.tokenizer.vocabulary.mask_id
+            groups = [0 if i == place - start else -1 for i in range(len(ids))]
+            rows.append(Row(ids, groups, self.tokenizer.language_id(lang)))
+        return np.stack([x[0, -1] for x in encoder.means(self.variables, rows)])
+
+    @functools.cached_property
+    def members(self) -> dict[str, np.ndarray]:
+        """A language: bool [V], the words of its list; all words where there is one language."""
+        vocabulary, languages = self.tokenizer.vocabulary, self.tokenizer.languages
+        found = {}
+        for language in languages:
+            member = np.zeros(len(vocabulary), np.bool_)
+            words = self.frequent.get(language)
+            if words:
+                member[[vocabulary.words[x] for x in words if x in vocabulary.words]] = True
+            elif len(languages) == 1:
+                member[list(vocabulary.words.values())] = True
+            else:
+                logging.warning(
+                    "This run has no list of frequent words in %r (WORKDIR/words.json): no near "
+                    "senses of that language are found",
+                    language,
+                )
+            found[language] = member
+        return found
+
+    @functools.cached_property
+    def listed(self) -> dict[str, Listed]:
+        """The used senses of the listed words, for each direction."""
+        ids = np.flatnonzero(np.any(list(self.members.values()), axis=0))
+        found = {}
+        for name in self.directions:
+            uses, enabled = self._state_rows(name, ids, "total", "enabled")
+            uses = np.where(enabled, uses, 0)
+            shares = uses / np.maximum(uses.sum(1, keepdims=True), 1)
+            words, slots = np.nonzero(uses)
+            vectors = np.asarray(csls.unit(self._vectors(name, ids)[words, slots]))
+            used, share = uses[words, slots], shares[words, slots]
+            found[name] = Listed(ids[words], slots, used, share, vectors)
+        return found
+
+    def _state_rows(self, direction: str, ids: np.ndarray, *names: str) -> list[np.ndarray]:
+        """Rows of arrays of the state; no array is fetched as a whole."""
+        state = self.variables["senses"][direction]
+        return [np.asarray(jax.device_get(getattr(state, name)[ids])) for name in names]
+
+    def _vectors(self, direction: str, ids: np.ndarray) -> np.ndarray:
+        """float32 [N, S, d]."""
+        vectors = self.objective.sense_vectors(self.variables, direction)
+        return np.asarray(jax.device_get(vectors[ids]))

@@ -1,0 +1,359 @@
+"""The senses that a model has learned: of a word, of a word in context, and their translations.
+
+    from clwe_jax import api
+
+    model = api.load("runs/bi_saelmo")
+    for sense in model.senses("bank", lang="en"):
+        print(sense.label, sense.share, sense.nearest, sense.examples)
+    model.senses("bank", lang="en", context="She sat on the bank of the river.").label
+    model.translate("bank", context="She sat on the bank of the river.", to="de").word
+
+A bidirectional model has learned senses twice (A9): each direction numbers its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+
+from absl import logging
+import jax
+import numpy as np
+
+from clwe_jax.evaluate.encode import Encoder
+from clwe_jax.evaluate.sense_index import NearSense, SenseIndex
+from clwe_jax.registry import nearest as suggestion
+from clwe_jax.text import corpora
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Objective, Variables
+
+_OCCURRENCES = 200  # of a word, read to find examples
+
+Texts = Callable[[str], Iterable[str]]  # a language: lines of text
+
+
+@dataclasses.dataclass(frozen=True)
+class Sense:
+    """A sense of a word.
+
+    Attributes:
+      word: normalised.
+      language: that was asked for; a word that two languages share has the same senses in both.
+      sense: its number among the word's senses, from 1; 0 as long as a model with a slot for the
+        warm-up is in it.
+      direction: which of the model's sense states it belongs to.
+      share: of the word's uses in training since the senses were seeded; 0 is a dead sense.
+      uses: how many those are.
+      enabled: False where it was removed for its small share; only `SenseView.all` has such.
+      nearest: the nearest senses of other words, of each language the same number.
+      examples: lines in which the word has this sense, the clearest ones first.
+      score: cosine of the word in context with the sense's center, where a context was given.
+      margin: by how much that is larger than with the word's next sense.
+    """
+
+    word: str
+    language: str
+    sense: int
+    direction: str
+    share: float
+    uses: int
+    enabled: bool = True
+    nearest: tuple[NearSense, ...] = ()
+    examples: tuple[str, ...] = ()
+    score: float | None = None
+    margin: float | None = None
+
+    @property
+    def label(self) -> str:
+        """As the paper's figures have it: 'bank_1'."""
+        return f"{self.word}_{self.sense}"
+
+
+class Translated(NamedTuple):
+    """The translation of a word in context.
+
+    Attributes:
+      word: the translation; language: its language.
+      sense, direction: its sense that fits the context best.
+      score: cosine of the context with the word's best center, the mean over directions.
+      others: the other translations with their scores, best first.
+    """
+
+    word: str
+    language: str
+    sense: int
+    direction: str
+    score: float
+    others: tuple[tuple[str, float], ...]
+
+
+class SenseView:
+    """The senses of a model's words, for people.
+
+    Attributes:
+      index: the senses as arrays.
+      directions: the names of the sense states.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        tokenizer: Tokenizer,
+        variables: Variables,
+        frequent: Mapping[str, Sequence[str]],
+        encoder: Encoder,
+        texts: Texts | None = None,
+    ):
+        """Args:
+          objective, tokenizer, variables, frequent, encoder: as `SenseIndex`; 'translations' is
+            the table of a model with a dictionary.
+          texts: lines of a language, for examples; None where there is no text.
+
+        Raises:
+          ValueError: a model without senses.
+        """
+        self.index = SenseIndex(objective, tokenizer, variables, frequent, encoder)
+        self.directions = self.index.directions
+        self._tokenizer = tokenizer
+        self._table = variables.get("translations", {}).get("ids")
+        self._texts = texts
+
+    def all(
+        self, word: str, lang: str, k: int = 5, direction: str | None = None, examples: int = 3
+    ) -> list[Sense]:
+        """The senses of a word, removed ones included; by direction, the most used ones first.
+
+        Args:
+          word, lang: a word of the vocabulary, and its language.
+          k: nearest senses of each language.
+          direction: one of `directions`; None: all.
+          examples: lines for each sense.
+
+        Raises:
+          ValueError: an unknown language or direction, or a word that is not in the vocabulary.
+        """
+        own, number = self._word(word, lang)
+        found = []
+        texts = self._examples(own, number, lang, examples) if examples else {}
+        for name in self._wanted(direction):
+            rows = [
+                Sense(
+                    word=own,
+                    language=lang,
+                    sense=self.index.number(slot),
+                    direction=name,
+                    share=float(share),
+                    uses=int(uses),
+                    enabled=bool(enabled),
+                    nearest=self.index.near(name, number, slot, k) if enabled else (),
+                    examples=tuple(texts.get((name, slot), ())),
+                )
+                for slot, uses, share, enabled in zip(*self.index.usage(name, number))
+            ]
+            found += sorted(rows, key=lambda sense: (not sense.enabled, -sense.share))
+        return found
+
+    def pick(
+        self, word: str, lang: str, context: str, k: int = 5, direction: str | None = None
+    ) -> Sense:
+        """The sense that a word has in a context; where it stands twice, the first time.
+
+        Of a bidirectional model's two answers the one whose center leads the next by more.
+
+        Raises:
+          ValueError: as `all`, or the word does not stand in the context.
+        """
+        own, number = self._word(word, lang)
+        vector = self._in_context(own, lang, context)
+        answers = []
+        for name in self._wanted(direction):
+            cosines = self.index.cosines(name, np.array([number]), vector)[0, 0]
+            slot, margin = _leader(cosines)
+            answers.append((margin, name, slot, float(cosines[slot])))
+        margin, name, slot, score = max(answers, key=lambda answer: answer[0])
+        senses = self.all(own, lang, k, name, examples=0)
+        sense = next(x for x in senses if x.sense == self.index.number(slot))
+        return dataclasses.replace(sense, score=score, margin=margin)
+
+    def translate(self, word: str, context: str, to: str, lang: str | None = None) -> Translated:
+        """The dictionary's translation of which a sense fits the context best (section 3.2).
+
+        Args:
+          word, context: as `pick`.
+          to: the language to translate to.
+          lang: the word's; None: the model's other language, or the only other one in whose list
+            of frequent words it is.
+
+        Raises:
+          ValueError: as `pick`; a model without a dictionary; a word that it does not translate.
+        """
+        self._tokenizer.language_id(to)
+        lang = self._language_of(word, to) if lang is None else lang
+        own, number = self._word(word, lang)
+        if lang == to:
+            raise ValueError(f"to={to!r}: {own!r} is a word of that language already")
+        if self._table is None:
+            raise ValueError(
+                "This model was trained without a dictionary (config.objective.translation='none'), "
+                "so it has no translations; `senses` lists the nearest senses of each language"
+            )
+        candidates = self._candidates(number, to)
+        if not len(candidates):
+            raise ValueError(f"The model's dictionary has no translation of {own!r} to {to!r}")
+        vector = self._in_context(own, lang, context)
+        cosines = np.stack(
+            [self.index.cosines(name, candidates, vector)[0] for name in self.directions]
+        )
+        scores = cosines.max(-1).mean(0)
+        best, *others = np.argsort(-scores, kind="stable")
+        direction, slot = np.unravel_index(cosines[:, best].argmax(), cosines[:, best].shape)
+        pieces = self._tokenizer.vocabulary.pieces
+        return Translated(
+            word=pieces[candidates[best]],
+            language=to,
+            sense=self.index.number(slot),
+            direction=self.directions[direction],
+            score=float(scores[best]),
+            others=tuple((pieces[candidates[i]], float(scores[i])) for i in others),
+        )
+
+    def export(self, direction: str, most: int) -> tuple[list[tuple], np.ndarray]:
+        """The senses of the frequent words that are used most, for an embedding projector.
+
+        Returns:
+          Rows (label, word, sense, languages, share, uses); their sense vectors, float32 [N, d], of
+          length 1.
+        """
+        listed = self.index.listed[direction]
+        order = np.argsort(-listed.uses, kind="stable")[:most]
+        pieces = self._tokenizer.vocabulary.pieces
+        rows = []
+        for place in order:
+            number, sense = listed.ids[place], self.index.number(listed.slots[place])
+            languages = "+".join(x for x, member in self.index.members.items() if member[number])
+            share, uses = float(listed.shares[place]), int(listed.uses[place])
+            word = pieces[number]
+            rows.append((f"{word}_{sense}", word, sense, languages, share, uses))
+        return rows, listed.vectors[order]
+
+    def _wanted(self, direction: str | None) -> tuple[str, ...]:
+        if direction is not None and direction not in self.directions:
+            known = suggestion(direction, self.directions)
+            raise ValueError(f"direction={direction!r} is none of this model's. {known}")
+        return self.directions if direction is None else (direction,)
+
+    def _word(self, word: str, lang: str) -> tuple[str, int]:
+        """The normalised word and its id."""
+        self._tokenizer.language_id(lang)
+        words, vocabulary = self._tokenizer.words(word, lang), self._tokenizer.vocabulary
+        if len(words) != 1:
+            raise ValueError(f"{word!r}: expected one word, found {len(words)}: {words}")
+        if words[0] not in vocabulary.words:
+            near = difflib.get_close_matches(words[0], self.index.frequent.get(lang, ()), 1)
+            raise ValueError(
+                f"{words[0]!r} is not among the vocabulary's {len(vocabulary):,} words, so it has "
+                f"no senses.{f' Did you mean {near[0]!r}?' if near else ''}"
+            )
+        return words[0], vocabulary.id(words[0])
+
+    def _in_context(self, word: str, lang: str, context: str) -> np.ndarray:
+        """float32 [1, D], what tells the word's sense."""
+        words = self._tokenizer.words(context, lang)
+        if word not in words:
+            raise ValueError(
+                f"{word!r} does not stand in the context {context!r}, whose words are: "
+                f"{', '.join(words) or 'none'}"
+            )
+        return self.index.represent([(words, words.index(word))], lang)
+
+    def _examples(
+        self, word: str, number: int, lang: str, most: int
+    ) -> dict[tuple[str, int], list[str]]:
+        """(direction, slot): different lines, those with the largest margins first."""
+        found = list(self._lines_with(word, lang))
+        if not found:
+            return {}
+        vectors = self.index.represent([(words, words.index(word)) for _, words in found], lang)
+        chosen: dict[tuple[str, int], list[tuple[float, str]]] = {}
+        for name in self.directions:
+            cosines = self.index.cosines(name, np.array([number]), vectors)[:, 0]
+            for (line, _), row in zip(found, cosines):
+                slot, margin = _leader(row)
+                chosen.setdefault((name, slot), []).append((-margin, line))
+        return {key: [line for _, line in sorted(rows)[:most]] for key, rows in chosen.items()}
+
+    def _lines_with(self, word: str, lang: str) -> Iterator[tuple[str, list[str]]]:
+        seen: set[str] = set()
+        for line in self._texts(lang) if self._texts is not None else ():
+            if line in seen or word not in self._tokenizer.normalizer(line, lang):
+                continue
+            words = self._tokenizer.words(line, lang)
+            if word in words:
+                seen.add(line)
+                yield line, words
+                if len(seen) == _OCCURRENCES:
+                    return
+
+    def _language_of(self, word: str, to: str) -> str:
+        others = [x for x in self._tokenizer.languages if x != to]
+        if not others:
+            raise ValueError(f"This model has learned one language, {to!r}: nothing to translate to")
+        if len(others) > 1:
+            others = [x for x in others if self._is_listed(word, x)]
+        if len(others) != 1:
+            raise ValueError(
+                f"{word!r} is a word of which language? Give lang=, one of "
+                f"{', '.join(self._tokenizer.languages)}"
+            )
+        return others[0]
+
+    def _is_listed(self, word: str, lang: str) -> bool:
+        known = self._tokenizer.vocabulary.words
+        ids = [known[x] for x in self._tokenizer.words(word, lang) if x in known]
+        return bool(self.index.members[lang][ids].any())
+
+    def _candidates(self, number: int, to: str) -> np.ndarray:
+        """int [N], the translations that are words of the language `to`.
+
+        The table is over joint words: one that is a word of both languages has the translations of
+        both. Rare ones are in no language's list; they count where none is.
+        """
+        row = np.asarray(jax.device_get(self._table[number])).reshape(-1)
+        row = row[row >= 0]
+        members = self.index.members
+        listed = row[members[to][row]]
+        if len(listed):
+            return listed
+        return row[~np.any([member[row] for member in members.values()], axis=0)]
+
+
+def texts_of(source: str, workdir: str, languages: Sequence[str], limit: int) -> Texts | None:
+    """The lines of a run's text; None where it is not there.
+
+    Args:
+      source: config.data.source.
+      workdir: the run's folder.
+      languages: the run's.
+      limit: bytes of a language's text that are read at most.
+    """
+    if source.startswith(("tfds:", "batches:")):
+        return None
+    folder = source.removeprefix("text:")
+    if source == "pocket":
+        folder = os.path.join(workdir, "pocket", "text")
+    try:
+        corpus = corpora.TextCorpus(folder, languages)
+    except (FileNotFoundError, ValueError) as error:
+        logging.info("There is no text for examples of senses: %s", error)
+        return None
+    return lambda language: corpus.lines(language, limit)
+
+
+def _leader(cosines: np.ndarray) -> tuple[int, float]:
+    """The best slot of [S], and by how much it leads; 0 where it is the only one that there is."""
+    best, *others = np.argsort(-cosines, kind="stable")
+    margin = cosines[best] - cosines[others[0]] if others else np.inf
+    # A word of one sense answers whatever it is asked: that says nothing.
+    return int(best), float(margin) if np.isfinite(margin) else 0.0
