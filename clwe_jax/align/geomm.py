@@ -26,7 +26,8 @@ class Geomm:
     quadratic of that product W with (X^T X) W (Z^T Z) + (l2 / 2) W = X^T A Z at its minimum. The
     solver 'exact' solves that equation in the eigenbases of both sides. 'conjugate_gradient' goes
     the authors' way: Riemannian conjugate gradients from a random start, which the iterations cut
-    short of the same minimum.
+    short of the same minimum, or, where the determinant of the start has the other sign (it cannot
+    change on the way), of one a little above it.
     """
 
     l2: float = 100.0
