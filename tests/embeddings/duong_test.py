@@ -91,15 +91,20 @@ def test_the_translation_that_fits_word_and_context_is_chosen():
     links = corpora.links(DICTIONARY, "en", numbers["en"], {"de": numbers["de"]}, 6)
     random = np.random.default_rng(1)
     inputs = random.normal(size=(6, 3))
-    words = np.array([0, 2, 0, 1, 0, 0, 0])
-    hidden = random.normal(size=(7, 3)) * 4
+    words = np.array([0, 2, 1] * 20)
+    hidden = random.normal(size=(60, 3))
     found = duong.choose(inputs, words, hidden, links)
+    differs = set()
     for word, context, chosen in zip(words, hidden, found):
         candidates = {0: [3, 4], 1: [5], 2: []}[int(word)]
-        wanted = inputs[word] + context
-        cosines = [inputs[c] @ wanted / np.linalg.norm(inputs[c]) for c in candidates]
-        assert chosen == (candidates[int(np.argmax(cosines))] if candidates else -1)
-    assert {3, 4} <= set(found.tolist())
+        wanted = [
+            max(candidates, key=lambda c: inputs[c] @ by / np.linalg.norm(inputs[c]), default=-1)
+            for by in (inputs[word] + context, context, inputs[word])
+        ]
+        assert chosen == wanted[0]
+        differs |= {i for i in (1, 2) if wanted[i] != chosen}
+    assert {3, 4, 5, -1} == set(found.tolist())
+    assert differs == {1, 2}  # neither the context alone nor the word alone decides
 
 
 def parallel(seed=0, sentences=800) -> Corpus:

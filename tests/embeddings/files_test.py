@@ -145,6 +145,19 @@ def test_a_lone_carriage_return_ends_no_line(tmp_path):
     assert vectors.words[-1] == "c" and "b" not in vectors.index
 
 
+def test_nor_does_one_where_an_empty_line_makes_up_for_it(tmp_path):
+    vectors = read(written(tmp_path, GOOD + "p 1.5 2\rq 3 4\n\n"))
+    assert as_dict(vectors) == expected(PARSED) and vectors.report == {"wrong_width": 1}
+
+
+@pytest.mark.parametrize("end", ["\n", " \n", "\r\n", " \r\n"])
+@pytest.mark.parametrize("space", [" ", "\t"])
+def test_usual_lines_are_not_taken_apart_one_by_one(tmp_path, monkeypatch, end, space):
+    monkeypatch.setattr(text_files, "_by_line", lambda *_: pytest.fail("the slow way"))
+    lines = GOOD.partition("\n")[2].replace(" ", space).replace("\n", end)
+    assert as_dict(read(written(tmp_path, lines))) == expected(PARSED)
+
+
 def test_max_vocab_counts_usable_words(tmp_path, caplog):
     path = written(tmp_path, "a 1 2\na 3 4\nb 0 0\nc 5 6\nd 7 8\n")
     assert read(path, max_vocab=2).words == ["a", "c"]
