@@ -96,12 +96,10 @@ _BERT_SCALES: dict[str, dict[str, Any]] = {
 _BERT_SCALES["paper"] = _BERT_SCALES["base"]
 
 # The senses at each scale. In a short run representations move on faster than centers follow, so
-# that senses are seeded late; and few uses are no ground to remove a sense.
+# that senses are seeded late, and none is removed: the paper prunes after as many steps again as
+# two warm-ups.
 _SENSE_SCALES: dict[str, dict[str, Any]] = {
-    "laptop": dict(
-        queue=4_096, refresh_every=50, warmup_steps=1_200, prune_every=600, prune_after=2_000,
-        prune_share=0.03, prune_least=100,
-    ),
+    "laptop": dict(queue=4_096, refresh_every=50, warmup_steps=1_200),
     "small": dict(refresh_every=100, warmup_steps=5_000, prune_every=5_000, prune_after=10_000),
     "base": dict(prune_every=20_000),
     "paper": dict(prune_every=20_000),
