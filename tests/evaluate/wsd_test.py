@@ -30,7 +30,9 @@ def write(folder, sentences, name="toy", zipped=False):
             else:
                 lemma, pos, own = entry.split("|")
                 name_of = f"d0.s{number}.t{place}"
-                xml.append(f"<instance id='{name_of}' lemma='{lemma}' pos='{pos}'>{word}</instance>")
+                xml.append(
+                    f"<instance id='{name_of}' lemma='{lemma}' pos='{pos}'>{word}</instance>"
+                )
                 keys.append(f"{name_of} {own}")
         xml.append("</sentence>")
     xml += ["</text>", "</corpus>"]

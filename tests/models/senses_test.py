@@ -14,6 +14,12 @@ from clwe_jax.models import sense_projection, sense_seeding, senses
 V, D, P = 7, 6, 3
 PLAIN = dict(projected=P, queue=12, refresh_every=4, warmup_steps=3, fast_start=False)
 
+# Programs of tests run for moments: what takes the time is to compile them well.
+compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+create = compiled(senses.create, static_argnums=(0, 1, 2))
+update = compiled(senses.update, static_argnums=1)
+STEP = compiled(senses.after_step, static_argnums=1)
+
 
 def config_of(**options):
     return senses.SenseConfig(**{**PLAIN, **options})
@@ -22,7 +28,7 @@ def config_of(**options):
 def random_state(config, seed=0):
     """A state after the warm-up whose arrays are all random."""
     r = np.random.RandomState(seed)
-    state = senses.create(config, V, D, jax.random.key(seed))
+    state = create(config, V, D, jax.random.key(seed))
     shape = (V, config.slots)
     enabled = r.rand(*shape) < 0.6
     enabled[:, 1] = True
@@ -65,7 +71,9 @@ def test_assigns_the_enabled_sense_of_the_largest_projected_cosine():
     found = senses.assign(state, words, h)
     centers, p, enabled = map(np.array, (state.centers, state.projection, state.enabled))
     for word, x, sense in zip(words, h, found, strict=True):
-        expected = max(np.flatnonzero(enabled[word]), key=lambda s: cosine(centers[word, s] @ p, x @ p))
+        expected = max(
+            np.flatnonzero(enabled[word]), key=lambda s: cosine(centers[word, s] @ p, x @ p)
+        )
         assert sense == expected
     assert len(set(np.array(found))) > 2
 
@@ -131,7 +139,7 @@ def test_moves_the_centers_that_occurred_and_no_other():
     config = config_of(alpha=0.2)
     state = random_state(config)
     words, chosen, h, weights = occurrences(40, 2)
-    after = jax.jit(senses.update, static_argnums=1)(state, config, words, chosen, h, weights)
+    after = update(state, config, words, chosen, h, weights)
     centers, counts, rows = closed_form(state, config, words, chosen, h, weights)
     np.testing.assert_allclose(after.centers, centers, atol=1e-6)
     np.testing.assert_array_equal(after.counts, counts)
@@ -156,25 +164,25 @@ def test_equals_sequential_moves(fast_start):
             alpha = max(config.alpha, 1 / total) if fast_start else config.alpha
             center = (1 - alpha) * center + alpha * x
         batch = np.full(count, 2), np.full(count, 1), np.tile(x, (count, 1)), np.ones(count)
-        state = senses.update(state, config, *batch)
+        state = update(state, config, *batch)
         np.testing.assert_allclose(state.centers[2, 1], center, atol=1e-5)
 
 
 def test_a_fast_start_is_the_mean_of_the_first():
     config = config_of(alpha=0.01, fast_start=True)
-    state = senses.create(config, V, D, jax.random.key(0))
+    state = create(config, V, D, jax.random.key(0))
     h = np.random.RandomState(0).randn(20, D).astype(np.float32)
     for part in (h[:1], h[1:8], h[8:]):
         batch = np.full(len(part), 4), np.zeros(len(part), int), part, np.ones(len(part))
-        state = senses.update(state, config, *batch)
+        state = update(state, config, *batch)
     np.testing.assert_allclose(state.centers[4, 0], h.mean(0), atol=1e-6)
 
 
 def test_rows_that_do_not_count_change_nothing():
     config = config_of(init="kmeans")
-    state = senses.create(config, V, D, jax.random.key(0))
+    state = create(config, V, D, jax.random.key(0))
     words, chosen, h, _ = occurrences(9, 1)
-    step = functools.partial(senses.after_step, state, config, jnp.int32(0), words, chosen)
+    step = functools.partial(STEP, state, config, jnp.int32(0), words, chosen)
     same(step(h, np.zeros(9)), state)
     same(step(np.full_like(h, np.nan), np.ones(9)), state)
     weights = np.arange(9) % 2
@@ -189,7 +197,7 @@ def test_the_order_of_the_occurrences_is_no_matter():
     # As a batch dealt to microbatches and put together again in another order.
     for order in (np.random.RandomState(0).permutation(50), np.arange(50).reshape(-1, 5).T.ravel()):
         shuffled = [x[order] for x in batch]
-        same(senses.update(state, config, *shuffled), senses.update(state, config, *batch), atol=1e-6)
+        same(update(state, config, *shuffled), update(state, config, *batch), atol=1e-6)
 
 
 # The queue and the projection.
@@ -197,9 +205,9 @@ def test_the_order_of_the_occurrences_is_no_matter():
 
 def test_the_queue_is_first_in_first_out():
     config = config_of()
-    state = senses.create(config, V, D, jax.random.key(0))
+    state = create(config, V, D, jax.random.key(0))
     queue = collections.deque(maxlen=config.queue)
-    push = jax.jit(senses.push)
+    push = compiled(senses.push)
     for seed, count in enumerate((5, 4, 9, 1, 30, 2)):
         _, _, h, weights = occurrences(count, 1, seed)
         weights[0] = 1
@@ -258,7 +266,7 @@ def sequential(config, centers, projection, stream):
 
 def test_equals_the_papers_algorithms_one_occurrence_at_a_time():
     config = config_of(init="paper", alpha=0.1, warmup_steps=10, refresh_every=8, sigma=1.0)
-    state = senses.create(config, V, D, jax.random.key(2))
+    state = create(config, V, D, jax.random.key(2))
     r = np.random.RandomState(0)
     scale = np.array([4, 3, 2, 1, 0.5, 0.2])  # components that cannot be mistaken for others
     stream = [(r.randint(V), r.randn(D) * scale) for _ in range(60)]
@@ -266,7 +274,7 @@ def test_equals_the_papers_algorithms_one_occurrence_at_a_time():
         config, np.array(state.centers, np.float64), np.array(state.projection, np.float64), stream
     )
 
-    @jax.jit
+    @compiled
     def one(state, step, word, h):
         found = senses.assign(state, word, h)
         return senses.after_step(state, config, step, word, found, h, jnp.ones(1)), found[0]
@@ -279,11 +287,8 @@ def test_equals_the_papers_algorithms_one_occurrence_at_a_time():
     np.testing.assert_allclose(state.centers, centers, atol=1e-4)
 
 
-STEP = jax.jit(senses.after_step, static_argnums=1)
-
-
 def run(config, steps, rows=8, seed=0, state=None, start=0, weight=lambda step: 1.0):
-    state = senses.create(config, V, D, jax.random.key(seed)) if state is None else state
+    state = create(config, V, D, jax.random.key(seed)) if state is None else state
     for step in range(start, start + steps):
         r = np.random.RandomState(step)
         words, h = r.randint(0, V - 1, rows), np.float32(r.randn(rows, D) + 1)
@@ -293,8 +298,9 @@ def run(config, steps, rows=8, seed=0, state=None, start=0, weight=lambda step: 
     return state
 
 
-@pytest.mark.parametrize("init", ["seeded", "kmeans", "paper"])
-@pytest.mark.parametrize("warmup_slot", [True, False])
+@pytest.mark.parametrize(
+    "init, warmup_slot", [("seeded", True), ("kmeans", False), ("paper", True)]
+)
 def test_one_sense_until_the_end_of_the_warm_up(init, warmup_slot):
     config = config_of(init=init, warmup_slot=warmup_slot)
     before = run(config, config.warmup_steps - 1)
@@ -335,7 +341,7 @@ def test_seeds_lie_around_the_words_own_mean():
 def test_kmeans_finds_planted_clusters_and_leaves_rare_words_to_the_noise():
     config = config_of(init="kmeans", senses=3, sample=12, noise=0.01)
     poles = np.random.RandomState(0).randn(V, 3, D) * 3
-    state = senses.create(config, V, D, jax.random.key(0))
+    state = create(config, V, D, jax.random.key(0))
     for step in range(3):
         r = np.random.RandomState(step)
         words, pole = np.tile(np.arange(V), 3), np.repeat([0, 1, 2], V)
@@ -356,7 +362,7 @@ def test_the_sample_holds_each_words_latest():
     size = 3
     rings = collections.defaultdict(lambda: collections.deque(maxlen=size))
     sample, seen = jnp.zeros((V, size, D)), np.zeros(V, np.int32)
-    remember = jax.jit(sense_seeding.remember)
+    remember = compiled(sense_seeding.remember)
     for seed in range(4):
         words, _, h, weights = occurrences(20, 1, seed)
         sample = remember(sample, seen, words, h, weights > 0)
@@ -372,7 +378,7 @@ def test_the_sample_holds_each_words_latest():
 def test_the_trained_vectors_seed_the_others():
     config = config_of(warmup_slot=False)
     vectors = np.random.RandomState(0).randn(V, config.slots, D)
-    warm = senses.create(config, V, D, jax.random.key(0))
+    warm = create(config, V, D, jax.random.key(0))
     last = jnp.int32(config.warmup_steps - 1)
     kept = senses.seed_vectors(vectors, warm, config, last - 1)
     np.testing.assert_array_equal(kept, np.float32(vectors))
@@ -387,7 +393,7 @@ def test_a_dead_sense_goes_and_a_used_one_never():
     config = config_of(prune_every=4, prune_share=0.1, prune_least=3, senses=3, warmup_slot=False)
     counts = np.array([[90, 0, 10], [90, 1, 9], [0, 0, 0], [0, 2, 0], [34, 33, 33], [5, 0, 95]])
     enabled = np.array([[1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 1, 1]], bool)
-    state = senses.create(config, 6, D, jax.random.key(0))
+    state = create(config, 6, D, jax.random.key(0))
     state = state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled))
     after = senses.prune(state, config)
     expected = [[1, 0, 1], [1, 0, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 1]]
@@ -397,7 +403,7 @@ def test_a_dead_sense_goes_and_a_used_one_never():
 
 def test_one_sense_stays_whatever_the_share():
     config = config_of(prune_share=0.9, senses=4, warmup_slot=False)
-    state = senses.create(config, V, D, jax.random.key(0))
+    state = create(config, V, D, jax.random.key(0))
     counts = jnp.array(np.random.RandomState(0).randint(1, 9, (V, 4)))
     state = state.replace(counts=counts, enabled=jnp.ones((V, 4), bool))
     after = np.array(senses.prune(state, config).enabled)
@@ -418,7 +424,7 @@ def test_statistics():
     counts = np.array([[4, 4, 0, 9], [8, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]])
     enabled = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]], bool)
     config = config_of(senses=4, warmup_slot=False)
-    state = senses.create(config, 4, D, jax.random.key(0))
+    state = create(config, 4, D, jax.random.key(0))
     found = senses.statistics(state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled)))
     assert found["words_in_use"] == 2 and found["enabled_senses"] == 2.5
     np.testing.assert_allclose(found["senses_in_use"], 3 / 5)
@@ -458,13 +464,13 @@ def test_the_memory_is_told_before_it_is_taken():
     found = senses.memory(config, 800_000, 512)
     assert found["queue"] == 10**9 * 512 * 4 and found["centers"] == 800_000 * 6 * 512 * 4
     small = config_of(init="kmeans")
-    state = senses.create(small, V, D, jax.random.key(0))
+    state = create(small, V, D, jax.random.key(0))
     assert sum(senses.memory(small, V, D).values()) == sum(x.nbytes for x in jax.tree.leaves(state))
 
 
 def test_every_array_has_the_names_of_its_axes():
     for init in ("seeded", "kmeans"):
-        state = senses.create(config_of(init=init), V, D, jax.random.key(0))
+        state = create(config_of(init=init), V, D, jax.random.key(0))
         for box in jax.tree.leaves(senses.boxed(state), is_leaf=lambda x: hasattr(x, "names")):
             assert len(box.names) == box.value.ndim
             assert ("vocab" in box.names) == (box.value.shape[:1] == (V,))
@@ -484,9 +490,7 @@ def test_nothing_as_large_as_the_centers_is_made(init):
     config = senses.SenseConfig(
         senses=5, queue=256, warmup_steps=3, refresh_every=2, prune_every=2, init=init
     )
-    state = jax.eval_shape(
-        lambda: senses.create(config, words, width, jax.random.key(0))
-    )
+    state = jax.eval_shape(lambda: senses.create(config, words, width, jax.random.key(0)))
 
     def step(state, words, h):
         found = senses.assign(state, words, h)
@@ -499,3 +503,72 @@ def test_nothing_as_large_as_the_centers_is_made(init):
     size = state.centers.size * 4
     assert memory.alias_size_in_bytes > size  # in place
     assert memory.temp_size_in_bytes < 0.6 * size
+
+
+# Planted senses: words 0-7 are of one language, 8-15 of another; each has two of four topics.
+
+TOPICS = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3], [0, 1], [2, 3]] * 2)
+
+
+def planted(config, steps=400, rows=32):
+    """The state, and words, topics, representations and senses of the last steps."""
+    r = np.random.RandomState(0)
+    width = 16
+    topics, own, language = (s * r.randn(n, width) for s, n in ((1, 4), (0.7, 16), (1, 2)))
+    words = r.randint(0, 16, (steps, rows))
+    topic = TOPICS[words, r.randint(0, 2, words.shape)]
+    h = own[words] + language[words // 8] + topics[topic] + 0.4 * r.randn(steps, rows, width)
+
+    def one(state, batch):
+        step, words, h = batch
+        chosen = senses.assign(state, words, h)
+        after = senses.after_step(state, config, step, words, chosen, h, jnp.ones(rows))
+        return after, chosen
+
+    state = create(config, 16, width, jax.random.key(0))
+    batches = jnp.arange(steps), jnp.array(words), jnp.array(h, jnp.float32)
+    state, chosen = compiled(lambda state: jax.lax.scan(one, state, batches))(state)
+    last = slice(steps - 150, None)
+    return state, *(np.array(x)[last].reshape(150 * rows, -1).squeeze() for x in
+                    (words, topic, h, chosen))  # fmt: skip
+
+
+def purity(words, topic, chosen):
+    most = 0
+    for word, sense in set(zip(words, chosen, strict=True)):
+        most += np.bincount(topic[(words == word) & (chosen == sense)]).max()
+    return most / len(words)
+
+
+PLANTED = dict(
+    senses=3, projected=8, queue=512, refresh_every=50, warmup_steps=100, fast_start=True
+)
+
+
+@pytest.mark.parametrize("init", ["seeded", "kmeans"])
+def test_planted_senses_are_recovered_and_matched_across_languages(init):
+    state, words, topic, h, chosen = planted(senses.SenseConfig(**PLANTED, init=init))
+    assert purity(words, topic, chosen) > 0.97
+    # What a slot means is the topic that it is assigned to; every word's translation is the word
+    # of the other language that has the same two topics.
+    meaning = {
+        key: np.bincount(topic[(words == key[0]) & (chosen == key[1])]).argmax()
+        for key in set(zip(words, chosen, strict=True))
+    }
+    first = words < 8
+    translations = np.stack([words + 8, words * 0 - 1], 1)[first]
+    word, sense, has = senses.choose_translation(state, translations, h[first])
+    assert has.all() and (np.array(word) == words[first] + 8).all()
+    right = [
+        meaning.get((int(w), int(s))) == t
+        for w, s, t in zip(word, sense, topic[first], strict=True)
+    ]
+    assert np.mean(right) > 0.9
+
+
+def test_as_printed_the_senses_collapse():
+    state, words, topic, _, chosen = planted(
+        senses.SenseConfig(**PLANTED, init="paper", alpha=0.05, sigma=0.01)
+    )
+    assert purity(words, topic, chosen) < 0.75
+    assert senses.statistics(state)["senses_in_use"] < 0.7
