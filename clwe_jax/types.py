@@ -25,6 +25,15 @@ BATCH_DTYPES: dict[str, np.dtype] = {
     "source_language_ids": np.dtype(np.int32),  # of the text that the piece stands in
 }
 
+
+
+def piece_batch(rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
+    """Shapes and types of a batch of `BATCH_DTYPES`."""
+    return {
+        key: jax.ShapeDtypeStruct((rows, length), dtype) for key, dtype in BATCH_DTYPES.items()
+    }
+
+
 # Keys of a batch that are not rows: all parts of a batch see the whole of them.
 SHARED_KEYS = ("characters",)
 
@@ -85,6 +94,9 @@ class Objective(Protocol):
     reads_characters: bool
 
     def init(self, rng: Array, batch: Batch) -> Variables: ...
+
+    def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """What `loss` takes, to compile with before there are data."""
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden: ...
 

@@ -29,6 +29,7 @@ from clwe_jax.objectives.senses import (
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
 
 DIRECTIONS = ("forward", "backward")
+_FRAME = 50  # characters of a word in what is compiled before there are data
 _STREAMS = (
     ("words", "target_forward", "weights_forward"),
     ("words_reverse", "target_reverse", "weights_reverse"),
@@ -74,6 +75,20 @@ class BiLmObjective:
     def sense_vectors(self, variables: Variables, direction: str) -> Array:
         """float32 [V, S, d], the output vectors of the senses."""
         return variables["params"]["sense_table"][DIRECTIONS.index(direction)]
+
+    def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """What `loss` takes; as many distinct words as a batch of both streams can have."""
+        words = ("words", "target", "spelling")
+        integers = [*words[::2], "language_ids", "target_forward", "target_backward"]
+        integers += [f"{name}_reverse" for name in words]
+        floats = [f"weights_{name}" for name in ("forward", "backward", "reverse")]
+        distinct = min(2 * rows * length, self.padded_vocab_size)
+        shapes = {name: ((rows, length), jnp.int32) for name in integers}
+        shapes |= {
+            name: ((rows, length), jnp.float32) for name in [*floats, "loss_weights", "reset"]
+        }
+        shapes["characters"] = ((distinct, _FRAME), jnp.int32)
+        return {name: jax.ShapeDtypeStruct(*shape) for name, shape in shapes.items()}
 
     @functools.cached_property
     def _loss(self) -> SenseLoss:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from clwe_jax.models.mlm import MlmModel
 from clwe_jax.models.transformer import Transformer
-from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
+from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
 
 
 @jax.custom_vjp
@@ -65,6 +65,8 @@ class MlmObjective:
     max_predictions: int
 
     reads_characters = False
+
+    batch_shapes = staticmethod(piece_batch)
 
     @property
     def max_length(self) -> int:

@@ -26,7 +26,7 @@ from clwe_jax.objectives.senses import (
     padded_translations,
     sense_config,
 )
-from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
+from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
 
 MASKED = "masked"  # what the collection of senses calls the one state that there is
 
@@ -70,6 +70,8 @@ class SenseMlmObjective:
     def sense_vectors(self, variables: Variables, direction: str) -> Array:
         """float32 [V, S, d], the output vectors of the senses."""
         return variables["params"]["sense_table"]
+
+    batch_shapes = staticmethod(piece_batch)
 
     @property
     def max_length(self) -> int:

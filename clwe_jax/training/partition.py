@@ -140,10 +140,10 @@ def global_batch(batch: Batch, mesh: Mesh) -> Batch:
     }
 
 
-def abstract_batch(rows: int, length: int, mesh: Mesh, dtypes: Mapping[str, np.dtype]) -> Batch:
+def abstract_batch(shapes: Mapping[str, Any], mesh: Mesh) -> Batch:
     """A batch of shapes and shardings only, to compile with."""
     sharding = NamedSharding(mesh, BATCH_SPEC)
     return {
-        key: jax.ShapeDtypeStruct((rows, length), dtype, sharding=sharding)
-        for key, dtype in dtypes.items()
+        key: jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=sharding)
+        for key, value in shapes.items()
     }

@@ -14,11 +14,11 @@ from typing import Any
 
 import jax
 from ml_collections import ConfigDict
+import numpy as np
 from rich import box, console, table
 
 from clwe_jax import config as options
 from clwe_jax.training import build, optim, partition, slices, step, train, train_state
-from clwe_jax.types import BATCH_DTYPES
 
 GIB = slices.GIB
 PAD_VOCABULARY_TO = 128
@@ -85,12 +85,15 @@ class _Program:
         self.mesh = partition.make_mesh(config.mesh, devices)
         partition.check_batch_size(config.train.batch_size, self.microbatches, self.mesh)
         padded = math.ceil(config.vocab.size / PAD_VOCABULARY_TO) * PAD_VOCABULARY_TO
-        self.objective = build.build_objective(config, config.vocab.size, padded)
+        # As many translations of each word as the paper allows; which they are does not matter here.
+        translations = np.full((config.vocab.size, 4), -1, np.int32)
+        self.objective = build.build_objective(config, config.vocab.size, padded, translations)
         self.optimizer = optim.from_config(config.optimizer)
         self.tx = self.optimizer.build(config.train.steps)
-        self.batch = partition.abstract_batch(
-            config.train.batch_size, config.data.sequence_length, self.mesh, BATCH_DTYPES
+        shapes = self.objective.batch_shapes(
+            config.train.batch_size, config.data.sequence_length
         )
+        self.batch = partition.abstract_batch(shapes, self.mesh)
         self.state = self.state_on(self.mesh)
 
     def state_on(self, mesh: Any) -> train_state.TrainState:
