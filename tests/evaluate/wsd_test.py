@@ -142,6 +142,8 @@ bank%1:1\tbank\tn\tx\t1
 bank%2:1\tbank\tv\tx\t1
 red%5:1\tred hot\ts\tx\t1
 red%3:1\tred hot\ta\tx\t1
+red%3:2\tred hot\ta\tx\t2
+bank%1:3\tbank\tn\tx\t3
 """
 
 
@@ -303,6 +305,27 @@ def test_the_table(tmp_path):
     assert found["wsd/mean/f1"] == 1
     without = dict(wsd.WordSenseDisambiguation(training=training, tests=str(tests)).run(encode))
     assert without["wsd/set/f1"] == pytest.approx(2 * 40 / (40 + 41))
+
+
+def test_the_layer_is_chosen_on_the_development_set(tmp_path, monkeypatch):
+    training = write(tmp_path, [[e] for e in TRAINING], "training")
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    for name in ("dev", "one", "two"):
+        write(tests, [[("w", "bank|NOUN|bank%1")]], name)
+
+    def predict(senses, test, encode, first):
+        right, wrong = ["bank%1"], ["bank%2"]
+        layers = [wrong, right] if test.name == "dev" else [right, wrong]
+        return layers[::-1], layers, 0
+
+    monkeypatch.setattr(wsd, "predict", predict)
+    options = dict(training=training, tests=str(tests))
+    chosen = dict(wsd.WordSenseDisambiguation(**options, development="dev").run(encode))
+    assert chosen["wsd/layer"] == 1 and chosen["wsd/one/f1"] == 0 and chosen["wsd/dev/f1"] == 1
+    assert chosen["wsd/one/f1_all"] == 0 and chosen["wsd/dev/f1_all"] == 1  # by its own layer, 0
+    by_mean = dict(wsd.WordSenseDisambiguation(**options, development="absent").run(encode))
+    assert by_mean["wsd/layer"] == 0 and by_mean["wsd/one/f1"] == 1
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="no real data in ../shared/data/wsd")
