@@ -1,4 +1,4 @@
-"""The alignment of vectors that people bring: two files in, one space, its figures and report out."""
+"""The alignment of vectors that people bring: two files in; one space, figures, a report out."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def tests(
     ]
     if absent and directory:
         logging.warning(
-            "%s has no test dictionary of %s (expected %s): lexicon induction is not measured there",
+            "%s has no test dictionary of %s (expected %s): no lexicon induction there",
             directory, ", ".join(absent), _TEST.format(*absent[0].split("-")),
         )  # fmt: skip
     return found, absent

@@ -18,8 +18,7 @@ import jax
 from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
-from clwe_jax import config_static, registry, static_api
+from clwe_jax import config_static, registry
 from clwe_jax.align import csls
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate import lexicon, tags as tagged
@@ -27,6 +26,7 @@ from clwe_jax.jobs import lexica
 from clwe_jax.jobs.pretrain import write_json
 from clwe_jax.report import html, projection, tables
 from clwe_jax.static_api import StaticModel
+from clwe_jax.text import world
 from clwe_jax.text.merged import Dictionary
 
 _PACKAGES = ("clwe_jax", "jax", "numpy", "scipy", "gensim")
@@ -231,7 +231,11 @@ def leave(
         },
     }
     if dictionary is not None:
-        found["dictionary"] = {"pairs": dictionary.pair_count, "words": len(dictionary)}
+        found["dictionary"] = {
+            "pairs": dictionary.pair_count,
+            "words": len(dictionary),
+            "pairs_by_language": world.pairs_by_language(dictionary),
+        }
     write_json(os.path.join(workdir, "report.json"), found)
     html.build(workdir, config.report.compare_with)
     tables.print_summary(figures, workdir)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging as python_logging
 import os
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Iterable, Mapping
 
 from absl import logging
 from ml_collections import ConfigDict
@@ -133,7 +133,7 @@ def _train(config: ConfigDict, trainer: spaces.Trainer) -> _Trained:
         language: spaces.of_language(joint, words, words, most)
         for language, words in counts.items()
     }
-    shared = _in_common(raw, hub, lambda word, language: True)
+    shared = _in_common(raw, hub)
     if not config.static.reallocation:
         return _Trained(raw, shared, vocabulary=_vocabulary(raw, shared))
     separate = trainer.separate() if config.static.rule == "neighbours" else None
@@ -149,8 +149,8 @@ def _train(config: ConfigDict, trainer: spaces.Trainer) -> _Trained:
         language: spaces.of_language(joint, words, decided.vocabulary(language), most)
         for language, words in counts.items()
     }
-    sharers = decided.sharers
-    left = _in_common(kept, hub, lambda word, language: language in sharers.get(word, ()))
+    # Of reallocated words those that both still have are the shared ones.
+    left, sharers = _in_common(kept, hub), decided.sharers
     for language, vectors in kept.items():
         logging.info(
             "%s: %s words, %s before reallocation, %s of them shared", language,
@@ -161,16 +161,10 @@ def _train(config: ConfigDict, trainer: spaces.Trainer) -> _Trained:
     return _Trained(kept, left, (raw, shared), vocabulary)
 
 
-def _in_common(
-    raw: Vocabularies, hub: str, shares: Callable[[str, str], bool]
-) -> dict[str, frozenset[str]]:
-    """language -> the words that it and the hub have and that it `shares`."""
+def _in_common(raw: Vocabularies, hub: str) -> dict[str, frozenset[str]]:
+    """language -> the words that it and the hub have."""
     return {
-        language: frozenset(
-            word
-            for word in vectors.words
-            if word in raw[hub].index and shares(word, language) and shares(word, hub)
-        )
+        language: frozenset(word for word in vectors.words if word in raw[hub].index)
         for language, vectors in raw.items()
         if language != hub
     }
@@ -268,11 +262,4 @@ def _described(
         if dictionary is not None:
             covered = sum(words.get(word, 0) for word in dictionary.lexicon(language))
             rows[language]["coverage"] = covered / max(1, total)
-    found: dict[str, Any] = {"languages": rows}
-    if dictionary is not None:
-        found["dictionary"] = {
-            "pairs": dictionary.pair_count,
-            "words": len(dictionary),
-            "pairs_by_language": world.pairs_by_language(dictionary),
-        }
-    return found
+    return {"languages": rows}
