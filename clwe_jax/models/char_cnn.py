@@ -25,8 +25,8 @@ from clwe_jax.types import Array
 
 CHARACTERS = 261
 PADDING = 260
-_FEW_WINDOWS = (8, 12, 16, 20, 28, 40)  # of the groups of short words
-_GROUP_CPU, _GROUP = 128, 1024  # words
+_FEW_WINDOWS = (6, 8, 10, 12, 16, 24)  # of the groups of short words
+_GROUP_CPU, _GROUP = 32, 1024  # words: so many that a group's scores stay in the cache
 
 
 class CharCnn(nn.Module):
