@@ -12,7 +12,6 @@ whether forward's or backward's.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import os
 import statistics
@@ -163,7 +162,8 @@ def main() -> None:
 
     facts = {
         "sizes": f"{args.layers} x {args.cells} cells, width {args.width}, "
-        f"vocabulary {args.vocab} x {args.senses}, {args.negatives} negatives, batch {args.rows} x {args.window}, "
+        f"vocabulary {args.vocab} x {args.senses}, {args.negatives} negatives, "
+        f"batch {args.rows} x {args.window}, "
         f"{len(batch['characters'])} words spelt, {sum(n for _, n in filters(args.features))} "
         f"filters, {steps} steps a round",
         "parameters, ours": f"{parameters:,}",

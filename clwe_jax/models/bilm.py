@@ -2,7 +2,8 @@
 
 Words are read as characters, each distinct word of a batch once. Two language models, forward and
 backward, share these vectors and nothing else: layers of projected LSTM cells; from the second
-layer on, what a layer reads is added to what it gives. Each carries its state from window to window.
+layer on, what a layer reads is added to what it gives. Each carries its state from window to
+window.
 
 The backward model reads the texts reversed, as a stream of its own, from left to right as the
 forward one: at the end of a window both have read what precedes the next window, and no more. Both
@@ -22,7 +23,6 @@ import jax.numpy as jnp
 from clwe_jax.models import dropout
 from clwe_jax.models.char_cnn import CharCnn
 from clwe_jax.models.lstm import Lstm
-from clwe_jax.models.transformer import compute_dtype, parameter
 from clwe_jax.types import Array, Batch, Hidden
 
 FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
@@ -247,29 +247,3 @@ def _window_resets(reset: Array | None, weights: Array | None) -> Array | None:
         new |= weights == 0
     backward = jnp.pad(new[:, 1:], ((0, 0), (0, 1)))[:, ::-1]
     return jnp.stack([forward, backward.astype(forward.dtype)])
-
-
-class OutputTable(nn.Module):
-    """The output vectors and biases of the words, for `models.sampled_softmax`.
-
-    Attributes:
-      vocab_size: V, rows, padding for sharding included.
-      width: P.
-      tables: 2: forward's and backward's; 1: both predict with the same (as ELMo's code does).
-    """
-
-    vocab_size: int
-    width: int
-    tables: int = 2
-
-    @nn.compact
-    def __call__(self) -> tuple[Array, Array]:
-        """float32 [tables, V, P] and [tables, V]."""
-        table = parameter(
-            self, "table", (None, "vocab", "embed"), nn.initializers.normal(self.width**-0.5),
-            (self.tables, self.vocab_size, self.width),
-        )  # fmt: skip
-        bias = parameter(
-            self, "bias", (None, "vocab"), nn.initializers.zeros, (self.tables, self.vocab_size)
-        )
-        return table, bias

@@ -40,9 +40,7 @@ def oracle(characters, embedding, kernel):
     sizes = np.repeat(*np.transpose(SPANS))
     for u, f in np.ndindex(best.shape):
         for t in range(characters.shape[1] - sizes[f] + 1):
-            score = sum(
-                embedding[characters[u, t + k]] @ kernel[k, :, f] for k in range(sizes[f])
-            )
+            score = sum(embedding[characters[u, t + k]] @ kernel[k, :, f] for k in range(sizes[f]))
             if score > best[u, f] + 1e-6:
                 best[u, f], where[u, f] = score, t
     return best, where

@@ -8,7 +8,7 @@ import pytest
 
 from clwe_jax.models import lstm
 
-D, L, B, I, C, P = 2, 7, 3, 5, 6, 4
+D, L, B, SIZE, C, P = 2, 7, 3, 5, 6, 4
 LIMITS = (0.8, 0.5)
 run = jax.jit(lstm.steps, static_argnums=4)
 
@@ -20,9 +20,9 @@ def draw(*shape, seed=0, scale=1.0):
 @pytest.fixture
 def given():
     """inputs, weights, keep, state."""
-    weights = draw(D, I, 4, C), draw(D, P, 4, C, scale=0.5), draw(D, 4, C), draw(D, C, P)
+    weights = draw(D, SIZE, 4, C), draw(D, P, 4, C, scale=0.5), draw(D, 4, C), draw(D, C, P)
     keep = np.float32(np.random.RandomState(1).rand(D, L, B) > 0.3)
-    return draw(D, L, B, I), weights, keep, (draw(D, B, C), draw(D, B, P))
+    return draw(D, L, B, SIZE), weights, keep, (draw(D, B, C), draw(D, B, P))
 
 
 def sigmoid(x):
@@ -145,11 +145,11 @@ def test_networks_are_independent(given):
 
 def test_forget_gates_start_open():
     module = lstm.Lstm(D, C, P)
-    x, cell, output = draw(D, L, B, I), draw(D, B, C), draw(D, B, P)
+    x, cell, output = draw(D, L, B, SIZE), draw(D, B, C), draw(D, B, P)
     params = nn.unbox(jax.jit(module.init)(jax.random.key(0), x, None, cell, output))["params"]
     np.testing.assert_array_equal(params["bias"][:, 2], 1)
     np.testing.assert_array_equal(np.delete(params["bias"], 2, axis=1), 0)
     assert not np.allclose(params["kernel"][0], params["kernel"][1])
     # Uniform by all inputs and outputs of the gates, TensorFlow's initialiser of the whole matrix.
-    limit = (6 / (I + P + 4 * C)) ** 0.5
+    limit = (6 / (SIZE + P + 4 * C)) ** 0.5
     assert 0.8 * limit < np.abs(params["recurrent"]).max() <= limit

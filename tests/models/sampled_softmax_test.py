@@ -71,9 +71,7 @@ def test_distinct_draws_are_those_of_drawing_until_there_are_enough():
 
 
 def test_the_same_key_draws_the_same(given):
-    one, two, other = (
-        draw(jax.random.key(seed), 8, V).ids for seed in (0, 0, 1)
-    )
+    one, two, other = (draw(jax.random.key(seed), 8, V).ids for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, two)
     assert not np.array_equal(one, other)
 
@@ -105,9 +103,7 @@ def test_sampled_loss_is_the_formula(given, unique, correct_target):
 
 def test_all_words_drawn_is_the_full_loss(given):
     samples = draw(jax.random.key(0), V + 5, V)
-    np.testing.assert_allclose(
-        sampled(*given, samples), full(*given)[0], rtol=1e-5
-    )
+    np.testing.assert_allclose(sampled(*given, samples), full(*given)[0], rtol=1e-5)
 
 
 @pytest.mark.parametrize("unique", [True, False], ids=["distinct", "replaced"])
