@@ -32,6 +32,7 @@ from clwe_jax.align import csls
 from clwe_jax.evaluate.encode import MEAN_LAST4, Encoder, Layer, select_layer
 from clwe_jax.evaluate.spelled import encoder_of
 from clwe_jax.models.senses import SenseState
+from clwe_jax.objectives import projected
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, partition
@@ -232,18 +233,19 @@ class Model:
             in the vocabulary or does not stand in the context.
         """
         if context is not None:
-            return self._senses.pick(word, lang, context, k, direction)
-        found = self._senses.all(word, lang, k, direction, examples)
+            return self.sense_view.pick(word, lang, context, k, direction)
+        found = self.sense_view.all(word, lang, k, direction, examples)
         return [sense for sense in found if sense.enabled]
 
     def translate(
         self, word: str, context: str, to: str, lang: str | None = None
     ) -> sense_api.Translated:
         """The translation of a word in a context: see `sense_api.SenseView.translate`."""
-        return self._senses.translate(word, context, to, lang)
+        return self.sense_view.translate(word, context, to, lang)
 
     @functools.cached_property
-    def _senses(self) -> sense_api.SenseView:
+    def sense_view(self) -> sense_api.SenseView:
+        """The senses; ValueError where the model has none."""
         return sense_api.SenseView(
             self.objective, self.tokenizer, self.variables, self.frequent, self._encoder, self.texts
         )
@@ -319,10 +321,14 @@ def load(
     if "translations" in variables:
         translations = np.asarray(variables["translations"]["ids"])[: len(vocabulary)]
     words = os.path.join(workdir, "words.json")
+    objective = _objective(config, vocabulary, translations)
+    maps = os.path.join(workdir, projected.FILE)
+    if os.path.exists(maps):
+        objective = projected.load(maps, objective, tokenizer.language_id)
     return Model(
         config,
         tokenizer,
-        _objective(config, vocabulary, translations),
+        objective,
         variables,
         _read_json(words) if os.path.exists(words) else {},
         sense_api.texts_of(config.data.source, workdir, tokenizer.languages, _TEXT_BYTES),

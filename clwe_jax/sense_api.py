@@ -299,7 +299,7 @@ class SenseView:
     def _language_of(self, word: str, to: str) -> str:
         others = [x for x in self._tokenizer.languages if x != to]
         if not others:
-            raise ValueError(f"This model has learned one language, {to!r}: nothing to translate to")
+            raise ValueError(f"This model has learned {to!r} alone: there is no translation")
         if len(others) > 1:
             others = [x for x in others if self._is_listed(word, x)]
         if len(others) != 1:

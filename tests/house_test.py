@@ -32,6 +32,7 @@ GROUND = {"__init__", "types", "registry", "config", "config_static", "config_se
 SIDEWAYS = {
     ("jobs", "report"), ("jobs", "api"), ("report", "api"), ("jobs", "static_api"),
     ("api", "static_api"), ("api", "sense_api"),
+    ("jobs", "sense_api"),
 }  # fmt: skip
 HEAVY = {"tensorflow", "tensorflow_text", "tensorflow_datasets", "seqio", "clu"}
 MOST_LINES = 450

@@ -127,6 +127,35 @@ class SenseIndex:
         uses, enabled = np.where(enabled, uses, 0)[slots], enabled[slots]
         return Usage(slots, uses, uses / max(int(uses.sum()), 1), enabled)
 
+    def census(self, direction: str) -> dict[str, int]:
+        """Of the listed words: how many, and their senses in use, never used, and removed."""
+        ids = np.flatnonzero(np.any(list(self.members.values()), axis=0))
+        uses, enabled = self._state_rows(direction, ids, "total", "enabled")
+        uses, enabled = uses[:, self._first :], enabled[:, self._first :]
+        return {
+            "words": len(ids),
+            "used": int((enabled & (uses > 0)).sum()),
+            "unused": int((enabled & (uses == 0)).sum()),
+            "removed": 0 if self.warm(direction) else int((~enabled).sum()),
+        }
+
+    def most_ambiguous(self, most: int, least_uses: int = 50) -> list[str]:
+        """The listed words whose uses are spread most evenly over senses, in all directions.
+
+        Args:
+          most: how many words.
+          least_uses: of a word; words of fewer are left out.
+        """
+        size = len(self.tokenizer.vocabulary)
+        spread = np.zeros(size)
+        for listed in self.listed.values():
+            entropy = -listed.shares * np.log(np.maximum(listed.shares, _TINY))
+            uses = np.bincount(listed.ids, listed.uses, size)
+            spread += np.where(uses >= least_uses, np.bincount(listed.ids, entropy, size), 0.0)
+        order = np.argsort(-spread, kind="stable")[:most]
+        pieces = self.tokenizer.vocabulary.pieces
+        return [pieces[number] for number in order if spread[number] > 0]
+
     def near(self, direction: str, number: int, slot: int, k: int) -> tuple[NearSense, ...]:
         """The nearest senses by the cosine of the sense vectors: the best one of each other word.
 

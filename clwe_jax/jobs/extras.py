@@ -12,6 +12,7 @@ import jax
 from ml_collections import ConfigDict
 
 from clwe_jax import api
+from clwe_jax.jobs import senses
 from clwe_jax.jobs.feed import Feed
 from clwe_jax.training.train import FitResult
 from clwe_jax.types import Objective
@@ -37,8 +38,20 @@ def gather(
     objective: Objective,
     result: FitResult,
     seconds: float,
+    workdir: str,
 ) -> dict[str, Any]:
-    """The keys of report.json; the report shows those that are there."""
+    """The keys of report.json; the report shows those that are there.
+
+    The senses' files are written to WORKDIR/senses/.
+    """
+    model = api.Model(
+        config,
+        feed.tokenizer,
+        objective,
+        result.state.variables,
+        dict(feed.frequent),
+        lambda language: feed.sample.get(language, ()),
+    )
     stats = feed.source.stats()
     description = feed.description
     languages = {
@@ -60,7 +73,8 @@ def gather(
         "versions": _versions(),
         "parameters": result.parameters,
         "examples": feed.examples(),
-        "neighbours": _neighbours(config, feed, objective, result),
+        "neighbours": _neighbours(config, feed, model),
+        "senses": senses.gather(config, model, workdir),
         "speed": {
             "tokens_per_second": result.tokens_per_second,
             "steps_per_second": result.steps_per_second,
@@ -85,13 +99,8 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _neighbours(
-    config: ConfigDict, feed: Feed, objective: Objective, result: FitResult
-) -> list[dict[str, Any]]:
+def _neighbours(config: ConfigDict, feed: Feed, model: api.Model) -> list[dict[str, Any]]:
     """Nearest words in the other languages of config.report.words or of a few frequent words."""
-    model = api.Model(
-        config, feed.tokenizer, objective, result.state.variables, dict(feed.frequent)
-    )
     languages = [language for language in feed.tokenizer.languages if feed.frequent.get(language)]
     if not languages:
         return []

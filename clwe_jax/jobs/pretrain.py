@@ -56,7 +56,8 @@ def run(config: ConfigDict, workdir: str) -> bool:
     if result.finished and first_host:
         figures = {**result.train, **result.evaluations, **extras.data_figures(feed)}
         write_json(os.path.join(workdir, "results.json"), dict(sorted(figures.items())))
-        found = extras.gather(config, feed, objective, result, time.time() - started)
+        seconds = time.time() - started
+        found = extras.gather(config, feed, objective, result, seconds, workdir)
         write_json(os.path.join(workdir, "report.json"), found)
         html.build(workdir, config.report.compare_with)
         tables.print_summary(figures, workdir)

@@ -20,6 +20,7 @@ from clwe_jax.report import (
     projection,
     run_folder,
     sections,
+    senses,
     static,
     style,
 )
@@ -104,6 +105,7 @@ def _of_language_model(run: Run, baseline: Run | None) -> list[tuple[str, str, H
     return [
         ("retrieval", "Sentence retrieval", comparison.retrieval(run, baseline)),
         ("induction", "Lexicon induction", induction.section(run, baseline)),
+        ("senses", "Senses", senses.section(run)),
         ("training", "Training", training),
     ]
 

@@ -1,0 +1,171 @@
+"""What a run shows of its senses: 'senses' of report.json, and the files in WORKDIR/senses/ (A15)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Sequence
+
+from absl import logging
+import jax
+from ml_collections import ConfigDict
+
+from clwe_jax import api
+from clwe_jax.report import projection, senses as pictures
+from clwe_jax.sense_api import Sense, SenseView
+from clwe_jax.text import pocket
+
+FOLDER = "senses"
+_SHOWN_WORDS = 6  # where config.report.words names none
+# Words of several meanings that text of any kind is likely to hold; the first three are those of
+# the paper's figures.
+_AMBIGUOUS = (
+    "bank", "may", "us", "spring", "match", "fall", "plant", "light", "bat", "ring", "letter",
+    "order", "party", "present", "capital", "interest",
+)  # fmt: skip
+_NEAR = 4  # nearest senses of each language
+_EXAMPLES = 3
+_EXPORTED = 10_000  # senses of each direction: what an embedding projector is comfortable with
+_HEAD = ("label", "word", "sense", "languages", "share", "uses")
+
+
+def gather(config: ConfigDict, model: api.Model, workdir: str) -> dict[str, Any]:
+    """The senses of a few words, and the files for an embedding projector.
+
+    Writes WORKDIR/senses/: vectors.tsv and metadata.tsv (of a bidirectional model's second direction
+    vectors_backward.tsv and metadata_backward.tsv), projector_config.pbtxt, and a picture of each
+    word and direction as PNG and SVG.
+
+    Args:
+      config: the run's.
+      model: the trained model.
+      workdir: the run's folder.
+
+    Returns:
+      'directions', their 'census' (see `SenseIndex.census`), 'words' (each with its 'senses' and
+      'points' by direction), 'files'; nothing for a model without senses.
+    """
+    if not model.variables.get("senses"):
+        return {}
+    if jax.process_count() > 1:
+        logging.warning(
+            "The senses of a run of several hosts are not in its report: load it on one of them "
+            "(clwe_jax.api.load(%r).senses(...))",
+            workdir,
+        )
+        return {}
+    view = model.sense_view
+    language = "en" if "en" in model.languages else model.languages[0]
+    words = [
+        {"word": word, "language": language, "directions": _directions(view, word, language)}
+        for word in _words(config, view, model, language)
+    ]
+    folder = os.path.join(workdir, FOLDER)
+    os.makedirs(folder, exist_ok=True)
+    files = _export(view, folder)
+    for word in words:
+        for name, found in word["directions"].items():
+            files += pictures.write(folder, word, name, found, model.languages)
+    return {
+        "directions": list(view.directions),
+        "census": {name: view.index.census(name) for name in view.directions},
+        "words": words,
+        "files": [f"{FOLDER}/{name}" for name in files],
+    }
+
+
+def _words(config: ConfigDict, view: SenseView, model: api.Model, language: str) -> list[str]:
+    """config.report.words, or ambiguous words; of those the vocabulary's."""
+    known = model.vocabulary.words
+    asked = [word.strip() for word in config.report.words.split(",") if word.strip()]
+    if asked:
+        words = [" ".join(model.tokenizer.words(word, language)) for word in asked]
+        absent = [word for word in words if word not in known]
+        if absent:
+            logging.warning(
+                "config.report.words: %s not in the vocabulary, no senses are shown of %s",
+                ", ".join(absent),
+                "it" if len(absent) == 1 else "them",
+            )
+        return [word for word in dict.fromkeys(words) if word in known]
+    words = list(_AMBIGUOUS if language == "en" else ())
+    if config.data.source == "pocket":
+        domains = tuple(name for name in config.data.pocket_domains.split(",") if name)
+        ambiguous = list(pocket.senses(language, domains))
+        words = sorted(ambiguous, key=lambda word: word != "bank")
+    words = [word for word in words if word in known][:_SHOWN_WORDS]
+    more = view.index.most_ambiguous(10 * _SHOWN_WORDS)
+    more = [word for word in more if word not in words and word.isalpha() and len(word) > 2]
+    return words + more[: _SHOWN_WORDS - len(words)]
+
+
+def _directions(view: SenseView, word: str, language: str) -> dict[str, Any]:
+    senses = view.all(word, language, _NEAR, examples=_EXAMPLES)
+    found = {}
+    for name in view.directions:
+        own = [sense for sense in senses if sense.direction == name]
+        found[name] = {
+            "senses": [_described(sense) for sense in own],
+            "points": _points(view, name, own),
+        }
+    return found
+
+
+def _described(sense: Sense) -> dict[str, Any]:
+    return {
+        "sense": sense.sense,
+        "share": sense.share,
+        "uses": sense.uses,
+        "enabled": sense.enabled,
+        "nearest": [near._asdict() for near in sense.nearest],
+        "examples": list(sense.examples),
+    }
+
+
+def _points(view: SenseView, direction: str, senses: Sequence[Sense]) -> list[dict[str, Any]]:
+    """The used senses and those near them in the plane of their first two principal components."""
+    points: dict[tuple[str, int], dict[str, Any]] = {}
+    used = [sense for sense in senses if sense.uses]
+    for sense in used:
+        points[sense.word, sense.sense] = {
+            "label": sense.label, "language": sense.language, "own": True, "of": sense.sense,
+        }  # fmt: skip
+    for sense in used:
+        for near in sense.nearest:
+            point = {"label": near.label, "language": near.language, "of": sense.sense}
+            points.setdefault((near.word, near.sense), point)
+    if len(points) < 3:
+        return []
+    plane = projection.principal({"": view.index.vectors(direction, points)})[""]
+    return [{**point, "x": x, "y": y} for point, (x, y) in zip(points.values(), plane)]
+
+
+def _export(view: SenseView, folder: str) -> list[str]:
+    """The files that an embedding projector reads; their names."""
+    written, config = [], []
+    for place, name in enumerate(view.directions):
+        ending = f"_{name}" if place else ""
+        rows, vectors = view.export(name, _EXPORTED)
+        vectors_file, metadata_file = f"vectors{ending}.tsv", f"metadata{ending}.tsv"
+        _write(folder, vectors_file, ("\t".join(f"{x:.5g}" for x in row) for row in vectors))
+        _write(folder, metadata_file, map(_line, [_HEAD, *rows]))
+        config += [
+            "embeddings {",
+            f'  tensor_name: "{name}"',
+            f'  tensor_path: "{vectors_file}"',
+            f'  metadata_path: "{metadata_file}"',
+            "}",
+        ]
+        written += [vectors_file, metadata_file]
+    _write(folder, "projector_config.pbtxt", config)
+    return [*written, "projector_config.pbtxt"]
+
+
+def _line(row: Sequence[Any]) -> str:
+    return "\t".join(f"{x:.4f}" if isinstance(x, float) else str(x) for x in row)
+
+
+def _write(folder: str, name: str, lines: Any) -> None:
+    path = os.path.join(folder, name)
+    with open(path + ".tmp", "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    os.replace(path + ".tmp", path)
