@@ -59,7 +59,7 @@ _BILM_SCALES: dict[str, dict[str, Any]] = {
         "model": dict(width=512, cells=4_096),
         "objective": dict(negatives=8_192),
         "optimizer": dict(learning_rate=0.2, warmup_steps=0, clip=10.0),
-        "train": dict(steps=1_000_000, batch_size=512, log_every_steps=100),
+        "train": dict(steps=1_000_000, batch_size=512, microbatches=4, log_every_steps=100),
         "checkpoint": dict(every_steps=5_000),
         # Sense vectors and centers are of 10 GB each: every core has its part of the words.
         "mesh": dict(tensor=32),
