@@ -54,7 +54,7 @@ def small_groups(monkeypatch):
 
 
 CASES = {
-    "all-choices": ([0, 1, 2, 2, 3, 4, 4, 4, 5, 6, 7, 8, 8, 9, 13, 14], 14),
+    "all-choices": ([0, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 6, 7, 8, 8, 9, 10, 13, 14], 14),
     "frame-filled": ([14, 3, 14, 2, 13, 12, 14], 14),
     "shorter-than-any-choice": ([5, 0, 3], 5),
 }
