@@ -48,7 +48,8 @@ class Sense:
       uses: how many those are.
       enabled: False where it was removed for its small share; only `SenseView.all` has such.
       nearest: the nearest senses of other words, of each language the same number.
-      examples: lines in which the word has this sense, the clearest ones first.
+      examples: lines in which the word has this sense, the clearest ones first; of another
+        language that has the word where there are none in the word's own.
       score: cosine of the word in context with the sense's center, where a context was given.
       margin: by how much that is larger than with the word's next sense.
     """
@@ -180,6 +181,8 @@ class SenseView:
     def translate(self, word: str, context: str, to: str, lang: str | None = None) -> Translated:
         """The dictionary's translation of which a sense fits the context best (section 3.2).
 
+        A word that is spelled alike in both languages is no translation of itself, as in training.
+
         Args:
           word, context: as `pick`.
           to: the language to translate to.
@@ -272,17 +275,30 @@ class SenseView:
         self, word: str, number: int, lang: str, most: int
     ) -> dict[tuple[str, int], list[str]]:
         """(direction, slot): different lines, those with the largest margins first."""
-        found = list(self._lines_with(word, lang))
+        chosen: dict[tuple[str, int], list[str]] = {}
+        members = self.index.members
+        # A sense of a word that languages share may be used in another one alone.
+        others = [x for x in self._tokenizer.languages if x != lang and members[x][number]]
+        for language in (lang, *others):
+            for key, lines in self._examples_in(language, word, number).items():
+                chosen.setdefault(key, lines[:most])
+        return chosen
+
+    def _examples_in(
+        self, language: str, word: str, number: int
+    ) -> dict[tuple[str, int], list[str]]:
+        found = list(self._lines_with(word, language))
         if not found:
             return {}
-        vectors = self.index.represent([(words, words.index(word)) for _, words in found], lang)
+        places = [(words, words.index(word)) for _, words in found]
+        vectors = self.index.represent(places, language)
         chosen: dict[tuple[str, int], list[tuple[float, str]]] = {}
         for name in self.directions:
             cosines = self.index.cosines(name, np.array([number]), vectors)[:, 0]
             for (line, _), row in zip(found, cosines):
                 slot, margin = _leader(row)
                 chosen.setdefault((name, slot), []).append((-margin, line))
-        return {key: [line for _, line in sorted(rows)[:most]] for key, rows in chosen.items()}
+        return {key: [line for _, line in sorted(rows)] for key, rows in chosen.items()}
 
     def _lines_with(self, word: str, lang: str) -> Iterator[tuple[str, list[str]]]:
         seen: set[str] = set()

@@ -61,7 +61,7 @@ _CURVES: tuple[tuple[str, tuple[tuple[str, str, str], ...], bool], ...] = (
 def section(run: Run) -> Html | None:
     """The words' senses, and the figures over training; None for a run without senses."""
     found, order = mapping(run.extras.get("senses")), languages_of(run)
-    parts = [_curves(run), _census(found)]
+    parts: list[Html | None] = []
     words = found.get("words")
     shown = [_word(mapping(word), order) for word in (words if isinstance(words, list) else [])]
     shown = [word for word in shown if word is not None][:_MOST_WORDS]
@@ -74,6 +74,7 @@ def section(run: Run) -> Html | None:
             "principal components of these vectors; a line joins a neighbour to its sense."
         )
         parts += [tag("p", text, class_="soft"), *shown]
+    parts += [_census(found), _curves(run)]
     files = found.get("files")
     if isinstance(files, list) and files:
         tables = [clip(name, 80) for name in files if str(name).endswith((".tsv", ".pbtxt"))]
@@ -92,7 +93,8 @@ def _curves(run: Run) -> Html | None:
             Line(label, finite(run.series.get(name, {})), colour, dashed=colour == plots.NEUTRAL)
             for label, name, colour in named
         ]
-        if any(line.points for line in lines):
+        # A line that stays where it began tells nothing, and its axis would be all digits.
+        if any(len(set(line.points.values())) > 1 for line in lines):
             charts.append(plots.chart(title, lines, x_label="step", percent=percent))
     return tag("div", charts, class_="charts") if charts else None
 
@@ -109,7 +111,8 @@ def _census(found: Mapping[str, Any]) -> Html | None:
     if not rows:
         return None
     text = "Never used since they were seeded, or removed for too small a share: dead senses."
-    table = components.table(["Senses of frequent words", "Words", "Senses", *list(names.values())[1:]], rows)
+    heads = ["Senses of frequent words", "Words", "Senses", *list(names.values())[1:]]
+    table = components.table(heads, rows)
     return Html(tag("h3", "Living and dead senses") + table + tag("p", text, class_="note"))
 
 
@@ -180,10 +183,11 @@ def _examples(sense: Mapping[str, Any], word: str) -> Html:
     lines = sense.get("examples")
     shown = []
     for line in lines if isinstance(lines, list) else []:
-        # Split keeps the word itself at the odd places.
-        parts = re.split(f"({re.escape(word)})", clip(line, 160), flags=re.IGNORECASE)
+        # Split keeps the word itself at the odd places. Scripts without spaces have no word ends.
+        end = r"\b" if word.isascii() else ""
+        parts = re.split(f"{end}({re.escape(word)}){end}", clip(line, 160), flags=re.IGNORECASE)
         marked = [tag("b", part) if place % 2 else part for place, part in enumerate(parts)]
-        shown.append(tag("div", marked))
+        shown.append(tag("div", marked, style="margin-bottom:.3rem"))
     return Html("".join(shown))
 
 
@@ -246,6 +250,7 @@ def draw(points: Sequence[Mapping[str, Any]], order: Sequence[str]) -> Figure:
         )  # fmt: skip
     axes.set_xticks([])
     axes.set_yticks([])
+    axes.spines["bottom"].set_visible(False)
     axes.margins(0.12, 0.08)
     _label(axes, points)
     return figure
@@ -269,10 +274,13 @@ def _label(axes: Any, points: Sequence[Mapping[str, Any]]) -> None:
             key=lambda offset: _overlap(_box(places[i], offset, width, height), others),
         )
         taken.append(_box(places[i], best, width, height))
+        # The width is an estimate: what is to stay beside the point is the end that is near it.
+        left = best[0] + width < 0
         axes.annotate(
-            label, (points[i]["x"], points[i]["y"]), best, textcoords="offset points",
-            fontsize=size, fontweight="bold" if mine else "normal", color=ink, zorder=4,
-            va="bottom", ha="left", annotation_clip=False,
+            label, (points[i]["x"], points[i]["y"]), (best[0] + width * left, best[1]),
+            textcoords="offset points", fontsize=size, fontweight="bold" if mine else "normal",
+            color=ink, zorder=4, va="bottom", ha="right" if left else "left",
+            annotation_clip=False,
         )  # fmt: skip
 
 
@@ -331,6 +339,9 @@ def write(
     with matplotlib.rc_context({**plots.STYLE, **_FILE_STYLE, "font.family": _families()}):
         figure = draw(points, order)
         figure.suptitle(f"{word['word']} ({word['language']}), {direction}", fontsize=_FONT + 1)
+        for language in dict.fromkeys(str(point.get("language", "")) for point in points):
+            figure.axes[0].scatter([], [], color=_colour(language, order), label=language)
+        figure.legend(loc="outside lower center", ncols=8, frameon=False, fontsize=_FONT)
         for kind in ("png", "svg"):
             path = os.path.join(folder, f"{safe}.{kind}")
             dated = {"metadata": {"Date": None}} if kind == "svg" else {}
