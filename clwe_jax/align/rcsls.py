@@ -23,6 +23,8 @@ class Rcsls:
     Joulin et al. 2018, Loss in Translation: Learning Bilingual Word Mapping with a Retrieval
     Criterion, Eq. 6; steps, their halving and defaults as in the authors' alignment/align.py: a
     step is kept even if the loss turns out worse after it, and those that follow are half as long.
+    (With the spectral constraint their program leaves a step after which the loss was worse
+    unprojected; here every step is projected.)
     Its authors recommend learning_rate=25 for 300 dimensions.
     """
 
@@ -56,8 +58,8 @@ class Rcsls:
         x, source_steps = preprocess.fit(source, self.preprocess)
         y, target_steps = preprocess.fit(target, self.preprocess)
         first = procrustes.orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
-        near_source = _Neighbours(x[: self.max_neighbours], self.neighbourhood)
-        near_target = _Neighbours(y[: self.max_neighbours], self.neighbourhood)
+        near_source = Neighbours(x[: self.max_neighbours], self.neighbourhood)
+        near_target = Neighbours(y[: self.max_neighbours], self.neighbourhood)
         x, y = jnp.asarray(x[pairs[:, 0]]), jnp.asarray(y[pairs[:, 1]])
         info: dict = {
             "aligner": "rcsls",
@@ -97,8 +99,8 @@ def loss_and_gradient(
     matrix: Array,
     x: Array,
     y: Array,
-    near_source: _Neighbours,
-    near_target: _Neighbours,
+    near_source: Neighbours,
+    near_target: Neighbours,
 ) -> tuple[Array, Array]:
     """The loss of a map and its gradient.
 
@@ -126,7 +128,7 @@ def cut_spectrum(matrix: Array) -> np.ndarray:
     return (left * np.minimum(values, 1) @ right).astype(np.float32)
 
 
-class _Neighbours:
+class Neighbours:
     """Means of the k words whose products with a query are largest."""
 
     def __init__(self, vectors: Array, k: int):

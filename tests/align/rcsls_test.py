@@ -46,7 +46,7 @@ def numpy_slope(matrix, x, y, source, target, k):
 
 
 def neighbours(source, target, k):
-    return [rcsls._Neighbours(vectors.astype("f4"), k) for vectors in (source, target)]
+    return [rcsls.Neighbours(vectors.astype("f4"), k) for vectors in (source, target)]
 
 
 @pytest.mark.parametrize("lengths", ["unit", "other"])

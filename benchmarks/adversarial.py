@@ -1,0 +1,62 @@
+"""Adversarial training of a map: ours beside MUSE in PyTorch, steps of the map per second.
+
+    git clone https://github.com/facebookresearch/MUSE
+    python -m venv peer && peer/bin/pip install torch scipy
+    python benchmarks/adversarial.py --muse=MUSE --peer-python=peer/bin/python
+
+A step is five of the discriminator (2 x 2048 units) and one of the map, 32 words of each of two
+made-up vocabularies, as MUSE's unsupervised.py takes it by default: its `Trainer` is run as it is.
+`--clock=processor` counts the processor's seconds, for a machine that is busy (with one thread for
+either side: OMP_NUM_THREADS=1 XLA_FLAGS=--xla_cpu_multi_thread_eigen=false).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import jax
+import jax.numpy as jnp
+from side_by_side import Peer, alternate
+
+from clwe_jax.align import adversarial
+
+CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
+
+
+def main() -> None:
+    """Measures in turns and prints the rates and the ratio."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--muse", required=True, help="a checkout of facebookresearch/MUSE")
+    parser.add_argument("--peer-python", required=True, help="an interpreter that has torch")
+    parser.add_argument("--words", type=int, default=75_000, help="of each side")
+    parser.add_argument("--dim", type=int, default=300)
+    parser.add_argument("--hidden", type=int, default=2_048)
+    parser.add_argument("--steps", type=int, default=100, help="a round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
+    options = parser.parse_args()
+    clock = CLOCKS[options.clock]
+    aligner = adversarial.Adversarial(hidden=options.hidden)
+    keys = jax.random.split(jax.random.key(0), 4)
+    pools = [
+        jax.random.normal(key, (options.words, options.dim)) / options.dim**0.5 for key in keys[:2]
+    ]
+    weights = adversarial.initial_weights(keys[2], options.dim, options.hidden)
+    state = adversarial.State(jnp.eye(options.dim), weights)
+
+    def ours() -> float:
+        nonlocal state
+        start = clock()
+        state, _ = adversarial._train(state, *pools, keys[3], options.steps, 0.1, aligner)
+        jax.block_until_ready(state)
+        return options.steps / (clock() - start)
+
+    with Peer(options.peer_python, "peer_adversarial.py", vars(options)) as peer:
+        found = alternate(ours, peer, options.rounds)
+    facts = {"clock": options.clock, "words": options.words, "hidden": options.hidden}
+    print(found.table("MUSE", facts | peer.facts, "steps/s"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""Two `.vec` files to translations: ours beside VecMap, in time, memory and answers.
+
+    git clone https://github.com/artetxem/vecmap
+    python -m venv peer && peer/bin/pip install numpy scipy
+    python benchmarks/vecmap.py --vecmap=vecmap --peer-python=peer/bin/python
+
+VecMap: `map_embeddings.py --supervised`, then `eval_translation.py --retrieval csls`, as they are.
+Ours, in one process: both files read, the same map, CSLS of the test words. Either side's seconds
+hold its interpreter's start and all its reading and writing. The answers are compared word for
+word. The vectors are made up, or those of `--source`, `--target`, `--train` and `--test`. The
+processor's seconds stand beside, for a machine that is busy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def make_up(folder: str, words: int, width: int, pairs: int, tested: int) -> dict[str, str]:
+    """Writes vectors with the decaying spectrum of word vectors, a noisy rotation, dictionaries."""
+    import numpy as np
+
+    from clwe_jax.embeddings import files
+    from clwe_jax.embeddings.vectors import Vectors
+
+    r = np.random.default_rng(0)
+    x = r.standard_normal((words, width), np.float32) * np.geomspace(1, 0.1, width, dtype="f4")
+    turn = np.linalg.qr(r.standard_normal((width, width)))[0].astype("f4")
+    y = x @ turn + 0.5 * r.standard_normal((words, width), np.float32)
+    paths = {
+        name: os.path.join(folder, name)
+        for name in ("source.vec", "target.vec", "train.txt", "test.txt")
+    }
+    for name, vectors in (("source", x), ("target", y)):
+        labels = [f"{name[0]}{i}" for i in range(words)]
+        files.write(paths[f"{name}.vec"], Vectors(labels, vectors.round(4)))
+    chosen = r.permutation(min(words, 4 * (pairs + tested)))[: pairs + tested]
+    for name, rows in (("train.txt", chosen[:pairs]), ("test.txt", chosen[pairs:])):
+        with open(paths[name], "w", encoding="utf-8") as file:
+            file.writelines(f"s{i} t{i}\n" for i in rows)
+    return {name.split(".")[0]: path for name, path in paths.items()}
+
+
+def ours(paths: dict[str, str]) -> dict[str, str]:
+    """The translation of every test word."""
+    import numpy as np
+
+    from clwe_jax.align import csls, self_learning
+    from clwe_jax.embeddings import files
+
+    source, target = (
+        files.read(paths[side], max_vocab=None, cache=False) for side in ("source", "target")
+    )
+
+    def pairs(name: str) -> list[tuple[int, int]]:
+        with open(paths[name], encoding="utf-8") as file:
+            lines = [line.split() for line in file]
+        return [
+            (source.index[a], target.index[b])
+            for a, b in lines
+            if a in source.index and b in target.index
+        ]
+
+    train, asked = np.array(pairs("train")), sorted({row for row, _ in pairs("test")})
+    aligner = self_learning.SelfLearning(self_learning=False)
+    found = aligner.fit(source.vectors, target.vectors, train)
+    x, y = found.apply(source.vectors), found.apply_target(target.vectors)
+    best, _ = csls.nearest(x[asked], y, 1, "csls", pool=x)
+    return {
+        source.words[row]: target.words[column]
+        for row, column in zip(asked, np.asarray(best)[:, 0], strict=True)
+    }
+
+
+def timed(command: list[str]) -> dict[str, Any]:
+    """Seconds, the processor's and the peak memory in MB of a program, and what it printed."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "seconds": seconds,
+        "processor": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        "peak": after.ru_maxrss / 1024,  # of the largest program so far
+        "printed": done.stdout,
+    }
+
+
+def report(name: str, found: list[dict[str, Any]]) -> None:
+    """A line of the table."""
+    seconds, processor = (sum(part[key] for part in found) for key in ("seconds", "processor"))
+    peak = max(part["peak"] for part in found)
+    print(f"{name:10} {seconds:9.2f} {processor:10.2f} {peak:8,.0f}")
+
+
+def main() -> None:
+    """Runs ours, then the peer, and prints the table and how many answers differ."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--vecmap", help="a checkout of artetxem/vecmap")
+    parser.add_argument("--peer-python", help="an interpreter that has numpy and scipy")
+    parser.add_argument("--words", type=int, default=200_000, help="of each side")
+    parser.add_argument("--dim", type=int, default=300)
+    parser.add_argument("--pairs", type=int, default=5_000)
+    parser.add_argument("--tested", type=int, default=1_500)
+    for name in ("source", "target", "train", "test"):
+        parser.add_argument(f"--{name}", help="a file to use instead of a made-up one")
+    parser.add_argument("--turn", help="used inside")
+    parser.add_argument("--write", help="used inside")
+    options = parser.parse_args()
+    if options.turn:
+        print(json.dumps(ours(json.loads(options.turn))))
+        return
+    if options.write:
+        sizes = (options.words, options.dim, options.pairs, options.tested)
+        print(json.dumps(make_up(options.write, *sizes)))
+        return
+    if not options.vecmap or not options.peer_python:
+        parser.error("--vecmap and --peer-python are needed")
+    with tempfile.TemporaryDirectory() as folder:
+        given = {name: getattr(options, name) for name in ("source", "target", "train", "test")}
+        paths = {name: path for name, path in given.items() if path}
+        if len(paths) < len(given):
+            sizes = [f"--{name}={getattr(options, name)}" for name in ("words", "dim", "pairs")]
+            sizes.append(f"--tested={options.tested}")
+            # Not in this process: peaks of memory would count its own.
+            command = [sys.executable, os.path.abspath(__file__), f"--write={folder}", *sizes]
+            paths = json.loads(timed(command)["printed"])
+        run = [sys.executable, os.path.abspath(__file__), f"--turn={json.dumps(paths)}"]
+        mine = timed(run)
+        mapped = [os.path.join(folder, f"mapped_{side}.vec") for side in ("source", "target")]
+        script = os.path.join(options.vecmap, "map_embeddings.py")
+        command = [options.peer_python, script, "--supervised", paths["train"]]
+        theirs = [timed([*command, paths["source"], paths["target"], *mapped])]
+        answers = os.path.join(folder, "answers.json")
+        script = os.path.join(HERE, "peer_vecmap.py")
+        command = [options.peer_python, script, options.vecmap, answers, *mapped]
+        theirs.append(timed([*command, "-d", paths["test"], "--retrieval", "csls"]))
+        with open(answers, encoding="utf-8") as file:
+            expected = json.load(file)
+    print(f"{'':10} {'seconds':>9} {'processor':>10} {'peak MB':>8}")
+    report("clwe_jax", [mine])
+    report("VecMap", theirs)
+    ratios = [sum(part[key] for part in theirs) / mine[key] for key in ("seconds", "processor")]
+    print(f"ratio {ratios[0]:.2f} (processor {ratios[1]:.2f})")
+    print("VecMap says:", theirs[-1]["printed"].strip())
+    found = json.loads(mine["printed"])
+    differing = {word for word in expected if found.get(word) != expected[word]}
+    differing |= set(found) - set(expected)
+    print(f"{len(differing)} of {len(expected)} answers differ {sorted(differing)[:10]}")
+
+
+if __name__ == "__main__":
+    main()
