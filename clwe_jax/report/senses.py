@@ -130,10 +130,9 @@ def _word(word: Mapping[str, Any], order: list[str]) -> Html | None:
     for direction, found in directions.items():
         found = mapping(found)
         senses = found.get("senses")
-        rows = [
-            _row(name, mapping(sense), order)
-            for sense in (senses if isinstance(senses, list) else [])
-        ]
+        rows = _rows(
+            name, [mapping(x) for x in (senses if isinstance(senses, list) else [])], order
+        )
         if not rows:
             continue
         title = f"{clip(direction)} model" if len(directions) > 1 else "Sense"
@@ -148,15 +147,25 @@ def _word(word: Mapping[str, Any], order: list[str]) -> Html | None:
     return Html(title + "".join(tables) + tag("div", drawings, class_="charts"))
 
 
-def _row(word: str, sense: Mapping[str, Any], order: list[str]) -> list[Any]:
-    share = number(sense.get("share"))
-    label = tag("b", f"{word}_{clip(sense.get('sense', '?'), 6)}")
-    if sense.get("enabled") is False:
-        return [label, Number(tag("span", "removed", class_="soft"), -1.0), "", ""]
-    if not number(sense.get("uses")):
-        return [label, Number(tag("span", "never used", class_="soft"), 0.0), "", ""]
-    shown = Number((figures.percent(share), components.bar(share or 0.0)), share)
-    return [label, shown, _nearest(sense.get("nearest"), order), _examples(sense, word)]
+def _rows(word: str, senses: Sequence[Mapping[str, Any]], order: list[str]) -> list[list[Any]]:
+    """A row for each sense in use, one for those never used, and one for those removed."""
+    rows, dead = [], {"never used": [], "removed": []}
+    for sense in senses:
+        label = tag("b", f"{word}_{clip(sense.get('sense', '?'), 6)}")
+        if sense.get("enabled") is False:
+            dead["removed"].append(label)
+        elif not number(sense.get("uses")):
+            dead["never used"].append(label)
+        else:
+            share = number(sense.get("share"))
+            shown = Number((figures.percent(share), components.bar(share or 0.0)), share)
+            nearest = _nearest(sense.get("nearest"), order)
+            rows.append([label, shown, nearest, _examples(sense, word)])
+    for what, labels in dead.items():
+        if labels:
+            named = Html(", ".join(labels))
+            rows.append([named, Number(tag("span", what, class_="soft"), 0.0), "", ""])
+    return rows
 
 
 def _nearest(value: Any, order: list[str]) -> Html:
