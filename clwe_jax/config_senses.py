@@ -194,6 +194,8 @@ def sense_config(
     if scale == "laptop":
         config.data.pocket_domains = "money,nature,kitchen,sport,travel,school,music,animals"
         evals["senses"] = dict(name="senses", data="pocket", every_steps=600, sentences=1_000)
+    else:
+        config.data.sample_bytes = 5_000_000
     if "," in languages:
         config.projection = ConfigDict(
             dict(methods="orthogonal,least_squares", apply="orthogonal", lines=20_000, identical=True)

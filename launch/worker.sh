@@ -110,7 +110,8 @@ state() {
 
 # After a restart of the machine another program may have the number.
 alive() {
-  [[ $(ps -o args= -p "$(<"$state_dir/pid")" 2>/dev/null) == *clwe_jax.main* ]]
+  # -ww: the whole command line, however narrow the terminal is said to be.
+  [[ $(ps -ww -o args= -p "$(<"$state_dir/pid")" 2>/dev/null) == *clwe_jax.main* ]]
 }
 
 stop() {

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -14,6 +15,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 if os.environ["JAX_PLATFORMS"] == "cpu":
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 os.environ.setdefault("MPLBACKEND", "agg")
+
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    # Many tests and processes compile the same programs.
+    _compiled = tempfile.TemporaryDirectory(prefix="clwe_jax_compiled_")
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = _compiled.name
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 

@@ -20,6 +20,7 @@ _CHUNK = 8_192  # keys scored at once, at least (where there are as many); at mo
 _COPIES = 3  # of a piece of scores that are alive at once
 
 
+@jax.jit
 def unit(x: Array) -> Array:
     """The rows scaled to length 1, float32; rows of zeros stay as they are."""
     x = jnp.asarray(x, jnp.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import time
 from typing import Iterator, Sequence
 
@@ -98,7 +99,7 @@ class Encoder:
         self.seen: collections.Counter[str] = collections.Counter()
         self._warned: set[str] = set()
         self._encode_fn = encode_fn
-        self._pool = Program(_pooling(encode_fn), static_argnames=("slots",))
+        self._pool = _program(encode_fn)
 
     def sentences(
         self, variables: Variables, texts: Sequence[str], language: str, pool: bool = True
@@ -243,6 +244,11 @@ class Encoder:
         batch.pop("groups")
         hidden = jax.eval_shape(self._encode_fn, variables, batch)
         return len(hidden.layers), hidden.last.shape[-1]
+
+
+@functools.lru_cache(maxsize=4)  # the encoders of one model share what is compiled
+def _program(encode_fn: EncodeFn) -> Program:
+    return Program(_pooling(encode_fn), static_argnames=("slots",))
 
 
 def _pooling(encode_fn: EncodeFn):

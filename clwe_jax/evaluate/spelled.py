@@ -13,7 +13,7 @@ from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Batch, EncodeFn, Objective
 
-_LEAST_DISTINCT = 64  # spellings of a batch; else a power of four times it
+_LEAST_DISTINCT = 256  # spellings of a batch; else a power of four times it
 
 
 class _Words(WordVocabulary):

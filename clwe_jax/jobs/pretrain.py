@@ -16,7 +16,7 @@ from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.jobs import extras, feed as feeds
 from clwe_jax.report import html, tables
-from clwe_jax.training import build, checkpoint, optim, train
+from clwe_jax.training import allocator, build, checkpoint, optim, train
 from clwe_jax.types import Evaluator, Objective
 
 
@@ -41,6 +41,8 @@ def run(config: ConfigDict, workdir: str) -> bool:
     objective = build.build_objective(
         config, len(vocabulary), vocabulary.size, feed.translations
     )
+    if jax.default_backend() == "cpu":
+        allocator.keep_freed_memory()
     result = train.fit(
         objective=objective,
         optimizer=optim.from_config(config.optimizer),

@@ -33,7 +33,6 @@ METHODS = {
     "orthogonal": procrustes.Procrustes(preprocess=()),
     "least_squares": procrustes.LeastSquares(preprocess=()),
 }
-_BLI_LINES = 2_000  # of each language, that lexicon induction reads
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
@@ -127,9 +126,6 @@ def _evaluators(config: ConfigDict, objective: Any, world: worlds.World) -> list
         spec["data"] = world.folders[key]
         given = dict(objective=objective, tokenizer=world.tokenizer)
         if key == "bli":
-            given["lines"] = {
-                language: list(islice(world.corpus.lines(language), _BLI_LINES))
-                for language in world.languages
-            }
+            given["lines"] = world.sample()
         made.append(registry.build("evaluator", spec, **given))
     return made

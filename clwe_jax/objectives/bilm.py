@@ -207,13 +207,16 @@ class BiLmObjective:
         if not self._loss.aware:
             return variables
         table = variables["params"]["sense_table"]
-        vectors, after = [], {}
-        for number, direction in enumerate(DIRECTIONS):
+        # Both directions end their warm-up at one step.
+        either = variables["senses"][DIRECTIONS[0]]
+        flat = table.reshape(-1, *table.shape[2:])
+        table = senses.seed_vectors(flat, either, self.senses, step).reshape(table.shape)
+        after = {}
+        for direction in DIRECTIONS:
             state, seen = variables["senses"][direction], observed[direction]
-            vectors.append(senses.seed_vectors(table[number], state, self.senses, step))
             flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in seen.items()}
             after[direction] = senses.after_step(state, self.senses, step, **flat)
-        params = {**variables["params"], "sense_table": jnp.stack(vectors)}
+        params = {**variables["params"], "sense_table": table}
         return {**variables, "params": params, "senses": after}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:

@@ -19,7 +19,6 @@ from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 
-_SAMPLED_LINES = 2_000  # of each language, to average contextual vectors over (induction)
 _POCKET_SEED = 1  # of parallel text to train on
 
 
@@ -35,6 +34,7 @@ class World:
       statistics: of each language's text; empty where it comes from TFDS.
       text: what the data room reads: the corpus or 'tfds:NAME'.
       folders: what 'pocket' stands for in an option, resolved: 'retrieval', 'bli', 'parallel'.
+      sample_bytes: of each language's text, in `sample`.
     """
 
     languages: tuple[str, ...]
@@ -44,6 +44,7 @@ class World:
     statistics: Mapping[str, corpora.LanguageStats]
     text: corpora.TextCorpus | str
     folders: Mapping[str, str]
+    sample_bytes: int = 100_000
 
     @property
     def frequent(self) -> dict[str, list[str]]:
@@ -51,13 +52,11 @@ class World:
         return {language: stats.frequent for language, stats in self.statistics.items()}
 
     def sample(self) -> dict[str, list[str]]:
-        """A few lines of each language."""
+        """Some text of each language, in lines: to average contextual vectors over."""
         if self.corpus is None:
             return {}
         return {
-            language: [
-                line for line, _ in zip(self.corpus.lines(language), range(_SAMPLED_LINES))
-            ]
+            language: list(self.corpus.lines(language, self.sample_bytes))
             for language in self.languages
         }
 
@@ -131,6 +130,7 @@ def build(config: ConfigDict, workdir: str) -> World:
         statistics=statistics,
         text=corpus if corpus is not None else config.data.source,
         folders=folders,
+        sample_bytes=config.data.sample_bytes,
     )
 
 

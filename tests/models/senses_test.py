@@ -366,7 +366,8 @@ def test_the_sample_holds_each_words_latest():
     remember = compiled(sense_seeding.remember)
     for seed in range(4):
         words, _, h, weights = occurrences(20, 1, seed)
-        sample = remember(sample, seen, words, h, weights > 0)
+        # A copy: the array is read when the step runs, which may be after the loop below.
+        sample = remember(sample, seen.copy(), words, h, weights > 0)
         for word, x, weight in zip(words, h, weights, strict=True):
             if weight:
                 rings[word].append(x)

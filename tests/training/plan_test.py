@@ -245,15 +245,18 @@ print(json.dumps(found))
 
 
 def paper_signatures():
-    """The :paper configs, grouped by what their training step depends on."""
+    """The :paper configs, grouped by what their training step depends on.
+
+    The masked models share one; the sense-aware ones have a program each, and are slow tests.
+    """
     groups = {}
     for path in sorted((ROOT / "configs").glob("*.py")):
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         config = module.get_config("paper")
-        if config.job != "pretrain" or config.objective.name != "mlm":
-            continue  # static vectors need no slice; see `test_senses_are_cut_into_parts`
+        if config.job != "pretrain":
+            continue  # static vectors need no slice
         step = {
             key: config[key].to_dict() for key in ("model", "objective", "optimizer", "mesh")
         }
@@ -261,22 +264,32 @@ def paper_signatures():
         step["shape"] = [config.data.sequence_length, options.max_predictions(config)]
         step["sizes"] = [config.vocab.size, len(options.languages(config))]
         groups.setdefault(json.dumps(step, sort_keys=True), []).append(path)
-    return list(groups.values())
+    return [
+        pytest.param(
+            paths,
+            "v3:8x16" if masked else "v3:4x8",
+            id="+".join(path.stem for path in paths),
+            marks=() if masked else pytest.mark.slow,
+        )
+        for paths, masked in (
+            (paths, json.loads(step)["objective"]["name"] == "mlm") for step, paths in groups.items()
+        )
+    ]
 
 
-# Needs a minute for every program that differs; the six systems of one model share one.
+# Needs a minute for every program that differs.
 @pytest.mark.skipif(not slices.has_libtpu(), reason=NO_LIBTPU)
-@pytest.mark.parametrize("paths", paper_signatures(), ids=lambda ps: "+".join(p.stem for p in ps))
-def test_paper_configs_compile_and_fit_their_slice(run_python, paths):
+@pytest.mark.parametrize("paths, topology", paper_signatures())
+def test_paper_configs_compile_and_fit_their_slice(run_python, paths, topology):
     code = f"""
 import importlib.util, json
 from clwe_jax.training import plan
 spec = importlib.util.spec_from_file_location("c", {str(paths[0])!r})
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-print(json.dumps(plan.run(module.get_config("paper"), "v3:8x16")))
+print(json.dumps(plan.run(module.get_config("paper"), {topology!r})))
 """
     done = run_python("-c", code, timeout=900)
     found = json.loads(done.stdout.strip().splitlines()[-1])
-    assert found["devices"] == 256 and not found["simulated"]
+    assert found["devices"] == {"v3:8x16": 256, "v3:4x8": 64}[topology] and not found["simulated"]
     assert found["fits"] is True and found["needed_bytes"] < found["hbm_bytes"]

@@ -1,0 +1,93 @@
+"""CSLS of test words: all scores beside the plain matrix product, and the bounded search beside that.
+
+    python benchmarks/csls.py --words=200000 --tested=1500
+
+CSLS of a test word needs r(y) of every candidate y: the mean cosine with its nearest words of the
+whole source language, a words x words product. The first figure is the rate of that product with its
+selection of the nearest, over the rate of the product alone in the same process. The second is the
+time of `csls.nearest`, which computes only what a bound does not exclude, over the time with all
+scores. Both answers must be the same. The vectors are made up: clusters of unequal density and their
+noisy copies, so that there are hubs, as there are among word vectors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from typing import Any, Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from clwe_jax.align import bounded, csls, search
+
+_GEMM = 8_192  # rows and columns of the plain product
+
+
+def made_up(words: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors of clusters of unequal spread, and a noisy permutation of them."""
+    r = np.random.default_rng(0)
+    centers = r.standard_normal((max(1, words // 100), width), np.float32)
+    scale = r.gamma(2, 0.5, (words, 1)).astype("f4")
+    x = centers[r.integers(len(centers), size=words)] * scale
+    x += r.standard_normal(x.shape, np.float32)
+    y = x[r.permutation(words)] + 0.6 * r.standard_normal(x.shape, np.float32)
+    return x, y
+
+
+def timed(function: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds, and what the function returned."""
+    start = time.perf_counter()
+    found = jax.block_until_ready(function())
+    return time.perf_counter() - start, found
+
+
+def gemm_rate(width: int) -> float:
+    """FLOP/s of a large product in float32; the best of several."""
+    left = jnp.ones((_GEMM, width), jnp.float32)
+    product = jax.jit(lambda a, b: a @ b.T)
+    jax.block_until_ready(product(left, left))
+    seconds = min(timed(lambda: product(left, left))[0] for _ in range(8))
+    return 2 * _GEMM**2 * width / seconds
+
+
+def main() -> None:
+    """Prints the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--words", type=int, default=200_000, help="of each side")
+    parser.add_argument("--dim", type=int, default=300)
+    parser.add_argument("--tested", type=int, default=1_500)
+    parser.add_argument("--tops", default="1,10", help="answers a test word")
+    options = parser.parse_args()
+    x, y = made_up(options.words, options.dim)
+    queries = x[5_000 : 5_000 + options.tested] if options.words > 10_000 else x[: options.tested]
+    print(f"{options.words:,} x {options.dim}, {options.tested} test words, "
+          f"{len(os.sched_getaffinity(0))} cores")  # fmt: skip
+    before = gemm_rate(options.dim)
+    keys, pool = search.unit(y), search.unit(x)
+    # The programs are compiled on a part of the same pieces.
+    seconds, hubness = timed(lambda: search.means(keys, pool, 10, csls.MEMORY_BYTES))
+    after = gemm_rate(options.dim)
+    rate = 2 * options.words**2 * options.dim / seconds
+    gemm = (before + after) / 2
+    print(f"plain product: {before / 1e9:.1f} before, {after / 1e9:.1f} GFLOP/s after")
+    print(f"r(y) of all words: {seconds:.1f} s, {rate / 1e9:.1f} GFLOP/s, "
+          f"{rate / gemm:.0%} of the plain product")  # fmt: skip
+    unit = search.unit(queries)
+    for top in map(int, options.tops.split(",")):
+        last, full = timed(
+            lambda: search.search(
+                unit, search.chunked(keys, hubness, top), 2.0, top, csls.MEMORY_BYTES
+            )
+        )
+        less, found = timed(lambda: csls.nearest(queries, y, top, "csls", pool=x))
+        same = float((np.asarray(found[0]) == np.asarray(full[0])).mean())
+        print(f"k={top}: all scores {seconds + last:.1f} s, bounded {less:.1f} s, "
+              f"{(seconds + last) / less:.1f} times less; {same:.2%} of the answers are the same, "
+              f"bounded: {bounded.pays(len(queries), len(y))}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

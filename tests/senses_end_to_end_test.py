@@ -1,0 +1,108 @@
+"""A bilingual sense-aware run from config to report: broken off and gone on with, projected, used."""
+
+import importlib.util
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+from clwe_jax import api
+from clwe_jax.jobs import pretrain, project
+from clwe_jax.training import train
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+STEPS = 12
+
+
+def tiny(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "configs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    config = module.get_config()
+    config.data.update(
+        pocket_sentences=1_500, pocket_domains="money,nature", sequence_length=10
+    )
+    config.vocab.size = 1_500
+    config.model.update(width=16, cells=24, filters=((1, 8), (2, 8)), highways=1)
+    config.objective.negatives = 64
+    config.objective.senses.update(warmup_steps=3, queue=256, refresh_every=2, projected=8)
+    config.train.update(steps=STEPS, batch_size=8, log_every_steps=2)
+    config.checkpoint.every_steps = 5
+    config.evals.mlm.update(every_steps=0, batches=2)
+    config.evals.senses.update(every_steps=0, sentences=40)
+    config.evals.retrieval.max_sentences = 40
+    config.evals.bli.occurrences = 2
+    return config
+
+
+@pytest.fixture(scope="module")
+def workdir(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    assert pretrain.run(tiny("bi_saelmo"), str(folder))
+    return folder
+
+
+def results(folder):
+    return json.loads((folder / "results.json").read_text())
+
+
+def test_the_figures_are_there(workdir):
+    found = results(workdir)
+    for name in (
+        "train/loss", "train/translation_loss", "eval/mlm/en/perplexity", "eval/mlm/forward/loss",
+        "senses/purity", "senses/forward/v_measure", "senses/backward/senses_in_use",
+        "senses/translation_accuracy", "senses/nearest", "retrieval/mean_last4", "bli/p@1",
+    ):  # fmt: skip
+        assert np.isfinite(found[name]), name
+    assert found["senses/enabled_senses"] == 3.0
+
+
+def test_broken_off_it_ends_as_a_whole_run(workdir, tmp_path, monkeypatch):
+    add = train.StepLog.add
+
+    def breaks(self, step, metrics):
+        if step == 8:
+            raise ConnectionError("the machine is gone")
+        add(self, step, metrics)
+
+    monkeypatch.setattr(train.StepLog, "add", breaks)
+    with pytest.raises(ConnectionError):
+        pretrain.run(tiny("bi_saelmo"), str(tmp_path))
+    monkeypatch.setattr(train.StepLog, "add", add)
+    assert pretrain.run(tiny("bi_saelmo"), str(tmp_path))
+    whole, found = results(workdir), results(tmp_path)
+    for name, value in whole.items():
+        if not name.startswith(("speed/", "data/")):
+            assert found[name] == value or np.isnan(value), name
+
+
+def test_projection_is_measured_saved_and_applied(workdir):
+    before = api.load(workdir).encode(["the river"], lang="de", layer="all")[0]
+    config = tiny("bi_saelmo")
+    config.evals.bli.data = ""
+    assert project.run(config, str(workdir))
+    found = results(workdir)
+    assert found["projected/de-en/pairs"] > 50
+    for method in ("orthogonal", "least_squares"):
+        assert 0 <= found[f"projected/{method}/retrieval/mean_last4"] <= 1
+    after = api.load(workdir).encode(["the river"], lang="de", layer="all")[0]
+    for raw, turned in zip(before, after, strict=True):
+        assert not np.allclose(raw, turned)
+        np.testing.assert_allclose(np.linalg.norm(raw), np.linalg.norm(turned), rtol=1e-3)
+    # Projected again, the same comes out: not the projection of a projection.
+    config.evals.retrieval.data = ""
+    with np.load(workdir / "projection.npz") as file:
+        maps = dict(file)
+    assert project.run(config, str(workdir))
+    with np.load(workdir / "projection.npz") as file:
+        assert set(file) == set(maps)
+        for name, matrices in maps.items():
+            np.testing.assert_array_equal(file[name], matrices)
+
+
+def test_a_model_of_one_language_is_not_projected(tmp_path):
+    config = tiny("bi_saelmo")
+    config.projection.methods = "turn"
+    with pytest.raises(ValueError, match="no method 'turn'"):
+        project.run(config, str(tmp_path))
