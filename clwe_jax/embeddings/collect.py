@@ -25,6 +25,7 @@ MEANINGS = {
     "missing_words": "announced in the first line, and not there",
     "unwritable_words": "empty or with white space, which separates in such files; not written",
 }
+KEPT = ("not_utf8", "words_with_spaces")  # counted, and there all the same
 _SPACES = re.compile(r"[ \t\n\r\v\f]")
 
 

@@ -10,6 +10,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax.embeddings import files
+from clwe_jax.embeddings.collect import KEPT
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import lexica, measure, refine
 from clwe_jax.static_api import StaticModel
@@ -101,13 +102,9 @@ def _read(config: ConfigDict) -> tuple[dict[str, Vectors], dict[str, int]]:
             "%s: %s words of %d dimensions (%s)", language, f"{len(vectors.words):,}",
             vectors.vectors.shape[1], path,
         )  # fmt: skip
-        if len(vectors.words) < config.align.max_vocab:
-            logging.info(
-                "%s holds fewer words than config.align.max_vocab=%d", path, config.align.max_vocab
-            )
         found[language] = vectors
         for name, count in vectors.report.items():
-            if count:
+            if count and name not in KEPT:
                 skipped[f"{os.path.basename(path)}: {name.replace('_', ' ')}"] = count
     return found, skipped
 

@@ -188,3 +188,13 @@ def test_no_test_dictionary(brought, said):
 def test_settings_that_cannot_work(brought, overrides, said):
     with pytest.raises((ValueError, FileNotFoundError), match=said):
         brought.run(**overrides)
+
+
+def test_words_that_are_kept_are_not_said_to_be_left_out(brought):
+    text = (brought.folder / "de.vec").read_text().splitlines()
+    text[-1] = "zwei " + text[-1]  # a word with a space in it
+    text.append(text[1])
+    (brought.folder / "de.vec").write_text("\n".join(text[1:]) + "\n")
+    brought.run()
+    report = json.loads((brought.folder / "run" / "report.json").read_text())
+    assert report["skipped"] == {"de.vec: duplicates": 1}
