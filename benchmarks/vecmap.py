@@ -73,10 +73,14 @@ def ours(paths: dict[str, str]) -> dict[str, str]:
     train, asked = np.array(pairs("train")), sorted({row for row, _ in pairs("test")})
     aligner = self_learning.SelfLearning(self_learning=False)
     found = aligner.fit(source.vectors, target.vectors, train)
-    x, y = found.apply(source.vectors), found.apply_target(target.vectors)
+    words, translations = source.words, target.words
+    x = found.apply(source.vectors)
+    del source
+    y = found.apply_target(target.vectors)
+    del target
     best, _ = csls.nearest(x[asked], y, 1, "csls", pool=x)
     return {
-        source.words[row]: target.words[column]
+        words[row]: translations[column]
         for row, column in zip(asked, np.asarray(best)[:, 0], strict=True)
     }
 

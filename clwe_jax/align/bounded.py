@@ -38,7 +38,7 @@ def nearest(
 
     Args:
       queries: [N, D]; keys: [M, D]; pool: [P, D], the vectors that r(y) is over, the most frequent
-        words first for good bounds; all of length 1.
+        words first for good bounds.
       k: at most M.
       neighbourhood: of r; cut to the number of vectors there.
       memory_bytes: what the scores that are alive at once may take.
@@ -69,19 +69,14 @@ class _Hubness:
     """
 
     def __init__(self, keys: Array, pool: Array, neighbourhood: int, memory_bytes: int) -> None:
-        self.keys = keys
+        self.keys, self._pool = keys, pool
         self.neighbourhood, self.memory_bytes = neighbourhood, memory_bytes
         edges = [0, min(len(pool), max(_FIRST, neighbourhood))]
         while edges[-1] < len(pool):
             edges.append(min(len(pool), edges[-1] * _GROWTH))
-        parts = [pool[start:end] for start, end in itertools.pairwise(edges)]
-        # A part may have fewer vectors than the neighbourhood.
-        self._sizes = [min(neighbourhood, len(part)) for part in parts]
-        self._parts = [
-            search.chunked(part, 0.0, k) for part, k in zip(parts, self._sizes, strict=True)
-        ]
-        first = search.search(keys, self._parts[0], 1.0, neighbourhood, memory_bytes)[1]
-        self.best = np.array(first)
+        self._parts = list(itertools.pairwise(edges))
+        self._ready: tuple[int, search.Keys] | None = None
+        self.best = self._cosines(keys, 0)
         self.bound = self.best.mean(1)
         self.seen = np.ones(len(keys), np.int32)
 
@@ -106,12 +101,19 @@ class _Hubness:
 
     def _compare(self, rows: np.ndarray, part: int, slab: int) -> None:
         padded = np.pad(rows, (0, slab - len(rows)), mode="edge")
-        _, more = search.search(
-            self.keys[padded], self._parts[part], 1.0, self._sizes[part], self.memory_bytes
-        )
-        both = np.concatenate([self.best[rows], np.asarray(more)[: len(rows)]], 1)
+        more = self._cosines(self.keys[padded], part)[: len(rows)]
+        both = np.concatenate([self.best[rows], more], 1)
         self.best[rows] = -np.sort(-both, axis=1)[:, : self.neighbourhood]
         self.bound[rows] = self.best[rows].mean(1)
+
+    def _cosines(self, keys: Array, number: int) -> np.ndarray:
+        """The largest cosines with a part of the pool, which may be smaller than the neighbourhood."""
+        start, end = self._parts[number]
+        k = min(self.neighbourhood, end - start)
+        if self._ready is None or self._ready[0] != number:
+            self._ready = None  # only one part is held, made ready: they are asked for in turn
+            self._ready = number, search.chunked(self._pool[start:end], 0.0, k)
+        return np.array(search.search(keys, self._ready[1], 1.0, k, self.memory_bytes)[1])
 
 
 def _search(

@@ -7,6 +7,9 @@ comes first.
 
 from __future__ import annotations
 
+import jax
+import numpy as np
+
 from clwe_jax import registry
 from clwe_jax.align import bounded, search
 from clwe_jax.align.search import MEMORY_BYTES, unit
@@ -55,8 +58,8 @@ def nearest(
         raise ValueError(
             f"There is no retrieval method {method!r}. {registry.nearest(method, METHODS)}"
         )
-    queries, keys = unit(queries), unit(keys)
-    pool = queries if pool is None else unit(pool)
+    queries, keys = _array(queries), _array(keys)
+    pool = queries if pool is None else _array(pool)
     search.check(queries, keys, k)
     if method == "cosine":
         return search.search(queries, search.chunked(keys, 0.0, k), 1.0, k, memory_bytes)
@@ -85,6 +88,11 @@ def csls_means(
     Returns:
       float32 [N].
     """
-    queries, keys = unit(queries), unit(keys)
+    queries, keys = _array(queries), _array(keys)
     search.check(queries, keys, k=1)
     return search.means(queries, keys, neighbourhood, memory_bytes)
+
+
+def _array(x: Array) -> Array:
+    """An array; one in the host's memory stays there, and is sent to the device piece by piece."""
+    return x if isinstance(x, (np.ndarray, jax.Array)) else np.asarray(x, np.float32)

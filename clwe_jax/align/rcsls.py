@@ -133,7 +133,7 @@ class Neighbours:
 
     def __init__(self, vectors: Array, k: int):
         self._k = min(k, len(vectors))
-        self._keys = search.chunked(jnp.asarray(vectors), 0.0, self._k)
+        self._keys = search.chunked(jnp.asarray(vectors), 0.0, self._k, scaled=False)
 
     def mean(self, queries: Array) -> Array:
         """[P, D] for queries [P, D]."""

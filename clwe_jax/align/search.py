@@ -1,7 +1,8 @@
 """Exact searches over pieces of bounded size: the k best keys of each query, and sums over all.
 
-What the retrieval methods and their bounds are made of. Vectors are rows of length 1 (`unit`). Of
-equal scores the lowest index comes first.
+What the retrieval methods and their bounds are made of. Rows are scaled to length 1 (`unit`) where
+they are used, piece by piece, so that no second copy of all queries is needed. Of equal scores the
+lowest index comes first.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 
 from clwe_jax.types import Array
 
-MEMORY_BYTES = 256 * 2**20
+MEMORY_BYTES = 128 * 2**20
 _CHUNK = 8_192  # keys scored at once, at least (where there are as many); at most twice that
 _COPIES = 3  # of a piece of scores that are alive at once
 
@@ -49,8 +50,8 @@ class Keys(NamedTuple):
     block: int  # divides m
 
 
-def chunked(keys: Array, bias: Array | float, k: int) -> Keys:
-    """Keys [M, D] made ready to be searched for their k best."""
+def chunked(keys: Array, bias: Array | float, k: int, scaled: bool = True) -> Keys:
+    """Keys [M, D] made ready to be searched for their k best; `scaled` to length 1, or as they are."""
     count = len(keys)
     chunks = max(1, count // max(_CHUNK, k))
     size = math.ceil(count / chunks)
@@ -59,10 +60,26 @@ def chunked(keys: Array, bias: Array | float, k: int) -> Keys:
     fill = chunks * size - count
     bias = jnp.broadcast_to(jnp.asarray(bias, jnp.float32), (count,))
     return Keys(
-        jnp.pad(keys, ((0, fill), (0, 0))).reshape(chunks, size, -1),
+        _cut(keys, chunks, size, scaled),
         jnp.pad(bias, (0, fill), constant_values=jnp.inf).reshape(chunks, size),
         block,
     )
+
+
+def _cut(keys: Array, chunks: int, size: int, scaled: bool) -> Array:
+    """[C, m, D]; beside the keys and the result no more than a chunk is ever alive."""
+    cut = jnp.zeros((chunks, size, keys.shape[1]), jnp.float32)
+    for number in range(chunks):
+        part = keys[number * size : (number + 1) * size]
+        cut = _place(cut, jnp.pad(part, ((0, size - len(part)), (0, 0))), number, scaled)
+        cut.block_until_ready()  # or all parts wait in memory at once
+    return cut
+
+
+@functools.partial(jax.jit, static_argnames=("scaled",), donate_argnums=(0,))
+def _place(cut: Array, part: Array, number: Array, scaled: bool) -> Array:
+    part = unit(part) if scaled else jnp.asarray(part, jnp.float32)
+    return jax.lax.dynamic_update_index_in_dim(cut, part, number, 0)
 
 
 def _block(size: int, k: int, platform: str) -> int:
@@ -84,8 +101,11 @@ def _by_rows(function, queries: Array, rows: int):
     if count <= rows:
         return function(queries)
     rows = math.ceil(count / math.ceil(count / rows))
-    queries = jnp.pad(queries, ((0, -count % rows), (0, 0)))
-    parts = [function(queries[start : start + rows]) for start in range(0, count, rows)]
+    parts = []
+    for start in range(0, count, rows):
+        part = queries[start : start + rows]
+        parts.append(function(jnp.pad(part, ((0, rows - len(part)), (0, 0)))))
+        jax.block_until_ready(parts[-2:-1])  # one is computed, one waits; not all in memory at once
     return jax.tree.map(lambda *found: jnp.concatenate(found)[:count], *parts)
 
 
@@ -120,6 +140,7 @@ def _scores(queries: Array, vectors: Array, bias: Array, scale: Array) -> Array:
 @functools.partial(jax.jit, static_argnames=("k", "block"))
 def _best(queries, vectors, bias, scale, k, block) -> tuple[Array, Array]:
     """The k best of all chunks: indices int32 [q, k] and scores [q, k]."""
+    queries = unit(queries)
 
     def step(best, chunk):
         start, vectors, bias = chunk
@@ -139,6 +160,8 @@ def _best(queries, vectors, bias, scale, k, block) -> tuple[Array, Array]:
 
 @jax.jit
 def _log_sum(queries, vectors, bias, scale) -> Array:
+    queries = unit(queries)
+
     def step(total, chunk):
         more = jax.nn.logsumexp(_scores(queries, *chunk, scale), axis=1)
         return jnp.logaddexp(total, more), None
