@@ -3,32 +3,37 @@
 r(y), the mean cosine of a key with its nearest vectors of the queries' side, costs a product of all
 keys with that whole side; for a test dictionary nearly all of it is spent on keys that no query
 finds. The mean over the nearest vectors of any PART of that side is at most r(y), so that it bounds
-a key's score from above. Every key is compared with a small part; then only keys that are among the
-best of some query by their bound are compared with more of it, part by part, until the best of
-every query are known exactly (a threshold algorithm; Fagin et al. 2003, Optimal Aggregation
-Algorithms for Middleware). The answers are those of the whole product.
+a key's score from above. Every key is compared with the part that lies around it: those vectors
+that are nearest to the same of a few hundred centers, and to the centers next to that one. Then r
+is computed for keys that are among the best of some query by their bound, until the best of every
+query are known exactly (a threshold algorithm; Fagin et al. 2003, Optimal Aggregation Algorithms
+for Middleware). The answers are those of the whole product.
 """
 
 from __future__ import annotations
 
-import itertools
+from typing import Iterator
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.align import search
 from clwe_jax.types import Array
 
-_FIRST = 8_192  # vectors of the pool, the most frequent, that every key is compared with
-_GROWTH = 4  # how many times more the next bound is of
+_CENTERS = 512  # of the pool
+_ROUNDS = 3  # of the spherical k-means that finds them
+_SAMPLE = 20_000  # vectors of the pool that it goes over
+_PART = 4_096  # vectors of the pool that a key is compared with for its bound
 _CANDIDATES = 256  # keys a query that are looked at, beyond the k that are asked for
-_SLABS = (1_024, 256, 64)  # keys that are compared with a part at once; few shapes are compiled
+_SLABS = (1_024, 256, 64)  # keys that are compared at once; few shapes are compiled
+_ROUNDING = 1e-6  # of cosines: what a bound may be too high by
 _LEAST_KEYS = 20_000  # with fewer the whole product is quicker
 
 
 def pays(queries: int, keys: int) -> bool:
-    """Whether `nearest` is worth its overhead over the whole product."""
-    return keys >= _LEAST_KEYS and queries * 16 <= keys
+    """Whether `nearest` is quicker than the whole product, which accelerators do in a second."""
+    return jax.default_backend() == "cpu" and keys >= _LEAST_KEYS and 4 * queries <= keys
 
 
 def nearest(
@@ -37,8 +42,7 @@ def nearest(
     """The k best keys by CSLS.
 
     Args:
-      queries: [N, D]; keys: [M, D]; pool: [P, D], the vectors that r(y) is over, the most frequent
-        words first for good bounds.
+      queries: [N, D]; keys: [M, D]; pool: [P, D], the vectors that r(y) is over.
       k: at most M.
       neighbourhood: of r; cut to the number of vectors there.
       memory_bytes: what the scores that are alive at once may take.
@@ -46,6 +50,7 @@ def nearest(
     Returns:
       int32 [N, k], float32 [N, k]: as `csls.nearest`.
     """
+    keys, pool = np.asarray(keys), np.asarray(pool)
     own = search.means(queries, keys, neighbourhood, memory_bytes)
     hubness = _Hubness(keys, pool, min(neighbourhood, len(pool)), memory_bytes)
     found = np.zeros((len(queries), k), np.int32)
@@ -63,57 +68,47 @@ class _Hubness:
     """r of every key, or a lower bound of it.
 
     Attributes:
-      bound: float32 [M], the mean of `best`; at most r.
-      best: float32 [M, neighbourhood], the cosines with the nearest vectors seen so far.
-      seen: int [M], how many parts of the pool a key was compared with.
+      bound: float32 [M], at most r.
+      exact: bool [M], whether it is r.
     """
 
     def __init__(self, keys: Array, pool: Array, neighbourhood: int, memory_bytes: int) -> None:
         self.keys, self._pool = keys, pool
         self.neighbourhood, self.memory_bytes = neighbourhood, memory_bytes
-        edges = [0, min(len(pool), max(_FIRST, neighbourhood))]
-        while edges[-1] < len(pool):
-            edges.append(min(len(pool), edges[-1] * _GROWTH))
-        self._parts = list(itertools.pairwise(edges))
-        self._ready: tuple[int, search.Keys] | None = None
-        self.best = self._cosines(keys, 0)
-        self.bound = self.best.mean(1)
-        self.seen = np.ones(len(keys), np.int32)
+        self.exact = np.zeros(len(keys), bool)
+        self.bound = np.zeros(len(keys), np.float32)
+        self._look_around()
+        self.bound -= _ROUNDING
 
-    def exact(self, wanted: np.ndarray) -> np.ndarray:
-        """Whether the bounds of some keys are r itself."""
-        return self.seen[wanted] == len(self._parts)
+    def settle(self, wanted: np.ndarray) -> None:
+        """Computes r of some keys (int [n], distinct)."""
+        self._raise(wanted, search.chunked(self._pool, 0.0, self.neighbourhood))
+        self.exact[wanted] = True
 
-    def raise_bounds(self, wanted: np.ndarray) -> None:
-        """Compares the least known of some keys (int [n], distinct) with one more part of the pool.
+    def _look_around(self) -> None:
+        """Bounds all keys by the part of the pool around each."""
+        pool, least = self._pool, max(_PART, self.neighbourhood)
+        centers = _centers(pool, self.memory_bytes)
+        homes = _homes(pool, centers, self.memory_bytes)
+        sizes = np.bincount(homes, minlength=len(centers))
+        members = np.split(np.argsort(homes, kind="stable"), sizes.cumsum()[:-1])
+        own = _homes(self.keys, centers, self.memory_bytes)
+        following = np.argsort(-(centers @ centers.T), axis=1, kind="stable")
+        for center in np.unique(own):
+            order = following[center]
+            enough = 1 + np.searchsorted(sizes[order].cumsum(), min(least, len(pool)))
+            part = np.concatenate([members[number] for number in order[:enough]])[:least]
+            self._raise(
+                np.flatnonzero(own == center), search.chunked(pool[part], 0.0, self.neighbourhood)
+            )
 
-        The others wait: what is learnt of these may spare them, and the parts grow.
-        """
-        part = self.seen[wanted].min()
-        some = wanted[self.seen[wanted] == part]
-        start = 0
-        while start < len(some):
-            left = len(some) - start
-            slab = next((size for size in _SLABS if size <= left), _SLABS[-1])
-            self._compare(some[start : start + slab], part, slab)
-            start += slab
-        self.seen[some] += 1
-
-    def _compare(self, rows: np.ndarray, part: int, slab: int) -> None:
-        padded = np.pad(rows, (0, slab - len(rows)), mode="edge")
-        more = self._cosines(self.keys[padded], part)[: len(rows)]
-        both = np.concatenate([self.best[rows], more], 1)
-        self.best[rows] = -np.sort(-both, axis=1)[:, : self.neighbourhood]
-        self.bound[rows] = self.best[rows].mean(1)
-
-    def _cosines(self, keys: Array, number: int) -> np.ndarray:
-        """The largest cosines with a part of the pool, which may be smaller than the neighbourhood."""
-        start, end = self._parts[number]
-        k = min(self.neighbourhood, end - start)
-        if self._ready is None or self._ready[0] != number:
-            self._ready = None  # only one part is held, made ready: they are asked for in turn
-            self._ready = number, search.chunked(self._pool[start:end], 0.0, k)
-        return np.array(search.search(keys, self._ready[1], 1.0, k, self.memory_bytes)[1])
+    def _raise(self, wanted: np.ndarray, part: search.Keys) -> None:
+        for rows, slab in _slabs(wanted):
+            padded = np.pad(rows, (0, slab - len(rows)), mode="edge")
+            _, cosines = search.search(
+                self.keys[padded], part, 1.0, self.neighbourhood, self.memory_bytes
+            )
+            self.bound[rows] = np.asarray(cosines)[: len(rows)].mean(1)
 
 
 def _search(
@@ -125,8 +120,9 @@ def _search(
       int32 [N, k], float32 [N, k] (own neighbourhood not subtracted), and bool [N]: whether no
       other key can be among them.
     """
-    chunks = search.chunked(hubness.keys, jnp.asarray(hubness.bound), width)
-    candidates, limits = search.search(queries, chunks, 2.0, width, hubness.memory_bytes)
+    keys = search.chunked(hubness.keys, hubness.bound, width)
+    candidates, limits = search.search(queries, keys, 2.0, width, hubness.memory_bytes)
+    del keys  # the pool takes its place in memory
     candidates, limits = np.asarray(candidates), np.asarray(limits)
     cosines = limits + hubness.bound[candidates]  # times two
     beyond = limits[:, -1] if width < len(hubness.keys) else np.full(len(queries), -np.inf)
@@ -135,10 +131,39 @@ def _search(
         order = np.lexsort((candidates, -values))[:, :k]
         best = np.take_along_axis(candidates, order, 1)
         unknown = np.unique(best)
-        unknown = unknown[~hubness.exact(unknown)]
+        unknown = unknown[~hubness.exact[unknown]]
         if not len(unknown):
             break
-        hubness.raise_bounds(unknown)
+        hubness.settle(unknown)
     values = np.take_along_axis(values, order, 1)
     # A tie with what was left out would have to be settled by its place.
     return best, values, values[:, -1] > beyond
+
+
+def _slabs(rows: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    """Cuts rows into pieces, each with the size that it is to be filled up to."""
+    start = 0
+    while start < len(rows):
+        left = len(rows) - start
+        slab = next((size for size in _SLABS if size <= left), _SLABS[-1])
+        yield rows[start : start + slab], slab
+        start += slab
+
+
+def _centers(pool: np.ndarray, memory_bytes: int) -> np.ndarray:
+    """At most _CENTERS directions in the midst of the pool's: float32 [C, D]."""
+    sample = np.asarray(search.unit(pool[:: max(1, len(pool) // _SAMPLE)]))
+    centers = sample[:: max(1, len(sample) // _CENTERS)][:_CENTERS]
+    for _ in range(_ROUNDS):
+        homes = _homes(sample, centers, memory_bytes)
+        sums = np.zeros_like(centers)
+        np.add.at(sums, homes, sample)
+        empty = np.bincount(homes, minlength=len(centers)) == 0
+        centers = np.asarray(search.unit(np.where(empty[:, None], centers, sums)))
+    return centers
+
+
+def _homes(x: np.ndarray, centers: np.ndarray, memory_bytes: int) -> np.ndarray:
+    """int [N]: the center nearest to each."""
+    keys = search.chunked(centers, 0.0, 1)
+    return np.asarray(search.search(x, keys, 1.0, 1, memory_bytes)[0])[:, 0]

@@ -31,7 +31,8 @@ def whole(queries, keys, pool, k, neighbourhood):
 @pytest.fixture
 def small(monkeypatch):
     """Limits so small that every step is needed."""
-    monkeypatch.setattr(bounded, "_FIRST", 20)
+    monkeypatch.setattr(bounded, "_PART", 20)
+    monkeypatch.setattr(bounded, "_CENTERS", 12)
     monkeypatch.setattr(bounded, "_CANDIDATES", 3)
     monkeypatch.setattr(bounded, "_SLABS", (16, 4))
 
@@ -84,21 +85,35 @@ def test_a_hub_is_passed_over(small):
     np.testing.assert_array_equal(found, whole(queries, keys, pool, 1, 10)[0])
 
 
-def test_few_keys_are_computed(monkeypatch):
-    computed = {}
-    compare = bounded._Hubness._compare
+def test_bounds_are_below_the_means_and_near_them(small):
+    _, keys, pool = made_up(4, 1, 900, 700)
+    hubness = bounded._Hubness(np.float32(keys), np.float32(pool), 10, search.MEMORY_BYTES)
+    y, p = (np.asarray(csls.unit(v), np.float64) for v in (keys, pool))
+    means, of_any = (np.sort(y @ some.T, axis=1)[:, -10:].mean(1) for some in (p, p[:20]))
+    assert (hubness.bound <= means).all()
+    assert np.mean(means - hubness.bound) < 0.5 * np.mean(means - of_any)
+    wanted = np.array([5, 899, 3])
+    hubness.settle(wanted)
+    np.testing.assert_allclose(hubness.bound[wanted], means[wanted], atol=1e-5)
+    np.testing.assert_array_equal(np.flatnonzero(hubness.exact), np.sort(wanted))
 
-    def counted(self, rows, part, slab):
-        computed[part] = computed.get(part, 0) + len(rows)
-        compare(self, rows, part, slab)
 
-    monkeypatch.setattr(bounded._Hubness, "_compare", counted)
-    monkeypatch.setattr(bounded, "_FIRST", 400)
+@pytest.mark.parametrize("k, most", [(1, 200), (10, 1_200)])
+def test_few_keys_are_computed(monkeypatch, k, most):
+    computed = []
+    settle = bounded._Hubness.settle
+
+    def counted(self, wanted):
+        computed.extend(wanted)
+        settle(self, wanted)
+
+    monkeypatch.setattr(bounded._Hubness, "settle", counted)
+    monkeypatch.setattr(bounded, "_PART", 400)
+    monkeypatch.setattr(bounded, "_CENTERS", 64)
     vectors = made_up(5, 100, 6_000, 6_000, width=24, topics=300)
-    found, _ = run(*vectors, 1, 10)
-    np.testing.assert_array_equal(found, whole(*vectors, 1, 10)[0])
-    assert sorted(computed) == [1, 2]
-    assert computed[2] <= 400 and computed[1] < 1_200
+    found, _ = run(*vectors, k, 10)
+    np.testing.assert_array_equal(found, whole(*vectors, k, 10)[0])
+    assert len(set(computed)) == len(computed) <= most
 
 
 def test_retrieval_uses_it_where_it_pays(monkeypatch):
