@@ -78,6 +78,8 @@ class SenseEvaluator:
           the directions of a bidirectional model; senses/{language}/purity: of its words.
         senses/{direction}/{metric}: of `models.senses.statistics`, over all words.
         senses/{direction}/translation_{metric}: of `TranslationScores`; senses/translation_{metric}.
+        senses/both/translation_{metric}: of the words that fit best by the mean of the directions'
+          cosines, each with the sense of the direction that it fits best.
         senses/nearest/layer{k}: accuracy of the nearest mean representation of the word's senses,
           means over one half of the sentences, the other half asked for; senses/nearest: the best
           layer's.
@@ -87,6 +89,7 @@ class SenseEvaluator:
         meant = [x.meant for x in self._occurrences]
         vectors = self._asked(variables)
         states = variables.get("senses", {})
+        choices: dict[str, tuple[np.ndarray, dict]] = {}  # cosines, and what the slots mean
         for direction, part in self.objective.directions.items():
             state, h = states.get(direction), vectors[:, part]
             slots = np.zeros(len(words), np.int32)
@@ -98,8 +101,10 @@ class SenseEvaluator:
                 in_use = jax.device_get(_statistics(state))
                 figures.update({name: float(value) for name, value in in_use.items()})
             if "translations" in variables and state is not None:
-                table = variables["translations"]["ids"]
-                figures.update(self._translations(state, table, h, words, slots, meant))
+                ids = np.asarray(variables["translations"]["ids"])[self._ids]
+                learned = scores.meanings(words, slots, meant)
+                choices[direction] = np.asarray(_translate(state, ids, h)), learned
+                figures.update(self._translations(ids, {direction: choices[direction]}))
             for name, value in figures.items():
                 found.setdefault(name, []).append(value)
                 yield f"senses/{direction}/{name}", value
@@ -112,25 +117,38 @@ class SenseEvaluator:
                     found.setdefault(f"{language}/purity", []).append(value)
         for name, values in found.items():
             yield f"senses/{name}", float(np.mean(values))
+        if len(choices) > 1:
+            for name, value in self._translations(ids, choices).items():
+                yield f"senses/both/{name}", value
         yield from self._nearest(variables, words, meant)
 
-    def _translations(self, state, table, h, words, slots, meant) -> dict[str, float]:
-        ids = np.asarray(table)[self._ids]
-        chosen_ids, chosen_slots, has = map(np.asarray, _choose(state, ids, h))
+    def _translations(
+        self, ids: np.ndarray, choices: Mapping[str, tuple[np.ndarray, dict]]
+    ) -> dict[str, float]:
+        """Of the translations int [N, T] the best by cosines [N, T, S] of one or more directions."""
+        cosines = np.stack([found for found, _ in choices.values()], 1)  # [N, directions, T, S]
+        best = cosines.max(-1).mean(1).argmax(-1)
+        of_best = np.take_along_axis(cosines, best[:, None, None, None], 2)[:, :, 0]
+        sense = of_best.reshape(len(ids), -1).argmax(-1)  # direction and slot in one
         pieces = self.tokenizer.vocabulary.pieces
-        concepts = self._concepts
-        chosen = [
-            (self._foreign(word, pieces[number]), int(slot)) if there else None
-            for word, number, slot, there in zip(words, chosen_ids, chosen_slots, has)
-        ]
+        words = [x.word for x in self._occurrences]
         candidates = [
             [self._foreign(word, pieces[number]) for number in row if number >= 0]
             for word, row in zip(words, ids)
         ]
-        learned = scores.meanings(words, slots, meant)
-        found = scores.score_translations(chosen, meant, concepts, learned, candidates)
-        figures = dataclasses.asdict(found)
-        return {f"translation_{name}": float(value) for name, value in figures.items()}
+        chosen = [
+            (there[word], int(slot)) if there else None
+            for there, word, slot in zip(candidates, best, sense)
+        ]
+        slots = cosines.shape[-1]
+        learned = {
+            (word, number * slots + slot): concept
+            for number, (_, known) in enumerate(choices.values())
+            for (word, slot), concept in known.items()
+        }
+        meant = [x.meant for x in self._occurrences]
+        found = scores.score_translations(chosen, meant, self._concepts, learned, candidates)
+        return {f"translation_{name}": float(x) for name, x in dataclasses.asdict(found).items()}
 
     def _foreign(self, word: Word, other: str) -> Word:
         """A translation with its language: the first other one that has such a word."""
@@ -240,5 +258,5 @@ def nearest_sense(
 
 
 _assign = jax.jit(senses.assign)
-_choose = jax.jit(senses.choose_translation)
+_translate = jax.jit(senses.translation_cosines)
 _statistics = jax.jit(senses.statistics)

@@ -188,10 +188,10 @@ class TranslationScores:
 
 
 def score_translations(
-    chosen: Sequence[tuple[Hashable, int] | None],
+    chosen: Sequence[tuple[Hashable, Hashable] | None],
     gold: Sequence[Hashable | None],
     concepts: Mapping[Hashable, Collection[Hashable]],
-    learned: Mapping[tuple[Hashable, int], Hashable],
+    learned: Mapping[tuple[Hashable, Hashable], Hashable],
     candidates: Sequence[Sequence[Hashable]] | None = None,
 ) -> TranslationScores:
     """Scores of chosen translations (multi-sense cross-lingual alignment, section 3.2).
@@ -222,7 +222,7 @@ def score_translations(
             chances.append(np.mean(fits))
         word, slot = choice
         possible = concepts.get(word, ())
-        concept = next(iter(possible)) if len(possible) == 1 else learned.get((word, int(slot)))
+        concept = next(iter(possible)) if len(possible) == 1 else learned.get((word, slot))
         right.append(concept == meant)
         words.append(meant in possible)
         if len(possible) > 1:

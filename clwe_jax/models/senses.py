@@ -163,6 +163,23 @@ def assign(state: SenseState, words: Array, h: Array) -> Array:
     return scores.argmax(-1).astype(jnp.int32)
 
 
+def translation_cosines(state: SenseState, translations: Array, h: Array) -> Array:
+    """How well each sense of each translation fits: float32 [N, T, S], -inf where there is none.
+
+    Args: as `choose_translation`.
+    """
+    present = translations >= 0
+    candidates = jnp.maximum(translations, 0)
+    h = _project(jax.lax.stop_gradient(h).astype(jnp.float32), state.projection)
+    slots = state.enabled.shape[1]
+    count, most = translations.shape
+    enabled = state.enabled[candidates] & present[..., None]
+    projected = state.projected[candidates].reshape(count, most * slots, -1)
+    found = _similarity(projected, enabled.reshape(count, -1), h)
+    length = jnp.sqrt(jnp.square(h).sum(-1, keepdims=True))
+    return (found / jnp.maximum(length, _TINY)).reshape(count, most, slots)
+
+
 def choose_translation(
     state: SenseState, translations: Array, h: Array
 ) -> tuple[Array, Array, Array]:
@@ -176,16 +193,11 @@ def choose_translation(
     Returns:
       int32 [N] word, int32 [N] slot, bool [N] whether there is a translation; 0, 0 where not.
     """
-    present = translations >= 0
-    candidates = jnp.maximum(translations, 0)
-    h = _project(jax.lax.stop_gradient(h).astype(jnp.float32), state.projection)
-    slots = state.enabled.shape[1]
-    count, most = translations.shape
-    enabled = state.enabled[candidates] & present[..., None]
-    projected = state.projected[candidates].reshape(count, most * slots, -1)
-    best = _similarity(projected, enabled.reshape(count, -1), h).argmax(-1).astype(jnp.int32)
-    word = jnp.take_along_axis(candidates, best[:, None] // slots, axis=1)[:, 0]
-    has = present.any(-1)
+    cosines = translation_cosines(state, translations, h)
+    count, _, slots = cosines.shape
+    best = cosines.reshape(count, -1).argmax(-1).astype(jnp.int32)
+    word = jnp.take_along_axis(jnp.maximum(translations, 0), best[:, None] // slots, axis=1)[:, 0]
+    has = (translations >= 0).any(-1)
     none = jnp.int32(0)
     return jnp.where(has, word, none).astype(jnp.int32), jnp.where(has, best % slots, none), has
 
