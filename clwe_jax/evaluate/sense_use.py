@@ -79,7 +79,10 @@ class SenseEvaluator:
         senses/{direction}/{metric}: of `models.senses.statistics`, over all words.
         senses/{direction}/translation_{metric}: of `TranslationScores`; senses/translation_{metric}.
         senses/both/translation_{metric}: of the words that fit best by the mean of the directions'
-          cosines, each with the sense of the direction that it fits best.
+          cosines, each with the sense of the direction that it fits best;
+          senses/{language}/translation_{metric}: the same of the words of a language. (What a word
+          can mean is what it translates to: some senses that one language's words mix up, such as
+          street and road, no context tells apart.)
         senses/nearest/layer{k}: accuracy of the nearest mean representation of the word's senses,
           means over one half of the sentences, the other half asked for; senses/nearest: the best
           layer's.
@@ -120,12 +123,22 @@ class SenseEvaluator:
         if len(choices) > 1:
             for name, value in self._translations(ids, choices).items():
                 yield f"senses/both/{name}", value
+        if choices:
+            for language in self.tokenizer.languages:
+                for name, value in self._translations(ids, choices, language).items():
+                    yield f"senses/{language}/{name}", value
         yield from self._nearest(variables, words, meant)
 
     def _translations(
-        self, ids: np.ndarray, choices: Mapping[str, tuple[np.ndarray, dict]]
+        self,
+        ids: np.ndarray,
+        choices: Mapping[str, tuple[np.ndarray, dict]],
+        language: str | None = None,
     ) -> dict[str, float]:
-        """Of the translations int [N, T] the best by cosines [N, T, S] of one or more directions."""
+        """Of the translations int [N, T] the best by cosines [N, T, S] of one or more directions.
+
+        Of one language's words, or of all.
+        """
         cosines = np.stack([found for found, _ in choices.values()], 1)  # [N, directions, T, S]
         best = cosines.max(-1).mean(1).argmax(-1)
         of_best = np.take_along_axis(cosines, best[:, None, None, None], 2)[:, :, 0]
@@ -146,7 +159,9 @@ class SenseEvaluator:
             for number, (_, known) in enumerate(choices.values())
             for (word, slot), concept in known.items()
         }
-        meant = [x.meant for x in self._occurrences]
+        meant = [
+            x.meant if language in (None, x.word[0]) else None for x in self._occurrences
+        ]
         found = scores.score_translations(chosen, meant, self._concepts, learned, candidates)
         return {f"translation_{name}": float(x) for name, x in dataclasses.asdict(found).items()}
 
