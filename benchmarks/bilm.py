@@ -116,7 +116,7 @@ def our_step(args: argparse.Namespace, batch: dict[str, Any]):
         vocab_size=args.vocab,
         padded_vocab_size=args.vocab,
         negatives=args.negatives,
-        senses={"senses": args.senses, "warmup_steps": 0},
+        senses={"senses": args.senses, "warmup_steps": 1},
     )
     optimizer = optim.Optimizer(
         name="adagrad",

@@ -13,6 +13,8 @@ Scores have the type of h, products are summed in float32, and so is everything 
 from __future__ import annotations
 
 import functools
+import itertools
+from typing import Any
 
 from flax import struct
 import jax
@@ -77,11 +79,21 @@ def sense_cross_entropy(
       chunk: at most so many words, of one slot each, at once.
     """
     log_z = log_partition(hidden, table, _offset(bias, enabled), chunk)
-    own = _score(hidden, table, bias, labels.words, labels.senses)
+    own, *others = (
+        _score(hidden, *rows) for rows in _rows(table, bias, hidden.dtype, *_labelled(labels))
+    )
     if labels.translations is None:
         return SenseLosses(log_z - own, log_z - own, jnp.zeros_like(own))
-    other = _score(hidden, table, bias, labels.translations, labels.translation_senses)
+    [other] = others
     return _losses(log_z, own, other, labels.translated)
+
+
+def _labelled(labels: Labels) -> list[tuple[Array, Array]]:
+    """The senses that a position is scored for: its own, and its translation's where there is one."""
+    own = labels.words, labels.senses
+    if labels.translations is None:
+        return [own]
+    return [own, (labels.translations, labels.translation_senses)]
 
 
 def _losses(log_z: Array, own: Array, other: Array, translated: Array) -> SenseLosses:
@@ -97,11 +109,23 @@ def _offset(bias: Array | None, enabled: Array) -> Array:
     return jnp.where(enabled, 0.0 if bias is None else bias, -jnp.inf).astype(jnp.float32)
 
 
-def _score(hidden: Array, table: Array, bias: Array | None, words: Array, senses: Array) -> Array:
+def _rows(
+    table: Array, bias: Array | None, dtype: Any, *wanted: tuple[Array, Array]
+) -> list[tuple[Array, Array]]:
+    """The vectors [n, d] and biases [n] of several lists of (words, senses), read at once.
+
+    So the gradient of the table is written at once too, not as a table for each list.
+    """
+    words, senses = (jnp.concatenate(parts) for parts in zip(*wanted))
+    vectors = table[words, senses].astype(dtype)
+    shift = jnp.zeros(len(words), jnp.float32) if bias is None else bias[words, senses]
+    ends = list(itertools.accumulate(len(words) for words, _ in wanted))[:-1]
+    return list(zip(jnp.split(vectors, ends), jnp.split(shift, ends)))
+
+
+def _score(hidden: Array, vectors: Array, shift: Array) -> Array:
     """float32 [N]: each position's score of one sense."""
-    rows = table[words, senses].astype(hidden.dtype)
-    score = jnp.einsum("nd,nd->n", hidden, rows, preferred_element_type=jnp.float32)
-    return score if bias is None else score + bias[words, senses]
+    return jnp.einsum("nd,nd->n", hidden, vectors, preferred_element_type=jnp.float32) + shift
 
 
 def _parts(words: int, chunk: int) -> tuple[int, int]:
@@ -235,18 +259,19 @@ def sampled_sense_cross_entropy(
         senses = jnp.where(choice, draws, -1.0).argmax(-1)
         there = choice.any(-1)
         log_counts = log_counts - jnp.log(jnp.maximum(choice.sum(-1), 1).astype(jnp.float32))
-    vectors = table[words, senses].astype(hidden.dtype)
+    (vectors, shift), *labelled = _rows(
+        table, bias, hidden.dtype, (words, senses), *_labelled(labels)
+    )
     scores = jnp.einsum("nd,md->nm", hidden, vectors, preferred_element_type=jnp.float32)
-    shift = -log_counts if bias is None else bias[words, senses] - log_counts
-    scores += shift
+    scores += shift - log_counts
     drawn = words * slots + senses
-    own = _score(hidden, table, bias, labels.words, labels.senses)
+    own, *others = (_score(hidden, *rows) for rows in labelled)
     own_id = labels.words * slots + labels.senses
     negative = there & (drawn != own_id[:, None])
     if labels.translations is None:
         loss = _against(own, scores, negative) - own
         return SenseLosses(loss, loss, jnp.zeros_like(loss))
-    other = _score(hidden, table, bias, labels.translations, labels.translation_senses)
+    [other] = others
     other_id = labels.translations * slots + labels.translation_senses
     negative &= ~labels.translated[:, None] | (drawn != other_id[:, None])
     # A word may be its own translation: its sense is in the sum but once.

@@ -372,9 +372,8 @@ def seed_vectors(vectors: Array, state: SenseState, config: SenseConfig, step: A
         return vectors
     seeds = state.warm & (step + 1 >= config.warmup_steps)
     vectors = jnp.asarray(vectors)
-    return jax.lax.cond(
-        seeds, lambda x: jnp.broadcast_to(x[:, :1], x.shape), lambda x: x, vectors
-    )
+    # No lax.cond: it would copy the table in every step; this is part of what writes it anyway.
+    return jnp.where(seeds, vectors[:, :1], vectors)
 
 
 def statistics(state: SenseState) -> dict[str, Array]:
