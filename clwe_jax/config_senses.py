@@ -197,6 +197,13 @@ def sense_config(
     else:
         config.data.sample_bytes = 5_000_000
     if "," in languages:
+        if scale == "laptop":
+            # Half of the text is another language's, and words that both languages spell alike
+            # share their senses.
+            config.train.steps = 4_000
+            config.objective.senses.warmup_steps = 2_000
+            if senses > 1:
+                config.objective.senses.senses = max(senses, 5)
         config.projection = ConfigDict(
             dict(methods="orthogonal,least_squares", apply="orthogonal", lines=20_000, identical=True)
         )

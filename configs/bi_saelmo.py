@@ -1,4 +1,4 @@
-"""Bi-SaELMo: three senses of every word, joined with their translations' (A8, A12).
+"""Bi-SaELMo: several senses of every word, joined with their translations' (A8, A12).
 
 Command:
   python -m clwe_jax.main --config=configs/bi_saelmo.py

@@ -55,7 +55,7 @@ def test_the_figures_are_there(workdir):
         "senses/translation_accuracy", "senses/nearest", "retrieval/mean_last4", "bli/p@1",
     ):  # fmt: skip
         assert np.isfinite(found[name]), name
-    assert found["senses/enabled_senses"] == 3.0
+    assert found["senses/enabled_senses"] == 5.0
 
 
 def test_broken_off_it_ends_as_a_whole_run(workdir, tmp_path, monkeypatch):
