@@ -204,6 +204,9 @@ def sense_config(
             config.objective.senses.warmup_steps = 2_000
             if senses > 1:
                 config.objective.senses.senses = max(senses, 5)
+        elif scale == "paper" and backbone == "bilm":
+            config.data.sequence_length = 12
+            config.train.steps = 600_000
         config.projection = ConfigDict(
             dict(methods="orthogonal,least_squares", apply="orthogonal", lines=20_000, identical=True)
         )

@@ -1,0 +1,48 @@
+"""What the papers print of the sense-aware systems' settings (A11) stands in their `:paper` configs."""
+
+import importlib.util
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def config(name, scale="paper"):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "configs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.get_config(scale)
+
+
+@pytest.mark.parametrize(
+    "name, window, steps, senses",
+    [
+        ("elmo", 16, 1_000_000, 1),
+        ("saelmo", 16, 1_000_000, 5),
+        ("joint_elmo", 12, 600_000, 1),
+        ("bi_saelmo", 12, 600_000, 3),
+    ],
+)
+def test_bilm(name, window, steps, senses):
+    found = config(name)
+    assert (found.data.sequence_length, found.train.steps) == (window, steps)
+    assert found.train.batch_size == 2 * 256
+    assert (found.model.width, found.model.cells, found.model.layers) == (512, 4_096, 2)
+    assert found.objective.senses.senses == senses and found.objective.negatives == 8_192
+
+
+@pytest.mark.parametrize("name, senses", [("bert_tiny", 1), ("sabert_tiny", 5)])
+def test_bert_tiny(name, senses):
+    found = config(name)
+    assert (found.model.layers, found.model.width, found.model.heads) == (4, 512, 8)
+    assert (found.model.mlp_dim, found.model.dropout, found.vocab.size) == (2_048, 0.1, 27_654)
+    assert (found.train.batch_size, found.data.sequence_length) == (128, 128)
+    assert (found.data.max_predictions, found.train.steps) == (20, 1_000_000)
+    assert (found.optimizer.learning_rate, found.optimizer.warmup_steps) == (1e-4, 20_000)
+    assert found.objective.senses.senses == senses
+
+
+@pytest.mark.parametrize("name", ["joint_elmo", "bi_saelmo"])
+def test_a_pair_has_as_many_steps_as_its_twin(name):
+    assert config(name, "laptop").train.steps == 4_000
