@@ -198,12 +198,8 @@ def sense_config(
         config.data.sample_bytes = 5_000_000
     if "," in languages:
         if scale == "laptop":
-            # Half of the text is another language's, and words that both languages spell alike
-            # share their senses.
-            config.train.steps = 4_000
+            config.train.steps = 4_000  # half of the text is another language's
             config.objective.senses.warmup_steps = 2_000
-            if senses > 1:
-                config.objective.senses.senses = max(senses, 5)
         elif scale == "paper" and backbone == "bilm":
             config.data.sequence_length = 12
             config.train.steps = 600_000
