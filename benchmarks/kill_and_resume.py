@@ -38,7 +38,7 @@ TINY = """
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=1_000)
+    parser.add_argument("--steps", type=int, default=1_500)
     parser.add_argument("--seconds", type=float, default=6.0, help="longest life after a start")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
     parser.add_argument("--workdir", default=None)
