@@ -247,7 +247,7 @@ def links(
       size: above all numbers of `source`.
     """
     rows, found, shares = [], [], []
-    for word in dictionary.lexicon(language):
+    for word in dictionary.language_words(language):
         if word not in source:
             continue
         groups = [
@@ -289,7 +289,7 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
     numbers = {word: number for number, word in enumerate(corpus.words)}
     # Translations that the text does not have come in with it.
     for language in corpus.languages:
-        for word in dictionary.lexicon(language):
+        for word in dictionary.language_words(language):
             if " " not in word:
                 numbers.setdefault(word, len(numbers))
     ids, covered = {}, 0
@@ -323,7 +323,7 @@ def uncovered(dictionary: Dictionary, words: Mapping[str, Mapping[str, int]]) ->
     seen = []
     for language, counts in words.items():
         there = [word for word, _ in zip(filter(str.isalpha, counts), range(3))]
-        listed = [word for word, _ in zip(dictionary.lexicon(language), range(3))]
+        listed = [word for word, _ in zip(dictionary.language_words(language), range(3))]
         seen.append(
             f"{language} has {', '.join(map(repr, there)) or 'no words'} in the text and "
             f"{', '.join(map(repr, listed)) or 'none'} in the dictionary"

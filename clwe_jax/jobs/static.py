@@ -112,7 +112,7 @@ def _lexicons(
     they would not be found.
     """
     found = {
-        language: set(dictionary.lexicon(language)) if dictionary is not None else set()
+        language: set(dictionary.language_words(language)) if dictionary is not None else set()
         for language in languages
     }
     for test in tests:
@@ -260,6 +260,6 @@ def _described(
         total = sum(words.values())
         rows[language] = {"words": total}
         if dictionary is not None:
-            covered = sum(words.get(word, 0) for word in dictionary.lexicon(language))
+            covered = sum(words.get(word, 0) for word in dictionary.language_words(language))
             rows[language]["coverage"] = covered / max(1, total)
     return {"languages": rows}

@@ -269,7 +269,7 @@ def inspect(
         words = sum(counter.values())
         covered = 0
         if dictionary is not None:
-            known = set(dictionary.lexicon(language))
+            known = set(dictionary.language_words(language))
             covered = sum(count for word, count in counter.items() if word in known)
             if known and covered < _NEAR_ZERO * words:
                 _warn_near_zero(language, counter, covered / words, dictionary)

@@ -29,7 +29,8 @@ CLEANINGS = ("identical", "one_to_many")
 _MOST_TRANSLATIONS = 8  # of one_to_many where no number is given
 _PAIR_FILE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.txt(\.gz)?")
 _TEST_FILE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(\.[0-9]+-[0-9]+)?\.txt(\.gz)?")
-_CACHE_VERSION = 1
+_CACHE_VERSION = 2
+_ABOUT = ("languages", "skipped", "unpaired")  # of a dictionary, cached beside its arrays
 _SAMPLE = 500  # words a column that are looked up to see whether the columns are swapped
 
 
@@ -96,7 +97,8 @@ def load(
         'one_to_many:K') those of words with more than 8 (K) translations into one language.
       exclude: directories or files of test dictionaries (`xx-yy.txt`, `xx-yy.5000-6500.txt`; a
         directory's `.0-5000` files are training sets and left alone). Every pair between their two
-        languages that holds a test word, source or target, is left out.
+        languages that holds a test word, source or target, is left out; text is cut at the test
+        words all the same (`Dictionary.unpaired`).
       cache_dir: where the merged map is kept and found again while files and options are the same.
 
     Raises:
@@ -329,16 +331,17 @@ def _from_cache(path: str) -> Dictionary | None:
         return None
     try:
         with np.load(path, allow_pickle=False) as stored:
-            about = json.loads(stored["about"].tobytes())
+            stored_about = json.loads(stored["about"].tobytes())
+            about = {name: stored_about[name] for name in _ABOUT}
             arrays = {name: stored[name] for name in Dictionary.ARRAYS}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         logging.warning("%s cannot be read (%s): merging the dictionaries again", path, error)
         return None
-    return Dictionary(about["languages"], arrays, about["skipped"])
+    return Dictionary(arrays=arrays, **about)
 
 
 def _to_cache(dictionary: Dictionary, path: str) -> None:
-    about = json.dumps({"languages": dictionary.languages, "skipped": dictionary.skipped})
+    about = json.dumps({name: getattr(dictionary, name) for name in _ABOUT})
     arrays = {name: getattr(dictionary, name) for name in Dictionary.ARRAYS}
     arrays["about"] = np.frombuffer(about.encode("utf-8"), np.uint8)
     try:

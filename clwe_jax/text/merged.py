@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -25,6 +26,9 @@ class Dictionary:
       target_ids: int32 [pairs]: word numbers.
       blob, offsets: every word in UTF-8, one after the other: uint8 [bytes], int64 [words + 1].
       skipped: lines that were left out while reading, by file.
+      unpaired: by language the words that were read and have no synonym here, such as those of
+        left-out test pairs: text is cut at them all the same (`lexicon`), or they would occur
+        nowhere in scripts without spaces.
     """
 
     ARRAYS = (
@@ -37,9 +41,11 @@ class Dictionary:
         languages: Sequence[str],
         arrays: Mapping[str, np.ndarray],
         skipped: Mapping[str, int] | None = None,
+        unpaired: Mapping[str, Sequence[str]] | None = None,
     ):
         self.languages = tuple(languages)
         self.skipped = dict(skipped or {})
+        self.unpaired = {x: tuple(words) for x, words in (unpaired or {}).items() if words}
         for name in self.ARRAYS:
             array = np.asarray(arrays[name])
             array.setflags(write=False)
@@ -60,7 +66,7 @@ class Dictionary:
         Args:
           languages: language codes.
           words: for each language its words; they are numbered through all languages in order.
-            Words that no pair names are left out.
+            Words that no pair names get no number; they become `unpaired`.
           source, target: integers [pairs]: word numbers, of different languages.
           most_translations: when positive, leaves out the pairs of a word that has more than so
             many translations into the language of the pair's other word.
@@ -83,6 +89,10 @@ class Dictionary:
 
         used = np.zeros(count, np.bool_)
         used[source] = True
+        unpaired = {
+            language: [part[i] for i in np.flatnonzero(~used[first:last])]
+            for language, part, first, last in zip(languages, words, splits[:-1], splits[1:])
+        }
         number = np.cumsum(used, dtype=np.int32) - 1
         source, target = number[source], number[target]
         kept = [
@@ -106,7 +116,7 @@ class Dictionary:
             "blob": np.frombuffer(b"".join(encoded), np.uint8),
             "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         }
-        return cls(languages, arrays, skipped)
+        return cls(languages, arrays, skipped, unpaired)
 
     @classmethod
     def from_pairs(
@@ -171,8 +181,8 @@ class Dictionary:
             yield from self.language_words(language)
 
     def lexicon(self, language: str) -> Iterator[str]:
-        """Iterates over the words of a language."""
-        return iter(self.language_words(language))
+        """Iterates over the words of a language to cut text at, those without a synonym last."""
+        return itertools.chain(self.language_words(language), self.unpaired.get(language, ()))
 
     def _numbers(self, language: str) -> dict[str, int]:
         cache = self.__dict__.setdefault("_number_cache", {})
@@ -226,7 +236,7 @@ class Dictionary:
             if language in self.languages:
                 order[self.languages.index(language)] = index
         kept = (order[self.word_language[sources]] >= 0) & (order[self.word_language[targets]] >= 0)
-        words = [self.language_words(language) for language in languages]
+        words = [list(self.lexicon(language)) for language in languages]
         starts = np.concatenate([[0], np.cumsum([len(part) for part in words])])
         # From this dictionary's numbers to those of the words of the chosen languages in order.
         shift = starts[np.maximum(order, 0)] - self.language_splits[:-1]

@@ -9,6 +9,7 @@ from absl import logging
 
 from clwe_jax.text import dictionary, dictionary_main, merged
 from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words import Segmenter
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_random_files_equal_plain_sets(folder):
     found = {
         (language, word): {k: set(v) for k, v in loaded.synonyms(word, language).items()}
         for language in loaded.languages
-        for word in loaded.lexicon(language)
+        for word in loaded.language_words(language)
     }
     assert found == known
 
@@ -177,6 +178,22 @@ def test_test_words_are_left_out(folder, tmp_path):
     assert dictionary.load(path, exclude=str(tests)).pairs("en", "de") == []
     with pytest.raises(FileNotFoundError, match="exclude_dictionaries"):
         dictionary.load(path, exclude=str(tmp_path / "absent"))
+
+
+def test_text_is_cut_at_words_whose_pairs_are_left_out(folder, tmp_path):
+    path = folder({"en-zh.txt": "bank 银行\nriver 河\n"})
+    test = tmp_path / "en-zh.5000-6500.txt"
+    test.write_text("bank 银行\nmoney 钱币\n")
+    cache = str(tmp_path / "cache")
+    for _ in range(2):  # merged, then from the cache
+        loaded = dictionary.load(path, exclude=str(test), cache_dir=cache)
+        assert loaded.language_words("zh") == ["河"] and loaded.id("银行", "zh") == -1
+        assert list(loaded.lexicon("zh")) == ["河", "银行", "钱币"]
+        assert list(loaded.lexicon("en")) == ["river", "bank", "money"]
+        restricted = loaded.restricted(["zh", "en"])
+        assert list(restricted.lexicon("zh")) == ["河", "银行", "钱币"]
+        assert restricted.pairs("zh", "en") == [("河", "river")]
+        assert Segmenter({"zh": loaded.lexicon("zh")}).words("河银行", "zh") == ["河", "银行"]
 
 
 def test_cache_is_used_and_renewed(folder, tmp_path, monkeypatch, warnings):

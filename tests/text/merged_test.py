@@ -36,7 +36,7 @@ def contents(dictionary):
             other: set(several) for other, several in dictionary.synonyms(word, language).items()
         }
         for language in dictionary.languages
-        for word in dictionary.lexicon(language)
+        for word in dictionary.language_words(language)
     }
 
 
