@@ -4,7 +4,7 @@ r(y), the mean cosine of a key with its nearest vectors of the queries' side, co
 keys with that whole side; for a test dictionary nearly all of it is spent on keys that no query
 finds. The mean over the nearest vectors of any PART of that side is at most r(y), so that it bounds
 a key's score from above. Every key is compared with the part that lies around it: those vectors
-that are nearest to the same of a few hundred centers, and to the centers next to that one. Then r
+that are nearest to the same of many centers, and to the centers next to that one. Then r
 is computed for keys that are among the best of some query by their bound, until the best of every
 query are known exactly (a threshold algorithm; Fagin et al. 2003, Optimal Aggregation Algorithms
 for Middleware). The answers are those of the whole product.
@@ -21,10 +21,11 @@ import numpy as np
 from clwe_jax.align import search
 from clwe_jax.types import Array
 
-_CENTERS = 512  # of the pool
+_CENTERS = 2_048  # of the pool, at most
+_MEMBERS = 96  # of a center, at least, on average
 _ROUNDS = 3  # of the spherical k-means that finds them
 _SAMPLE = 20_000  # vectors of the pool that it goes over
-_PART = 4_096  # vectors of the pool that a key is compared with for its bound
+_PART = 2_048  # vectors of the pool that a key is compared with for its bound
 _CANDIDATES = 256  # keys a query that are looked at, beyond the k that are asked for
 _SLABS = (1_024, 256, 64)  # keys that are compared at once; few shapes are compiled
 _ROUNDING = 1e-6  # of cosines: what a bound may be too high by
@@ -80,9 +81,13 @@ class _Hubness:
         self._look_around()
         self.bound -= _ROUNDING
 
-    def settle(self, wanted: np.ndarray) -> None:
+    def whole(self) -> search.Keys:
+        """The pool made ready for `settle`: as much memory again."""
+        return search.chunked(self._pool, 0.0, self.neighbourhood)
+
+    def settle(self, wanted: np.ndarray, whole: search.Keys) -> None:
         """Computes r of some keys (int [n], distinct)."""
-        self._raise(wanted, search.chunked(self._pool, 0.0, self.neighbourhood))
+        self._raise(wanted, whole)
         self.exact[wanted] = True
 
     def _look_around(self) -> None:
@@ -123,6 +128,7 @@ def _search(
     keys = search.chunked(hubness.keys, hubness.bound, width)
     candidates, limits = search.search(queries, keys, 2.0, width, hubness.memory_bytes)
     del keys  # the pool takes its place in memory
+    whole = hubness.whole()
     candidates, limits = np.asarray(candidates), np.asarray(limits)
     cosines = limits + hubness.bound[candidates]  # times two
     beyond = limits[:, -1] if width < len(hubness.keys) else np.full(len(queries), -np.inf)
@@ -134,7 +140,7 @@ def _search(
         unknown = unknown[~hubness.exact[unknown]]
         if not len(unknown):
             break
-        hubness.settle(unknown)
+        hubness.settle(unknown, whole)
     values = np.take_along_axis(values, order, 1)
     # A tie with what was left out would have to be settled by its place.
     return best, values, values[:, -1] > beyond
@@ -151,9 +157,10 @@ def _slabs(rows: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
 
 
 def _centers(pool: np.ndarray, memory_bytes: int) -> np.ndarray:
-    """At most _CENTERS directions in the midst of the pool's: float32 [C, D]."""
+    """Directions in the midst of the pool's: float32 [C, D]."""
     sample = np.asarray(search.unit(pool[:: max(1, len(pool) // _SAMPLE)]))
-    centers = sample[:: max(1, len(sample) // _CENTERS)][:_CENTERS]
+    count = max(1, min(_CENTERS, len(pool) // _MEMBERS))
+    centers = sample[:: max(1, len(sample) // count)][:count]
     for _ in range(_ROUNDS):
         homes = _homes(sample, centers, memory_bytes)
         sums = np.zeros_like(centers)

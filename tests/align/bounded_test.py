@@ -33,6 +33,7 @@ def small(monkeypatch):
     """Limits so small that every step is needed."""
     monkeypatch.setattr(bounded, "_PART", 20)
     monkeypatch.setattr(bounded, "_CENTERS", 12)
+    monkeypatch.setattr(bounded, "_MEMBERS", 4)
     monkeypatch.setattr(bounded, "_CANDIDATES", 3)
     monkeypatch.setattr(bounded, "_SLABS", (16, 4))
 
@@ -93,7 +94,7 @@ def test_bounds_are_below_the_means_and_near_them(small):
     assert (hubness.bound <= means).all()
     assert np.mean(means - hubness.bound) < 0.5 * np.mean(means - of_any)
     wanted = np.array([5, 899, 3])
-    hubness.settle(wanted)
+    hubness.settle(wanted, hubness.whole())
     np.testing.assert_allclose(hubness.bound[wanted], means[wanted], atol=1e-5)
     np.testing.assert_array_equal(np.flatnonzero(hubness.exact), np.sort(wanted))
 
@@ -103,13 +104,14 @@ def test_few_keys_are_computed(monkeypatch, k, most):
     computed = []
     settle = bounded._Hubness.settle
 
-    def counted(self, wanted):
+    def counted(self, wanted, whole):
         computed.extend(wanted)
-        settle(self, wanted)
+        settle(self, wanted, whole)
 
     monkeypatch.setattr(bounded._Hubness, "settle", counted)
     monkeypatch.setattr(bounded, "_PART", 400)
     monkeypatch.setattr(bounded, "_CENTERS", 64)
+    monkeypatch.setattr(bounded, "_MEMBERS", 10)
     vectors = made_up(5, 100, 6_000, 6_000, width=24, topics=300)
     found, _ = run(*vectors, k, 10)
     np.testing.assert_array_equal(found, whole(*vectors, k, 10)[0])
