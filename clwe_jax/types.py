@@ -34,6 +34,10 @@ def piece_batch(rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
     }
 
 
+# Tables over the vocabulary have a multiple of so many rows (`text.vocab.PAD_TO`), so that devices
+# can hold as many each.
+PAD_ROWS_TO = 128
+
 # Keys of a batch that are not rows: all parts of a batch see the whole of them.
 SHARED_KEYS = ("characters",)
 
@@ -110,7 +114,9 @@ class Objective(Protocol):
         """The variables that a step leaves, once a step.
 
         Args:
-          variables: 'params' after the optimizer's update, collections before the step.
+          variables: 'params' after the optimizer's update, collections before the step. Where the
+            step was not finite, the collections are kept and 'params' are as before it; what is
+            made of them has to be so that the next step can make it again.
           observed: what `loss` observed of all rows of the batch.
           step: int32 [], steps before this one.
         """

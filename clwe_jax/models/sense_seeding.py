@@ -9,7 +9,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.types import Array
+from clwe_jax.types import PAD_ROWS_TO, Array
 
 _TINY = 1e-12
 _APART = 1e-6  # squared distance of two directions below which they are one
@@ -99,7 +99,8 @@ def seeded(
     """Centers whose last `senses` slots are the means of clusters, or the word's own plus noise.
 
     Some words at a time, so that little is needed beside the centers: the words k, k + K, ..., of
-    which each device holds some where words are dealt out to devices in runs.
+    which each device holds as many where words are dealt out to devices in runs: else the centers
+    would have to be gathered on every device.
 
     Args:
       centers: float32 [V, S, d]; slot 0 is the word's mean.
@@ -112,7 +113,10 @@ def seeded(
       projection: float32 [d, d'].
     """
     words, slots, width = centers.shape
-    parts = next(n for n in range(max(words // _AT_ONCE, 1), 0, -1) if words % n == 0)
+    most = max(words // _AT_ONCE, 1)
+    parts = next(
+        n for even in (PAD_ROWS_TO, 1) for n in range(most, 0, -1) if words % (n * even) == 0
+    )
 
     def part_of(array: Array, index: Array) -> Array:
         array = array.reshape(words // parts, parts, *array.shape[1:])

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 
 from clwe_jax.models.sampled_softmax import Samples, log_sum_exp
-from clwe_jax.types import Array
+from clwe_jax.types import PAD_ROWS_TO, Array
 
 CHUNK = 8192
 
@@ -131,9 +131,10 @@ def _score(hidden: Array, vectors: Array, shift: Array) -> Array:
 def _parts(words: int, chunk: int) -> tuple[int, int]:
     """Parts that the words are cut into, and the words to add for all to be of one size."""
     least = -(-words // chunk)
-    for parts in range(least, 2 * least + 1):
-        if words % parts == 0:
-            return parts, 0
+    for even in (PAD_ROWS_TO, 1):  # as many words of each part on every device, if it can be
+        for parts in range(least, 2 * least + 1):
+            if words % (parts * even) == 0:
+                return parts, 0
     return least, -words % least
 
 

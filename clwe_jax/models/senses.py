@@ -360,10 +360,10 @@ def _if(now: Array, change: Callable[[SenseState], SenseState], state: SenseStat
 
 
 def seed_vectors(vectors: Array, state: SenseState, config: SenseConfig, step: Array) -> Array:
-    """Sense vectors [V, S, d] that are all their word's first when the warm-up ends (A6, SaBERT).
+    """Sense vectors [..., S, d] that are all their word's first when the warm-up ends (A6, SaBERT).
 
     Args:
-      vectors: float32 [V, S, d], the output vectors of the senses.
+      vectors: float32 [..., S, d], the output vectors of the senses, of one or more directions.
       state: the senses before `after_step` of this step.
       config: see there.
       step: int [], steps taken before this one.
@@ -371,9 +371,12 @@ def seed_vectors(vectors: Array, state: SenseState, config: SenseConfig, step: A
     if config.senses == 1:
         return vectors
     seeds = state.warm & (step + 1 >= config.warmup_steps)
-    vectors = jnp.asarray(vectors)
-    # No lax.cond: it would copy the table in every step; this is part of what writes it anyway.
-    return jnp.where(seeds, vectors[:, :1], vectors)
+
+    def seed(_: Array, vectors: Array) -> Array:
+        return jnp.broadcast_to(vectors[..., :1, :], vectors.shape)
+
+    # A loop of one round or none works in place, where lax.cond would copy the table in every step.
+    return jax.lax.fori_loop(0, seeds.astype(jnp.int32), seed, jnp.asarray(vectors))
 
 
 def statistics(state: SenseState) -> dict[str, Array]:

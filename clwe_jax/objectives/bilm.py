@@ -161,34 +161,45 @@ class BiLmObjective:
         found = self.module.apply(
             {"params": params["model"]}, batch, variables.get("rows") or None, train, rngs=rngs
         )
-        predictors = (found.forward, found.backward)
-        metrics: dict[str, Sums] = {}
+        occurrences, wanted = [], []
+        rngs_of = [jax.random.fold_in(rngs["dropout"], i) if train else None for i in (0, 1)]
         observed: dict[str, Any] = {"rows": found.carry}
         for number, direction in enumerate(DIRECTIONS):
             state = variables.get("senses", {}).get(direction)
-            occurrences = self._occurrences(
-                batch, number, predictors[number], found.layers[-1][number]
+            seen = self._occurrences(
+                batch, number, (found.forward, found.backward)[number], found.layers[-1][number]
             )
-            rows, length = occurrences.words.shape
-            sums, assigned = self._loss(
-                Occurrences(*(x.reshape(rows * length, *x.shape[2:]) for x in occurrences)),
-                params["sense_table"][number],
-                params["sense_bias"][number],
-                state,
-                variables.get("translations", {}).get("ids"),
-                jax.random.fold_in(rngs["dropout"], number) if train else None,
-                train,
+            rows, length = seen.words.shape
+            occurrences.append(Occurrences(*(x.reshape(-1, *x.shape[2:]) for x in seen)))
+            wanted.append(
+                self._loss.choose(
+                    occurrences[number],
+                    params["sense_bias"].shape[1:],
+                    state,
+                    variables.get("translations", {}).get("ids"),
+                    rngs_of[number],
+                )
             )
-            for name, value in sums.items():
-                metrics[f"{direction}/{name}"] = value
-                metrics[name] = metrics[name] + value if name in metrics else value
             if state is not None:
                 observed[direction] = dict(
-                    words=occurrences.words,
-                    senses=assigned.reshape(rows, length),
-                    h=jax.lax.stop_gradient(occurrences.own),
-                    weights=occurrences.weights,
+                    words=seen.words,
+                    senses=wanted[number].assigned.reshape(rows, length),
+                    h=jax.lax.stop_gradient(seen.own),
+                    weights=seen.weights,
                 )
+        # Both directions at once: the gradient of the table is then written once, not as one of
+        # each half that are put together after that.
+        both = jax.vmap(functools.partial(self._loss.score, train=train))(
+            *jax.tree.map(lambda *x: jnp.stack(x), *zip(occurrences, wanted)),
+            params["sense_table"],
+            params["sense_bias"],
+            jnp.stack(rngs_of) if train else None,
+        )
+        metrics: dict[str, Sums] = {}
+        for name, value in both.items():
+            for number, direction in enumerate(DIRECTIONS):
+                metrics[f"{direction}/{name}"] = jax.tree.map(lambda x: x[number], value)
+            metrics[name] = jax.tree.map(lambda x: x.sum(), value)
         rows, length = batch["words"].shape
         padding = (batch["loss_weights"] == 0).sum(dtype=jnp.float32)
         metrics["padding"] = Sums(padding, jnp.float32(rows * length))
@@ -209,8 +220,7 @@ class BiLmObjective:
         table = variables["params"]["sense_table"]
         # Both directions end their warm-up at one step.
         either = variables["senses"][DIRECTIONS[0]]
-        flat = table.reshape(-1, *table.shape[2:])
-        table = senses.seed_vectors(flat, either, self.senses, step).reshape(table.shape)
+        table = senses.seed_vectors(table, either, self.senses, step)
         after = {}
         for direction in DIRECTIONS:
             state, seen = variables["senses"][direction], observed[direction]

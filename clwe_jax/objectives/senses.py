@@ -38,6 +38,22 @@ class Occurrences(NamedTuple):
     weights: Array
 
 
+class Wanted(NamedTuple):
+    """The senses of N words that are to be predicted.
+
+    Attributes:
+      enabled: bool [V padded, S], the senses that softmaxes run over.
+      assigned: int32 [N], the words' own senses.
+      labels: what is predicted.
+      translated: bool [N], where a translation is; None without.
+    """
+
+    enabled: Array
+    assigned: Array
+    labels: sense_softmax.Labels
+    translated: Array | None
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class SenseLoss:
     """The loss of words by their senses.
@@ -74,11 +90,6 @@ class SenseLoss:
         """Whether words have senses."""
         return self.config.senses > 1
 
-    def enabled(self, table: Array, state: senses.SenseState | None) -> Array:
-        """bool [V padded, S]: the senses that softmaxes run over."""
-        exists = (jnp.arange(table.shape[0]) < self.vocab_size)[:, None]
-        return jnp.broadcast_to(exists, table.shape[:2]) & (True if state is None else state.enabled)
-
     def __call__(
         self,
         occurrences: Occurrences,
@@ -100,29 +111,62 @@ class SenseLoss:
           translations: int32 [V, T], -1 where there are no more; None without a dictionary.
           rng: of the negatives and switches; only in training.
         """
-        words, hidden, own, weights = occurrences
-        enabled = self.enabled(table, state)
+        wanted = self.choose(occurrences, bias.shape, state, translations, rng)
+        return self.score(occurrences, wanted, table, bias, rng, train), wanted.assigned
+
+    def choose(
+        self,
+        occurrences: Occurrences,
+        shape: tuple[int, int],
+        state: senses.SenseState | None,
+        translations: Array | None,
+        rng: Array | None,
+    ) -> Wanted:
+        """What is to be predicted, as the state of the senses tells it.
+
+        Args:
+          shape: (V, S), padded.
+          state, translations, rng: as of a call; without `rng`, as in evaluation, no translations.
+        """
+        words, own = occurrences.words, occurrences.own
+        exists = (jnp.arange(shape[0]) < self.vocab_size)[:, None]
+        enabled = jnp.broadcast_to(exists, shape) & (True if state is None else state.enabled)
         assigned = jnp.zeros_like(words) if state is None else senses.assign(state, words, own)
-        total = weights.sum()
+        labels = sense_softmax.Labels(words, assigned)
+        if rng is None or self.translation == "none":
+            return Wanted(enabled, assigned, labels, None)
+        other, other_sense, has = self._translate(words, own, state, translations)
+        if self.translation == "joint":
+            labels = sense_softmax.Labels(words, assigned, other, other_sense, has)
+        else:
+            switch_key = jax.random.split(rng, 3)[2]
+            has &= jax.random.uniform(switch_key, has.shape) < self.switch_share
+            labels = sense_softmax.Labels(
+                jnp.where(has, other, words), jnp.where(has, other_sense, assigned)
+            )
+        return Wanted(enabled, assigned, labels, has)
+
+    def score(
+        self,
+        occurrences: Occurrences,
+        wanted: Wanted,
+        table: Array,
+        bias: Array,
+        rng: Array | None,
+        train: bool,
+    ) -> dict[str, Sums]:
+        """The sums of the metrics of what was chosen; arguments as of a call."""
+        words, hidden, _, weights = occurrences
+        enabled, labels, total = wanted.enabled, wanted.labels, weights.sum()
         if not train:
             loss = -sense_softmax.word_log_likelihood(hidden, table, bias, words, enabled)
             best = sense_softmax.top_words(hidden, table, bias, enabled)[0][:, 0]
             return {
                 "loss": Sums((loss * weights).sum(), total),
                 "accuracy": Sums(((best == words) * weights).sum(), total),
-            }, assigned
-        sample_key, sense_key, switch_key = jax.random.split(rng, 3)
-        labels = sense_softmax.Labels(words, assigned)
-        if self.translation != "none":
-            other, other_sense, has = self._translate(words, own, state, translations)
-            if self.translation == "joint":
-                labels = sense_softmax.Labels(words, assigned, other, other_sense, has)
-            else:
-                has &= jax.random.uniform(switch_key, has.shape) < self.switch_share
-                labels = sense_softmax.Labels(
-                    jnp.where(has, other, words), jnp.where(has, other_sense, assigned)
-                )
+            }
         if self.negatives:
+            sample_key, sense_key, _ = jax.random.split(rng, 3)
             samples = sampled_softmax.log_uniform_sample(
                 sample_key, self.negatives, self.vocab_size
             )
@@ -132,15 +176,15 @@ class SenseLoss:
         else:
             found = sense_softmax.sense_cross_entropy(hidden, table, bias, labels, enabled)
         sums = {"loss": Sums((found.loss * weights).sum(), total)}
-        if self.translation != "none":
-            translated = weights * has
+        if wanted.translated is not None:
+            translated = weights * wanted.translated
             sums["translated"] = Sums(translated.sum(), total)
         if self.translation == "joint":
             sums["sense_loss"] = Sums((found.sense * weights).sum(), total)
             sums["translation_loss"] = Sums(
                 (found.translation * translated).sum(), translated.sum()
             )
-        return sums, assigned
+        return sums
 
     def _translate(self, words, own, state, translations) -> tuple[Array, Array, Array]:
         """The translations' words and senses, int32 [N], and where there are any, bool [N]."""

@@ -87,9 +87,9 @@ class Optimizer:
 
     def build(self, total_steps: int) -> optax.GradientTransformation:
         """The optax transformation: clipping, the rule, decay, learning rate."""
-        parts = [optax.scale(self.scale)] if self.scale != 1.0 else []
-        if self.clip:
-            parts.append(optax.clip_by_global_norm(self.clip))
+        parts: list[optax.GradientTransformation] = []
+        if self.clip or self.scale != 1.0:
+            parts.append(_scale_and_clip(self.scale, self.clip))
         if self.name in ("adam", "adamw", "lamb"):
             parts.append(optax.scale_by_adam(b1=self.b1, b2=self.b2, eps=self.eps))
         elif self.name == "adagrad":
@@ -102,6 +102,26 @@ class Optimizer:
             parts.append(optax.masked(optax.scale_by_trust_ratio(), is_matrix))
         parts.append(optax.scale_by_learning_rate(self.rate(total_steps)))
         return optax.chain(*parts)
+
+
+def _scale_and_clip(scale: float, most: float) -> optax.GradientTransformationExtraArgs:
+    """Multiplies by `scale`, or by less for a global norm of at most `most` (0: any).
+
+    By one factor for all: XLA would write what is divided, or scaled and summed, to memory. Who
+    calls `update` may give the `norm` of the gradient.
+    """
+
+    def start(_: Any) -> Any:
+        return optax.EmptyState()
+
+    def update(updates: Any, state: Any, _: Any = None, *, norm: Array | None = None, **__: Any):
+        factor = jnp.float32(scale)
+        if most:
+            norm = scale * (optax.tree.norm(updates) if norm is None else norm)
+            factor *= most / jnp.maximum(norm, most)
+        return jax.tree.map(lambda x: x * factor.astype(x.dtype), updates), state
+
+    return optax.GradientTransformationExtraArgs(start, update)
 
 
 def is_matrix(params: Any) -> Any:

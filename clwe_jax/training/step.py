@@ -40,6 +40,8 @@ def make_step(
       'skipped_in_row' (weight 1).
     """
 
+    with_extras = optax.with_extra_args_support(tx)
+
     def gradients(state: TrainState, rows: Any, batch: Batch, key: Array):
         def total(params: Any):
             variables = {**state.variables, "params": params, "rows": rows}
@@ -83,11 +85,13 @@ def make_step(
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = accumulate(state, batch, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)
-        grads = jax.tree.map(lambda g: g / weight, grads)
-        norm = optax.tree.norm(grads)
+        norm = optax.tree.norm(grads) / weight
+        # Times the inverse: XLA would write a quotient that is used twice to memory.
+        grads = jax.tree.map(lambda g: g * (1.0 / weight), grads)
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 
-        updates, opt_state = tx.update(grads, state.opt_state, state.params)
+        updates, opt_state = with_extras.update(grads, state.opt_state, state.params, norm=norm)
+        updates = jax.tree.map(lambda u: jnp.where(finite, u, 0.0), updates)
         params = optax.apply_updates(state.params, updates)
         collections = dict(
             objective.update({"params": params, **state.collections}, observed, state.step)
@@ -110,7 +114,7 @@ def make_step(
         return (
             state.replace(
                 step=state.step + 1,
-                params=if_finite(params, state.params),
+                params=params,
                 opt_state=if_finite(opt_state, state.opt_state),
                 collections=if_finite(collections, state.collections),
                 skipped=state.skipped + bad,

@@ -6,13 +6,14 @@ The tests start this file as a program in a process of its own with 8 devices.
 import json
 import pathlib
 
+from flax import linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from clwe_jax.models import sense_softmax, senses
-from clwe_jax.training import partition
+from clwe_jax.training import partition, slices
 
 V, D, N, STEPS = 512, 16, 32, 9
 CONFIG = senses.SenseConfig(
@@ -70,6 +71,40 @@ def run(name):
     }
 
 
+def gathered():
+    """Bytes that the compiled update of many words' senses brings together from other devices.
+
+    129 words in each of 128 runs, so that not every cut of them can be dealt out to 8 devices.
+    """
+    words = 128 * 129
+    mesh = partition.make_mesh(dict(tensor=8), jax.devices())
+
+    def create():
+        table = jnp.zeros((2, words, CONFIG.slots, D), jnp.float32)
+        return (
+            senses.boxed(senses.create(CONFIG, words, D, jax.random.key(0))),
+            nn.LogicallyPartitioned(table, (None, "vocab", None, "embed")),
+        )
+
+    boxed = jax.eval_shape(create)
+    state, table = jax.tree.map(
+        lambda x, sharding: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding),
+        partition.unbox(boxed),
+        partition.shardings_of(boxed, mesh),
+    )
+
+    def step(state, table, number, words, h, weights):
+        chosen = senses.assign(state, words, h)
+        table = senses.seed_vectors(table, state, CONFIG, number)
+        return senses.after_step(state, CONFIG, number, words, chosen, h, weights), table
+
+    with partition.use(mesh):
+        compiled = jax.jit(step).lower(state, table, jnp.int32(3), *batch_of(0)).compile()
+    found = slices.collectives(compiled.as_text())
+    moved = {kind: traffic.bytes for kind, traffic in found.items()}
+    return {"moved": moved, "centers": 4 * words * CONFIG.slots * D}
+
+
 def main():
     """Everything at once; prints figures as JSON."""
     found = {name: run(name) for name in MESHES}
@@ -77,6 +112,7 @@ def main():
     for name, state in states.items():
         pairs = zip(state, states["one"], strict=True)
         found[name]["difference"] = max(float(np.abs(a - b).max()) for a, b in pairs)
+    found["gathered"] = gathered()
     print(json.dumps(found))
 
 
@@ -105,3 +141,8 @@ def test_the_run_went_through_all_of_a_steps_parts(found):
 def test_the_centers_are_cut_by_words_and_dimensions(found):
     assert found["one"]["pieces"] == [1, [V, 4, D]]
     assert found["eight"]["pieces"] == [4, [V // 2, 4, D // 2]]
+
+
+def test_no_table_is_brought_together(found):
+    moved, centers = found["gathered"]["moved"], found["gathered"]["centers"]
+    assert 0 < sum(moved.values()) < centers / 100, moved

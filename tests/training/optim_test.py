@@ -101,6 +101,21 @@ def test_clipping_by_global_norm():
             np.testing.assert_allclose(x, expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("clip", [0.0, 0.5, 1e6])
+def test_scaled_gradients_are_clipped_as_optax_does(clip):
+    gradient = tree(1)
+    optimizer = optim.Optimizer(
+        name="sgd", learning_rate=1.0, schedule="constant", momentum=0.0, clip=clip, scale=3.0
+    )
+    tx = optax.with_extra_args_support(optimizer.build(10))
+    peers = optax.clip_by_global_norm(clip) if clip else optax.identity()
+    wanted, _ = peers.update(jax.tree.map(lambda x: 3 * x, gradient), peers.init(gradient))
+    for known in ({}, {"norm": optax.tree.norm(gradient)}):  # who knows the norm may give it
+        found, _ = tx.update(gradient, tx.init(gradient), gradient, **known)
+        for path, x in flat(found).items():
+            np.testing.assert_allclose(x, -flat(wanted)[path], rtol=1e-5, err_msg=path)
+
+
 @pytest.mark.parametrize(
     "schedule, at_half, at_end",
     [("linear", 0.5, 0.0), ("cosine", 0.5, 0.0), ("constant", 1.0, 1.0), ("rsqrt", 0.408, 0.302)],
