@@ -23,7 +23,6 @@ from clwe_jax.objectives.senses import (
     Occurrences,
     SenseLoss,
     check_translations,
-    padded_translations,
     sense_config,
 )
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
@@ -124,19 +123,9 @@ class BiLmObjective:
                 lambda x: LogicallyPartitioned(x, ("batch",) + (None,) * (x.ndim - 1)), rows
             ),
         }
-        if self._loss.aware:
-            variables["senses"] = {
-                direction: senses.boxed(
-                    senses.create(self.senses, self.padded_vocab_size, width, key)
-                )
-                for direction, key in zip(DIRECTIONS, sense_keys)
-            }
-        if self.translation != "none":
-            variables["translations"] = {
-                "ids": LogicallyPartitioned(
-                    padded_translations(self.translations, self.padded_vocab_size), ("vocab", None)
-                )
-            }
+        keys = dict(zip(DIRECTIONS, sense_keys))
+        shape = self.padded_vocab_size, width
+        variables |= self._loss.collections(shape, keys, self.translations)
         return variables
 
     def loss(

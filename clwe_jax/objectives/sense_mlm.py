@@ -23,7 +23,6 @@ from clwe_jax.objectives.senses import (
     Occurrences,
     SenseLoss,
     check_translations,
-    padded_translations,
     sense_config,
 )
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
@@ -99,15 +98,8 @@ class SenseMlmObjective:
                 ),
             }
         }
-        if self._loss.aware:
-            state = senses.create(self.senses, self.padded_vocab_size, width, sense_key)
-            variables["senses"] = {MASKED: senses.boxed(state)}
-        if self.translation != "none":
-            variables["translations"] = {
-                "ids": LogicallyPartitioned(
-                    padded_translations(self.translations, self.padded_vocab_size), ("vocab", None)
-                )
-            }
+        shape = self.padded_vocab_size, width
+        variables |= self._loss.collections(shape, {MASKED: sense_key}, self.translations)
         return variables
 
     def loss(

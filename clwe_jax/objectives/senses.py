@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping, NamedTuple
 
+from flax.linen import LogicallyPartitioned
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -89,6 +90,30 @@ class SenseLoss:
     def aware(self) -> bool:
         """Whether words have senses."""
         return self.config.senses > 1
+
+    def collections(
+        self, shape: tuple[int, int], keys: Mapping[str, Array], translations: np.ndarray | None
+    ) -> dict[str, Any]:
+        """The collections that the loss reads, boxed with their logical axis names.
+
+        Args:
+          shape: (V, d), padded.
+          keys: direction -> PRNG key, of the senses.
+          translations: int [V', T], -1 where there are no more; V' words without padding.
+        """
+        found: dict[str, Any] = {}
+        if self.aware:
+            found["senses"] = {
+                direction: senses.boxed(senses.create(self.config, *shape, key))
+                for direction, key in keys.items()
+            }
+        if self.translation != "none":
+            ids = np.pad(
+                translations, ((0, shape[0] - len(translations)), (0, 0)), constant_values=-1
+            )
+            ids = LogicallyPartitioned(jnp.asarray(ids, jnp.int32), ("vocab", None))
+            found["translations"] = {"ids": ids}
+        return found
 
     def __call__(
         self,
@@ -215,11 +240,3 @@ def check_translations(translation: str, translations: np.ndarray | None) -> Non
             f"config.objective.translation={translation!r} needs a dictionary: set "
             "--config.data.dictionaries=DIR, or --config.objective.translation=none"
         )
-
-
-def padded_translations(translations: np.ndarray, rows: int) -> Array:
-    """int32 [rows, T]: the table with rows of no translations for the vocabulary's padding."""
-    missing = rows - len(translations)
-    return jnp.asarray(
-        np.pad(translations, ((0, missing), (0, 0)), constant_values=-1), jnp.int32
-    )
