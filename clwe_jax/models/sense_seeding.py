@@ -9,7 +9,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.types import PAD_ROWS_TO, Array
+from clwe_jax.models import parts as cuts
+from clwe_jax.types import Array
 
 _TINY = 1e-12
 _APART = 1e-6  # squared distance of two directions below which they are one
@@ -113,10 +114,7 @@ def seeded(
       projection: float32 [d, d'].
     """
     words, slots, width = centers.shape
-    most = max(words // _AT_ONCE, 1)
-    parts = next(
-        n for even in (PAD_ROWS_TO, 1) for n in range(most, 0, -1) if words % (n * even) == 0
-    )
+    parts = cuts.even(words, range(max(words // _AT_ONCE, 1), 0, -1))
 
     def part_of(array: Array, index: Array) -> Array:
         array = array.reshape(words // parts, parts, *array.shape[1:])

@@ -20,8 +20,9 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from clwe_jax.models import parts as cuts
 from clwe_jax.models.sampled_softmax import Samples, log_sum_exp
-from clwe_jax.types import PAD_ROWS_TO, Array
+from clwe_jax.types import Array
 
 CHUNK = 8192
 
@@ -131,10 +132,9 @@ def _score(hidden: Array, vectors: Array, shift: Array) -> Array:
 def _parts(words: int, chunk: int) -> tuple[int, int]:
     """Parts that the words are cut into, and the words to add for all to be of one size."""
     least = -(-words // chunk)
-    for even in (PAD_ROWS_TO, 1):  # as many words of each part on every device, if it can be
-        for parts in range(least, 2 * least + 1):
-            if words % (parts * even) == 0:
-                return parts, 0
+    parts = cuts.even(words, range(least, 2 * least + 1))
+    if parts is not None:
+        return parts, 0
     return least, -words % least
 
 
