@@ -140,8 +140,12 @@ _BROUGHT: dict[str, dict[str, Any]] = {
         retrieval=dict(data="tatoeba"),
     ),
 }
-# 160,000 steps with a discriminator of 2 x 2048 take a GPU, or a night.
-_FEWER_STEPS: dict[str, Any] = {"adversarial": dict(epoch_size=64_000, hidden=256)}
+# 160,000 steps with a discriminator of 2 x 2048, and hundreds of dictionaries of 20,000 words a
+# side, take a GPU, or a night.
+_FEWER_STEPS: dict[str, Any] = {
+    "adversarial": dict(epoch_size=64_000, hidden=256),
+    "self_learning": dict(max_words=5_000),
+}
 # What the authors of RCSLS recommend for 300 dimensions.
 _WIDE: dict[str, Any] = {"rcsls": dict(learning_rate=25.0)}
 _SCALES: dict[str, dict[str, Any]] = {

@@ -1,0 +1,200 @@
+"""What senses cost: the step of a sense-aware model beside its twin's, and what FLOPs predict.
+
+    python benchmarks/senses_cost.py                                       # SaELMo and ELMo
+    python benchmarks/senses_cost.py --config=bi_saelmo --twin=joint_elmo
+    python benchmarks/senses_cost.py --config=sabert_tiny --twin=bert_tiny
+
+Both at the laptop scale, on the batches of a real run, in turns; the senses are seeded, as they are
+after the warm-up. FLOPs are those of matrix products and convolutions, loops counted as often as
+they run. The update of the sense state is timed by itself, on what such a step observes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+from typing import Any, Callable
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, ROOT)
+
+import jax  # noqa: E402
+
+from clwe_jax import config as options  # noqa: E402
+from clwe_jax.jobs import feed as feeds  # noqa: E402
+from clwe_jax.training import (  # noqa: E402
+    allocator,
+    build,
+    optim,
+    partition,
+    step as steps,
+    train,
+    train_state,
+)
+
+_BATCHES = 8
+
+
+def matrix_flops(jaxpr: Any) -> float:
+    """FLOPs of the products and convolutions of a jaxpr; of branches the most expensive one."""
+    total = 0.0
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general":
+            (contracted, _), _ = equation.params["dimension_numbers"]
+            shape = equation.invars[0].aval.shape
+            depth = math.prod(shape[axis] for axis in contracted)
+            total += 2.0 * math.prod(equation.outvars[0].aval.shape) * depth
+        elif equation.primitive.name == "conv_general_dilated":
+            kernel = equation.invars[1].aval.shape
+            out = equation.params["dimension_numbers"].rhs_spec[0]
+            total += (
+                2.0 * math.prod(equation.outvars[0].aval.shape) * math.prod(kernel) / kernel[out]
+            )
+        inner = [matrix_flops(part) for part in _parts(equation.params)]
+        if equation.primitive.name == "cond":
+            total += max(inner)
+        else:
+            total += sum(inner) * equation.params.get("length", 1)
+    return total
+
+
+def _parts(params: dict[str, Any]) -> list[Any]:
+    found = []
+    for value in params.values():
+        for item in value if isinstance(value, (tuple, list)) else [value]:
+            item = getattr(item, "jaxpr", item)
+            if hasattr(item, "eqns"):
+                found.append(item)
+    return found
+
+
+class Model:
+    """A config's training step and batches of its run."""
+
+    def __init__(self, name: str, changes: list[str], workdir: str):
+        path = os.path.join(ROOT, "configs", f"{name}.py")
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        config = module.get_config("laptop")
+        config.objective.senses.warmup_steps = 1
+        for change in changes:
+            key, _, value = change.partition("=")
+            *parents, last = key.split(".")
+            part = config
+            for parent in parents:
+                part = part[parent]
+            part[last] = type(part[last])(value)
+        options.validate(config)
+        feed = feeds.build(config, os.path.join(workdir, name))
+        vocabulary = feed.tokenizer.vocabulary
+        self.objective = build.build_objective(
+            config, len(vocabulary), vocabulary.size, feed.translations
+        )
+        optimizer = optim.from_config(config.optimizer)
+        mesh, total = partition.make_mesh(config.mesh), config.train.steps
+        batches = list(itertools.islice(feed.source, _BATCHES))
+        self.words = len(vocabulary)
+        self.tokens = config.train.batch_size * config.data.sequence_length
+        shapes = {
+            key: jax.ShapeDtypeStruct(value.shape, value.dtype) for key, value in batches[0].items()
+        }
+        tx = optimizer.build(total)
+        target = train_state.plan(self.objective, tx, shapes, mesh, config.seed)
+        self.state = train_state.start(self.objective, tx, shapes, mesh, config.seed)
+        self.batches = [
+            partition.global_batch(batch, mesh)
+            for batch in batches
+            if all(batch[key].shape == shapes[key].shape for key in batch)
+        ]
+        plain = steps.make_step(self.objective, tx, optimizer.rate(total), 1)
+        self.flops = matrix_flops(jax.make_jaxpr(plain)(self.state, self.batches[0]).jaxpr)
+        self._step = train.compile_step(
+            self.objective, optimizer, total, config.train.microbatches, mesh, target, shapes
+        )
+
+    def run(self, count: int) -> None:
+        """Takes so many steps."""
+        for number in range(count):
+            self.state, metrics = self._step(self.state, self.batches[number % len(self.batches)])
+        jax.block_until_ready((self.state, metrics))
+
+    def update(self) -> Callable[[], None]:
+        """The update of the sense state alone, as it ends a step."""
+        state, key = self.state, jax.random.key(0)
+        variables = {"params": state.params, **state.collections}
+
+        def observe(variables: Any, batch: Any) -> Any:
+            return self.objective.loss(variables, batch, {"dropout": key}, train=True)[1]
+
+        observed = jax.jit(observe)(variables, self.batches[0])
+        # As in the step: what comes in is donated, so that tables are written in place.
+        update = jax.jit(self.objective.update, donate_argnums=0)
+        held = [jax.tree.map(lambda x: x.copy(), variables)]
+
+        def run() -> None:
+            held[0] = update(held[0], observed, state.step)
+            jax.block_until_ready(held[0])
+
+        return run
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--config", default="saelmo")
+    parser.add_argument("--twin", default="elmo")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="OPTION=VALUE", help="of both"
+    )
+    parser.add_argument("--steps", type=int, default=50, help="of a round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    arguments = parser.parse_args()
+    clock = time.process_time if arguments.clock == "cpu" else time.perf_counter
+    allocator.keep_freed_memory()
+
+    def seconds(run: Callable[[], Any]) -> float:
+        begin = clock()
+        run()
+        return clock() - begin
+
+    with tempfile.TemporaryDirectory() as workdir:
+        both = [Model(name, arguments.set, workdir) for name in (arguments.config, arguments.twin)]
+        for model in both:
+            model.run(5)
+        times = [
+            [seconds(lambda: model.run(arguments.steps)) / arguments.steps for model in both]
+            for _ in range(arguments.rounds)
+        ]
+        update = both[0].update()
+        update()
+        updates = [seconds(update) for _ in range(arguments.rounds * 5)]
+    aware, plain = (statistics.median(column) for column in zip(*times))
+    ratio = statistics.median(a / b for a, b in times)
+    predicted = both[0].flops / both[1].flops
+    print(f"{both[0].words:,} words, {both[0].tokens:,} running words a step")
+    print(f"{'':14}{'ms a step':>12}{'words/s':>12}{'GFLOP a step':>14}")
+    for name, model, found in zip((arguments.config, arguments.twin), both, (aware, plain)):
+        print(f"{name:14}{1e3 * found:12.1f}{model.tokens / found:12,.0f}{model.flops / 1e9:14.3f}")
+    print(
+        f"ratio {ratio:.2f} (rounds: {min(a / b for a, b in times):.2f} to "
+        f"{max(a / b for a, b in times):.2f}); FLOPs predict {predicted:.2f}: "
+        f"{ratio / predicted:.2f} times that\n"
+        f"the update of the sense state: {1e3 * statistics.median(updates):.1f} ms, "
+        f"{100 * statistics.median(updates) / aware:.1f}% of a step"
+    )
+
+
+if __name__ == "__main__":
+    main()
