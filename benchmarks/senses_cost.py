@@ -12,7 +12,6 @@ they run. The update of the sense state is timed by itself, on what such a step 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import itertools
 import math
 import os
@@ -22,10 +21,10 @@ import tempfile
 import time
 from typing import Any, Callable
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, ROOT)
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import jax  # noqa: E402
+from joint_align_table import load_config, override  # noqa: E402
 
 from clwe_jax import config as options  # noqa: E402
 from clwe_jax.jobs import feed as feeds  # noqa: E402
@@ -79,20 +78,10 @@ class Model:
     """A config's training step and batches of its run."""
 
     def __init__(self, name: str, changes: list[str], workdir: str):
-        path = os.path.join(ROOT, "configs", f"{name}.py")
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        config = module.get_config("laptop")
+        config = load_config(name, "laptop")
         config.objective.senses.warmup_steps = 1
         for change in changes:
-            key, _, value = change.partition("=")
-            *parents, last = key.split(".")
-            part = config
-            for parent in parents:
-                part = part[parent]
-            part[last] = type(part[last])(value)
+            override(config, *change.split("=", 1))
         options.validate(config)
         feed = feeds.build(config, os.path.join(workdir, name))
         vocabulary = feed.tokenizer.vocabulary

@@ -15,6 +15,8 @@ from typing import Any
 from ml_collections import ConfigDict
 
 SCALES = ("laptop", "small", "base", "paper")
+# Tables over the vocabulary have a multiple of so many rows, so that devices can hold as many each.
+PAD_ROWS_TO = 128
 
 # The languages of multilingual BERT as Wikipedia codes. Its list counts simplified and traditional
 # Chinese apart, which are one Wikipedia: 104 names, 103 codes.

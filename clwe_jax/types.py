@@ -34,10 +34,6 @@ def piece_batch(rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
     }
 
 
-# Tables over the vocabulary have a multiple of so many rows (`text.vocab.PAD_TO`), so that devices
-# can hold as many each.
-PAD_ROWS_TO = 128
-
 # Keys of a batch that are not rows: all parts of a batch see the whole of them.
 SHARED_KEYS = ("characters",)
 

@@ -112,7 +112,7 @@ def _lexicons(
     they would not be found.
     """
     found = {
-        language: set(dictionary.language_words(language)) if dictionary is not None else set()
+        language: set(dictionary.lexicon(language)) if dictionary is not None else set()
         for language in languages
     }
     for test in tests:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterable
 
-from clwe_jax.types import PAD_ROWS_TO
+from clwe_jax.config import PAD_ROWS_TO
 
 
 def even(words: int, numbers: Iterable[int]) -> int | None:

@@ -21,13 +21,13 @@ import numpy as np
 import sentencepiece as spm
 from absl import logging
 
+from clwe_jax.config import PAD_ROWS_TO
 from clwe_jax.text import characters
 
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIALS = (PAD, UNK, CLS, SEP, MASK)
 SUBWORD_KINDS = ("wordpiece", "unigram", "bpe")
 KINDS = (*SUBWORD_KINDS, "word")
-PAD_TO = 128  # the embedding table's rows: a multiple that shards
 LONGEST_WORD = 100  # characters of a WordPiece word, as BERT; a longer one is [UNK]
 _CACHED_WORDS = 1 << 20
 _SPACE_MARK = "▁"  # what SentencePiece writes for a space
@@ -55,7 +55,7 @@ class Vocabulary(abc.ABC):
 
     def __init__(self, pieces: Sequence[str], specials: Mapping[str, int]):
         self.pieces = list(pieces)
-        self.size = -(-len(self.pieces) // PAD_TO) * PAD_TO
+        self.size = -(-len(self.pieces) // PAD_ROWS_TO) * PAD_ROWS_TO
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
             specials[name] for name in SPECIALS
         )

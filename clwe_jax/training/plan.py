@@ -19,7 +19,6 @@ from rich import box, console, table
 
 from clwe_jax import config as options
 from clwe_jax.training import build, optim, partition, slices, step, train, train_state
-from clwe_jax.types import PAD_ROWS_TO
 
 GIB = slices.GIB
 # Of the memory, what programs get: compilers name 7.48 of 8 GiB (v2) and 15.48 of 16 (v3).
@@ -84,7 +83,7 @@ class _Program:
         self.microbatches = config.train.microbatches
         self.mesh = partition.make_mesh(config.mesh, devices)
         partition.check_batch_size(config.train.batch_size, self.microbatches, self.mesh)
-        padded = math.ceil(config.vocab.size / PAD_ROWS_TO) * PAD_ROWS_TO
+        padded = math.ceil(config.vocab.size / options.PAD_ROWS_TO) * options.PAD_ROWS_TO
         # As many translations of each word as the paper allows; which they are does not matter here.
         translations = np.full((config.vocab.size, 4), -1, np.int32)
         self.objective = build.build_objective(config, config.vocab.size, padded, translations)
