@@ -52,7 +52,8 @@ def test_the_figures_are_there(workdir):
     for name in (
         "train/loss", "train/translation_loss", "eval/mlm/en/perplexity", "eval/mlm/forward/loss",
         "senses/purity", "senses/forward/v_measure", "senses/backward/senses_in_use",
-        "senses/translation_accuracy", "senses/nearest", "retrieval/mean_last4", "bli/p@1",
+        "senses/translation_accuracy", "senses/nearest", "senses/backward/nearest",
+        "retrieval/mean_last4", "bli/p@1",
     ):  # fmt: skip
         assert np.isfinite(found[name]), name
     assert found["senses/enabled_senses"] == 5.0

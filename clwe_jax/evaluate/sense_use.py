@@ -85,7 +85,8 @@ class SenseEvaluator:
           street and road, no context tells apart.)
         senses/nearest/layer{k}: accuracy of the nearest mean representation of the word's senses,
           means over one half of the sentences, the other half asked for; senses/nearest: the best
-          layer's.
+          layer's; senses/{direction}/nearest: the best layer's of one direction of several, which
+          is what its senses could be told by.
         """
         found: dict[str, list[float]] = {}
         words = [x.word for x in self._occurrences]
@@ -177,15 +178,18 @@ class SenseEvaluator:
         """A word's senses by the nearest of their mean representations, layer by layer."""
         vectors = self._read(variables)
         half = np.array([x.sentence % 2 == 0 for x in self._occurrences])
-        best = 0.0
-        for layer in range(vectors.shape[1]):
-            unit = np.asarray(csls.unit(vectors[:, layer]))
-            right, asked = nearest_sense(unit, words, meant, half)
-            if not asked:
-                return
-            yield f"senses/nearest/layer{layer}", right / asked
-            best = max(best, right / asked)
-        yield "senses/nearest", best
+        directions = self.objective.directions if len(self.objective.directions) > 1 else {}
+        for name, part in {"": slice(None), **directions}.items():
+            best = 0.0
+            for layer in range(vectors.shape[1]):
+                unit = np.asarray(csls.unit(vectors[:, layer, part]))
+                right, asked = nearest_sense(unit, words, meant, half)
+                if not asked:
+                    return
+                if not name:
+                    yield f"senses/nearest/layer{layer}", right / asked
+                best = max(best, right / asked)
+            yield f"senses/{name}/nearest" if name else "senses/nearest", best
 
     @functools.cached_property
     def _gold(self) -> list[gold.GoldSentence]:

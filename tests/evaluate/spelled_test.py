@@ -119,6 +119,24 @@ def test_nearest_sense_by_hand():
     assert sense_use.nearest_sense(vectors, words, meant, known) == (1, 2)
 
 
+def test_the_nearest_sense_by_one_direction_alone():
+    """Only the backward half of the second layer tells the senses apart."""
+    told = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], np.float32)
+    same = np.ones_like(told)
+    layers = [np.concatenate(halves, 1) for halves in ((same, same), (same, told))]
+    evaluator = types.SimpleNamespace(
+        objective=types.SimpleNamespace(directions={"forward": slice(2), "backward": slice(2, 4)}),
+        _read=lambda variables: np.stack(layers, 1),
+        _occurrences=[types.SimpleNamespace(sentence=number) for number in (0, 2, 1, 3)],
+    )
+    meant = ["money", "river"] * 2
+    found = dict(sense_use.SenseEvaluator._nearest(evaluator, None, ["bank"] * 4, meant))
+    assert found == {
+        "senses/nearest/layer0": 0.5, "senses/nearest/layer1": 1.0, "senses/nearest": 1.0,
+        "senses/forward/nearest": 0.5, "senses/backward/nearest": 1.0,
+    }  # fmt: skip
+
+
 def test_disambiguation_reads_given_words():
     """Words as they are given, not as the tokenizer would cut them; layer by layer."""
     evaluator = WsdEvaluator(objective=Characters(), tokenizer=tokenizer())
