@@ -136,13 +136,22 @@ def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[
     results = os.path.join(folder, "results.json")
     if not os.path.exists(results) and not arguments.print_only:
         config = load_config(system.config, arguments.scale)
-        config.seed = seed
-        config.system = name
-        config.static.trained = os.path.join(
-            os.path.dirname(os.path.dirname(folder)), f"trained-{seed}"
-        )
-        for path, value in {**settings(arguments, pair), **system.overrides}.items():
+        trained = os.path.join(os.path.dirname(os.path.dirname(folder)), f"trained-{seed}")
+        changes = {
+            "seed": seed,
+            "system": name,
+            "static.trained": trained,
+            **settings(arguments, pair),
+            **system.overrides,
+        }
+        for path, value in changes.items():
             override(config, path, value)
+        # Reports show the command that makes them: the run's own, not that of the table.
+        sys.argv[1:] = [
+            f"--config=configs/{system.config}.py:{arguments.scale}",
+            f"--workdir={folder}",
+            *(f"--config.{path}={value}" for path, value in changes.items()),
+        ]
         options.validate(config)
         started = time.monotonic()
         registry.lookup("job", config.job)(config, folder)
