@@ -61,6 +61,7 @@ def flags(arguments: argparse.Namespace, pair: str) -> list[str]:
             f"--config.data.languages={pair.replace('-', ',')}",
             f"--config.data.dictionaries={os.path.join(data, 'dictionaries', 'muse_full')}",
             f"--config.data.exclude_dictionaries={splits}",
+            "--config.data.sample_bytes=1000000",  # test words are rare
             f"--config.evals.retrieval.data={os.path.join(data, 'retrieval', 'tatoeba')}",
             f"--config.evals.bli.data={splits}",
         ]

@@ -14,6 +14,7 @@ from typing import Any, Iterable, Mapping
 TABLES: dict[str, dict[str, str]] = {
     "job": {
         "pretrain": "clwe_jax.jobs.pretrain:run",
+        "evaluate": "clwe_jax.jobs.evaluate:run",
         "project": "clwe_jax.jobs.project:run",
         "static": "clwe_jax.jobs.static:run",
         "align": "clwe_jax.jobs.align:run",

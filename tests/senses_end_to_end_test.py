@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api
-from clwe_jax.jobs import pretrain, project
+from clwe_jax.jobs import evaluate, pretrain, project
 from clwe_jax.training import train
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -100,6 +100,38 @@ def test_projection_is_measured_saved_and_applied(workdir):
         assert set(file) == set(maps)
         for name, matrices in maps.items():
             np.testing.assert_array_equal(file[name], matrices)
+
+
+def test_measured_again_a_run_has_the_same_figures_and_others_where_asked(workdir):
+    # Projected before or not: what is measured is the model as it was trained.
+    config, before = tiny("bi_saelmo"), results(workdir)
+    config.job = "evaluate"
+    assert evaluate.run(config, str(workdir))
+    again = results(workdir)
+    assert again.keys() == before.keys()
+    for name, value in before.items():
+        assert again[name] == pytest.approx(value, rel=1e-5, nan_ok=True), name
+    # A pair that is not asked for any more leaves no figure.
+    (workdir / "results.json").write_text(json.dumps({**before, "retrieval/xx-yy/mean_last4": 1.0}))
+    config.evals.bli.data = ""
+    config.evals.retrieval.max_sentences = 20
+    config.data.sample_bytes = 1_000
+    assert evaluate.run(config, str(workdir))
+    other = results(workdir)
+    assert other["retrieval/mean_last4"] != before["retrieval/mean_last4"]
+    projected = [name for name in before if name.startswith("projected/")]
+    for name in ("bli/p@1", "train/loss", *projected):
+        assert other[name] == before[name]
+    kept = json.loads((workdir / "config.json").read_text())
+    assert kept["job"] == "pretrain" and kept["evals"]["retrieval"]["max_sentences"] == 20
+    assert other.keys() == before.keys()
+
+
+def test_what_is_no_finished_run_is_not_measured(tmp_path):
+    config = tiny("bi_saelmo")
+    config.job = "evaluate"
+    with pytest.raises(FileNotFoundError, match="holds no finished run: train it first"):
+        evaluate.run(config, str(tmp_path))
 
 
 def test_a_model_of_one_language_is_not_projected(tmp_path):

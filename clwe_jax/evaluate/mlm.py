@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from clwe_jax.evaluate.placement import Program
-from clwe_jax.types import SHARED_KEYS, Batch, Objective, Sums, Variables
+from clwe_jax.types import Batch, Objective, Sums, Variables
 
 # Metrics of the objective that are passed on where something was weighed.
 _METRICS = (
@@ -45,7 +45,7 @@ class MlmEvaluator:
         found: dict[str, list[float]] = {}
         for language, batches in self.batches.items():
             totals: dict[str, Sums] = {}
-            rows = _fresh(variables, batches)
+            rows = self._fresh(variables, batches[0])
             for batch in batches:
                 sums, rows = self._program({**variables, "rows": rows}, batch)
                 totals = {k: totals[k] + v if totals else v for k, v in sums.items()}
@@ -59,20 +59,16 @@ class MlmEvaluator:
 
     @functools.cached_property
     def _program(self) -> Program:
-        def score(variables: Variables, batch: Batch) -> tuple[dict[str, Sums], Any]:
-            sums, observed = self.objective.loss(variables, batch, {}, train=False)
-            rows = observed["rows"] if variables["rows"] else {}
-            return {name: sums[name] for name in _METRICS if name in sums}, rows
+        return Program(self._score)
 
-        return Program(score)
+    def _score(self, variables: Variables, batch: Batch) -> tuple[dict[str, Sums], Any]:
+        sums, observed = self.objective.loss(variables, batch, {}, train=False)
+        return {name: sums[name] for name in _METRICS if name in sums}, observed.get("rows", {})
 
-
-def _fresh(variables: Variables, batches: Sequence[Batch]) -> Any:
-    """The state of rows whose streams begin, where rows have one."""
-    count = next(len(v) for k, v in batches[0].items() if k not in SHARED_KEYS)
-    return jax.tree.map(
-        lambda x: np.zeros((count, *x.shape[1:]), x.dtype), variables.get("rows", {})
-    )
+    def _fresh(self, variables: Variables, batch: Batch) -> Any:
+        """The state of rows whose streams begin, where rows have one."""
+        rows = jax.eval_shape(self._score, {**variables, "rows": {}}, batch)[1]
+        return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), rows)
 
 
 def _named(name: str, value: float) -> Iterator[tuple[str, float]]:

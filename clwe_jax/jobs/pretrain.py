@@ -13,11 +13,9 @@ from jax.experimental import multihost_utils
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
-from clwe_jax import registry
-from clwe_jax.jobs import extras, feed as feeds
+from clwe_jax.jobs import evaluators, extras, feed as feeds
 from clwe_jax.report import html, tables
 from clwe_jax.training import allocator, build, checkpoint, optim, train
-from clwe_jax.types import Evaluator, Objective
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
@@ -47,7 +45,15 @@ def run(config: ConfigDict, workdir: str) -> bool:
         objective=objective,
         optimizer=optim.from_config(config.optimizer),
         source=feed.source,
-        evaluators=_evaluators(config, objective, feed),
+        evaluators=evaluators.build(
+            config,
+            objective,
+            feed.tokenizer,
+            feed.folders,
+            feed.sample,
+            heldout=feed.heldout,
+            domains=feed.domains,
+        ),
         workdir=workdir,
         train_cfg=config.train,
         mesh_cfg=config.mesh,
@@ -86,34 +92,6 @@ def _finished(config: ConfigDict, workdir: str) -> bool:
             workdir,
         )
     return True
-
-
-def _evaluators(config: ConfigDict, objective: Objective, feed: feeds.Feed) -> list[Evaluator]:
-    """The evaluators of config.evals that have data; the others are named in the log."""
-    made = []
-    for key, spec in config.evals.items():
-        spec = spec.to_dict()
-        given: dict[str, Any] = {"objective": objective}
-        if key == "mlm":
-            del spec["batches"]  # how many; the evaluator is given the batches
-            given["batches"] = feed.heldout
-        elif key == "wsd":
-            given["tokenizer"] = feed.tokenizer
-        else:
-            spec["data"] = feed.folders.get(key, spec["data"])
-            given["tokenizer"] = feed.tokenizer
-        if key == "senses":
-            given["domains"] = feed.domains
-        if key == "bli":
-            given["lines"] = feed.sample
-        if not (given.get("batches") or spec.get("data") or spec.get("training")):
-            logging.warning("config.evals.%s has no data: left out", key)
-            continue
-        if key == "bli" and not feed.sample:
-            logging.warning("config.evals.bli needs running text, which this source has not")
-            continue
-        made.append(registry.build("evaluator", spec, **given))
-    return made
 
 
 def write_json(path: str, value: Any) -> None:

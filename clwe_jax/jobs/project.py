@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from itertools import islice
-from typing import Any
 
 from absl import logging
 import jax
@@ -22,12 +21,12 @@ from clwe_jax import registry
 from clwe_jax.align import procrustes
 from clwe_jax.evaluate import anchors
 from clwe_jax.evaluate.spelled import encoder_of
+from clwe_jax.jobs import evaluators
 from clwe_jax.jobs.pretrain import write_json
 from clwe_jax.objectives import projected
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.report import html, tables
 from clwe_jax.text import world as worlds
-from clwe_jax.types import Evaluator
 
 METHODS = {
     "orthogonal": procrustes.Procrustes(preprocess=()),
@@ -93,7 +92,14 @@ def run(config: ConfigDict, workdir: str) -> bool:
             ])  # fmt: skip
     for name, found in maps.items():
         numbers = {model.tokenizer.language_id(x): matrix for x, matrix in found.items()}
-        for evaluator in _evaluators(config, Projected(objective, numbers), world):
+        for evaluator in evaluators.build(
+            config,
+            Projected(objective, numbers),
+            world.tokenizer,
+            world.folders,
+            world.sample(),
+            only=("retrieval", "bli"),
+        ):
             for metric, value in evaluator.run(model.variables):
                 figures[f"projected/{name}/{metric}"] = float(value)
     projected.save(os.path.join(workdir, projected.FILE), maps, settings.apply)
@@ -115,17 +121,3 @@ def _pairs(
         both = set(world.frequent[source]) & set(world.frequent[target])
         pairs.update(dict.fromkeys((word, word) for word in sorted(both)))
     return list(pairs)
-
-
-def _evaluators(config: ConfigDict, objective: Any, world: worlds.World) -> list[Evaluator]:
-    made = []
-    for key in ("retrieval", "bli"):
-        spec = config.evals[key].to_dict() if key in config.evals else {}
-        if not spec.get("data"):
-            continue
-        spec["data"] = world.folders[key]
-        given = dict(objective=objective, tokenizer=world.tokenizer)
-        if key == "bli":
-            given["lines"] = world.sample()
-        made.append(registry.build("evaluator", spec, **given))
-    return made

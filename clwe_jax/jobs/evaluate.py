@@ -1,0 +1,67 @@
+"""Measures a trained run again: other test sets, other options of its evaluators."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from absl import logging
+import jax
+from ml_collections import ConfigDict
+
+from clwe_jax import api
+from clwe_jax import config as options
+from clwe_jax.jobs import evaluators, feed as feeds
+from clwe_jax.jobs.pretrain import write_json
+from clwe_jax.report import html, tables
+
+
+def run(config: ConfigDict, workdir: str) -> bool:
+    """Runs config.evals on the trained model in `workdir`; its figures and report are made anew.
+
+    The model is the one before a projection; config.job='project' measures that. Figures of an
+    evaluator that is not asked for any more stay as they were.
+
+    Raises:
+      ValueError, FileNotFoundError: no finished run of this config there, or one of static vectors.
+    """
+    if jax.process_count() > 1:
+        raise ValueError("The evaluation runs on one host: start it there alone")
+    path = os.path.join(workdir, "results.json")
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            f"{workdir} holds no finished run: train it first, with the same command without "
+            "--config.job=evaluate"
+        )
+    if "static" in config:
+        raise ValueError(
+            "config.job='evaluate' is for language models; static vectors are measured again by "
+            f"their own job: delete {path} and start that"
+        )
+    trained = config.copy_and_resolve_references()
+    trained.job = "pretrain"  # what the folder is a run of
+    options.claim_workdir(trained, workdir)
+    model = api.load(workdir)
+    feed = feeds.build(config, workdir)
+    figures: dict[str, float] = {}
+    for evaluator in evaluators.build(
+        config,
+        getattr(model.objective, "base", model.objective),
+        model.tokenizer,
+        feed.folders,
+        feed.sample,
+        heldout=feed.heldout,
+        domains=feed.domains,
+    ):
+        for metric, value in evaluator.run(model.variables):
+            figures[metric] = float(value)
+        logging.info("%s figures", f"{len(figures):,}")
+    with open(path, encoding="utf-8") as file:
+        before = json.load(file)
+    # A test set that is left out now leaves no figure behind.
+    again = {metric.partition("/")[0] for metric in figures}
+    kept = {name: x for name, x in before.items() if name.partition("/")[0] not in again}
+    write_json(path, dict(sorted({**kept, **figures}.items())))
+    html.build(workdir, config.report.compare_with)
+    tables.print_summary(figures, workdir)
+    return True
