@@ -106,6 +106,7 @@ def test_measured_again_a_run_has_the_same_figures_and_others_where_asked(workdi
     # Projected before or not: what is measured is the model as it was trained.
     config, before = tiny("bi_saelmo"), results(workdir)
     config.job = "evaluate"
+    config.train.steps = 1  # of no account: the run is what it is
     assert evaluate.run(config, str(workdir))
     again = results(workdir)
     assert again.keys() == before.keys()
@@ -123,7 +124,8 @@ def test_measured_again_a_run_has_the_same_figures_and_others_where_asked(workdi
     for name in ("bli/p@1", "train/loss", *projected):
         assert other[name] == before[name]
     kept = json.loads((workdir / "config.json").read_text())
-    assert kept["job"] == "pretrain" and kept["evals"]["retrieval"]["max_sentences"] == 20
+    assert (kept["job"], kept["train"]["steps"]) == ("pretrain", STEPS)
+    assert kept["data"]["sample_bytes"] == 1_000 and kept["evals"]["retrieval"]["max_sentences"] == 20
     assert other.keys() == before.keys()
 
 

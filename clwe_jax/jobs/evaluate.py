@@ -38,9 +38,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
             "config.job='evaluate' is for language models; static vectors are measured again by "
             f"their own job: delete {path} and start that"
         )
-    trained = config.copy_and_resolve_references()
-    trained.job = "pretrain"  # what the folder is a run of
-    options.claim_workdir(trained, workdir)
+    options.claim_workdir(config, workdir, write=False)
     model = api.load(workdir)
     feed = feeds.build(config, workdir)
     figures: dict[str, float] = {}
@@ -56,6 +54,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
         for metric, value in evaluator.run(model.variables):
             figures[metric] = float(value)
         logging.info("%s figures", f"{len(figures):,}")
+    _keep_options(config, os.path.join(workdir, "config.json"))
     with open(path, encoding="utf-8") as file:
         before = json.load(file)
     # A test set that is left out now leaves no figure behind.
@@ -65,3 +64,13 @@ def run(config: ConfigDict, workdir: str) -> bool:
     html.build(workdir, config.report.compare_with)
     tables.print_summary(figures, workdir)
     return True
+
+
+def _keep_options(config: ConfigDict, path: str) -> None:
+    """Writes what the figures depend on into the run's config.json; all else is as it was trained."""
+    now = json.loads(config.to_json_best_effort())
+    with open(path, encoding="utf-8") as file:
+        kept = json.load(file)
+    kept["evals"] = now["evals"]
+    kept["data"]["sample_bytes"] = now["data"]["sample_bytes"]
+    write_json(path, kept)
