@@ -244,6 +244,11 @@ def max_predictions(config: ConfigDict) -> int:
     return 4 * math.ceil(config.data.sequence_length / 20)
 
 
+def padded_rows(words: int) -> int:
+    """The rows of a table over so many words: the next multiple of `PAD_ROWS_TO`."""
+    return -(-words // PAD_ROWS_TO) * PAD_ROWS_TO
+
+
 def validate(config: ConfigDict) -> None:
     """Raises ValueError for settings that cannot work, before anything slow has started."""
     if "static" in config:

@@ -90,6 +90,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
                 METHODS[name].fit(x[:, layer], y[:, layer], rows).source_map
                 for layer in range(x.shape[1])
             ])  # fmt: skip
+    sample = world.sample()
     for name, found in maps.items():
         numbers = {model.tokenizer.language_id(x): matrix for x, matrix in found.items()}
         for evaluator in evaluators.build(
@@ -97,7 +98,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
             Projected(objective, numbers),
             world.tokenizer,
             world.folders,
-            world.sample(),
+            sample,
             only=("retrieval", "bli"),
         ):
             for metric, value in evaluator.run(model.variables):

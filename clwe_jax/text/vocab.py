@@ -21,7 +21,7 @@ import numpy as np
 import sentencepiece as spm
 from absl import logging
 
-from clwe_jax.config import PAD_ROWS_TO
+from clwe_jax.config import padded_rows
 from clwe_jax.text import characters
 
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
@@ -55,7 +55,7 @@ class Vocabulary(abc.ABC):
 
     def __init__(self, pieces: Sequence[str], specials: Mapping[str, int]):
         self.pieces = list(pieces)
-        self.size = -(-len(self.pieces) // PAD_ROWS_TO) * PAD_ROWS_TO
+        self.size = padded_rows(len(self.pieces))
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
             specials[name] for name in SPECIALS
         )

@@ -83,7 +83,7 @@ class _Program:
         self.microbatches = config.train.microbatches
         self.mesh = partition.make_mesh(config.mesh, devices)
         partition.check_batch_size(config.train.batch_size, self.microbatches, self.mesh)
-        padded = math.ceil(config.vocab.size / options.PAD_ROWS_TO) * options.PAD_ROWS_TO
+        padded = options.padded_rows(config.vocab.size)
         # As many translations of each word as the paper allows; which they are does not matter here.
         translations = np.full((config.vocab.size, 4), -1, np.int32)
         self.objective = build.build_objective(config, config.vocab.size, padded, translations)
