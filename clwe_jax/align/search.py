@@ -90,7 +90,7 @@ def _block(size: int, k: int, platform: str) -> int:
     return 1 if platform == "cpu" else 2 ** max(0, math.floor(math.log2(size / k) / 2))
 
 
-def _rows(size: int, memory_bytes: int) -> int:
+def rows_that_fit(size: int, memory_bytes: int) -> int:
     """Queries whose scores against `size` keys fit the memory."""
     return max(1, memory_bytes // (4 * _COPIES * size))
 
@@ -116,7 +116,7 @@ def search(
     step = functools.partial(
         _best, vectors=keys.vectors, bias=keys.bias, scale=scale, k=k, block=keys.block
     )
-    return _by_rows(step, queries, _rows(keys.vectors.shape[1], memory_bytes))
+    return _by_rows(step, queries, rows_that_fit(keys.vectors.shape[1], memory_bytes))
 
 
 def means(queries: Array, keys: Array, neighbourhood: int, memory_bytes: int) -> Array:
@@ -129,7 +129,7 @@ def log_mass(keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
     """log sum_x exp(beta c(x, y)) over the pool, for each key y; float32 [M]."""
     pool = chunked(pool, 0.0, 1)
     total = functools.partial(_log_sum, vectors=pool.vectors, bias=pool.bias, scale=beta)
-    return _by_rows(total, keys, _rows(pool.vectors.shape[1], memory_bytes))
+    return _by_rows(total, keys, rows_that_fit(pool.vectors.shape[1], memory_bytes))
 
 
 def _scores(queries: Array, vectors: Array, bias: Array, scale: Array) -> Array:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Sequence
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.align import csls
+from clwe_jax.align import search
 from clwe_jax.types import Array
 
+MEMORY_BYTES = 2**30  # for similarities: of 9,000 words a side at once
 _TAIL = 1e-3  # of the words would be given a candidate beyond the last one that is asked for
 
 
@@ -27,6 +31,7 @@ def induce(
     keep: float = 1.0,
     neighbourhood: int = 10,
     rng: np.random.Generator | None = None,
+    memory_bytes: int = MEMORY_BYTES,
 ) -> Induced:
     """Every word of either side with a translation that CSLS finds good.
 
@@ -43,40 +48,81 @@ def induce(
       keep: in (0, 1]; 1: the best candidates.
       neighbourhood: of CSLS; cut to the number of words there.
       rng: draws for keep < 1.
+      memory_bytes: for similarities. Both directions are read off one matrix; where it fits as a
+        whole, it is computed once, else slab by slab and twice: for the neighbourhoods' means, and
+        for the candidates.
 
     Returns:
       The pairs of both directions, one after the other (mutual ones are there twice), and the
       objective.
     """
-    x, y = np.asarray(csls.unit(x)), np.asarray(csls.unit(y))
-    forward = np.asarray(csls.nearest(x, y, min(neighbourhood, len(y)), "cosine")[1])
-    backward = np.asarray(csls.nearest(y, x, min(neighbourhood, len(x)), "cosine")[1])
-    of_x = _drawn(_candidates(x, y, backward.mean(1), keep), keep, rng)
-    of_y = _drawn(_candidates(y, x, forward.mean(1), keep), keep, rng)
+    x, y = search.unit(x), search.unit(y)
+    count = 1 if keep >= 1 else math.ceil(math.log(_TAIL) / math.log1p(-keep))
+    rows = search.rows_that_fit(len(y), memory_bytes)
+    slabs = [x[start : start + rows] for start in range(0, len(x), rows)]
+    # Where there is one slab, its similarities are kept from the first pass to the second.
+    kept = _similarities(slabs[0], y) if len(slabs) == 1 else None
+    forward, backward = _best_of_both(slabs, y, kept, 0.0, 0.0, neighbourhood)
+    nearest_x, nearest_y = forward[0], backward[0]
+    # 2 c(x, y) - r(x) - r(y) ranks y as c(x, y) - r(y) / 2 does.
+    penalties = nearest_x.mean(1) / 2, nearest_y.mean(1) / 2
+    forward, backward = _best_of_both(slabs, y, kept, *penalties, count)
+    of_x, of_y = (_drawn(np.asarray(side[1]), keep, rng) for side in (forward, backward))
     pairs = np.concatenate(
         [
             np.stack([np.arange(len(x), dtype=np.int32), of_x], 1),
             np.stack([of_y, np.arange(len(y), dtype=np.int32)], 1),
         ]
     )
-    sides = (side[:, 0].mean(dtype=np.float64) for side in (forward, backward))
+    sides = (np.asarray(side[:, 0]).mean(dtype=np.float64) for side in (nearest_x, nearest_y))
     return Induced(pairs, float(sum(sides) / 2))
 
 
-def _candidates(queries: np.ndarray, keys: np.ndarray, hubness: np.ndarray, keep: float):
-    """The best keys of each query by CSLS, as many as may be drawn: int32 [N, k].
+Best = tuple[Array, Array]  # scores, best first, and their places: [n, k]
 
-    The mean similarities of both sides are known already, so CSLS is asked for as a cosine: with
-    q' = (q, -1, 0) and k' = (k, r/2, sqrt(c^2 - r^2/4)) all keys are of one length, and
-    q' k' = q k - r/2 ranks as 2 q k - r does.
-    """
-    count = 1 if keep >= 1 else math.ceil(math.log(_TAIL) / math.log1p(-keep))
-    half = hubness / 2
-    rest = np.sqrt(np.maximum(np.square(half).max() - np.square(half), 0))
-    ones = np.ones((len(queries), 1), np.float32)
-    queries = np.concatenate([queries, -ones, 0 * ones], 1)
-    keys = np.concatenate([keys, half[:, None], rest[:, None]], 1)
-    return np.asarray(csls.nearest(queries, keys, min(count, len(keys)), "cosine")[0])
+
+def _best_of_both(
+    slabs: Sequence[Array],
+    y: Array,
+    kept: tuple[Array, Array] | None,
+    of_x: Array | float,
+    of_y: Array | float,
+    k: int,
+) -> tuple[Best, Best]:
+    """The k best y of each x by c(x, y) - of_y, and the k best x of each y by c(x, y) - of_x."""
+    total, start = sum(map(len, slabs)), 0
+    of_x = jnp.broadcast_to(jnp.float32(of_x), (total,))
+    forward = []
+    backward = jnp.full((len(y), 0), -jnp.inf), jnp.zeros((len(y), 0), jnp.int32)
+    for slab in slabs:
+        scores, transposed = _similarities(slab, y) if kept is None else kept
+        forward.append(_best_rows(scores, of_y, min(k, len(y))))
+        part = _best_rows(transposed, of_x[start : start + len(slab)], min(k, len(slab)))
+        backward = _better(backward, part, start, min(k, total))
+        start += len(slab)
+        jax.block_until_ready(backward)  # or all slabs wait in memory at once
+    return jax.tree.map(lambda *parts: jnp.concatenate(parts), *forward), backward
+
+
+@jax.jit
+def _similarities(x: Array, y: Array) -> tuple[Array, Array]:
+    """[n, m] and [m, n]: selecting in columns would take longer than a second product."""
+    scores = jnp.dot(x, y.T, precision=jax.lax.Precision.HIGHEST)
+    return scores, scores.T
+
+
+@functools.partial(jax.jit, static_argnames=("k",))
+def _best_rows(scores: Array, penalty: Array, k: int) -> Best:
+    return jax.lax.top_k(scores - penalty, k)
+
+
+@functools.partial(jax.jit, static_argnames=("k",))
+def _better(best: Best, more: Best, start: Array, k: int) -> Best:
+    """The at most k best of those so far and of more, whose places count from `start`."""
+    values = jnp.concatenate([best[0], more[0]], 1)
+    places = jnp.concatenate([best[1], more[1] + start], 1)
+    values, order = jax.lax.top_k(values, min(k, values.shape[1]))
+    return values, jnp.take_along_axis(places, order, 1)
 
 
 def _drawn(candidates: np.ndarray, keep: float, rng: np.random.Generator | None) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Dictionaries from both directions: CSLS word by word, and the law of the random draws."""
 
 import numpy as np
+import pytest
 
 from clwe_jax.align import stochastic
 
@@ -58,3 +59,29 @@ def test_draws_are_seeded():
 
     np.testing.assert_array_equal(pairs(1), pairs(1))
     assert (pairs(1) != pairs(2)).any()
+
+
+@pytest.mark.parametrize("keep", [0.3, 1.0])
+def test_the_same_dictionary_slab_by_slab(keep, monkeypatch):
+    """Similarities that do not fit are computed in slabs, here of 7 words and a rest, twice."""
+    x, y = sides()
+    products = []
+    whole_product = stochastic._similarities
+    monkeypatch.setattr(
+        stochastic,
+        "_similarities",
+        lambda a, b: products.append(len(a)) or whole_product(a, b),
+    )
+
+    def induced(memory_bytes):
+        rng = np.random.default_rng(0)
+        return stochastic.induce(
+            x, y, keep=keep, neighbourhood=9, rng=rng, memory_bytes=memory_bytes
+        )
+
+    whole = induced(stochastic.MEMORY_BYTES)
+    assert products == [40]
+    cut = induced(7 * 30 * 4 * 3)
+    assert products[1:] == 2 * [7, 7, 7, 7, 7, 5]
+    np.testing.assert_array_equal(whole.pairs, cut.pairs)
+    np.testing.assert_allclose(whole.objective, cut.objective, rtol=1e-6)
