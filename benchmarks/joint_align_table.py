@@ -28,8 +28,7 @@ sys.path.insert(0, ROOT)
 from absl import logging  # noqa: E402
 from scipy import stats  # noqa: E402
 
-from clwe_jax import config as options  # noqa: E402
-from clwe_jax import registry  # noqa: E402
+from clwe_jax import registry, validation  # noqa: E402
 
 TEXT_PAIRS = "en-de,en-es,en-fr,en-nl,en-ru,en-zh"
 POCKET_PAIRS = "en-de,en-es,en-fr,en-ja,en-zh"
@@ -152,7 +151,7 @@ def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[
             f"--workdir={folder}",
             *(f"--config.{path}={value}" for path, value in changes.items()),
         ]
-        options.validate(config)
+        validation.validate(config)
         started = time.monotonic()
         registry.lookup("job", config.job)(config, folder)
         # Vectors before alignment, which `trained` has too; hundreds of runs would fill the disk.

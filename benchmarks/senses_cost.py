@@ -26,7 +26,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import jax  # noqa: E402
 from joint_align_table import load_config, override  # noqa: E402
 
-from clwe_jax import config as options  # noqa: E402
+from clwe_jax import validation  # noqa: E402
 from clwe_jax.jobs import feed as feeds  # noqa: E402
 from clwe_jax.training import (  # noqa: E402
     allocator,
@@ -82,7 +82,7 @@ class Model:
         config.objective.senses.warmup_steps = 1
         for change in changes:
             override(config, *change.split("=", 1))
-        options.validate(config)
+        validation.validate(config)
         feed = feeds.build(config, os.path.join(workdir, name))
         vocabulary = feed.tokenizer.vocabulary
         self.objective = build.build_objective(

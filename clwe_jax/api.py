@@ -28,13 +28,13 @@ from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import sense_api, static_api
-from clwe_jax.align import csls
+from clwe_jax.align import csls, search
 from clwe_jax.evaluate.encode import MEAN_LAST4, Encoder, Layer, select_layer
 from clwe_jax.evaluate.spelled import encoder_of
 from clwe_jax.models.senses import SenseState
 from clwe_jax.objectives import projected
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.vocab import Vocabulary
+from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, partition
 from clwe_jax.types import BATCH_DTYPES, Objective, Variables
 
@@ -182,7 +182,7 @@ class Model:
             most = min(k + 1, len(there.words))  # one more: the word itself may be among them
             places, _ = csls.nearest(query, there.vectors, most, method, pool=here.vectors)
             places = np.asarray(places)[0]
-            cosines = np.asarray(csls.unit(there.vectors[places]) @ csls.unit(query)[0])
+            cosines = np.asarray(search.unit(there.vectors[places]) @ search.unit(query)[0])
             near = [
                 Neighbour(there.words[place], language, float(cosine))
                 for place, cosine in zip(places, cosines)
@@ -203,7 +203,7 @@ class Model:
             self.encode([text], language, layer)[0]
             for text, language in ((a, lang), (b, lang_b or lang))
         )
-        return float(csls.unit(x) @ csls.unit(y))
+        return float(search.unit(x) @ search.unit(y))
 
     def senses(
         self,

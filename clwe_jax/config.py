@@ -1,4 +1,4 @@
-"""The options that every run shares, the scales, and validation with errors that help.
+"""The options that every run shares, and the scales.
 
 A config file in `configs/` defines `get_config(scale='laptop')`; its argument is the scale, as in
 `--config=configs/dict_mlm_50.py:paper`. A scale changes sizes and data, never the method. This
@@ -79,7 +79,9 @@ def base_config() -> ConfigDict:
             checkpoint=dict(every_steps=500, keep=2, best="", best_mode="max"),
             evals=dict(
                 mlm=dict(name="mlm", every_steps=500, batches=4),
-                retrieval=dict(name="retrieval", data="pocket", every_steps=1_000, max_sentences=1_000),
+                retrieval=dict(
+                    name="retrieval", data="pocket", every_steps=1_000, max_sentences=1_000
+                ),
                 bli=dict(name="bli", data="pocket", every_steps=0, occurrences=10),
             ),
             report=dict(compare_with="", words="", title=""),
@@ -179,7 +181,9 @@ def bert_config(scale: str, system: str, task: dict[str, Any]) -> ConfigDict:
       ValueError: an unknown scale.
     """
     if scale not in SCALES:
-        raise ValueError(f"Unknown scale {scale!r} after the config's ':'. Known: {', '.join(SCALES)}.")
+        raise ValueError(
+            f"Unknown scale {scale!r} after the config's ':'. Known: {', '.join(SCALES)}."
+        )
     config = base_config()
     config.system = system
     config.scale = scale
@@ -247,40 +251,6 @@ def max_predictions(config: ConfigDict) -> int:
 def padded_rows(words: int) -> int:
     """The rows of a table over so many words: the next multiple of `PAD_ROWS_TO`."""
     return -(-words // PAD_ROWS_TO) * PAD_ROWS_TO
-
-
-def validate(config: ConfigDict) -> None:
-    """Raises ValueError for settings that cannot work, before anything slow has started."""
-    if "static" in config:
-        from clwe_jax import config_static
-
-        config_static.validate(config)
-        return
-    languages(config)
-    source = config.data.source
-    kinds = ("text:", "tfds:", "batches:")
-    if source != "pocket" and not source.startswith(kinds):
-        raise ValueError(
-            f"config.data.source={source!r}: expected pocket, text:DIR, tfds:NAME or batches:DIR"
-        )
-    for path, least in (
-        ("train.steps", 1),
-        ("train.batch_size", 1),
-        ("train.microbatches", 1),
-        ("data.sequence_length", 8),
-        ("data.chunk_lines", 1),
-        ("vocab.size", 16),
-    ):
-        section, key = path.split(".")
-        if config[section][key] < least:
-            raise ValueError(f"config.{path}={config[section][key]}: must be at least {least}")
-    if config.train.batch_size % config.train.microbatches:
-        raise ValueError(
-            f"config.train.batch_size={config.train.batch_size} is not divisible by "
-            f"config.train.microbatches={config.train.microbatches}"
-        )
-    if not 0 <= config.data.heldout_share < 0.5:
-        raise ValueError("config.data.heldout_share must be in [0, 0.5)")
 
 
 # Options that may change between two starts of the same run.

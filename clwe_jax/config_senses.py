@@ -30,7 +30,12 @@ _BILM_SCALES: dict[str, dict[str, Any]] = {
         ),
         "objective": dict(negatives=512),
         "optimizer": dict(
-            name="adam", learning_rate=3e-3, warmup_steps=100, schedule="linear", clip=1.0, scale=1.0
+            name="adam",
+            learning_rate=3e-3,
+            warmup_steps=100,
+            schedule="linear",
+            clip=1.0,
+            scale=1.0,
         ),
         "train": dict(steps=2_400, batch_size=32, log_every_steps=50),
         "checkpoint": dict(every_steps=600),
@@ -204,7 +209,9 @@ def sense_config(
             config.data.sequence_length = 12
             config.train.steps = 600_000
         config.projection = ConfigDict(
-            dict(methods="orthogonal,least_squares", apply="orthogonal", lines=20_000, identical=True)
+            dict(
+                methods="orthogonal,least_squares", apply="orthogonal", lines=20_000, identical=True
+            )
         )
         data = "pocket" if scale == "laptop" else "tatoeba"
         evals["retrieval"] = dict(name="retrieval", data=data, every_steps=0, max_sentences=1_000)

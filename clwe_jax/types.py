@@ -26,12 +26,9 @@ BATCH_DTYPES: dict[str, np.dtype] = {
 }
 
 
-
 def piece_batch(rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
     """Shapes and types of a batch of `BATCH_DTYPES`."""
-    return {
-        key: jax.ShapeDtypeStruct((rows, length), dtype) for key, dtype in BATCH_DTYPES.items()
-    }
+    return {key: jax.ShapeDtypeStruct((rows, length), dtype) for key, dtype in BATCH_DTYPES.items()}
 
 
 # Keys of a batch that are not rows: all parts of a batch see the whole of them.

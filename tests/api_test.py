@@ -13,7 +13,8 @@ from clwe_jax import api
 from clwe_jax import config as options
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.vocab import SPECIALS, WordPieceVocabulary
+from clwe_jax.text.base_vocab import SPECIALS
+from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.words import Segmenter
 from clwe_jax.training import build, checkpoint, partition, train_state
 from clwe_jax.types import BATCH_DTYPES

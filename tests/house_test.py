@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import graphlib
 import importlib.util
 import pathlib
 import re
@@ -11,7 +12,7 @@ import sys
 import pytest
 
 from clwe_jax import config as options
-from clwe_jax import registry
+from clwe_jax import registry, validation
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "clwe_jax"
@@ -21,6 +22,7 @@ CONFIGS = sorted((ROOT / "configs").glob("*.py"))
 # stand on, and on floor 5, where the jobs compose the report and the API too.
 FLOORS = {
     "__init__": 1, "types": 1, "registry": 1, "config": 1, "config_static": 1, "config_senses": 1,
+    "validation": 1,
     "text": 1, "align": 1,
     "models": 2, "embeddings": 2, "data": 2,
     "objectives": 3, "evaluate": 3,
@@ -28,7 +30,9 @@ FLOORS = {
     "report": 5, "api": 5, "static_api": 5, "sense_api": 5, "jobs": 5,
     "main": 6,
 }  # fmt: skip
-GROUND = {"__init__", "types", "registry", "config", "config_static", "config_senses"}
+GROUND = {
+    "__init__", "types", "registry", "config", "config_static", "config_senses", "validation",
+}  # fmt: skip
 SIDEWAYS = {
     ("jobs", "report"), ("jobs", "api"), ("report", "api"), ("jobs", "static_api"),
     ("api", "static_api"), ("api", "sense_api"),
@@ -87,6 +91,14 @@ def test_imports_go_one_way(module):
             f"{module} (floor {FLOORS[here]}) imports {name} (floor {FLOORS[there]})"
         )
         assert there != "data" or here == "jobs", f"{module} imports {name}: only jobs may"
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {module: sorted(imported(module) & MODULES.keys()) for module in MODULES}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -274,7 +286,7 @@ def test_config_says_how_to_run_it(path):
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_config_resolves(path, scale):
     config = load_config(path).get_config(scale)
-    options.validate(config)
+    validation.validate(config)
     assert config.scale == scale and config.system
     specs = [("job", {"name": config.job})]
     specs += [(kind, config[kind]) for kind in ("task", "model", "objective") if config.get(kind)]

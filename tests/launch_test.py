@@ -109,8 +109,9 @@ def test_tpu_dry_run_prints_every_command_and_calls_nothing(stubs):
     assert calls(stubs) == []
     printed = [line for line in done.stderr.splitlines() if line.startswith("+ ")]
     for verb in ("create", "scp", "ssh", "describe", "delete"):
-        assert any(f"tpus tpu-vm {verb} n" in line or verb == "scp" and "scp" in line
-                   for line in printed), f"{verb} is not printed:\n{done.stderr}"
+        assert any(
+            f"tpus tpu-vm {verb} n" in line or verb == "scp" and "scp" in line for line in printed
+        ), f"{verb} is not printed:\n{done.stderr}"
     assert any("--spot" in line and "v3-256" in line for line in printed)
     assert any("--multihost" in line and "share/runs/n" in line for line in printed)
 
@@ -207,9 +208,7 @@ JOB = ["--config=configs/mbert.py", "--workdir=runs/x"]
 
 
 def test_slurm_starts_one_process_a_node_with_all_its_gpus(stubs):
-    (stubs / "bin" / "srun").write_text(
-        STUB + '\necho "$JAX_LOCAL_DEVICE_IDS" >"$STUBS/devices"\n'
-    )
+    (stubs / "bin" / "srun").write_text(STUB + '\necho "$JAX_LOCAL_DEVICE_IDS" >"$STUBS/devices"\n')
     done = launch(
         stubs, "slurm.sh", *JOB, "--config.report.title=one two",
         SLURM_JOB_ID="7", SLURM_GPUS_ON_NODE="4", SLURM_SUBMIT_DIR=str(ROOT), PYTHON="py",

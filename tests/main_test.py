@@ -9,6 +9,7 @@ import time
 import pytest
 
 from clwe_jax import config as options
+from clwe_jax import validation
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -58,12 +59,12 @@ def test_settings_that_cannot_work(key, value, expected):
     section, name = key.split(".")
     config[section][name] = value
     with pytest.raises(ValueError, match=expected):
-        options.validate(config)
+        validation.validate(config)
 
 
 def test_every_scale_is_valid():
     for scale in options.SCALES:
-        options.validate(options.bert_config(scale, "x", dict(name="mlm")))
+        validation.validate(options.bert_config(scale, "x", dict(name="mlm")))
 
 
 def test_predictions_hold_the_masked_share_with_room():

@@ -101,7 +101,9 @@ def main():
                 / leaf.nbytes
                 for leaf in [run.state.params["backbone"]["token_embedding"]]
             ]
-    found["microbatches"] = differ(Run("four", 2).go(0, 1).arrays(), Run("one", 2).go(0, 1).arrays())
+    found["microbatches"] = differ(
+        Run("four", 2).go(0, 1).arrays(), Run("one", 2).go(0, 1).arrays()
+    )
     found["one"] = [0.0, one.losses]
 
     # 8 -> 4 -> 1 devices, each going on from the checkpoint of the one before.

@@ -20,9 +20,7 @@ def tiny(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     config = module.get_config()
-    config.data.update(
-        pocket_sentences=1_500, pocket_domains="money,nature", sequence_length=10
-    )
+    config.data.update(pocket_sentences=1_500, pocket_domains="money,nature", sequence_length=10)
     config.vocab.size = 1_500
     config.model.update(width=16, cells=24, filters=((1, 8), (2, 8)), highways=1)
     config.objective.negatives = 64
@@ -125,7 +123,9 @@ def test_measured_again_a_run_has_the_same_figures_and_others_where_asked(workdi
         assert other[name] == before[name]
     kept = json.loads((workdir / "config.json").read_text())
     assert (kept["job"], kept["train"]["steps"]) == ("pretrain", STEPS)
-    assert kept["data"]["sample_bytes"] == 1_000 and kept["evals"]["retrieval"]["max_sentences"] == 20
+    assert (
+        kept["data"]["sample_bytes"] == 1_000 and kept["evals"]["retrieval"]["max_sentences"] == 20
+    )
     assert other.keys() == before.keys()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from clwe_jax import registry
 from clwe_jax.align import bounded, search
-from clwe_jax.align.search import MEMORY_BYTES, unit
+from clwe_jax.align.search import MEMORY_BYTES
 from clwe_jax.types import Array
 
 METHODS = ("cosine", "csls", "inverted_softmax")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clwe_jax.align import csls
+from clwe_jax.align import csls, search
 from clwe_jax.types import Array
 
 MAX_WORDS = 15_000
@@ -37,7 +37,7 @@ def induce(
     Returns:
       int32 [P, 2], rows of x and of y, by row of x.
     """
-    x, y = csls.unit(x[:max_words]), csls.unit(y[:max_words])
+    x, y = search.unit(x[:max_words]), search.unit(y[:max_words])
     options = {"neighbourhood": neighbourhood, "beta": beta}
     best = np.asarray(csls.nearest(x, y, 1, method, **options)[0])[:, 0]
     pairs = np.stack([np.arange(len(x), dtype=np.int32), best.astype(np.int32)], 1)
@@ -68,6 +68,6 @@ def criterion(
     Returns:
       A number in [-1, 1].
     """
-    x, y = csls.unit(x[:max_words]), csls.unit(y[:max_words])
+    x, y = search.unit(x[:max_words]), search.unit(y[:max_words])
     best = np.asarray(csls.nearest(x, y, 1, "csls", neighbourhood=neighbourhood)[0])[:, 0]
     return float(np.einsum("nd,nd->n", np.asarray(x), np.asarray(y)[best]).mean(dtype=np.float64))

@@ -11,7 +11,7 @@ from clwe_jax.data.context import ContextModel
 from clwe_jax.data.encoding import Encoded, TextEncoder
 from clwe_jax.data.rows import RowBuilder, Sequences
 from clwe_jax.data.tasks import DictMlm, DictTlm, Mlm
-from clwe_jax.text.vocab import Vocabulary
+from clwe_jax.text.base_vocab import Vocabulary
 
 # What a chunk reports of itself, in this order.
 COUNTERS = (
@@ -141,9 +141,7 @@ class ExampleMaker:
 
     def _mask(self, words: Encoded, random: draws.Draws, room: int) -> tuple[Masked, dict]:
         """Chooses the words to predict and their labels (D2, D3)."""
-        chosen = masking.choose(
-            self._eligible(words), words.line, self._task.masking_rate, random
-        )
+        chosen = masking.choose(self._eligible(words), words.line, self._task.masking_rate, random)
         rate = getattr(self._task, "cross_lingual_share", 0.0)
         changed = self._switch(words, chosen, rate, random)
         return self._limit(changed._replace(masked=chosen), words, room)
@@ -156,9 +154,7 @@ class ExampleMaker:
         hopeless = tf.logical_not(tf.gather(synonyms.has_entries, words.language))
         return tf.logical_or(words.entry >= 0, hopeless)
 
-    def _switch(
-        self, words: Encoded, where: tf.Tensor, rate: float, random: draws.Draws
-    ) -> Masked:
+    def _switch(self, words: Encoded, where: tf.Tensor, rate: float, random: draws.Draws) -> Masked:
         """Replaces a share `rate` of the words of `where` that have an entry by synonyms."""
         same = Masked(
             start=words.start,
@@ -180,9 +176,7 @@ class ExampleMaker:
             drawn = self._context.draw(words, place, random)
         usable = drawn.size > 0
         place = tf.boolean_mask(place, usable)[:, None]
-        put = lambda old, new: tf.tensor_scatter_nd_update(
-            old, place, tf.boolean_mask(new, usable)
-        )
+        put = lambda old, new: tf.tensor_scatter_nd_update(old, place, tf.boolean_mask(new, usable))
         return same._replace(
             start=put(same.start, drawn.start),
             size=put(same.size, drawn.size),

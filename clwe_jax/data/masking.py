@@ -7,9 +7,7 @@ import tensorflow as tf
 from clwe_jax.data import draws, packing
 
 
-def choose(
-    eligible: tf.Tensor, text: tf.Tensor, rate: float, random: draws.Draws
-) -> tf.Tensor:
+def choose(eligible: tf.Tensor, text: tf.Tensor, rate: float, random: draws.Draws) -> tf.Tensor:
     """Chooses words to mask: `rate` of each text's words, among those that are eligible.
 
     A text of n words gets floor(rate * n + u) masked words, u uniform in [0, 1), so that the

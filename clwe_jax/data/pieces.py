@@ -1,4 +1,4 @@
-"""Words to piece ids inside the graph: the twin of `text.vocab.Vocabulary.encode_word`."""
+"""Words to piece ids inside the graph: the twin of `text.base_vocab.Vocabulary.encode_word`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from clwe_jax.text import characters
-from clwe_jax.text.vocab import SentencePieceVocabulary, Vocabulary, WordPieceVocabulary
+from clwe_jax.text.base_vocab import Vocabulary
+from clwe_jax.text.subword_vocab import SentencePieceVocabulary, WordPieceVocabulary
 from clwe_jax.text.word_vocab import WordVocabulary
 
 _LONGEST_PIECE = 256  # bytes; a longer piece cannot stand in the tokenizer's trie

@@ -13,7 +13,6 @@ import os
 from typing import Any, Iterator
 
 import numpy as np
-import seqio
 import tensorflow as tf
 from absl import logging
 from ml_collections import ConfigDict
@@ -154,9 +153,7 @@ def heldout(
         ):
             lines, languages = chunks.cut_long_lines(lines, tf.fill([tf.size(lines)], index))
             # Chunks of different languages draw different numbers.
-            made = maker.rows(
-                masks, tf.constant(index << 32 | number, tf.int64), lines, languages
-            )
+            made = maker.rows(masks, tf.constant(index << 32 | number, tf.int64), lines, languages)
             part = {name: value.numpy() for name, value in made.items()}
             parts.append(part)
             count += len(part["inputs"])
@@ -170,9 +167,7 @@ def heldout(
             )
             continue
         rows = {k: np.concatenate([part[k] for part in parts])[:wanted] for k in BATCH_DTYPES}
-        result[language] = list(
-            batches.deal(rows, batch_size, process_index, process_count)
-        )
+        result[language] = list(batches.deal(rows, batch_size, process_index, process_count))
     return result
 
 
@@ -278,7 +273,9 @@ def _context(encoder, source, languages, tfds_dir, heldout_share) -> ContextMode
 def _cached_maker(
     encoder, tokenizer, task, length, max_predictions, pairs, context
 ) -> ExampleMaker:
-    return ExampleMaker(encoder, tokenizer.vocabulary, task, length, max_predictions, pairs, context)
+    return ExampleMaker(
+        encoder, tokenizer.vocabulary, task, length, max_predictions, pairs, context
+    )
 
 
 def _rows(numbered: tf.data.Dataset, maker: ExampleMaker, seed: int) -> tf.data.Dataset:
@@ -314,9 +311,7 @@ def _alternate(rows, pairs, batch_size: int, pair_rows: int) -> tf.data.Dataset:
 
     @tf.autograph.experimental.do_not_convert
     def merge(one, other):
-        return {
-            name: tf.gather(tf.concat([one[name], other[name]], 0), order) for name in one
-        }
+        return {name: tf.gather(tf.concat([one[name], other[name]], 0), order) for name in one}
 
     return tf.data.Dataset.zip(
         rows.rebatch(plain_rows, drop_remainder=True),

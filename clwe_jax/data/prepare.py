@@ -20,7 +20,7 @@ from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
 from clwe_jax import config as options
-from clwe_jax import registry
+from clwe_jax import registry, validation
 from clwe_jax.data import batches, draws, pipeline
 from clwe_jax.text import world as worlds
 from clwe_jax.types import BATCH_DTYPES, Batch
@@ -35,7 +35,9 @@ _EXAMPLES = 12
 _BATCH = 256  # rows made at once
 
 
-def prepare(config: ConfigDict, out: str, rows: int = 0, heldout_rows: int = 1_024) -> dict[str, Any]:
+def prepare(
+    config: ConfigDict, out: str, rows: int = 0, heldout_rows: int = 1_024
+) -> dict[str, Any]:
     """Writes the folder `out`; returns its meta.json.
 
     Args:
@@ -47,7 +49,7 @@ def prepare(config: ConfigDict, out: str, rows: int = 0, heldout_rows: int = 1_0
       ValueError: `out` is whole already, or the config cannot work.
       FileNotFoundError: no text or dictionary where the config says.
     """
-    options.validate(config)
+    validation.validate(config)
     if config.data.source.startswith("batches:"):
         raise ValueError("config.data.source names prepared batches; name text: text:DIR")
     if config.task.name == "bilm":

@@ -134,7 +134,9 @@ class GraphSegmenter:
                 token_starts = tf.tensor_scatter_nd_update(token_starts, mine[:, None], starts)
                 matched = tf.tensor_scatter_nd_update(matched, mine[:, None], words)
             # What is not in the lexicon joins its like; a mark joins anything.
-            stretch = tf.where(matched, tf.cast(characters.ALONE, tf.uint8), tf.gather(self._stretches, own))
+            stretch = tf.where(
+                matched, tf.cast(characters.ALONE, tf.uint8), tf.gather(self._stretches, own)
+            )
             before = tf.concat([stretch[:1], stretch[:-1]], 0)
             joins = tf.logical_or(
                 tf.equal(stretch, characters.MARK),

@@ -30,7 +30,6 @@ _DRAWS = 4096  # of the mixture, at once
 _SEEDS = 2**31 - 1  # tf.data's seeds are below
 
 
-
 def _feature(dtype: tf.DType, rank: int) -> seqio.Feature:
     return seqio.Feature(seqio.PassThroughVocabulary(1), dtype=dtype, rank=rank, add_eos=False)
 
@@ -246,7 +245,9 @@ def _require_prepared(name: str, data_dir: str | None) -> None:
     except Exception as error:
         # TFDS raises errors of many kinds; the first line says which name it does not know.
         first = str(error).strip().split("\n")[0][:300]
-        raise ValueError(f"config.data.source=tfds: no data set {name} in {where}: {first}") from error
+        raise ValueError(
+            f"config.data.source=tfds: no data set {name} in {where}: {first}"
+        ) from error
     if "train" not in splits:
         dataset, _, config = name.partition(":")[0].partition("/")
         raise FileNotFoundError(

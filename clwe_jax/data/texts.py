@@ -91,8 +91,8 @@ def heldout_lines(text: Source, share: float, chunk_lines: int) -> Iterator[tf.T
         kept = tf.boolean_mask(batch, chunks.heldout(batch, share))
         waiting += kept.numpy().tolist()
         while len(waiting) >= chunk_lines:
-            yield tf.constant(waiting[: chunk_lines])
-            del waiting[: chunk_lines]
+            yield tf.constant(waiting[:chunk_lines])
+            del waiting[:chunk_lines]
         if scanned > _HELDOUT_SCAN:
             break
     if waiting:

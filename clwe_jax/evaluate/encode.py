@@ -187,9 +187,7 @@ class Encoder:
             found[place] = vectors.copy()  # a view would hold the whole batch
         return found
 
-    def stream(
-        self, variables: Variables, rows: Sequence[Row]
-    ) -> Iterator[tuple[int, np.ndarray]]:
+    def stream(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
         """As `means`, by and by: pairs of a row's place and its means, in no order."""
         pending: collections.deque[tuple[list[int], Array]] = collections.deque()
         told, done = time.monotonic(), 0

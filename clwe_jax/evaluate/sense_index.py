@@ -10,7 +10,7 @@ from absl import logging
 import jax
 import numpy as np
 
-from clwe_jax.align import csls
+from clwe_jax.align import search
 from clwe_jax.evaluate.encode import Encoder, Row
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary
@@ -165,7 +165,7 @@ class SenseIndex:
           k: words of each language; senses that were never used are none of them.
         """
         listed = self.listed[direction]
-        query = csls.unit(self._vectors(direction, np.array([number])))[0, slot]
+        query = search.unit(self._vectors(direction, np.array([number])))[0, slot]
         scores = listed.vectors @ np.asarray(query)
         pieces = self.tokenizer.vocabulary.pieces
         found = []
@@ -183,7 +183,7 @@ class SenseIndex:
         senses = list(senses)
         ids = np.array([self.tokenizer.vocabulary.id(word) for word, _ in senses], np.int64)
         slots = np.array([number for _, number in senses], np.int64) - 1 + self._first
-        return np.asarray(csls.unit(self._vectors(direction, ids)[np.arange(len(ids)), slots]))
+        return np.asarray(search.unit(self._vectors(direction, ids)[np.arange(len(ids)), slots]))
 
     def cosines(self, direction: str, ids: np.ndarray, vectors: np.ndarray) -> np.ndarray:
         """How well representations fit the centers of words, both projected (Algorithm 1).
@@ -257,7 +257,7 @@ class SenseIndex:
             uses = np.where(enabled, uses, 0)
             shares = uses / np.maximum(uses.sum(1, keepdims=True), 1)
             words, slots = np.nonzero(uses)
-            vectors = np.asarray(csls.unit(self._vectors(name, ids)[words, slots]))
+            vectors = np.asarray(search.unit(self._vectors(name, ids)[words, slots]))
             used, share = uses[words, slots], shares[words, slots]
             found[name] = Listed(ids[words], slots, used, share, vectors)
         return found

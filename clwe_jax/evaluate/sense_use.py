@@ -9,7 +9,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import jax
 import numpy as np
 
-from clwe_jax.align import csls
+from clwe_jax.align import search
 from clwe_jax.evaluate import senses as scores
 from clwe_jax.evaluate.encode import Encoder, Row
 from clwe_jax.evaluate.spelled import encoder_of
@@ -160,9 +160,7 @@ class SenseEvaluator:
             for number, (_, known) in enumerate(choices.values())
             for (word, slot), concept in known.items()
         }
-        meant = [
-            x.meant if language in (None, x.word[0]) else None for x in self._occurrences
-        ]
+        meant = [x.meant if language in (None, x.word[0]) else None for x in self._occurrences]
         found = scores.score_translations(chosen, meant, self._concepts, learned, candidates)
         return {f"translation_{name}": float(x) for name, x in dataclasses.asdict(found).items()}
 
@@ -182,7 +180,7 @@ class SenseEvaluator:
         for name, part in {"": slice(None), **directions}.items():
             best = 0.0
             for layer in range(vectors.shape[1]):
-                unit = np.asarray(csls.unit(vectors[:, layer, part]))
+                unit = np.asarray(search.unit(vectors[:, layer, part]))
                 right, asked = nearest_sense(unit, words, meant, half)
                 if not asked:
                     return

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 from clwe_jax import config as options
-from clwe_jax.align import csls
+from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.text.normalize import Normalizer
 
@@ -156,8 +156,8 @@ def correlation(
     share = len(have) / len(pairs)
     if len(have) < _LEAST:
         return None, share
-    x = csls.unit(source.vectors[[source.index[pairs[i][0]] for i in have]])
-    y = csls.unit(target.vectors[[target.index[pairs[i][1]] for i in have]])
+    x = search.unit(source.vectors[[source.index[pairs[i][0]] for i in have]])
+    y = search.unit(target.vectors[[target.index[pairs[i][1]] for i in have]])
     cosines = np.einsum("nd,nd->n", np.asarray(x), np.asarray(y))
     wanted = np.asarray(scores)[have]
     if np.ptp(cosines) == 0 or np.ptp(wanted) == 0:

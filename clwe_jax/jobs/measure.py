@@ -19,7 +19,7 @@ from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import config_static, registry
-from clwe_jax.align import csls
+from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate import lexicon, tags as tagged
 from clwe_jax.jobs import lexica
@@ -348,7 +348,7 @@ def picture(
         "target": target.vectors[[target.index[word] for word in own["target"]]],
         "shared": source.vectors[[source.index[word] for word in _first(both, _DRAWN)]],
     }
-    groups = {name: np.asarray(csls.unit(rows)) for name, rows in groups.items() if len(rows)}
+    groups = {name: np.asarray(search.unit(rows)) for name, rows in groups.items() if len(rows)}
     if sum(map(len, groups.values())) < 3:
         return {}
     found: dict[str, Any] = dict(projection.principal(groups))

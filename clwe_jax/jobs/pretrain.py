@@ -36,9 +36,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
     vocabulary = feed.tokenizer.vocabulary
     if first_host:
         write_json(os.path.join(workdir, "words.json"), dict(feed.frequent))
-    objective = build.build_objective(
-        config, len(vocabulary), vocabulary.size, feed.translations
-    )
+    objective = build.build_objective(config, len(vocabulary), vocabulary.size, feed.translations)
     if jax.default_backend() == "cpu":
         allocator.keep_freed_memory()
     result = train.fit(

@@ -113,9 +113,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
     return True
 
 
-def _pairs(
-    world: worlds.World, source: str, target: str, identical: bool
-) -> list[tuple[str, str]]:
+def _pairs(world: worlds.World, source: str, target: str, identical: bool) -> list[tuple[str, str]]:
     """The dictionary's pairs, and the words that stand in both languages' text."""
     pairs = dict.fromkeys((a, b) for a, b in world.dictionary.pairs(source, target))
     if identical:

@@ -46,9 +46,7 @@ def spell_all(words: Sequence[bytes], max_chars: int = MAX_CHARACTERS) -> np.nda
     return table
 
 
-def spell_vocabulary(
-    vocabulary: WordVocabulary, max_chars: int = MAX_CHARACTERS
-) -> np.ndarray:
+def spell_vocabulary(vocabulary: WordVocabulary, max_chars: int = MAX_CHARACTERS) -> np.ndarray:
     """uint16 [len(vocabulary), max_chars]: the characters of every entry.
 
     `<S>` and `</S>` are single characters of their own, `[PAD]` is padding throughout.

@@ -10,7 +10,7 @@ from typing import Iterable, Mapping, Sequence
 from absl import logging
 
 from clwe_jax.registry import nearest
-from clwe_jax.text import corpora, vocab
+from clwe_jax.text import base_vocab, corpora, vocab
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
@@ -33,7 +33,7 @@ class Tokenizer:
         languages: Sequence[str],
         normalizer: Normalizer,
         segmenter: Segmenter,
-        vocabulary: vocab.Vocabulary,
+        vocabulary: base_vocab.Vocabulary,
     ):
         self.languages = tuple(languages)
         self.normalizer = normalizer
@@ -200,9 +200,7 @@ def mixed_counts(counts: Mapping[str, Mapping[str, int]], temperature: float) ->
     return dict(mixed)
 
 
-def _frequent(
-    counts: Mapping[str, Mapping[str, int]], min_count: int
-) -> dict[str, dict[str, int]]:
+def _frequent(counts: Mapping[str, Mapping[str, int]], min_count: int) -> dict[str, dict[str, int]]:
     """The counts of words that occur `min_count` times or more in all languages together."""
     totals: collections.Counter[str] = collections.Counter()
     for counter in counts.values():

@@ -10,16 +10,16 @@ from typing import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax.text import corpora, vocab
+from clwe_jax.text import base_vocab, corpora
 
 BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"
-SPECIALS = (BEGIN, END, UNKNOWN, vocab.PAD, vocab.MASK)
+SPECIALS = (BEGIN, END, UNKNOWN, base_vocab.PAD, base_vocab.MASK)
 FILE = "words.txt"
 # What the special pieces of every vocabulary are called here.
-_NAMES = {vocab.CLS: BEGIN, vocab.SEP: END, vocab.UNK: UNKNOWN}
+_NAMES = {base_vocab.CLS: BEGIN, base_vocab.SEP: END, base_vocab.UNK: UNKNOWN}
 
 
-class WordVocabulary(vocab.Vocabulary):
+class WordVocabulary(base_vocab.Vocabulary):
     """Whole words; `<S>`, `</S>` and `<UNK>` have the ids 0, 1 and 2 and are cls, sep and unk.
 
     A word that is not in it is unknown; a language model still reads its characters.
@@ -51,7 +51,7 @@ class WordVocabulary(vocab.Vocabulary):
         if len(self.words) < len(pieces) + len(added):
             twice = next(word for i, word in enumerate(pieces) if self.words[word] != i)
             raise ValueError(f"The vocabulary has {twice!r} twice")
-        special = {name: self.words.pop(_NAMES.get(name, name)) for name in vocab.SPECIALS}
+        special = {name: self.words.pop(_NAMES.get(name, name)) for name in base_vocab.SPECIALS}
         super().__init__([*pieces, *added], special)
         self.counts = np.zeros(len(self.pieces))
         if counts is not None:
@@ -74,10 +74,8 @@ class WordVocabulary(vocab.Vocabulary):
         """Writes words.txt: `word TAB count` a line."""
         os.makedirs(directory, exist_ok=True)
         lines = (f"{word}\t{count:.12g}\n" for word, count in zip(self.pieces, self.counts))
-        path = os.path.join(directory, FILE)
-        with open(path + ".tmp", "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-        os.replace(path + ".tmp", path)
+        text = "".join(lines)
+        base_vocab.write(os.path.join(directory, FILE), text.encode("utf-8"))
 
 
 def is_word_list(lines: Sequence[str]) -> bool:

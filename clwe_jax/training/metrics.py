@@ -142,9 +142,7 @@ class Progress:
         if self._bar is not None:
             self._bar.move(step)
 
-    def show(
-        self, step: int, values: Mapping[str, float], speed: Mapping[str, float]
-    ) -> None:
+    def show(self, step: int, values: Mapping[str, float], speed: Mapping[str, float]) -> None:
         """Shows metrics and speed.
 
         Args:
@@ -155,9 +153,7 @@ class Progress:
         if not self._active:
             return
         parts = [
-            f"{short} {form.format(values[name])}"
-            for name, short, form in _SHOWN
-            if name in values
+            f"{short} {form.format(values[name])}" for name, short, form in _SHOWN if name in values
         ]
         parts.append(f"{_thousands(speed['tokens_per_second'])} tokens/s")
         parts.append(f"{speed['steps_per_second']:.3g} steps/s")

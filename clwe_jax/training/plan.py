@@ -89,9 +89,7 @@ class _Program:
         self.objective = build.build_objective(config, config.vocab.size, padded, translations)
         self.optimizer = optim.from_config(config.optimizer)
         self.tx = self.optimizer.build(config.train.steps)
-        shapes = self.objective.batch_shapes(
-            config.train.batch_size, config.data.sequence_length
-        )
+        shapes = self.objective.batch_shapes(config.train.batch_size, config.data.sequence_length)
         self.batch = partition.abstract_batch(shapes, self.mesh)
         self.state = self.state_on(self.mesh)
 

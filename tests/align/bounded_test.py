@@ -20,7 +20,7 @@ def made_up(seed, queries, keys, pool, width=16, topics=30):
 
 
 def whole(queries, keys, pool, k, neighbourhood):
-    x, y, p = (np.asarray(csls.unit(v), np.float64) for v in (queries, keys, pool))
+    x, y, p = (np.asarray(search.unit(v), np.float64) for v in (queries, keys, pool))
     cosine = x @ y.T
     own = np.sort(cosine, axis=1)[:, -neighbourhood:].mean(1)
     scores = 2 * cosine - own[:, None] - np.sort(y @ p.T, axis=1)[:, -neighbourhood:].mean(1)
@@ -39,7 +39,7 @@ def small(monkeypatch):
 
 
 def run(queries, keys, pool, k, neighbourhood, memory_bytes=search.MEMORY_BYTES):
-    arrays = (csls.unit(v) for v in (queries, keys, pool))
+    arrays = (search.unit(v) for v in (queries, keys, pool))
     return bounded.nearest(*arrays, k, neighbourhood, memory_bytes)
 
 
@@ -89,7 +89,7 @@ def test_a_hub_is_passed_over(small):
 def test_bounds_are_below_the_means_and_near_them(small):
     _, keys, pool = made_up(4, 1, 900, 700)
     hubness = bounded._Hubness(np.float32(keys), np.float32(pool), 10, search.MEMORY_BYTES)
-    y, p = (np.asarray(csls.unit(v), np.float64) for v in (keys, pool))
+    y, p = (np.asarray(search.unit(v), np.float64) for v in (keys, pool))
     means, of_any = (np.sort(y @ some.T, axis=1)[:, -10:].mean(1) for some in (p, p[:20]))
     assert (hubness.bound <= means).all()
     assert np.mean(means - hubness.bound) < 0.5 * np.mean(means - of_any)

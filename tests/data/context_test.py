@@ -68,7 +68,10 @@ def test_the_sense_fits_more_often(small, model):
         small, encoder, context.draw(words, place, draws.Draws(1, 1)), found
     )
     uniform, _ = share_right(
-        small, encoder, encoder.synonyms.draw(tf.gather(words.entry, place), draws.Draws(1, 1)), found
+        small,
+        encoder,
+        encoder.synonyms.draw(tf.gather(words.entry, place), draws.Draws(1, 1)),
+        found,
     )
     assert count > 300
     # 46% against 83% with 20,000 sentences a language; here the model has read 1,200.

@@ -12,7 +12,8 @@ from clwe_jax.data.tasks import DictMlm, DictTlm, Mlm, Tlm
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.vocab import SPECIALS, WordPieceVocabulary
+from clwe_jax.text.base_vocab import SPECIALS
+from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.words import Segmenter
 
 PIECES = [
@@ -260,7 +261,10 @@ def test_labels_are_lost_nowhere(small, encoder):
     vocabulary = small.tokenizer.vocabulary
     drawn = inputs[other]
     assert not set(drawn) & set(vocabulary.special_ids) and drawn.max() < len(vocabulary.pieces)
-    assert np.abs(np.histogram(drawn, 4, (0, len(vocabulary.pieces)))[0] / len(drawn) - 0.25).max() < 0.1
+    assert (
+        np.abs(np.histogram(drawn, 4, (0, len(vocabulary.pieces)))[0] / len(drawn) - 0.25).max()
+        < 0.1
+    )
     np.testing.assert_array_equal(rows["inputs"][~masked], rows["targets"][~masked])
 
 
@@ -282,7 +286,10 @@ def test_labels_are_synonyms_or_the_word_itself(small, encoder):
     maker = ExampleMaker(encoder, small.tokenizer.vocabulary, DictMlm(), 64, 16)
     lines, languages = lines_of(small, 100)
     words, after = maker.words.python_function(
-        tf.constant(1, tf.int64), tf.constant(2, tf.int64), tf.constant(lines), tf.constant(languages)
+        tf.constant(1, tf.int64),
+        tf.constant(2, tf.int64),
+        tf.constant(lines),
+        tf.constant(languages),
     )
     dictionary, names = encoder.synonyms.dictionary, small.tokenizer.languages
     seen = 0

@@ -101,7 +101,9 @@ def test_rows_of_both_kinds_alternate(small, tmp_path):
             expected = [*range(change), *range(mine.sum() - change)]
             assert batch["positions"][row][mine].tolist() == expected
             # Both sides are masked over, and both are predicted in their own language.
-            np.testing.assert_array_equal(batch["language_ids"][row], batch["source_language_ids"][row])
+            np.testing.assert_array_equal(
+                batch["language_ids"][row], batch["source_language_ids"][row]
+            )
     assert 0.1 < source.stats()["masked_share"] < 0.2
 
     other = build()

@@ -180,9 +180,7 @@ def test_heldout_lines_are_never_trained_on(small):
         task=plain, tokenizer=small.tokenizer, dictionary=small.dictionary, source=small.corpus,
         batch_size=4, seed=0,
     )  # fmt: skip
-    held = pipeline.heldout(
-        small.config(sequence_length=128), **given, batches_per_language=100
-    )
+    held = pipeline.heldout(small.config(sequence_length=128), **given, batches_per_language=100)
     assert set(held) == set(small.tokenizer.languages)
     count = 0
     for number, language in enumerate(small.tokenizer.languages):
@@ -240,7 +238,14 @@ def test_examples_show_switched_words(small):
 def test_bad_text_is_repaired_and_counted(small, tmp_path):
     folder = tmp_path / "text"
     folder.mkdir()
-    lines = [b"\xef\xbb\xbfwith a mark", b"windows line\r", b"", b"nul\x00byte", b"bad \xff byte", b"  "]
+    lines = [
+        b"\xef\xbb\xbfwith a mark",
+        b"windows line\r",
+        b"",
+        b"nul\x00byte",
+        b"bad \xff byte",
+        b"  ",
+    ]
     (folder / "en.txt").write_bytes(b"\n".join(lines) + b"\n" + b"the cat " * 1_400_000 + b"\n")
     corpus = corpora.TextCorpus(str(folder), ("en",))
     tokenizer = type(small.tokenizer)(

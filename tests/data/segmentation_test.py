@@ -63,7 +63,9 @@ def assert_equal(python_words, graph_words, lines, language):
 
 @functools.cache
 def small_sides(small, lower_case=True):
-    return both(small.tokenizer.languages, Normalizer(lower_case), small.tokenizer.segmenter.lexicons)
+    return both(
+        small.tokenizer.languages, Normalizer(lower_case), small.tokenizer.segmenter.lexicons
+    )
 
 
 def test_twins_agree_on_the_embedded_world(small):
@@ -98,9 +100,7 @@ def test_twins_agree_on_every_assigned_code_point(small):
 def test_longest_match_equals_the_loop():
     rng = np.random.default_rng(0)
     alphabet = "一二三ひらカタาิ่ーヶ々"  # Han, kana, Thai with marks, and what is special among them
-    lexicon = {
-        "".join(rng.choice(list(alphabet[:12]), rng.integers(1, 6))) for _ in range(120)
-    }
+    lexicon = {"".join(rng.choice(list(alphabet[:12]), rng.integers(1, 6))) for _ in range(120)}
     python_words, graph_words, _ = both(("ja", "en"), Normalizer(), {"ja": lexicon})
     lines = [
         "".join(rng.choice([*alphabet, "九", "a", " ", "。"], rng.integers(0, 40))).encode()
@@ -124,7 +124,9 @@ def test_languages_of_a_chunk_do_not_mix():
 def test_sentence_ends():
     _, _, graph = both(("en",), Normalizer(), {})
     found = graph(tf.constant(["a b . c ?! d", "one\ntwo three\n\nfour"]), tf.constant([0, 0]))
-    ends = [word.decode() for word, end in zip(found.text.numpy(), found.ends_sentence.numpy()) if end]
+    ends = [
+        word.decode() for word, end in zip(found.text.numpy(), found.ends_sentence.numpy()) if end
+    ]
     assert ends == [".", "?", "!", "one", "three"]
 
 
@@ -191,6 +193,8 @@ def test_long_lines_are_cut_at_spaces():
 
 
 def test_short_lines_are_left_alone():
-    lines, languages = chunks.cut_long_lines(tf.constant([b"a", b"b" * 65_536]), tf.constant([0, 1]))
+    lines, languages = chunks.cut_long_lines(
+        tf.constant([b"a", b"b" * 65_536]), tf.constant([0, 1])
+    )
     assert [len(line) for line in lines.numpy()] == [1, 65_536]
     assert languages.numpy().tolist() == [0, 1]

@@ -111,9 +111,7 @@ def test_documents_as_streams_of_words(small, folder):
 
 
 def test_what_is_not_there_is_named(small, folder, tmp_path):
-    given = dict(
-        task=DictMlm(), tokenizer=small.tokenizer, dictionary=None, batch_size=8, seed=0
-    )
+    given = dict(task=DictMlm(), tokenizer=small.tokenizer, dictionary=None, batch_size=8, seed=0)
     with pytest.raises(ValueError, match="no data set tiny_wiki/7.es"):
         pipeline.build(small.config(tfds_dir=folder), source="tfds:tiny_wiki/7", **given)
     with pytest.raises(FileNotFoundError, match="tfds build tiny_wiki --config=7.de"):

@@ -67,9 +67,7 @@ def test_synonyms_are_words_of_the_dictionary(small, words):
     source = build(small, words, DictMlm(cross_lingual_share=0.9), sequence_length=64)
     pieces, checked = words.vocabulary.pieces, 0
     names = words.languages
-    known = {
-        name: {word for word in small.dictionary.lexicon(name)} for name in names
-    }
+    known = {name: {word for word in small.dictionary.lexicon(name)} for name in names}
     for batch in (next(source) for _ in range(20)):
         crossing = batch["language_ids"] != batch["source_language_ids"]
         crossing &= batch["loss_weights"] > 0

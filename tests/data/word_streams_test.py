@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from absl import logging
 
-from clwe_jax.data import pipeline, prepare, word_chunks, word_streams
+from clwe_jax.data import pipeline, prepare, word_chunks
 from clwe_jax.data.encoding import TextEncoder
 from clwe_jax.data.tasks import BiLm
 from clwe_jax.text import corpora

@@ -8,7 +8,8 @@ import pytest
 
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.vocab import SPECIALS, WordPieceVocabulary
+from clwe_jax.text.base_vocab import SPECIALS
+from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.words import Segmenter
 from clwe_jax.types import Hidden
 

@@ -52,7 +52,7 @@ def by_hand(word):
 def test_unknown_words_have_vectors_of_their_own():
     encoder = encoder_of(Characters(), tokenizer())
     assert isinstance(encoder, SpelledEncoder)
-    (words, vectors), = encoder.words(variables(), ["the quixotic bank, quixotic!"], "en")
+    ((words, vectors),) = encoder.words(variables(), ["the quixotic bank, quixotic!"], "en")
     assert words[:2] == ["the", "quixotic"]
     for word, vector in zip(words, vectors):
         np.testing.assert_allclose(vector[0], by_hand(word), rtol=1e-5)
@@ -101,7 +101,10 @@ def test_projection_maps_one_language_alone(tmp_path):
     after = mapped.sentences(variables(), text, "de")
     for layer in range(2):
         np.testing.assert_allclose(
-            after[0, layer], before[0, layer] @ maps["orthogonal"]["de"][layer], rtol=1e-4, atol=1e-5
+            after[0, layer],
+            before[0, layer] @ maps["orthogonal"]["de"][layer],
+            rtol=1e-4,
+            atol=1e-5,
         )
     np.testing.assert_array_equal(
         plain.sentences(variables(), text, "en"), mapped.sentences(variables(), text, "en")
@@ -148,7 +151,5 @@ def test_disambiguation_reads_given_words():
 
 
 def test_models_of_pieces_have_the_plain_encoder():
-    plain = types.SimpleNamespace(
-        reads_characters=False, max_length=16, encode=Characters().encode
-    )
+    plain = types.SimpleNamespace(reads_characters=False, max_length=16, encode=Characters().encode)
     assert type(encoder_of(plain, tokenizer())) is Encoder

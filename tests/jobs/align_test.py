@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from absl import logging as absl_logging
 
-from clwe_jax import api, config as options, config_static
+from clwe_jax import api, config_static, validation
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import align
@@ -78,7 +78,7 @@ class Brought:
 
     def run(self, workdir="run", **overrides):
         config = self.config(**overrides)
-        options.validate(config)
+        validation.validate(config)
         align.run(config, str(self.folder / workdir))
         with open(self.folder / workdir / "results.json") as file:
             return json.load(file)

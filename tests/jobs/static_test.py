@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from absl import logging as absl_logging
 
-from clwe_jax import api, config as options, config_static
+from clwe_jax import api, config_static, validation
 from clwe_jax.embeddings import files, train
 from clwe_jax.jobs import align, refine, spaces, static
 from clwe_jax.text import dictionary as dictionaries
@@ -81,7 +81,7 @@ def config_of(folder, training="joint", **overrides):
         for name in parents:
             section = section[name]
         section[last] = value
-    options.validate(found)
+    validation.validate(found)
     return found
 
 

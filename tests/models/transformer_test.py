@@ -18,7 +18,9 @@ def init(model, batch, spread):
 
 def layer_norm(x, p):
     centered = x - x.mean(-1, keepdims=True)
-    return centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-12) * p["scale"] + p["bias"]
+    return (
+        centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-12) * p["scale"] + p["bias"]
+    )
 
 
 def rotate(x, position):
@@ -47,9 +49,7 @@ def oracle(model, params, batch):
         out = np.zeros_like(x)
         for b in range(rows):
             for h in range(model.heads):
-                q, k, v = (
-                    x[b] @ p["qkv_kernel"][:, i, h] + p["qkv_bias"][i, h] for i in range(3)
-                )
+                q, k, v = (x[b] @ p["qkv_kernel"][:, i, h] + p["qkv_bias"][i, h] for i in range(3))
                 if model.positions == "rotary":
                     q = np.stack([rotate(q[t], batch["positions"][b, t]) for t in range(length)])
                     k = np.stack([rotate(k[t], batch["positions"][b, t]) for t in range(length)])

@@ -203,7 +203,9 @@ def test_switching_trains_the_translation_alone(make, make_batch):
     def loss(bias):
         params = {**variables["params"], "sense_bias": bias}
         rng = {"dropout": jax.random.key(0)}
-        return objective.loss({**variables, "params": params}, batch, rng, train=True)[0]["loss"].value
+        return objective.loss({**variables, "params": params}, batch, rng, train=True)[0][
+            "loss"
+        ].value
 
     bias = variables["params"]["sense_bias"]
     raised = np.asarray(jax.grad(loss)(bias)).reshape(-1, toy.PADDED) < 0
@@ -222,7 +224,9 @@ def test_sampled_negatives_tend_to_all_words(make, make_batch):
     sampled = make(senses=toy.ONE, negatives=20)
     rng = lambda n: {"dropout": jax.random.key(n)}  # noqa: E731
     expected = float(full.loss(variables, batch, rng(0), train=True)[0]["loss"].mean())
-    program = jax.jit(lambda key: sampled.loss(variables, batch, {"dropout": key})[0]["loss"].mean())
+    program = jax.jit(
+        lambda key: sampled.loss(variables, batch, {"dropout": key})[0]["loss"].mean()
+    )
     found = [float(program(jax.random.key(n))) for n in range(100)]
     assert abs(np.mean(found) - expected) < 0.05 * expected and np.std(found) > 0
 

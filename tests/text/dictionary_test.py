@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from absl import logging
 
-from clwe_jax.text import dictionary, dictionary_main, merged
+from clwe_jax.text import dictionary, merged
+from clwe_jax.text.dictionary import __main__ as command_line
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
 
@@ -295,10 +296,10 @@ def test_command_line_in_its_own_process(folder, tmp_path, run_python):
 
 def test_show_in_all_languages(folder, tmp_path, capsys):
     path = folder({"en-de.txt": "bank bank\nbank ufer\n"})
-    dictionary_main.main(["show", "--word", "bank", "--cache", str(tmp_path / "c"), path])
+    command_line.main(["show", "--word", "bank", "--cache", str(tmp_path / "c"), path])
     assert capsys.readouterr().out == "de: bank   en:bank\nen: bank   de:bank, de:ufer\n"
     with pytest.raises(SystemExit, match="no words in 'fr'; languages: de, en"):
-        dictionary_main.main(["show", "--word", "bank", "--lang", "fr", "--cache", "", path])
+        command_line.main(["show", "--word", "bank", "--lang", "fr", "--cache", "", path])
 
 
 def test_stats(folder, tmp_path, capsys):
@@ -307,7 +308,7 @@ def test_stats(folder, tmp_path, capsys):
     (text / "en.txt").write_text("the bank , the bank\n")
     path = folder({"en-de.txt": "bank bank\nbank ufer\nlone\n", "en-zh.txt": "bank 银行\n"})
     arguments = ["stats", "--cache", "", "--text", str(text), path]
-    dictionary_main.main(arguments)
+    command_line.main(arguments)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["de", "2", "2", "1", "0"] in rows
     assert ["en", "1", "3", "2", "0", "40.0%"] in rows
@@ -318,4 +319,4 @@ def test_stats(folder, tmp_path, capsys):
 
 def test_no_such_directory_on_the_command_line():
     with pytest.raises(SystemExit, match="Error: There is no dictionary directory absent"):
-        dictionary_main.main(["stats", "--cache", "", "absent"])
+        command_line.main(["stats", "--cache", "", "absent"])

@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from clwe_jax.text import dictionary_main, download
+from clwe_jax.text import download
+from clwe_jax.text.dictionary import __main__ as command_line
 
 FILES = {
     "/d/en-de.txt": b"".join(b"word%d wort%d\n" % (i, i) for i in range(20_000)),
@@ -171,9 +172,9 @@ def test_a_file_that_was_damaged_is_fetched_again(server, tmp_path):
 
 def test_command_line(server, tmp_path, capsys):
     arguments = ["download", "--out", str(tmp_path), "--address", server.address]
-    dictionary_main.main([*arguments, "--pairs", "de-en"])
+    command_line.main([*arguments, "--pairs", "de-en"])
     assert_whole(tmp_path, "de-en.txt")
     shown = capsys.readouterr().out
     assert "CC BY-NC 4.0" in shown and f"--config.data.dictionaries={tmp_path}" in shown
     with pytest.raises(SystemExit, match="MUSE has no xx-yy. It has"):
-        dictionary_main.main([*arguments, "--pairs", "xx-yy"])
+        command_line.main([*arguments, "--pairs", "xx-yy"])

@@ -23,9 +23,7 @@ class Words:
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return Words(
-        {x: [word for _, word in pocket.dictionary("en", x)] for x in ("ja", "zh")}
-    )
+    return Words({x: [word for _, word in pocket.dictionary("en", x)] for x in ("ja", "zh")})
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +74,7 @@ def test_words_are_cut_as_the_tokenizer_does(gold, tokenizer):
     labelled = [w for s in cut for w, sense in zip(s.words, s.senses) if sense is not None]
     # Only a word that the grammar's token is wholly can bear its sense.
     assert labelled and all(plain.words(word, "zh") == [word] for word in labelled)
-    whole = [
-        word for s in gold if s.language == "ja" for word, x in zip(s.words, s.senses) if x
-    ]
+    whole = [word for s in gold if s.language == "ja" for word, x in zip(s.words, s.senses) if x]
     assert any(len(word) > 2 for word in whole)
     for sentence in gold:
         text = "".join(sentence.words)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from absl import logging
 
-from clwe_jax.text import vocab
-from clwe_jax.text.vocab import SPECIALS
+from clwe_jax.text import subword_vocab, vocab
+from clwe_jax.text.base_vocab import SPECIALS
 
 BERT = [
     "[PAD]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##aff", "##able", "##a",
@@ -35,7 +35,7 @@ def warnings(monkeypatch):
 
 @pytest.fixture(scope="module")
 def trained():
-    return {kind: vocab.train(kind, counts(), 400) for kind in vocab.SUBWORD_KINDS}
+    return {kind: vocab.train(kind, counts(), 400) for kind in subword_vocab.KINDS}
 
 
 def is_han(character):
@@ -68,7 +68,7 @@ def bert_oracle(word, pieces, split_han):
 @pytest.mark.parametrize("split_han", [True, False])
 def test_wordpiece_equals_berts(split_han):
     rng = np.random.default_rng(0)
-    vocabulary = vocab.WordPieceVocabulary(BERT, split_han)
+    vocabulary = subword_vocab.WordPieceVocabulary(BERT, split_han)
     letters = list("unafblecc银行あい12々!z")
     for _ in range(2000):
         word = "".join(rng.choice(letters, rng.integers(1, 9)))
@@ -90,20 +90,20 @@ def test_wordpiece_equals_berts(split_han):
     ],
 )
 def test_wordpiece_known(word, pieces):
-    vocabulary = vocab.WordPieceVocabulary(BERT, split_han=True)
+    vocabulary = subword_vocab.WordPieceVocabulary(BERT, split_han=True)
     assert [BERT[i] for i in vocabulary.encode_word(word)] == pieces.split()
 
 
 def test_special_pieces_by_name():
-    vocabulary = vocab.WordPieceVocabulary(BERT)
+    vocabulary = subword_vocab.WordPieceVocabulary(BERT)
     assert (vocabulary.pad_id, vocabulary.unk_id, vocabulary.cls_id) == (0, 2, 3)
     assert vocabulary.special_ids == (0, 2, 3, 4, 5)
     assert vocabulary.decode([3, 6, 7, 8, 13, 4]) == "[CLS] unaffable 银 [SEP]"
     with pytest.raises(ValueError, match=r"has no \[CLS\], \[MASK\]"):
-        vocab.WordPieceVocabulary([p for p in BERT if p not in ("[CLS]", "[MASK]")])
+        subword_vocab.WordPieceVocabulary([p for p in BERT if p not in ("[CLS]", "[MASK]")])
 
 
-@pytest.mark.parametrize("kind", vocab.SUBWORD_KINDS)
+@pytest.mark.parametrize("kind", subword_vocab.KINDS)
 def test_training_gives_what_was_asked(kind, trained):
     vocabulary = trained[kind]
     assert len(vocabulary) == len(vocabulary.pieces) <= 400
@@ -116,14 +116,14 @@ def test_training_gives_what_was_asked(kind, trained):
         assert vocabulary.decode(ids).replace(" ", "") == word
 
 
-@pytest.mark.parametrize("kind", vocab.SUBWORD_KINDS)
+@pytest.mark.parametrize("kind", subword_vocab.KINDS)
 def test_frequent_words_become_pieces(kind, trained):
     known = counts()
     sizes = [len(trained[kind].encode_word(word)) for word in sorted(known, key=known.get)]
     assert np.mean(sizes[-10:]) + 0.5 < np.mean(sizes[:100])
 
 
-@pytest.mark.parametrize("kind", vocab.SUBWORD_KINDS)
+@pytest.mark.parametrize("kind", subword_vocab.KINDS)
 def test_training_twice_gives_the_same_bytes(kind, trained, tmp_path):
     shuffled = list(counts().items())
     np.random.default_rng(1).shuffle(shuffled)
@@ -164,7 +164,7 @@ def test_small_wordpiece_keeps_the_frequent_characters(warnings):
 
 
 def test_saved_vocabularies_load(trained, tmp_path):
-    bert = vocab.WordPieceVocabulary(BERT, split_han=True)
+    bert = subword_vocab.WordPieceVocabulary(BERT, split_han=True)
     for number, vocabulary in enumerate([*trained.values(), bert]):
         folder = str(tmp_path / str(number))
         vocabulary.save(folder)
@@ -229,7 +229,9 @@ def test_missing_files(tmp_path, name):
 
 
 def test_training_that_cannot_work():
-    with pytest.raises(ValueError, match="config.vocab.kind='words'.*wordpiece, unigram, bpe, word$"):
+    with pytest.raises(
+        ValueError, match="config.vocab.kind='words'.*wordpiece, unigram, bpe, word$"
+    ):
         vocab.train("words", counts(), 400)
     with pytest.raises(ValueError, match="no words"):
         vocab.train("bpe", {}, 400)

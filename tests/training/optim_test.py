@@ -75,9 +75,7 @@ def test_adagrad_and_sgd_equal_equations():
     ada = optim.Optimizer(
         name="adagrad", learning_rate=0.1, schedule="constant", initial_accumulator=0.3, clip=0
     )
-    sgd = optim.Optimizer(
-        name="sgd", learning_rate=0.1, schedule="constant", momentum=0.8, clip=0
-    )
+    sgd = optim.Optimizer(name="sgd", learning_rate=0.1, schedule="constant", momentum=0.8, clip=0)
     p, (a, b) = flat(params), map(flat, gradients)
     for path, found in flat(steps(ada, params, gradients)).items():
         first = p[path] - 0.1 * a[path] / np.sqrt(0.3 + a[path] ** 2 + 1e-6)

@@ -257,9 +257,7 @@ def paper_signatures():
         config = module.get_config("paper")
         if config.job != "pretrain":
             continue  # static vectors need no slice
-        step = {
-            key: config[key].to_dict() for key in ("model", "objective", "optimizer", "mesh")
-        }
+        step = {key: config[key].to_dict() for key in ("model", "objective", "optimizer", "mesh")}
         step["rows"] = [config.train.batch_size, config.train.microbatches, config.train.steps]
         step["shape"] = [config.data.sequence_length, options.max_predictions(config)]
         step["sizes"] = [config.vocab.size, len(options.languages(config))]
@@ -272,7 +270,8 @@ def paper_signatures():
             marks=() if masked else pytest.mark.slow,
         )
         for paths, masked in (
-            (paths, json.loads(step)["objective"]["name"] == "mlm") for step, paths in groups.items()
+            (paths, json.loads(step)["objective"]["name"] == "mlm")
+            for step, paths in groups.items()
         )
     ]
 

@@ -65,7 +65,9 @@ def test_gradient_is_that_of_the_whole_batch(microbatches):
     found, metrics = step(state, batch)
     expected = kernel - 0.1 * 2 * (w * error) @ x / w.sum()
     np.testing.assert_allclose(found.params["kernel"], expected, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(found.params["bias"], -0.1 * 2 * (w * error).sum() / w.sum(), rtol=1e-5)
+    np.testing.assert_allclose(
+        found.params["bias"], -0.1 * 2 * (w * error).sum() / w.sum(), rtol=1e-5
+    )
     np.testing.assert_allclose(metrics["loss"].mean(), (w * error**2).sum() / w.sum(), rtol=1e-5)
     assert int(found.collections["statistics"]["rows"]) == ROWS
     assert int(found.step) == 1

@@ -84,7 +84,10 @@ def fit(workdir, source=None, mesh=None, checkpoint=None, model=None, optimizer=
         workdir=str(workdir),
         train_cfg=train_cfg,
         mesh_cfg=mesh or dict(data=-1),
-        checkpoint_cfg={**dict(every_steps=3, keep=2, best="", best_mode="max"), **(checkpoint or {})},
+        checkpoint_cfg={
+            **dict(every_steps=3, keep=2, best="", best_mode="max"),
+            **(checkpoint or {}),
+        },
         seed=0,
     )
     return train.fit(**{**given, **options})

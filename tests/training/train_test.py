@@ -155,7 +155,9 @@ def test_a_bad_batch_is_skipped_and_counted(toy, tmp_path):
 def test_bad_batches_in_a_row_stop_the_run(toy, tmp_path):
     """Three in a row; the checkpoint that is named is the last one before them."""
     with pytest.raises(NonFiniteLoss) as error:
-        toy.fit(tmp_path, source=poisoned(toy, range(4, 99)), steps=20, checkpoint=dict(every_steps=4))
+        toy.fit(
+            tmp_path, source=poisoned(toy, range(4, 99)), steps=20, checkpoint=dict(every_steps=4)
+        )
     assert "4 steps in a row up to step 8" in str(error.value)
     assert str(tmp_path / "checkpoints" / "4") in str(error.value)
 

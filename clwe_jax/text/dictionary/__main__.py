@@ -139,3 +139,7 @@ def _download(options: argparse.Namespace) -> None:
     print(download.LICENCE)
     names = download.download(options.out, pairs, splits=options.splits, address=options.address)
     print(f"{len(names)} files. Use them with --config.data.dictionaries={options.out}")
+
+
+if __name__ == "__main__":
+    main()

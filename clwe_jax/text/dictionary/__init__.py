@@ -352,9 +352,3 @@ def _to_cache(dictionary: Dictionary, path: str) -> None:
         os.replace(temporary, path)
     except OSError as error:
         logging.warning("The merged dictionary is not kept in %s: %s", path, error)
-
-
-if __name__ == "__main__":
-    from clwe_jax.text import dictionary_main
-
-    dictionary_main.main()

@@ -1,0 +1,76 @@
+"""What every vocabulary is: words to piece ids and back, with five special pieces."""
+
+from __future__ import annotations
+
+import abc
+import hashlib
+import os
+from typing import Mapping, Sequence
+
+from clwe_jax.config import padded_rows
+
+PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
+SPECIALS = (PAD, UNK, CLS, SEP, MASK)
+LONGEST_WORD = 100  # characters of a WordPiece word, as BERT; a longer one is [UNK]
+_CACHED_WORDS = 1 << 20
+
+
+class Vocabulary(abc.ABC):
+    """Words to piece ids and back.
+
+    Attributes:
+      kind: 'wordpiece', 'sentencepiece' or 'word'.
+      pieces: the piece of every id.
+      size: len(pieces) rounded up to a multiple of 128; ids from len(pieces) on never occur.
+      pad_id, unk_id, cls_id, sep_id, mask_id: the special pieces.
+    """
+
+    kind: str
+
+    def __init__(self, pieces: Sequence[str], specials: Mapping[str, int]):
+        self.pieces = list(pieces)
+        self.size = padded_rows(len(self.pieces))
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
+            specials[name] for name in SPECIALS
+        )
+        self._cache: dict[str, list[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    @property
+    def special_ids(self) -> tuple[int, ...]:
+        """Pad, unk, cls, sep and mask; sorted."""
+        return tuple(sorted((self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id)))
+
+    def encode_word(self, word: str) -> list[int]:
+        """The piece ids of one normalised word; never empty, never a special piece but [UNK]."""
+        ids = self._cache.get(word)
+        if ids is None:
+            ids = self._encode(word) or [self.unk_id]
+            if len(self._cache) < _CACHED_WORDS:
+                self._cache[word] = ids
+        return ids
+
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that another vocabulary does not share."""
+        text = "\n".join([self.kind, *self.pieces])
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
+
+    @abc.abstractmethod
+    def _encode(self, word: str) -> list[int]: ...
+
+    @abc.abstractmethod
+    def decode(self, ids: Sequence[int]) -> str:
+        """Readable text; special pieces are shown."""
+
+    @abc.abstractmethod
+    def save(self, directory: str) -> None:
+        """Writes the files that `load` reads."""
+
+
+def write(path: str, content: bytes) -> None:
+    """Writes a file as a whole or not at all."""
+    with open(path + ".tmp", "wb") as file:
+        file.write(content)
+    os.replace(path + ".tmp", path)

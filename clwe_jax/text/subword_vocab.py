@@ -1,0 +1,255 @@
+"""WordPiece and SentencePiece (unigram, BPE) vocabularies, trained here or brought along."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import io
+import json
+import os
+import re
+import string
+from typing import Iterable, Mapping, Sequence
+
+import numpy as np
+import sentencepiece as spm
+from absl import logging
+
+from clwe_jax.text import characters
+from clwe_jax.text.base_vocab import (
+    CLS, LONGEST_WORD, MASK, PAD, SEP, SPECIALS, UNK, Vocabulary, write,
+)  # fmt: skip
+
+KINDS = ("wordpiece", "unigram", "bpe")
+WORDPIECE_FILE = "vocab.txt"
+SENTENCEPIECE_FILE = "sentencepiece.model"
+SETTINGS_FILE = "vocab.json"
+_SPACE_MARK = "▁"  # what SentencePiece writes for a space
+# The names of the special pieces in other people's SentencePiece models.
+_OTHER_NAMES = {PAD: "<pad>", UNK: "<unk>", CLS: "<s>", SEP: "</s>", MASK: "<mask>"}
+# Bounds of SentencePiece's character coverage: the lower is its own; above the upper one stands
+# what bytes serve as well.
+_COVERAGE = (0.98, 0.9998)
+_UNIGRAM_SUM = 4e6  # words, by count, that a unigram model is trained on
+
+
+class WordPieceVocabulary(Vocabulary):
+    """Greedy longest match first, '##' before pieces within a word (Wu et al. 2016, BERT)."""
+
+    kind = "wordpiece"
+
+    def __init__(self, pieces: Sequence[str], split_han: bool = False):
+        """Args:
+          pieces: in the order of their ids.
+          split_han: encode Han characters one by one, as BERT's own vocabularies expect.
+
+        Raises:
+          ValueError: a special piece is missing.
+        """
+        self._ids: dict[str, int] = {}
+        for number, piece in enumerate(pieces):
+            self._ids.setdefault(piece, number)
+        missing = [name for name in SPECIALS if name not in self._ids]
+        if missing:
+            raise ValueError(
+                f"The vocabulary has no {', '.join(missing)}: a BERT vocab.txt has them, a piece a "
+                "line"
+            )
+        super().__init__(pieces, self._ids)
+        self.split_han = split_han
+        self._longest = max(map(len, self.pieces))
+
+    def _encode(self, word: str) -> list[int]:
+        if not self.split_han:
+            return self._longest_match(word)
+        return [i for part in _han_pattern().findall(word) for i in self._longest_match(part)]
+
+    def _longest_match(self, word: str) -> list[int]:
+        if len(word) > LONGEST_WORD or word in SPECIALS:
+            return [self.unk_id]
+        found, start, prefix = [], 0, ""
+        while start < len(word):
+            end = min(len(word), start + self._longest)
+            while end > start:
+                number = self._ids.get(prefix + word[start:end])
+                if number is not None:
+                    break
+                end -= 1
+            else:
+                return [self.unk_id]
+            found.append(number)
+            start, prefix = end, "##"
+        return found
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return " ".join(self.pieces[i] for i in ids).replace(" ##", "")
+
+    def save(self, directory: str) -> None:
+        os.makedirs(directory, exist_ok=True)
+        text = "".join(f"{piece}\n" for piece in self.pieces)
+        write(os.path.join(directory, WORDPIECE_FILE), text.encode("utf-8"))
+        settings = json.dumps({"split_han": self.split_han}) + "\n"
+        write(os.path.join(directory, SETTINGS_FILE), settings.encode("utf-8"))
+
+
+class SentencePieceVocabulary(Vocabulary):
+    """A SentencePiece model; every word is encoded as if a space stood before it.
+
+    Special pieces that the model lacks are added after its own.
+    """
+
+    kind = "sentencepiece"
+
+    def __init__(self, model: bytes):
+        """Raises: RuntimeError, the bytes are no model."""
+        self.model = model
+        self.processor = spm.SentencePieceProcessor(model_proto=model)
+        pieces = [self.processor.id_to_piece(i) for i in range(len(self.processor))]
+        specials = {}
+        for name in SPECIALS:
+            known = [piece for piece in (name, _OTHER_NAMES[name]) if piece in pieces]
+            if name == UNK:
+                known = [self.processor.id_to_piece(self.processor.unk_id())]
+            if not known:
+                pieces.append(name)
+            specials[name] = pieces.index(known[0] if known else name)
+        super().__init__(pieces, specials)
+
+    def _encode(self, word: str) -> list[int]:
+        return self.processor.encode(word)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        text: list[str] = []
+        run: list[int] = []
+        for i in map(int, ids):
+            if i in self.special_ids:
+                text += [self.processor.decode(run)] * bool(run) + [self.pieces[i]]
+                run = []
+            else:
+                run.append(i)
+        return " ".join(text + [self.processor.decode(run)] * bool(run))
+
+    def save(self, directory: str) -> None:
+        os.makedirs(directory, exist_ok=True)
+        write(os.path.join(directory, SENTENCEPIECE_FILE), self.model)
+
+
+def train(
+    kind: str, words: Mapping[str, float], size: int, listed: Iterable[str] = ()
+) -> Vocabulary:
+    """A vocabulary of one of `KINDS`; arguments and errors as of `vocab.train`."""
+    if kind == "wordpiece":
+        return _train_wordpiece(words, size, listed)
+    return SentencePieceVocabulary(_train_model(kind, words, size, byte_fallback=True))
+
+
+def _train_wordpiece(
+    words: Mapping[str, float], size: int, listed: Iterable[str]
+) -> WordPieceVocabulary:
+    forms = _character_forms(words, listed)
+    room = (size - len(SPECIALS)) // 2
+    if room < 1:
+        raise ValueError(f"config.vocab.size={size} leaves no room for pieces: make it larger")
+    if len(forms) > room:
+        total = sum(forms.values())
+        lost = sum(count for _, count in list(forms.items())[room:])
+        logging.warning(
+            "config.vocab.size=%d has no room for all %d characters: the %d rarest forms, %.3f%% "
+            "of the characters of the text, are [UNK]. Make it larger, or take bpe or unigram, "
+            "which fall back to bytes (config.vocab.kind)",
+            size, len(forms), len(forms) - room, 100 * lost / total,
+        )  # fmt: skip
+    pieces = [*SPECIALS, *sorted(list(forms)[:room])]
+    seen = set(pieces)
+    # A merge with the mark of the word's beginning only makes a first character, which is there.
+    wanted = size + len({word[0] for word in words}) + len(forms)
+    processor = spm.SentencePieceProcessor(model_proto=_train_model("bpe", words, wanted, False))
+    for number in range(len(processor)):
+        piece = processor.id_to_piece(number)
+        if processor.is_control(number) or processor.is_unknown(number) or piece == _SPACE_MARK:
+            continue
+        piece = piece[1:] if piece.startswith(_SPACE_MARK) else "##" + piece
+        if len(piece.removeprefix("##")) > 1 and piece not in seen and len(pieces) < size:
+            seen.add(piece)
+            pieces.append(piece)
+    return WordPieceVocabulary(pieces)
+
+
+def _character_forms(words: Mapping[str, float], listed: Iterable[str]) -> dict[str, float]:
+    """Characters as pieces ('x' first in a word, '##x' later) with counts, most frequent first."""
+    forms: collections.Counter[str] = collections.Counter()
+    for word, count in words.items():
+        forms[word[0]] += count
+        for character in word[1:]:
+            forms["##" + character] += count
+    # What people type, even where the text has none of it.
+    found = {*string.punctuation, *string.digits, *string.ascii_lowercase}
+    for word in listed:
+        for part in word.split():
+            found.add(part[0])
+            found.update("##" + character for character in part[1:])
+    for form in [*forms, *found]:
+        forms.setdefault(form, 0)
+        if not characters.han_table()[ord(form[-1])]:
+            forms.setdefault(form[-1], 0)
+            forms.setdefault("##" + form[-1], 0)
+    return dict(sorted(forms.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _train_model(kind: str, words: Mapping[str, float], size: int, byte_fallback: bool) -> bytes:
+    """The bytes of a SentencePiece model trained on counted words."""
+    # Whole numbers; a rare word still counts as one. Unigram's time grows with their sum.
+    if kind == "unigram":
+        scale = min(_UNIGRAM_SUM, 100 * len(words)) / sum(words.values())
+    else:
+        scale = 1e7 / max(words.values())
+    whole = {word: max(1, round(count * scale)) for word, count in words.items()}
+    lines = (f"{word}\t{count}" for word, count in sorted(whole.items()))
+    model = io.BytesIO()
+    try:
+        spm.SentencePieceTrainer.train(
+            sentence_iterator=lines,  # rather than a file, whose name would stand in the model
+            input_format="tsv",
+            model_writer=model,
+            model_type=kind,
+            vocab_size=size,
+            hard_vocab_limit=False,
+            character_coverage=_coverage(whole, size) if byte_fallback else 1.0,
+            byte_fallback=byte_fallback,
+            normalization_rule_name="identity",
+            split_by_unicode_script=False,
+            split_by_number=False,
+            num_threads=1,
+            pad_id=0,
+            unk_id=1,
+            bos_id=-1,
+            eos_id=-1,
+            pad_piece=PAD,
+            unk_piece=UNK,
+            control_symbols=[CLS, SEP, MASK],
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise ValueError(
+            f"config.vocab.size={size} does not work for this text ({len(words):,} distinct "
+            f"words): {error}"
+        ) from error
+    return model.getvalue()
+
+
+def _coverage(words: Mapping[str, int], size: int) -> float:
+    """The share of characters that get pieces of their own, at most about half of all pieces."""
+    totals: collections.Counter[str] = collections.Counter()
+    for word, count in words.items():
+        for character in word:
+            totals[character] += count
+    reached = np.cumsum(sorted(totals.values(), reverse=True)) / sum(totals.values())
+    room = max(1, (size - len(SPECIALS) - 256) // 2)
+    return float(np.clip(reached[min(room, len(reached)) - 1], *_COVERAGE))
+
+
+@functools.cache
+def _han_pattern() -> re.Pattern[str]:
+    """One Han character, or what stands between them."""
+    han = characters.character_class(np.flatnonzero(characters.han_table()))
+    return re.compile(f"[{han}]|[^{han}]+")
