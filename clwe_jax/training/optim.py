@@ -91,7 +91,7 @@ class Optimizer:
         if self.clip or self.scale != 1.0:
             parts.append(_scale_and_clip(self.scale, self.clip))
         if self.name in ("adam", "adamw", "lamb"):
-            parts.append(optax.scale_by_adam(b1=self.b1, b2=self.b2, eps=self.eps))
+            parts.append(_scale_by_adam(self.b1, self.b2, self.eps))
         elif self.name == "adagrad":
             parts.append(optax.scale_by_rss(self.initial_accumulator, eps=self.eps))
         elif self.momentum:
@@ -122,6 +122,31 @@ def _scale_and_clip(scale: float, most: float) -> optax.GradientTransformationEx
         return jax.tree.map(lambda x: x * factor.astype(x.dtype), updates), state
 
     return optax.GradientTransformationExtraArgs(start, update)
+
+
+def _scale_by_adam(b1: float, b2: float, eps: float) -> optax.GradientTransformation:
+    """`optax.scale_by_adam`, with the moments written before anything is computed from them.
+
+    XLA for CPUs would else compute them a second time where the parameters are updated, from copies
+    of the old ones, and read and write half as much again. Accelerators do it all in one pass.
+    """
+
+    def start(params: Any) -> optax.ScaleByAdamState:
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        return optax.ScaleByAdamState(jnp.zeros((), jnp.int32), zeros, zeros)
+
+    def update(updates: Any, state: optax.ScaleByAdamState, _: Any = None):
+        count = optax.safe_increment(state.count)
+        mu = jax.tree.map(lambda m, g: (1 - b1) * g + b1 * m, state.mu, updates)
+        nu = jax.tree.map(lambda v, g: (1 - b2) * (g * g) + b2 * v, state.nu, updates)
+        mu, nu = jax.lax.platform_dependent(
+            (mu, nu), cpu=jax.lax.optimization_barrier, default=lambda moments: moments
+        )
+        first, second = (1 - jnp.float32(b) ** count for b in (b1, b2))
+        step = jax.tree.map(lambda m, v: (m / first) / (jnp.sqrt(v / second) + eps), mu, nu)
+        return step, optax.ScaleByAdamState(count, mu, nu)
+
+    return optax.GradientTransformation(start, update)
 
 
 def is_matrix(params: Any) -> Any:

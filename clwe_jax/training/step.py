@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable
 
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import optax
 
 from clwe_jax.training.train_state import KEY_TYPE, TrainState
-from clwe_jax.types import SHARED_KEYS, Array, Batch, Objective, Sums
+from clwe_jax.types import SHARED_KEYS, Array, Batch, Objective, Sums, Variables
 
 Metrics = dict[str, Sums]
 StepFn = Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
@@ -86,20 +87,26 @@ def make_step(
         grads, sums, observed = accumulate(state, batch, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)
         norm = optax.tree.norm(grads) / weight
-        # Times the inverse: XLA would write a quotient that is used twice to memory.
-        grads = jax.tree.map(lambda g: g * (1.0 / weight), grads)
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 
-        updates, opt_state = with_extras.update(grads, state.opt_state, state.params, norm=norm)
-        updates = jax.tree.map(lambda u: jnp.where(finite, u, 0.0), updates)
-        params = optax.apply_updates(state.params, updates)
-        collections = dict(
-            objective.update({"params": params, **state.collections}, observed, state.step)
-        )
-        params = collections.pop("params")
+        def optimised(held: Any, grads: Any) -> Any:
+            params, opt_state = held
+            # Times the inverse: XLA would write a quotient that is used twice to memory.
+            means = jax.tree.map(lambda g: g * (1.0 / weight), grads)
+            updates, opt_state = with_extras.update(means, opt_state, params, norm=norm)
+            return optax.apply_updates(params, updates), opt_state
 
-        def if_finite(new: Any, old: Any) -> Any:
-            return jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
+        def followed(variables: Variables, observed: Any) -> Variables:
+            return dict(objective.update(variables, observed, state.step))
+
+        params, opt_state = jax.lax.platform_dependent(
+            (state.params, state.opt_state),
+            grads,
+            cpu=functools.partial(_in_place, finite, optimised),
+            default=functools.partial(_either, finite, optimised),
+        )
+        variables = _in_place(finite, followed, {"params": params, **state.collections}, observed)
+        params = variables.pop("params")
 
         bad = 1 - finite.astype(jnp.int32)
         in_row = (state.skipped_in_row + bad) * bad
@@ -115,8 +122,8 @@ def make_step(
             state.replace(
                 step=state.step + 1,
                 params=params,
-                opt_state=if_finite(opt_state, state.opt_state),
-                collections=if_finite(collections, state.collections),
+                opt_state=opt_state,
+                collections=variables,
                 skipped=state.skipped + bad,
                 skipped_in_row=in_row,
             ),
@@ -124,3 +131,19 @@ def make_step(
         )
 
     return step
+
+
+def _either(now: Array, change: Callable[[Any, Any], Any], held: Any, read: Any) -> Any:
+    """change(held, read) where `now`, else held. Accelerators do both in one pass over memory."""
+    return jax.tree.map(lambda a, b: jnp.where(now, a, b), change(held, read), held)
+
+
+def _in_place(now: Array, change: Callable[[Any, Any], Any], held: Any, read: Any) -> Any:
+    """The same as a loop of one round or none, which writes in place and copies nothing."""
+
+    def once(round: Array, held: Any) -> Any:
+        # What depends on the round cannot be computed ahead of the loop, and written to memory.
+        here, _ = jax.lax.optimization_barrier((read, round))
+        return change(held, here)
+
+    return jax.lax.fori_loop(0, now.astype(jnp.int32), once, held)

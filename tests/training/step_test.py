@@ -1,6 +1,7 @@
 """The training step: microbatches, guarded updates, statistics, randomness, transfers."""
 
 import dataclasses
+import re
 
 import jax
 import jax.numpy as jnp
@@ -159,3 +160,42 @@ def test_compiled_step_donates_and_refuses_hidden_transfers(toy):
         with pytest.raises(Exception, match="[Dd]isallowed host-to-device"):
             step(following, batch)
     assert all(leaf.is_deleted() for leaf in jax.tree.leaves(state.params))
+
+
+@dataclasses.dataclass(frozen=True)
+class Lookup:
+    """Rows of a table that are to be ones, and centers that follow the rows that were looked up."""
+
+    shape: tuple[int, int] = (384, 40)
+
+    def init(self, rng, batch):
+        zeros = jnp.zeros(self.shape)
+        return {"params": {"table": zeros}, "state": {"centers": zeros + 0.5}}
+
+    def loss(self, variables, batch, rngs, train=True):
+        rows = variables["params"]["table"][batch["ids"]]
+        return {"loss": Sums(((rows - 1) ** 2).sum(), jnp.float32(rows.size))}, (batch["ids"], rows)
+
+    def update(self, variables, observed, step):
+        ids, rows = observed
+        centers = variables["state"]["centers"].at[ids].add(0.1 * rows + 0.1)
+        return {**variables, "state": {"centers": centers}}
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="holds the program for CPUs")
+def test_tables_are_written_in_place():
+    """Parameters, moments and collections: a step holds and writes no second copy of any of them."""
+    objective, optimizer = Lookup(), optim.Optimizer("adam", learning_rate=0.1)
+    batch = {"ids": jnp.arange(8)}
+    mesh = partition.make_mesh({}, jax.devices()[:1])
+    state = train_state.start(objective, optimizer.build(10), batch, mesh, 0)
+    step = make_step(objective, optimizer.build(10), optimizer.rate(10))
+    program = jax.jit(step, donate_argnums=0).lower(state, batch).compile().as_text()
+    copies = [
+        line for line in program.splitlines() if re.search(r"= f32\[384,40\]\S* copy\(", line)
+    ]
+    assert not copies, "\n".join(copies)
+    after, _ = jax.jit(step)(state, batch)
+    changed = np.asarray(after.collections["state"]["centers"] != 0.5).any(1)
+    np.testing.assert_array_equal(changed, np.arange(384) < 8)
+    assert (np.asarray(after.params["table"])[:8] > 0.05).all()
