@@ -91,11 +91,11 @@ class Optimizer:
         if self.clip or self.scale != 1.0:
             parts.append(_scale_and_clip(self.scale, self.clip))
         if self.name in ("adam", "adamw", "lamb"):
-            parts.append(_scale_by_adam(self.b1, self.b2, self.eps))
+            parts.append(_adam(self.b1, self.b2, self.eps))
         elif self.name == "adagrad":
-            parts.append(optax.scale_by_rss(self.initial_accumulator, eps=self.eps))
+            parts.append(_adagrad(self.initial_accumulator, self.eps))
         elif self.momentum:
-            parts.append(optax.trace(decay=self.momentum))
+            parts.append(_momentum(self.momentum))
         if self.name in ("adamw", "lamb") and self.weight_decay:
             parts.append(optax.add_decayed_weights(self.weight_decay, mask=is_matrix))
         if self.name == "lamb":
@@ -124,29 +124,51 @@ def _scale_and_clip(scale: float, most: float) -> optax.GradientTransformationEx
     return optax.GradientTransformationExtraArgs(start, update)
 
 
-def _scale_by_adam(b1: float, b2: float, eps: float) -> optax.GradientTransformation:
-    """`optax.scale_by_adam`, with the moments written before anything is computed from them.
+def _written_first(
+    rule: optax.GradientTransformation, updates_of: Callable[[Any, Any], Any]
+) -> optax.GradientTransformation:
+    """The rule, with its state written to memory before the updates are computed from it.
 
-    XLA for CPUs would else compute them a second time where the parameters are updated, from copies
-    of the old ones, and read and write half as much again. Accelerators do it all in one pass.
+    XLA for CPUs would else compute the state a second time where the parameters are updated, from a
+    copy of the old one, and read and write half as much again. Accelerators do all in one pass.
+
+    Args:
+      rule: of optax; how its state follows the gradients.
+      updates_of: gradients, new state -> the rule's updates.
     """
 
-    def start(params: Any) -> optax.ScaleByAdamState:
-        zeros = jax.tree.map(jnp.zeros_like, params)
-        return optax.ScaleByAdamState(jnp.zeros((), jnp.int32), zeros, zeros)
-
-    def update(updates: Any, state: optax.ScaleByAdamState, _: Any = None):
-        count = optax.safe_increment(state.count)
-        mu = jax.tree.map(lambda m, g: (1 - b1) * g + b1 * m, state.mu, updates)
-        nu = jax.tree.map(lambda v, g: (1 - b2) * (g * g) + b2 * v, state.nu, updates)
-        mu, nu = jax.lax.platform_dependent(
-            (mu, nu), cpu=jax.lax.optimization_barrier, default=lambda moments: moments
+    def update(gradients: Any, state: Any, _: Any = None) -> tuple[Any, Any]:
+        state = jax.lax.platform_dependent(
+            rule.update(gradients, state)[1],
+            cpu=jax.lax.optimization_barrier,
+            default=lambda state: state,
         )
-        first, second = (1 - jnp.float32(b) ** count for b in (b1, b2))
-        step = jax.tree.map(lambda m, v: (m / first) / (jnp.sqrt(v / second) + eps), mu, nu)
-        return step, optax.ScaleByAdamState(count, mu, nu)
+        return updates_of(gradients, state), state
 
-    return optax.GradientTransformation(start, update)
+    return optax.GradientTransformation(rule.init, update)
+
+
+def _adam(b1: float, b2: float, eps: float) -> optax.GradientTransformation:
+    def updates_of(_: Any, state: optax.ScaleByAdamState) -> Any:
+        first = optax.tree.bias_correction(state.mu, b1, state.count)
+        second = optax.tree.bias_correction(state.nu, b2, state.count)
+        return jax.tree.map(lambda m, v: m / (jnp.sqrt(v) + eps), first, second)
+
+    return _written_first(optax.scale_by_adam(b1, b2, eps), updates_of)
+
+
+def _adagrad(initial: float, eps: float) -> optax.GradientTransformation:
+    def updates_of(gradients: Any, state: optax.ScaleByRssState) -> Any:
+        def scaled(g: Array, total: Array) -> Array:
+            return g * jnp.where(total > 0, jax.lax.rsqrt(total + eps), 0.0)
+
+        return jax.tree.map(scaled, gradients, state.sum_of_squares)
+
+    return _written_first(optax.scale_by_rss(initial, eps), updates_of)
+
+
+def _momentum(decay: float) -> optax.GradientTransformation:
+    return _written_first(optax.trace(decay), lambda _, state: state.trace)
 
 
 def is_matrix(params: Any) -> Any:
