@@ -170,6 +170,15 @@ def _log_sum(queries, vectors, bias, scale) -> Array:
     return jax.lax.scan(step, nothing, (vectors, bias))[0]
 
 
+def top_k(scores: Array, k: int) -> tuple[Array, Array]:
+    """The k largest of each row of [q, m], best first, and their places int32 [q, k]; traceable."""
+    block = _block(scores.shape[1], k, jax.default_backend())
+    fill = -scores.shape[1] % block
+    if fill:
+        scores = jnp.pad(scores, ((0, 0), (0, fill)), constant_values=-jnp.inf)
+    return _top_k(scores, k, block)
+
+
 def _top_k(scores: Array, k: int, block: int) -> tuple[Array, Array]:
     """The k largest of each row and their places, without sorting the rows.
 

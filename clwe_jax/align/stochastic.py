@@ -113,7 +113,7 @@ def _similarities(x: Array, y: Array) -> tuple[Array, Array]:
 
 @functools.partial(jax.jit, static_argnames=("k",))
 def _best_rows(scores: Array, penalty: Array, k: int) -> Best:
-    return jax.lax.top_k(scores - penalty, k)
+    return search.top_k(scores - penalty, k)
 
 
 @functools.partial(jax.jit, static_argnames=("k",))

@@ -1,9 +1,10 @@
 """Dictionaries from both directions: CSLS word by word, and the law of the random draws."""
 
+import jax
 import numpy as np
 import pytest
 
-from clwe_jax.align import stochastic
+from clwe_jax.align import search, stochastic
 
 
 def sides(seed=0, count=(40, 30), width=5):
@@ -59,6 +60,18 @@ def test_draws_are_seeded():
 
     np.testing.assert_array_equal(pairs(1), pairs(1))
     assert (pairs(1) != pairs(2)).any()
+
+
+def test_the_same_dictionary_where_rows_are_searched_in_blocks(monkeypatch):
+    """As on accelerators, whose top-k sorts; 40 and 30 words are no multiples of the block."""
+    x, y = sides()
+    plain = stochastic.induce(x, y, neighbourhood=5)
+    monkeypatch.setattr(search, "_block", lambda size, k, platform: 4 if k == 5 else 16)
+    jax.clear_caches()
+    blocks = stochastic.induce(x, y, neighbourhood=5)
+    jax.clear_caches()
+    np.testing.assert_array_equal(plain.pairs, blocks.pairs)
+    assert plain.objective == blocks.objective
 
 
 @pytest.mark.parametrize("keep", [0.3, 1.0])
