@@ -14,6 +14,8 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
+from clwe_jax import atomic
+
 SCALES = ("laptop", "small", "base", "paper")
 # Tables over the vocabulary have a multiple of so many rows, so that devices can hold as many each.
 PAD_ROWS_TO = 128
@@ -296,6 +298,4 @@ def claim_workdir(config: ConfigDict, workdir: str, write: bool = True) -> None:
             )
     if write:
         os.makedirs(workdir, exist_ok=True)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            json.dump(new, file, indent=2, sort_keys=True, ensure_ascii=False)
-        os.replace(path + ".tmp", path)
+        atomic.write_json(path, new, indent=2, sort_keys=True)

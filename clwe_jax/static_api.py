@@ -20,6 +20,7 @@ from typing import Any, Mapping, NamedTuple
 
 import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax.align import csls
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.embeddings.vectors import Vectors
@@ -187,9 +188,7 @@ class StaticModel:
             "simplify_chinese": self.normalizer.simplify_chinese,
         }
         path = os.path.join(workdir, _DESCRIPTION)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            json.dump(description, file, ensure_ascii=False)
-        os.replace(path + ".tmp", path)
+        atomic.write_json(path, description, indent=None)
 
     def _checked(self, language: str) -> str:
         if language not in self.raw:

@@ -22,7 +22,7 @@ CONFIGS = sorted((ROOT / "configs").glob("*.py"))
 # stand on, and on floor 5, where the jobs compose the report and the API too.
 FLOORS = {
     "__init__": 1, "types": 1, "registry": 1, "config": 1, "config_static": 1, "config_senses": 1,
-    "validation": 1,
+    "validation": 1, "atomic": 1,
     "text": 1, "align": 1,
     "models": 2, "embeddings": 2, "data": 2,
     "objectives": 3, "evaluate": 3,
@@ -32,6 +32,7 @@ FLOORS = {
 }  # fmt: skip
 GROUND = {
     "__init__", "types", "registry", "config", "config_static", "config_senses", "validation",
+    "atomic",
 }  # fmt: skip
 SIDEWAYS = {
     ("jobs", "report"), ("jobs", "api"), ("report", "api"), ("jobs", "static_api"),
@@ -95,10 +96,12 @@ def test_imports_go_one_way(module):
 
 def test_no_modules_import_each_other_in_a_circle():
     graph = {module: sorted(imported(module) & MODULES.keys()) for module in MODULES}
+    circle = []
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
-        pytest.fail(" -> ".join(error.args[1]))
+        circle = error.args[1]
+    assert not circle, " -> ".join(circle)
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -19,6 +19,7 @@ import numpy as np
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
+from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax import registry, validation
 from clwe_jax.data import batches, draws, pipeline
@@ -112,15 +113,9 @@ def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
         "frequent": world.frequent,
         "sample": world.sample(),
     }
-    _write_json(os.path.join(out, batches.EXTRAS), extras)
-    _write_json(os.path.join(out, batches.META), meta)
+    atomic.write_json(os.path.join(out, batches.EXTRAS), extras, indent=None)
+    atomic.write_json(os.path.join(out, batches.META), meta, indent=None)
     return meta
-
-
-def _write_json(path: str, value: Any) -> None:
-    with open(path + ".tmp", "w", encoding="utf-8") as file:
-        json.dump(value, file, ensure_ascii=False)
-    os.replace(path + ".tmp", path)
 
 
 def _write_shards(source, out: str, rows: int) -> list[int]:

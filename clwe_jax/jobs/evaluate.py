@@ -9,10 +9,10 @@ from absl import logging
 import jax
 from ml_collections import ConfigDict
 
+from clwe_jax import atomic
 from clwe_jax import api
 from clwe_jax import config as options
 from clwe_jax.jobs import evaluators, feed as feeds
-from clwe_jax.jobs.pretrain import write_json
 from clwe_jax.report import html, tables
 
 
@@ -60,7 +60,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
     # A test set that is left out now leaves no figure behind.
     again = {metric.partition("/")[0] for metric in figures}
     kept = {name: x for name, x in before.items() if name.partition("/")[0] not in again}
-    write_json(path, dict(sorted({**kept, **figures}.items())))
+    atomic.write_json(path, dict(sorted({**kept, **figures}.items())))
     html.build(workdir, config.report.compare_with)
     tables.print_summary(figures, workdir)
     return True
@@ -73,4 +73,4 @@ def _keep_options(config: ConfigDict, path: str) -> None:
         kept = json.load(file)
     kept["evals"] = now["evals"]
     kept["data"]["sample_bytes"] = now["data"]["sample_bytes"]
-    write_json(path, kept)
+    atomic.write_json(path, kept)

@@ -18,12 +18,12 @@ import jax
 from ml_collections import ConfigDict
 import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax import config_static, registry
 from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate import lexicon, tags as tagged
 from clwe_jax.jobs import lexica
-from clwe_jax.jobs.pretrain import write_json
 from clwe_jax.report import html, projection, tables
 from clwe_jax.static_api import StaticModel
 from clwe_jax.text import world
@@ -201,7 +201,7 @@ def leave(
     with stages("induced dictionaries"):
         induced = _induce(config, workdir, model)
     errors, left_out = _errors(rows, config.report.errors)
-    write_json(os.path.join(workdir, "results.json"), dict(sorted(figures.items())))
+    atomic.write_json(os.path.join(workdir, "results.json"), dict(sorted(figures.items())))
     alignments = {
         f"{language}-{model.hub}": _plain(alignment.info)
         for language, alignment in model.alignments.items()
@@ -236,7 +236,7 @@ def leave(
             "words": len(dictionary),
             "pairs_by_language": world.pairs_by_language(dictionary),
         }
-    write_json(os.path.join(workdir, "report.json"), found)
+    atomic.write_json(os.path.join(workdir, "report.json"), found)
     html.build(workdir, config.report.compare_with)
     tables.print_summary(figures, workdir)
 

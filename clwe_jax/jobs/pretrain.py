@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any
 
 from absl import logging
 import jax
 from jax.experimental import multihost_utils
 from ml_collections import ConfigDict
 
+from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax.jobs import evaluators, extras, feed as feeds
 from clwe_jax.report import html, tables
@@ -35,7 +35,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
     feed = feeds.build(config, workdir)
     vocabulary = feed.tokenizer.vocabulary
     if first_host:
-        write_json(os.path.join(workdir, "words.json"), dict(feed.frequent))
+        atomic.write_json(os.path.join(workdir, "words.json"), dict(feed.frequent))
     objective = build.build_objective(config, len(vocabulary), vocabulary.size, feed.translations)
     if jax.default_backend() == "cpu":
         allocator.keep_freed_memory()
@@ -61,10 +61,10 @@ def run(config: ConfigDict, workdir: str) -> bool:
     )
     if result.finished and first_host:
         figures = {**result.train, **result.evaluations, **extras.data_figures(feed)}
-        write_json(os.path.join(workdir, "results.json"), dict(sorted(figures.items())))
+        atomic.write_json(os.path.join(workdir, "results.json"), dict(sorted(figures.items())))
         seconds = time.time() - started
         found = extras.gather(config, feed, objective, result, seconds, workdir)
-        write_json(os.path.join(workdir, "report.json"), found)
+        atomic.write_json(os.path.join(workdir, "report.json"), found)
         html.build(workdir, config.report.compare_with)
         tables.print_summary(figures, workdir)
     if jax.process_count() > 1:
@@ -90,10 +90,3 @@ def _finished(config: ConfigDict, workdir: str) -> bool:
             workdir,
         )
     return True
-
-
-def write_json(path: str, value: Any) -> None:
-    """Writes a JSON file atomically."""
-    with open(path + ".tmp", "w", encoding="utf-8") as file:
-        json.dump(value, file, indent=1, ensure_ascii=False)
-    os.replace(path + ".tmp", path)

@@ -15,6 +15,7 @@ import jax
 from ml_collections import ConfigDict
 import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax import api
 from clwe_jax import config as options
 from clwe_jax import registry
@@ -22,7 +23,6 @@ from clwe_jax.align import procrustes
 from clwe_jax.evaluate import anchors
 from clwe_jax.evaluate.spelled import encoder_of
 from clwe_jax.jobs import evaluators
-from clwe_jax.jobs.pretrain import write_json
 from clwe_jax.objectives import projected
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.report import html, tables
@@ -107,7 +107,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
     path = os.path.join(workdir, "results.json")
     with open(path, encoding="utf-8") as file:
         before = json.load(file)
-    write_json(path, dict(sorted({**before, **figures}.items())))
+    atomic.write_json(path, dict(sorted({**before, **figures}.items())))
     html.build(workdir, config.report.compare_with)
     tables.print_projection(before, figures)
     return True

@@ -10,11 +10,11 @@ from typing import Any, Callable, Mapping
 from absl import logging
 from ml_collections import ConfigDict
 
+from clwe_jax import atomic
 from clwe_jax import registry
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate import lexicon
-from clwe_jax.jobs.pretrain import write_json
 from clwe_jax.text.merged import Dictionary
 
 
@@ -112,5 +112,5 @@ def kept(path: str, made_with: Mapping[str, Any], make: Callable[[], Alignment])
         logging.warning("%s: %s; it is made anew", path, error)
     found = make()
     found.save(path)
-    write_json(notes, wanted)
+    atomic.write_json(notes, wanted)
     return found

@@ -9,6 +9,7 @@ from absl import logging
 import jax
 from ml_collections import ConfigDict
 
+from clwe_jax import atomic
 from clwe_jax import api
 from clwe_jax.report import projection, senses as pictures
 from clwe_jax.sense_api import Sense, SenseView
@@ -165,7 +166,4 @@ def _line(row: Sequence[Any]) -> str:
 
 
 def _write(folder: str, name: str, lines: Any) -> None:
-    path = os.path.join(folder, name)
-    with open(path + ".tmp", "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in lines)
-    os.replace(path + ".tmp", path)
+    atomic.write(os.path.join(folder, name), "".join(f"{line}\n" for line in lines))

@@ -12,12 +12,12 @@ from absl import logging
 from ml_collections import ConfigDict
 import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax.embeddings import corpus as corpora, duong, train
 from clwe_jax.embeddings import vectors as vector_files
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs.pretrain import write_json
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
@@ -81,7 +81,7 @@ class Trainer:
             except (KeyError, json.JSONDecodeError):
                 logging.warning("%s is damaged and is written anew", path)
         counts = {language: self.corpus.counts(language) for language in self.languages}
-        write_json(path, {"about": about, "counts": counts})
+        atomic.write_json(path, {"about": about, "counts": counts})
         return counts
 
     def joint(self, replaced: bool = False) -> Vectors:

@@ -11,6 +11,7 @@ from typing import Any
 
 from absl import logging
 
+from clwe_jax import atomic
 from clwe_jax.report import (
     comparison,
     components,
@@ -60,9 +61,7 @@ def build(workdir: str | os.PathLike[str], compare_with: str = "") -> Path:
         else:
             problems += [f"{baseline.name}: {problem}" for problem in baseline.problems]
     path = Path(workdir) / "report.html"
-    part = path.with_name("report.html.tmp")
-    part.write_text(page(run, baseline, problems), encoding="utf-8", errors="replace")
-    os.replace(part, path)
+    atomic.write(str(path), page(run, baseline, problems).encode("utf-8", errors="replace"))
     return path
 
 

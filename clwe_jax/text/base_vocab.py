@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import hashlib
-import os
 from typing import Mapping, Sequence
 
 from clwe_jax.config import padded_rows
@@ -67,10 +66,3 @@ class Vocabulary(abc.ABC):
     @abc.abstractmethod
     def save(self, directory: str) -> None:
         """Writes the files that `load` reads."""
-
-
-def write(path: str, content: bytes) -> None:
-    """Writes a file as a whole or not at all."""
-    with open(path + ".tmp", "wb") as file:
-        file.write(content)
-    os.replace(path + ".tmp", path)

@@ -16,6 +16,8 @@ from typing import Sequence
 
 from absl import logging
 
+from clwe_jax import atomic
+
 ADDRESS = "https://dl.fbaipublicfiles.com/arrival/dictionaries/"
 LICENCE = "The MUSE dictionaries are licensed CC BY-NC 4.0: not for commercial use."
 MANIFEST = "manifest.json"
@@ -83,7 +85,7 @@ def download(
             logging.info("%d/%d %s%s", number, len(names), address, name)
             _fetch(address + name, path, attempts, timeout, known)
         manifest[name] = {"size": os.path.getsize(path), "sha256": _digest(path)}
-        _write_manifest(directory, manifest)
+        atomic.write_json(os.path.join(directory, MANIFEST), manifest, sort_keys=True)
     return names
 
 
@@ -171,10 +173,3 @@ def _read_manifest(directory: str) -> dict[str, dict[str, object]]:
             return json.load(file)
     except json.JSONDecodeError as error:
         raise ValueError(f"{path} is damaged ({error}): remove it to start a new one") from error
-
-
-def _write_manifest(directory: str, manifest: dict[str, dict[str, object]]) -> None:
-    path = os.path.join(directory, MANIFEST)
-    with open(path + ".tmp", "w", encoding="utf-8") as file:
-        json.dump(manifest, file, indent=1, sort_keys=True)
-    os.replace(path + ".tmp", path)

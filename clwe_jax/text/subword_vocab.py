@@ -15,9 +15,10 @@ import numpy as np
 import sentencepiece as spm
 from absl import logging
 
+from clwe_jax import atomic
 from clwe_jax.text import characters
 from clwe_jax.text.base_vocab import (
-    CLS, LONGEST_WORD, MASK, PAD, SEP, SPECIALS, UNK, Vocabulary, write,
+    CLS, LONGEST_WORD, MASK, PAD, SEP, SPECIALS, UNK, Vocabulary,
 )  # fmt: skip
 
 KINDS = ("wordpiece", "unigram", "bpe")
@@ -87,9 +88,9 @@ class WordPieceVocabulary(Vocabulary):
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
         text = "".join(f"{piece}\n" for piece in self.pieces)
-        write(os.path.join(directory, WORDPIECE_FILE), text.encode("utf-8"))
+        atomic.write(os.path.join(directory, WORDPIECE_FILE), text)
         settings = json.dumps({"split_han": self.split_han}) + "\n"
-        write(os.path.join(directory, SETTINGS_FILE), settings.encode("utf-8"))
+        atomic.write(os.path.join(directory, SETTINGS_FILE), settings)
 
 
 class SentencePieceVocabulary(Vocabulary):
@@ -131,7 +132,7 @@ class SentencePieceVocabulary(Vocabulary):
 
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
-        write(os.path.join(directory, SENTENCEPIECE_FILE), self.model)
+        atomic.write(os.path.join(directory, SENTENCEPIECE_FILE), self.model)
 
 
 def train(

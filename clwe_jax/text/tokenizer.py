@@ -9,6 +9,7 @@ from typing import Iterable, Mapping, Sequence
 
 from absl import logging
 
+from clwe_jax import atomic
 from clwe_jax.registry import nearest
 from clwe_jax.text import base_vocab, corpora, vocab
 from clwe_jax.text.merged import Dictionary
@@ -81,7 +82,7 @@ class Tokenizer:
         for language, words in self.segmenter.lexicons.items():
             if words:
                 text = "".join(f"{word}\n" for word in sorted(words))
-                _write(os.path.join(directory, _LEXICON.format(language)), text)
+                atomic.write(os.path.join(directory, _LEXICON.format(language)), text)
         settings = {
             "languages": self.languages,
             "lower_case": self.normalizer.lower_case,
@@ -89,7 +90,7 @@ class Tokenizer:
             "lexicons": sorted(x for x, words in self.segmenter.lexicons.items() if words),
         }
         # Last: where it stands, the folder is whole.
-        _write(os.path.join(directory, _SETTINGS), json.dumps(settings, indent=2) + "\n")
+        atomic.write(os.path.join(directory, _SETTINGS), json.dumps(settings, indent=2) + "\n")
 
     @classmethod
     def load(cls, directory: str) -> "Tokenizer":
@@ -209,9 +210,3 @@ def _frequent(counts: Mapping[str, Mapping[str, int]], min_count: int) -> dict[s
         language: {word: n for word, n in counter.items() if totals[word] >= min_count}
         for language, counter in counts.items()
     }
-
-
-def _write(path: str, text: str) -> None:
-    with open(path + ".tmp", "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-    os.replace(path + ".tmp", path)

@@ -10,6 +10,7 @@ from typing import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax.text import base_vocab, corpora
 
 BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"
@@ -74,8 +75,7 @@ class WordVocabulary(base_vocab.Vocabulary):
         """Writes words.txt: `word TAB count` a line."""
         os.makedirs(directory, exist_ok=True)
         lines = (f"{word}\t{count:.12g}\n" for word, count in zip(self.pieces, self.counts))
-        text = "".join(lines)
-        base_vocab.write(os.path.join(directory, FILE), text.encode("utf-8"))
+        atomic.write(os.path.join(directory, FILE), "".join(lines))
 
 
 def is_word_list(lines: Sequence[str]) -> bool:

@@ -12,6 +12,8 @@ from typing import Any, Mapping
 
 from absl import logging
 
+from clwe_jax import atomic
+
 # Shown in the terminal, in this order, with these short names and formats.
 _SHOWN = (
     ("train/loss", "loss", "{:.3f}"),
@@ -80,9 +82,7 @@ def drop_later(path: str, step: int) -> None:
                 kept.append(line.rstrip("\n") + "\n")
         except (ValueError, KeyError, TypeError):
             continue
-    with open(path + ".tmp", "w", encoding="utf-8") as file:
-        file.writelines(kept)
-    os.replace(path + ".tmp", path)
+    atomic.write(path, "".join(kept))
 
 
 class _EventFile:

@@ -1,0 +1,28 @@
+"""Files as a whole or not at all."""
+
+import os
+
+import pytest
+
+from clwe_jax import atomic
+
+
+@pytest.mark.parametrize("content", ["Straße 銀行\r\n\n", b"\x00\xff\n"])
+def test_content_is_written_byte_for_byte(tmp_path, content):
+    path = tmp_path / "file"
+    atomic.write(str(path), content)
+    found = path.read_bytes()
+    assert found == (content.encode("utf-8") if isinstance(content, str) else content)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_what_cannot_be_written_leaves_what_was_there(tmp_path):
+    path = tmp_path / "file.json"
+    atomic.write_json(str(path), {"b": "銀行", "a": 1}, sort_keys=True)
+    before = '{\n "a": 1,\n "b": "銀行"\n}'
+    assert path.read_text(encoding="utf-8") == before
+    with pytest.raises(TypeError):
+        atomic.write_json(str(path), {"a": object()})
+    with pytest.raises(UnicodeEncodeError):
+        atomic.write(str(path), "\ud800")
+    assert path.read_text(encoding="utf-8") == before
