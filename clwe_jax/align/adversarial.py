@@ -80,9 +80,9 @@ class Adversarial:
         Returns:
           An Alignment with a [D, D] map, orthogonal when a refinement round was kept and nearly so
           otherwise. `info` has, of the training that was kept, 'criterion', 'discriminator_loss',
-          'map_loss' and 'rate' of each epoch, 'refined_criterion' and 'refined_pairs' of each
-          refinement round, 'kept' (what the result is from) and 'best_criterion'; and
-          'restart_criteria', the best of each training.
+          'map_loss' (of the source's words) and 'rate' of each epoch, 'refined_criterion' and
+          'refined_pairs' of each refinement round, 'kept' (what the result is from) and
+          'best_criterion'; and 'restart_criteria', the best of each training.
 
         Raises:
           ValueError: options out of range; see also `alignment.check_vectors`.
@@ -260,31 +260,28 @@ def discriminator_step(weights: Weights, x: Array, rate: float, smoothing: float
 
 
 def map_step(
-    matrix: Array,
-    weights: Weights,
-    x: Array,
-    y: Array,
-    rate: Array,
-    smoothing: float,
-    beta: float,
+    matrix: Array, weights: Weights, x: Array, rate: Array, smoothing: float, beta: float
 ) -> tuple[Array, Array]:
     """One step of the map against the discriminator: the new [D, D] map, and the loss before.
+
+    The target's words are in the objective too (Eq. 2), but no map changes their part: it is
+    neither computed nor in the loss that is returned.
 
     Args:
       matrix: [D, D].
       weights: of the discriminator.
       x: [B, D], source vectors as they came.
-      y: [B, D], target vectors.
-      rate: of gradient descent.
+      rate: of gradient descent on the mean over both sides' words, B of either.
       smoothing: of the labels.
       beta: of orthogonalisation.
     """
 
     def fooled(matrix: Array) -> Array:
-        return loss(weights, jnp.concatenate([x @ matrix, y]), smoothing)
+        odds = logits(weights, x @ matrix)
+        return (jax.nn.softplus(odds) - smoothing * odds).mean()
 
     value, slope = jax.value_and_grad(fooled)(matrix)
-    return orthogonalised(matrix - rate * slope, beta), value
+    return orthogonalised(matrix - rate / 2 * slope, beta), value
 
 
 @functools.partial(jax.jit, static_argnames="options", donate_argnames="state")
@@ -320,7 +317,6 @@ def _train(
             matrix,
             weights,
             of_x[turns],
-            of_y[turns],
             rate,
             options.smoothing,
             options.beta,
