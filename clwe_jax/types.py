@@ -107,9 +107,9 @@ class Objective(Protocol):
         """The variables that a step leaves, once a step.
 
         Args:
-          variables: 'params' after the optimizer's update, collections before the step. Where the
-            step was not finite, the collections are kept and 'params' are as before it; what is
-            made of them has to be so that the next step can make it again.
+          variables: 'params' after the optimizer's update, collections before the step, and
+            'moments': trees like 'params' of what the optimizer keeps of each number, so that
+            whoever copies a row copies its moments. Not called where the step was not finite.
           observed: what `loss` observed of all rows of the batch.
           step: int32 [], steps before this one.
         """

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Iterable
 
+import jax
+
 from clwe_jax.config import PAD_ROWS_TO
+from clwe_jax.types import Array
 
 
 def even(words: int, numbers: Iterable[int]) -> int | None:
@@ -15,3 +19,40 @@ def even(words: int, numbers: Iterable[int]) -> int | None:
     """
     whole = [number for number in numbers if words % number == 0]
     return next((n for n in whole if words // n % PAD_ROWS_TO == 0), next(iter(whole), None))
+
+
+@dataclasses.dataclass(frozen=True)
+class Cut:
+    """Tables over V words, some of them at a time, so that little is needed beside a table.
+
+    Part k of K has the words k, k + K, ..., of which each device holds as many where words are
+    dealt out to devices in runs: else the table would have to be gathered on every device.
+
+    Attributes:
+      words: V.
+      at_once: words of a part, about.
+    """
+
+    words: int
+    at_once: int = 256
+
+    @property
+    def parts(self) -> int:
+        """K."""
+        return even(self.words, range(max(self.words // self.at_once, 1), 0, -1))
+
+    def of(self, table: Array, index: Array, axis: int = 0) -> Array:
+        """Part `index` of a table whose axis `axis` is the words."""
+        return jax.lax.dynamic_index_in_dim(self._dealt(table, axis), index, axis + 1, False)
+
+    def put(self, table: Array, part: Array, index: Array, axis: int = 0) -> Array:
+        """The table with that in its place."""
+        dealt = self._dealt(table, axis)
+        changed = jax.lax.dynamic_update_index_in_dim(dealt, part, index, axis + 1)
+        return changed.reshape(table.shape)
+
+    def _dealt(self, table: Array, axis: int) -> Array:
+        shape = table.shape
+        return table.reshape(
+            *shape[:axis], self.words // self.parts, self.parts, *shape[axis + 1 :]
+        )

@@ -15,7 +15,6 @@ from clwe_jax.types import Array
 _TINY = 1e-12
 _APART = 1e-6  # squared distance of two directions below which they are one
 _ROUNDS = 4
-_AT_ONCE = 512  # words
 
 
 def remember(sample: Array, seen: Array, words: Array, h: Array, kept: Array) -> Array:
@@ -99,10 +98,6 @@ def seeded(
 ) -> Array:
     """Centers whose last `senses` slots are the means of clusters, or the word's own plus noise.
 
-    Some words at a time, so that little is needed beside the centers: the words k, k + K, ..., of
-    which each device holds as many where words are dealt out to devices in runs: else the centers
-    would have to be gathered on every device.
-
     Args:
       centers: float32 [V, S, d]; slot 0 is the word's mean.
       seen: int [V], how many representations that is of.
@@ -114,27 +109,20 @@ def seeded(
       projection: float32 [d, d'].
     """
     words, slots, width = centers.shape
-    parts = cuts.even(words, range(max(words // _AT_ONCE, 1), 0, -1))
-
-    def part_of(array: Array, index: Array) -> Array:
-        array = array.reshape(words // parts, parts, *array.shape[1:])
-        return jax.lax.dynamic_index_in_dim(array, index, 1, keepdims=False)
+    cut = cuts.Cut(words)
 
     def one_part(index: Array, centers: Array) -> Array:
         noise_key, cluster_key = jax.random.split(jax.random.fold_in(key, index))
-        own, count = part_of(centers, index), part_of(seen, index)
+        own, count = cut.of(centers, index), cut.of(seen, index)
         base = jnp.where(count[:, None] > 0, own[:, 0], mean)[:, None]
-        noise = jax.random.normal(noise_key, (words // parts, senses, width), jnp.float32)
+        noise = jax.random.normal(noise_key, (len(own), senses, width), jnp.float32)
         new = base + deviation * noise
         if sample is not None:
-            rows = part_of(sample, index)
+            rows = cut.of(sample, index)
             weights = clusters(rows, count, projection, senses, cluster_key)
             means = jnp.einsum("vsr,vrd->vsd", weights, rows)
             new = jnp.where(weights.sum(-1, keepdims=True) > 0, means, new)
         new = jnp.concatenate([own[:, : slots - senses], new], axis=1)
-        changed = jax.lax.dynamic_update_index_in_dim(
-            centers.reshape(words // parts, parts, slots, width), new, index, 1
-        )
-        return changed.reshape(centers.shape)
+        return cut.put(centers, new, index)
 
-    return jax.lax.fori_loop(0, parts, one_part, centers)
+    return jax.lax.fori_loop(0, cut.parts, one_part, centers)

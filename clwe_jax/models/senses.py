@@ -11,21 +11,24 @@ Q of the queue, and the last R of a word's sample) nor on how arrays are cut ove
 
 Slots: a word has `SenseConfig.slots` centers. Until the end of the warm-up slot 0 alone is enabled;
 then the senses are seeded and enabled. With `warmup_slot` the warm-up's slot is none of them and is
-disabled from there on (SaELMo), without it is the first (SaBERT).
+disabled from there on (SaELMo), without it is the first (SaBERT). Senses that fall out of use are
+revived as long as none are removed: representations move on while a model trains, a center that
+does not win stays behind, and the word ends with half of its senses.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Callable
+from typing import Any, Callable
 
 from flax import struct
 from flax.linen import LogicallyPartitioned
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.models import sense_projection, sense_seeding
+from clwe_jax.models import sense_inheritance, sense_projection, sense_seeding
 from clwe_jax.models.sense_config import SenseConfig
+from clwe_jax.models.sense_inheritance import Inheritance
 from clwe_jax.types import Array
 
 _TINY = 1e-12
@@ -38,8 +41,9 @@ class SenseState:
     Attributes:
       centers: float32 [V, S, d].
       projected: float32 [V, S, d'], the centers times the projection.
-      counts: int32 [V, S], uses since the last check for pruning, and half of those before.
-      total: int32 [V, S], uses; of the enabled senses, since they were seeded.
+      counts: int32 [V, S], uses since the last check for senses to revive or remove, and half of
+        those before.
+      total: int32 [V, S], uses; of the enabled senses, since they were seeded or revived.
       enabled: bool [V, S].
       projection: float32 [d, d'], P.
       queue: float32 [Q, d], a ring of representations.
@@ -280,12 +284,12 @@ def seed(state: SenseState, config: SenseConfig) -> SenseState:
     """
     centers = state.centers
     if config.init != "paper":
-        mean, rows, count = sense_projection.moments(state.queue, state.queue_filled)
+        mean, deviation = _noise(state, config)
         centers = sense_seeding.seeded(
             centers,
             state.total.sum(1),
             mean,
-            config.noise * jnp.sqrt(jnp.square(rows).sum(0) / count),
+            deviation,
             config.senses,
             jax.random.fold_in(jax.random.key(config.seed), config.warmup_steps),
             state.sample,
@@ -300,6 +304,39 @@ def seed(state: SenseState, config: SenseConfig) -> SenseState:
         enabled=enabled,
         warm=jnp.array(False),
     )
+
+
+def _noise(state: SenseState, config: SenseConfig) -> tuple[Array, Array]:
+    """The queue's mean, [d], and the standard deviation of the noise of seeds, [d]."""
+    mean, rows, count = sense_projection.moments(state.queue, state.queue_filled)
+    return mean, config.noise * jnp.sqrt(jnp.square(rows).sum(0) / count)
+
+
+def revive(
+    state: SenseState, config: SenseConfig, step: Array | int
+) -> tuple[SenseState, Inheritance]:
+    """Seeds senses anew that have less than `revive_share` of their word's uses.
+
+    They start as the sense that is used most, their centers with noise, and so take half of its
+    occurrences; not in words that were used less than `prune_least` times.
+
+    Args:
+      state: the senses.
+      config: see there.
+      step: of a training run; noise is another in each.
+    """
+    least = config.prune_least
+    source = sense_inheritance.revived(state.enabled, state.counts, config.revive_share, least)
+    again = source != jnp.arange(source.shape[1])
+    key = jax.random.fold_in(jax.random.key(config.seed), step)
+    centers = sense_inheritance.near(state.centers, source, _noise(state, config)[1], key)
+    state = state.replace(
+        centers=centers,
+        projected=_project(centers, state.projection),
+        counts=jnp.where(again, 0, state.counts // 2),
+        total=jnp.where(again, 0, state.total),
+    )
+    return state, Inheritance(source, again.any())
 
 
 def prune(state: SenseState, config: SenseConfig) -> SenseState:
@@ -325,7 +362,7 @@ def after_step(
     senses: Array,
     h: Array,
     weights: Array,
-) -> SenseState:
+) -> tuple[SenseState, Inheritance]:
     """What a training step leaves of the senses: once a step, with all of its occurrences.
 
     Args:
@@ -333,7 +370,12 @@ def after_step(
       config: see there.
       step: int [], steps taken before this one.
       words, senses: int [N]; h: [N, d]; weights: [N], as `update`.
+
+    Returns:
+      The senses, and whose output vectors they go on with.
     """
+    own = jnp.broadcast_to(jnp.arange(state.enabled.shape[1], dtype=jnp.int32), state.enabled.shape)
+    inheritance = Inheritance(own, jnp.array(False))
     h = jax.lax.stop_gradient(h)
     if state.sample is not None:
         kept = _counted(h, weights) & state.warm
@@ -341,42 +383,31 @@ def after_step(
         state = state.replace(sample=sense_seeding.remember(state.sample, seen, words, h, kept))
     state = update(state, config, words, senses, h, weights)
     if config.senses == 1:
-        return state
+        return state, inheritance
     state = push(state, h, weights)
     done = step + 1
     # Not only at that very step: one that was skipped would leave the warm-up without an end.
     seeds = state.warm & (done >= config.warmup_steps)
     refreshes = seeds | (done % config.refresh_every == 0)
+    checks = ~state.warm
     state = _if(refreshes, refresh_projection, state)
     state = _if(seeds, lambda state: seed(state, config), state)
+    inheritance = Inheritance(jnp.where(seeds, 0, own), seeds)
+    prunes = done >= config.prune_after if config.prune_every else False
+    if config.revive_every and config.init != "paper":
+        state, inheritance = _if(
+            (done % config.revive_every == 0) & checks & ~jnp.array(prunes),
+            lambda held: revive(held[0], config, step),
+            (state, inheritance),
+        )
     if config.prune_every:
-        checks = (done % config.prune_every == 0) & (done >= config.prune_after) & ~state.warm
+        checks &= (done % config.prune_every == 0) & prunes
         state = _if(checks, lambda state: prune(state, config), state)
-    return state
+    return state, inheritance
 
 
-def _if(now: Array, change: Callable[[SenseState], SenseState], state: SenseState) -> SenseState:
-    return jax.lax.cond(now, change, lambda state: state, state)
-
-
-def seed_vectors(vectors: Array, state: SenseState, config: SenseConfig, step: Array) -> Array:
-    """Sense vectors [..., S, d] that are all their word's first when the warm-up ends (A6, SaBERT).
-
-    Args:
-      vectors: float32 [..., S, d], the output vectors of the senses, of one or more directions.
-      state: the senses before `after_step` of this step.
-      config: see there.
-      step: int [], steps taken before this one.
-    """
-    if config.senses == 1:
-        return vectors
-    seeds = state.warm & (step + 1 >= config.warmup_steps)
-
-    def seed(_: Array, vectors: Array) -> Array:
-        return jnp.broadcast_to(vectors[..., :1, :], vectors.shape)
-
-    # A loop of one round or none works in place, where lax.cond would copy the table in every step.
-    return jax.lax.fori_loop(0, seeds.astype(jnp.int32), seed, jnp.asarray(vectors))
+def _if(now: Array, change: Callable[[Any], Any], held: Any) -> Any:
+    return jax.lax.cond(now, change, lambda held: held, held)
 
 
 def statistics(state: SenseState) -> dict[str, Array]:

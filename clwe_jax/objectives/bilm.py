@@ -19,10 +19,12 @@ import numpy as np
 
 from clwe_jax.models import bilm, senses
 from clwe_jax.models.sense_config import SenseConfig
+from clwe_jax.models.sense_inheritance import Inheritance
 from clwe_jax.objectives.senses import (
     Occurrences,
     SenseLoss,
     check_translations,
+    inherited,
     sense_config,
 )
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
@@ -206,17 +208,15 @@ class BiLmObjective:
         variables = {**variables, "rows": observed["rows"]}
         if not self._loss.aware:
             return variables
-        table = variables["params"]["sense_table"]
-        # Both directions end their warm-up at one step.
-        either = variables["senses"][DIRECTIONS[0]]
-        table = senses.seed_vectors(table, either, self.senses, step)
-        after = {}
+        after, inheritances = {}, []
         for direction in DIRECTIONS:
             state, seen = variables["senses"][direction], observed[direction]
             flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in seen.items()}
-            after[direction] = senses.after_step(state, self.senses, step, **flat)
-        params = {**variables["params"], "sense_table": table}
-        return {**variables, "params": params, "senses": after}
+            after[direction], found = senses.after_step(state, self.senses, step, **flat)
+            inheritances.append(found)
+        source, of_each = map(jnp.stack, zip(*inheritances))
+        variables = inherited(variables, Inheritance(source, of_each.any()))
+        return {**variables, "senses": after}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         """Representations of sentences, both directions side by side; see `BiLm.encode`."""

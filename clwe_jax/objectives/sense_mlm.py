@@ -23,6 +23,7 @@ from clwe_jax.objectives.senses import (
     Occurrences,
     SenseLoss,
     check_translations,
+    inherited,
     sense_config,
 )
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
@@ -154,14 +155,10 @@ class SenseMlmObjective:
         """The senses, with their vectors where they are seeded."""
         if not self._loss.aware:
             return variables
-        state, params = variables["senses"][MASKED], variables["params"]
-        table = senses.seed_vectors(params["sense_table"], state, self.senses, step)
         flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in observed.items()}
-        return {
-            **variables,
-            "params": {**params, "sense_table": table},
-            "senses": {MASKED: senses.after_step(state, self.senses, step, **flat)},
-        }
+        state = variables["senses"][MASKED]
+        state, inheritance = senses.after_step(state, self.senses, step, **flat)
+        return {**inherited(variables, inheritance), "senses": {MASKED: state}}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         """Hidden states without dropout."""

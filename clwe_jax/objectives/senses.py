@@ -16,9 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax import registry
-from clwe_jax.models import sampled_softmax, sense_softmax, senses
+from clwe_jax.models import sampled_softmax, sense_inheritance, sense_softmax, senses
 from clwe_jax.models.sense_config import SenseConfig
-from clwe_jax.types import Array, Sums
+from clwe_jax.models.sense_inheritance import Inheritance
+from clwe_jax.types import Array, Sums, Variables
 
 TRANSLATIONS = ("none", "joint", "switch")
 
@@ -219,6 +220,28 @@ class SenseLoss:
         # Without senses nothing tells translations apart: the most frequent one.
         has = rows[:, 0] >= 0
         return jnp.maximum(rows[:, 0], 0), jnp.zeros_like(words), has
+
+
+def inherited(variables: Variables, inheritance: Inheritance) -> dict[str, Any]:
+    """Variables in which senses go on from their sources: vectors and biases, and their moments.
+
+    Args:
+      variables: 'params' and all 'moments' with 'sense_table' [..., V, S, d] and 'sense_bias'
+        [..., V, S].
+      inheritance: of all directions together, as the tables are.
+    """
+
+    def of(tree: Mapping[str, Any]) -> dict[str, Any]:
+        tables = ("sense_table", "sense_bias")
+        new = {name: sense_inheritance.inherit(tree[name], inheritance) for name in tables}
+        return {**tree, **new}
+
+    params = variables["params"]
+    bias = sense_inheritance.shared(params["sense_bias"], inheritance)
+    found = {**variables, "params": {**of(params), "sense_bias": bias}}
+    if "moments" in variables:
+        found["moments"] = tuple(map(of, variables["moments"]))
+    return found
 
 
 def sense_config(options: SenseConfig | Mapping[str, Any]) -> SenseConfig:

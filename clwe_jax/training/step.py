@@ -105,8 +105,10 @@ def make_step(
             cpu=functools.partial(_in_place, finite, optimised),
             default=functools.partial(_either, finite, optimised),
         )
-        variables = _in_place(finite, followed, {"params": params, **state.collections}, observed)
-        params = variables.pop("params")
+        moments, with_moments = _moments(opt_state, params)
+        held = {"params": params, "moments": moments, **state.collections}
+        variables = _in_place(finite, followed, held, observed)
+        params, opt_state = variables.pop("params"), with_moments(variables.pop("moments"))
 
         bad = 1 - finite.astype(jnp.int32)
         in_row = (state.skipped_in_row + bad) * bad
@@ -131,6 +133,23 @@ def make_step(
         )
 
     return step
+
+
+def _moments(opt_state: Any, params: Any) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
+    """The trees like `params` in an optimizer's state, and what puts others in their place."""
+    like = jax.tree.structure(params)
+
+    def is_like(tree: Any) -> bool:
+        return jax.tree.structure(tree) == like
+
+    parts, whole = jax.tree.flatten(opt_state, is_leaf=is_like)
+    places = [place for place, part in enumerate(parts) if is_like(part)]
+
+    def with_moments(moments: Any) -> Any:
+        new = dict(zip(places, moments, strict=True))
+        return whole.unflatten([new.get(place, part) for place, part in enumerate(parts)])
+
+    return tuple(parts[place] for place in places), with_moments
 
 
 def _either(now: Array, change: Callable[[Any, Any], Any], held: Any, read: Any) -> Any:

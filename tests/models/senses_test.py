@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.models import sense_projection, sense_seeding, senses
+from clwe_jax.models import sense_inheritance, sense_projection, sense_seeding, senses
 
 V, D, P = 7, 6, 3
 PLAIN = dict(projected=P, queue=12, refresh_every=4, warmup_steps=3, fast_start=False)
@@ -18,7 +18,14 @@ PLAIN = dict(projected=P, queue=12, refresh_every=4, warmup_steps=3, fast_start=
 compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 create = compiled(senses.create, static_argnums=(0, 1, 2))
 update = compiled(senses.update, static_argnums=1)
-STEP = compiled(senses.after_step, static_argnums=1)
+
+
+def after_step(*args):
+    return senses.after_step(*args)[0]
+
+
+STEP = compiled(after_step, static_argnums=1)
+WHOLE = compiled(senses.after_step, static_argnums=1)
 
 
 def config_of(**options):
@@ -111,7 +118,7 @@ def test_nothing_is_differentiated():
     words, chosen, h, weights = occurrences(5, 2)
 
     def moved(h):
-        after = senses.after_step(state, config_of(), jnp.int32(9), words, chosen, h, weights)
+        after = after_step(state, config_of(), jnp.int32(9), words, chosen, h, weights)
         return after.centers.sum() + after.queue.sum()
 
     assert not np.any(jax.grad(moved)(jnp.array(h)))
@@ -277,7 +284,7 @@ def test_equals_the_papers_algorithms_one_occurrence_at_a_time():
     @compiled
     def one(state, step, word, h):
         found = senses.assign(state, word, h)
-        return senses.after_step(state, config, step, word, found, h, jnp.ones(1)), found[0]
+        return after_step(state, config, step, word, found, h, jnp.ones(1)), found[0]
 
     found = []
     for step, (word, h) in enumerate(stream):
@@ -377,15 +384,94 @@ def test_the_sample_holds_each_words_latest():
         np.testing.assert_array_equal(np.roll(sample[word], -oldest, 0)[: len(ring)], ring)
 
 
-def test_the_trained_vectors_seed_the_others():
-    config = config_of(warmup_slot=False)
-    vectors = np.random.RandomState(0).randn(V, config.slots, D)
+# Inheritance.
+
+
+@pytest.mark.parametrize("warmup_slot", [True, False])
+def test_the_warm_ups_vectors_seed_the_senses(warmup_slot):
+    config = config_of(warmup_slot=warmup_slot)
     warm = create(config, V, D, jax.random.key(0))
-    last = jnp.int32(config.warmup_steps - 1)
-    kept = senses.seed_vectors(vectors, warm, config, last - 1)
-    np.testing.assert_array_equal(kept, np.float32(vectors))
-    seeded = senses.seed_vectors(vectors, warm, config, last)
-    np.testing.assert_array_equal(seeded, np.float32(np.repeat(vectors[:, :1], config.slots, 1)))
+    words, _, h, weights = occurrences(20, 1)
+    for step, now in ((config.warmup_steps - 2, False), (config.warmup_steps - 1, True)):
+        _, (source, any_) = WHOLE(warm, config, jnp.int32(step), words, words * 0, h, weights)
+        assert any_ == now
+        own = np.broadcast_to(np.arange(config.slots), source.shape)
+        np.testing.assert_array_equal(source, own * (not now))
+
+
+def test_tables_take_the_entries_of_their_sources():
+    r = np.random.RandomState(0)
+    table, source = r.randn(2, V, 4, D).astype(np.float32), r.randint(0, 2, (2, V, 4))
+    source[..., 0], source[..., 1] = 0, 1  # a source goes on from itself
+    expected = np.take_along_axis(table, source[..., None], axis=2)
+    inherit = compiled(sense_inheritance.inherit)
+    for any_ in (True, False):
+        inheritance = sense_inheritance.Inheritance(jnp.array(source), jnp.array(any_))
+        np.testing.assert_array_equal(inherit(table, inheritance), expected if any_ else table)
+
+
+def test_no_word_is_more_likely_for_a_sense_that_was_given_to_it():
+    r = np.random.RandomState(0)
+    table, bias = r.randn(V, 4, D), r.randn(V, 4)
+    source = np.tile(np.arange(4), (V, 1))
+    source[1], source[2], source[3, 2:] = 0, [1, 1, 2, 2], 1
+    inheritance = sense_inheritance.Inheritance(jnp.array(source), jnp.array(True))
+    after = np.array(sense_inheritance.inherit(table, inheritance), np.float64)
+    of_bias = np.array(sense_inheritance.shared(jnp.array(bias), inheritance), np.float64)
+    h = r.randn(5, D)
+    # What is no source any more, and was no heir of another, is lost with its own probability.
+    kept = np.any(source[:, None, :] == np.arange(4)[:, None], -1)
+    before = np.where(kept, np.exp(np.einsum("nd,vsd->nvs", h, table) + bias), 0).sum(-1)
+    found = np.exp(np.einsum("nd,vsd->nvs", h, after) + of_bias).sum(-1)
+    np.testing.assert_allclose(found, before, rtol=1e-5)
+
+
+def test_a_rare_sense_starts_anew_from_the_most_used_one():
+    config = config_of(senses=3, warmup_slot=False, revive_share=0.05, prune_least=20, noise=0.01)
+    counts = np.array([[90, 4, 6], [4, 1, 90], [9, 0, 9], [0, 0, 40], [0, 0, 0], [0, 2, 50]])
+    enabled = np.ones((6, 3), bool)
+    enabled[5, 0] = False
+    state = random_state(config).replace(
+        counts=jnp.array(counts), enabled=jnp.array(enabled), total=jnp.array(counts * 2)
+    )
+    state = state.replace(centers=state.centers[:6])
+    after, (source, any_) = senses.revive(state, config, 7)
+    expected = [[0, 0, 2], [2, 2, 2], [0, 1, 2], [2, 2, 2], [0, 1, 2], [0, 2, 2]]
+    np.testing.assert_array_equal(source, expected)
+    assert any_
+    again = np.array(expected) != np.arange(3)
+    np.testing.assert_array_equal(after.counts, np.where(again, 0, counts // 2))
+    np.testing.assert_array_equal(after.total, np.where(again, 0, counts * 2))
+    np.testing.assert_array_equal(after.enabled, enabled)
+    centers = np.array(state.centers)
+    np.testing.assert_array_equal(np.array(after.centers)[~again], centers[~again])
+    from_ = np.take_along_axis(centers, np.array(expected)[..., None], 1)
+    away = np.abs(np.array(after.centers) - from_)[again]
+    assert 0 < away.min() and away.max() < 0.1
+    np.testing.assert_allclose(after.projected, after.centers @ state.projection, atol=1e-5)
+    other = senses.revive(state, config, 8)[0]
+    assert not np.allclose(other.centers[0, 1], after.centers[0, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options, revived",
+    [
+        (dict(), True),
+        (dict(init="paper"), False),
+        (dict(revive_every=0), False),
+        (dict(revive_every=4), False),
+        (dict(prune_every=2, prune_after=6), False),
+        (dict(prune_every=2, prune_after=7), True),
+        (dict(warmup_steps=9), False),
+    ],
+)
+def test_senses_are_revived_from_the_warm_up_to_the_first_pruning(options, revived):
+    config = config_of(**{"revive_every": 3, "warmup_steps": 2, "senses": 3, **options})
+    state = random_state(config).replace(warm=jnp.array(config.warmup_steps > 6))
+    state = state.replace(counts=jnp.zeros_like(state.counts).at[:, 1].set(100))
+    none = np.zeros(3, np.int32), np.zeros(3, np.int32), np.ones((3, D), np.float32), np.zeros(3)
+    _, (source, any_) = WHOLE(state, config, jnp.int32(5), *none)
+    assert any_ == revived and (np.array(source != np.arange(config.slots)).any() == revived)
 
 
 # Pruning.
@@ -490,7 +576,13 @@ def test_the_same_seed_is_the_same_state():
 def test_nothing_as_large_as_the_centers_is_made(init):
     words, width, rows = 4096, 64, 128
     config = senses.SenseConfig(
-        senses=5, queue=256, warmup_steps=3, refresh_every=2, prune_every=2, init=init
+        senses=5,
+        queue=256,
+        warmup_steps=3,
+        refresh_every=2,
+        revive_every=2,
+        prune_every=2,
+        init=init,
     )
     state = jax.eval_shape(lambda: senses.create(config, words, width, jax.random.key(0)))
 
@@ -512,19 +604,23 @@ def test_nothing_as_large_as_the_centers_is_made(init):
 TOPICS = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3], [0, 1], [2, 3]] * 2)
 
 
-def planted(config, steps=400, rows=32):
-    """The state, and words, topics, representations and senses of the last steps."""
+def planted(config, steps=400, rows=32, drift=0.0):
+    """The state, and words, topics, representations and senses of the last steps.
+
+    With `drift` all representations move on by so much of their size in every step.
+    """
     r = np.random.RandomState(0)
     width = 16
     topics, own, language = (s * r.randn(n, width) for s, n in ((1, 4), (0.7, 16), (1, 2)))
     words = r.randint(0, 16, (steps, rows))
     topic = TOPICS[words, r.randint(0, 2, words.shape)]
     h = own[words] + language[words // 8] + topics[topic] + 0.4 * r.randn(steps, rows, width)
+    h += drift * np.arange(steps)[:, None, None] * r.randn(width)
 
     def one(state, batch):
         step, words, h = batch
         chosen = senses.assign(state, words, h)
-        after = senses.after_step(state, config, step, words, chosen, h, jnp.ones(rows))
+        after = after_step(state, config, step, words, chosen, h, jnp.ones(rows))
         return after, chosen
 
     state = create(config, 16, width, jax.random.key(0))
@@ -566,6 +662,17 @@ def test_planted_senses_are_recovered_and_matched_across_languages(init):
         for w, s, t in zip(word, sense, topic[first], strict=True)
     ]
     assert np.mean(right) > 0.9
+
+
+def test_senses_of_representations_that_move_on_stay_in_use():
+    config, found = senses.SenseConfig(**{**PLANTED, "senses": 4}), {}
+    for every in (20, 0):
+        options = dict(revive_every=every, prune_least=8)
+        state, words, topic, _, chosen = planted(dataclasses.replace(config, **options), drift=0.02)
+        in_use = float(senses.statistics(state)["senses_in_use"])
+        found[every] = in_use, purity(words, topic, chosen)
+    assert found[20][0] > 0.8 > 0.6 > found[0][0]
+    assert found[20][1] > max(0.98, found[0][1])
 
 
 def test_as_printed_the_senses_collapse():

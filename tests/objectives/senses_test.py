@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -192,6 +193,29 @@ def test_vectors_are_seeded_when_the_warm_up_ends(kind):
     tables = [state.params["sense_table"] for state in states(kind)]
     spread = [float(np.ptp(np.asarray(tables[n]), axis=-2).max()) for n in (0, 1, 3)]
     assert spread[0] > 0.01 and spread[1] == 0.0 and spread[2] > 0.0
+
+
+@each_kind
+def test_to_seed_the_senses_changes_no_prediction(make, make_batch):
+    """With its vector a sense takes over its bias and its moments."""
+    objective, batch = make(), make_batch()
+    state = states("bilm" if objective.reads_characters else "sense_mlm")[0]
+    variables = jax.tree.map(jnp.asarray, state.variables)
+    bias = np.random.RandomState(0).randn(*state.params["sense_bias"].shape)
+    variables["params"] = {**variables["params"], "sense_bias": jnp.float32(bias)}
+    moments = jax.tree.map(lambda x: np.float32(np.random.RandomState(1).randn(*x.shape)),
+                           (state.params, state.params))  # fmt: skip
+    before, seen = objective.loss(variables, batch, {}, train=False)
+    last = objective.senses.warmup_steps - 1
+    after = objective.update({**variables, "moments": moments}, seen, last)
+    assert not any(found.warm for found in after["senses"].values())
+    of_all, _ = objective.loss({**after, "rows": variables.get("rows")}, batch, {}, train=False)
+    np.testing.assert_allclose(of_all["loss"].value, before["loss"].value, rtol=1e-5)
+    for old, new in zip(moments, after["moments"], strict=True):
+        for name, axis in (("sense_table", -2), ("sense_bias", -1)):
+            first = np.take(old[name], [0], axis)
+            np.testing.assert_array_equal(new[name], np.broadcast_to(first, old[name].shape))
+        assert jax.tree.all(jax.tree.map(np.array_equal, new["model"], old["model"]))
 
 
 @each_kind

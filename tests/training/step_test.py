@@ -182,6 +182,41 @@ class Lookup:
         return {**variables, "state": {"centers": centers}}
 
 
+class Copies(Lookup):
+    """Its row 0 becomes a copy of row 1."""
+
+    def update(self, variables, observed, step):
+        def copied(tree):
+            return {"table": tree["table"].at[0].set(tree["table"][1])}
+
+        moments = tuple(map(copied, variables["moments"]))
+        return {**variables, "params": copied(variables["params"]), "moments": moments}
+
+
+@pytest.mark.parametrize(
+    "options, count",
+    [
+        (dict(name="adam"), 2),
+        (dict(name="adamw"), 2),
+        (dict(name="lamb"), 2),
+        (dict(name="adagrad"), 1),
+        (dict(name="sgd"), 1),
+        (dict(name="sgd", momentum=0), 0),
+    ],
+)
+def test_who_copies_a_row_copies_its_moments(options, count):
+    objective, optimizer = Copies(), optim.Optimizer(**options)
+    batch = {"ids": jnp.array([1, 1, 2])}
+    tx = optimizer.build(10)
+    state = train_state.create(objective, tx, batch, 0)
+    state, _ = jax.jit(make_step(objective, tx, optimizer.rate(10)))(state, batch)
+    assert jax.tree.structure(state.opt_state) == jax.tree.structure(tx.init(state.params))
+    tables = [x for x in jax.tree.leaves(state.opt_state) if x.shape == (384, 40)]
+    assert len(tables) == count
+    for table in (state.params["table"], *tables):
+        assert (np.asarray(table[0] == table[1])).all() and (np.asarray(table[1] != table[3])).all()
+
+
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="holds the program for CPUs")
 @pytest.mark.parametrize("name", ["adam", "adagrad", "sgd", "lamb"])
 def test_tables_are_written_in_place(name):
