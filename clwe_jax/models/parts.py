@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Iterable
+from typing import Callable, Iterable
 
 import jax
+import jax.numpy as jnp
 
 from clwe_jax.config import PAD_ROWS_TO
 from clwe_jax.types import Array
@@ -43,16 +44,37 @@ class Cut:
 
     def of(self, table: Array, index: Array, axis: int = 0) -> Array:
         """Part `index` of a table whose axis `axis` is the words."""
-        return jax.lax.dynamic_index_in_dim(self._dealt(table, axis), index, axis + 1, False)
+        return self._part(self._dealt(table, axis), index, axis)
 
-    def put(self, table: Array, part: Array, index: Array, axis: int = 0) -> Array:
-        """The table with that in its place."""
-        dealt = self._dealt(table, axis)
-        changed = jax.lax.dynamic_update_index_in_dim(dealt, part, index, axis + 1)
-        return changed.reshape(table.shape)
+    def rewritten(
+        self,
+        table: Array,
+        change: Callable[[Array, Array], Array],
+        axis: int = 0,
+        now: Array | bool = True,
+    ) -> Array:
+        """The table with `change(index, part)` for every part, written in place.
+
+        Args:
+          table: an array whose axis `axis` is the words.
+          change: keeps the part's shape.
+          axis: see `table`.
+          now: bool [], else the table stays as it is: a loop of no round, where lax.cond would copy.
+        """
+
+        def one(index: Array, dealt: Array) -> Array:
+            new = change(index, self._part(dealt, index, axis))
+            return jax.lax.dynamic_update_index_in_dim(dealt, new, index, axis + 1)
+
+        rounds = jnp.where(now, self.parts, 0)
+        dealt = jax.lax.fori_loop(0, rounds, one, self._dealt(table, axis))
+        return dealt.reshape(table.shape)
 
     def _dealt(self, table: Array, axis: int) -> Array:
         shape = table.shape
         return table.reshape(
             *shape[:axis], self.words // self.parts, self.parts, *shape[axis + 1 :]
         )
+
+    def _part(self, dealt: Array, index: Array, axis: int) -> Array:
+        return jax.lax.dynamic_index_in_dim(dealt, index, axis + 1, keepdims=False)

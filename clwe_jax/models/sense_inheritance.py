@@ -58,15 +58,13 @@ def near(centers: Array, source: Array, deviation: Array, key: Array) -> Array:
 
     cut = parts.Cut(len(centers))
 
-    def one_part(index: Array, centers: Array) -> Array:
-        own, of = cut.of(centers, index), cut.of(source, index)
+    def one_part(index: Array, own: Array) -> Array:
+        of = cut.of(source, index)
         noise = jax.random.normal(jax.random.fold_in(key, index), own.shape, jnp.float32)
         goes_on = (of == jnp.arange(of.shape[1]))[..., None]
-        return cut.put(
-            centers, jnp.where(goes_on, own, _entries(own, of) + deviation * noise), index
-        )
+        return jnp.where(goes_on, own, _entries(own, of) + deviation * noise)
 
-    return jax.lax.fori_loop(0, cut.parts, one_part, centers)
+    return cut.rewritten(centers, one_part)
 
 
 def inherit(table: Array, inheritance: Inheritance) -> Array:
@@ -74,13 +72,10 @@ def inherit(table: Array, inheritance: Inheritance) -> Array:
     axis = inheritance.source.ndim - 2
     cut = parts.Cut(table.shape[axis])
 
-    def one_part(index: Array, table: Array) -> Array:
-        own, of = (cut.of(x, index, axis) for x in (table, inheritance.source))
-        return cut.put(table, _entries(own, of), index, axis)
+    def one_part(index: Array, own: Array) -> Array:
+        return _entries(own, cut.of(inheritance.source, index, axis))
 
-    # A loop of no round where nothing changes: lax.cond would copy the table in every step.
-    rounds = jnp.where(inheritance.any, cut.parts, 0)
-    return jax.lax.fori_loop(0, rounds, one_part, jnp.asarray(table))
+    return cut.rewritten(table, one_part, axis, inheritance.any)
 
 
 def shared(bias: Array, inheritance: Inheritance) -> Array:

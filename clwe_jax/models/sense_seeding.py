@@ -111,9 +111,9 @@ def seeded(
     words, slots, width = centers.shape
     cut = cuts.Cut(words)
 
-    def one_part(index: Array, centers: Array) -> Array:
+    def one_part(index: Array, own: Array) -> Array:
         noise_key, cluster_key = jax.random.split(jax.random.fold_in(key, index))
-        own, count = cut.of(centers, index), cut.of(seen, index)
+        count = cut.of(seen, index)
         base = jnp.where(count[:, None] > 0, own[:, 0], mean)[:, None]
         noise = jax.random.normal(noise_key, (len(own), senses, width), jnp.float32)
         new = base + deviation * noise
@@ -122,7 +122,6 @@ def seeded(
             weights = clusters(rows, count, projection, senses, cluster_key)
             means = jnp.einsum("vsr,vrd->vsd", weights, rows)
             new = jnp.where(weights.sum(-1, keepdims=True) > 0, means, new)
-        new = jnp.concatenate([own[:, : slots - senses], new], axis=1)
-        return cut.put(centers, new, index)
+        return jnp.concatenate([own[:, : slots - senses], new], axis=1)
 
-    return jax.lax.fori_loop(0, cut.parts, one_part, centers)
+    return cut.rewritten(centers, one_part)

@@ -25,6 +25,7 @@ from clwe_jax.objectives.senses import (
     SenseLoss,
     check_translations,
     inherited,
+    initial_table,
     sense_config,
 )
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
@@ -111,7 +112,7 @@ class BiLmObjective:
         model_key, table_key, *sense_keys = jax.random.split(rng, 4)
         width, slots = self.model.width, self.senses.slots
         shape = (2, self.padded_vocab_size, slots, width)
-        table = width**-0.5 * jax.random.normal(table_key, shape, jnp.float32)
+        table = initial_table(table_key, shape, width**-0.5)
         rows = bilm.initial_carry(self.model, len(batch["words"]))
         variables = {
             "params": {

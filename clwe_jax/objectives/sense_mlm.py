@@ -24,6 +24,7 @@ from clwe_jax.objectives.senses import (
     SenseLoss,
     check_translations,
     inherited,
+    initial_table,
     sense_config,
 )
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
@@ -89,7 +90,7 @@ class SenseMlmObjective:
         model_key, table_key, sense_key = jax.random.split(rng, 3)
         width, slots = self.model.width, self.senses.slots
         shape = (self.padded_vocab_size, slots, width)
-        table = self.model.init_std * jax.random.normal(table_key, shape, jnp.float32)
+        table = initial_table(table_key, shape, self.model.init_std)
         variables: dict[str, Any] = {
             "params": {
                 "model": self.model.init(model_key, batch)["params"],

@@ -8,7 +8,7 @@ that of the best-fitting sense of a translation where the dictionary has one (Eq
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from flax.linen import LogicallyPartitioned
 import jax
@@ -220,6 +220,20 @@ class SenseLoss:
         # Without senses nothing tells translations apart: the most frequent one.
         has = rows[:, 0] >= 0
         return jnp.maximum(rows[:, 0], 0), jnp.zeros_like(words), has
+
+
+def initial_table(key: Array, shape: Sequence[int], deviation: float) -> Array:
+    """Sense vectors [..., S, d] from N(0, deviation^2).
+
+    Each slot's are of a key of its own: with the same seed a model and its twin of one sense a word
+    are the same until the warm-up ends, and compared without the luck of their first vectors.
+    """
+    *words, slots, width = shape
+
+    def draw(slot: Array) -> Array:
+        return jax.random.normal(jax.random.fold_in(key, slot), (*words, width), jnp.float32)
+
+    return deviation * jax.vmap(draw, out_axes=-2)(jnp.arange(slots))
 
 
 def inherited(variables: Variables, inheritance: Inheritance) -> dict[str, Any]:

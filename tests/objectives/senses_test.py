@@ -196,6 +196,18 @@ def test_vectors_are_seeded_when_the_warm_up_ends(kind):
 
 
 @each_kind
+def test_a_model_and_its_twin_start_alike(make, make_batch):
+    batch = make_batch()
+    own, twin = (variables_of(made, batch)["params"] for made in (make(), make(senses=toy.ONE)))
+    for a, b in zip(jax.tree.leaves(own["model"]), jax.tree.leaves(twin["model"]), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(own["sense_table"][..., :1, :], twin["sense_table"])
+    slots = np.moveaxis(np.asarray(own["sense_table"]), -2, 0).reshape(toy.SENSES.slots, -1)
+    assert np.abs(np.corrcoef(slots) - np.eye(len(slots))).max() < 0.2
+    assert slots.std() == pytest.approx(np.asarray(twin["sense_table"]).std(), rel=0.1)
+
+
+@each_kind
 def test_to_seed_the_senses_changes_no_prediction(make, make_batch):
     """With its vector a sense takes over its bias and its moments."""
     objective, batch = make(), make_batch()
