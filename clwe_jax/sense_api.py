@@ -44,8 +44,8 @@ class Sense:
       sense: its number among the word's senses, from 1; 0 as long as a model with a slot for the
         warm-up is in it.
       direction: which of the model's sense states it belongs to.
-      share: of the word's uses in training since the senses were seeded; 0 is a dead sense.
-      uses: how many those are.
+      share: of the word's latest uses in training; 0 is a dead sense.
+      uses: how often it was used since it was seeded or revived.
       enabled: False where it was removed for its small share; only `SenseView.all` has such.
       nearest: the nearest senses of other words, of each language the same number.
       examples: lines in which the word has this sense, the clearest ones first; of another

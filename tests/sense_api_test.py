@@ -11,6 +11,7 @@ import pytest
 
 from clwe_jax import api, config_senses, sense_api
 from clwe_jax import config as options
+from clwe_jax.evaluate import sense_index
 from clwe_jax.jobs import senses as jobs_senses
 from clwe_jax.models import senses
 from clwe_jax.report import html
@@ -140,6 +141,13 @@ def test_shares_dead_and_removed_senses(model):
     census = model.sense_view.index.census("masked")
     used = 3 * (len(EN) + len(DE) - 1) - 3 - 2  # nothing of "wasser", two of "bank"
     assert census == {"words": 11, "used": used, "unused": 3 + 1, "removed": 1}
+
+
+def test_shares_are_those_of_the_latest_uses():
+    found = sense_index.shares(np.array([90, 10, 0]), np.array([0, 8, 0]))
+    np.testing.assert_allclose(found, np.array([0.9, 8.1, 0]) / 9)
+    found = sense_index.shares(np.array([[3, 1, 0], [0, 0, 0]]), np.zeros((2, 3)))
+    np.testing.assert_allclose(found, [[0.75, 0.25, 0], [0, 0, 0]])
 
 
 def test_the_nearest_senses(run, model):

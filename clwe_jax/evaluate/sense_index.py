@@ -38,8 +38,8 @@ class Usage(NamedTuple):
 
     Attributes:
       slots: int [S], in the sense state; the warm-up's own is one of them only during it.
-      uses: int [S], since the senses were seeded; 0 for removed ones.
-      shares: float [S], of the word's uses.
+      uses: int [S], since the senses were seeded or revived; 0 for removed ones.
+      shares: float [S], of the word's latest uses; see `shares`.
       enabled: bool [S].
     """
 
@@ -49,13 +49,27 @@ class Usage(NamedTuple):
     enabled: np.ndarray
 
 
+def shares(uses: np.ndarray, latest: np.ndarray) -> np.ndarray:
+    """Shares [..., S] of a word's latest uses, where all that came before count as one use.
+
+    A sense that took everything long ago would else hide the ones that occur now.
+
+    Args:
+      uses: int [..., S], of the enabled senses since they were seeded or revived.
+      latest: int [..., S], of them those since the latest checks (`SenseState.counts`).
+    """
+    before = uses / np.maximum(uses.sum(-1, keepdims=True), 1)
+    weights = latest + before
+    return weights / np.maximum(weights.sum(-1, keepdims=True), _TINY)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Listed:
     """The used senses of the words that near senses are searched among: [N] each.
 
     Attributes:
       ids, slots: of the sense.
-      uses, shares: of the word's uses.
+      uses, shares: as of `Usage`.
       vectors: float32 [N, d], of length 1.
     """
 
@@ -118,14 +132,13 @@ class SenseIndex:
 
     def usage(self, direction: str, number: int) -> Usage:
         """How the senses of the word with this id were used."""
-        uses, enabled = (
-            x[0] for x in self._state_rows(direction, np.array([number]), "total", "enabled")
-        )
+        rows = self._state_rows(direction, np.array([number]), "total", "counts", "enabled")
+        uses, latest, enabled = (x[0] for x in rows)
         slots = np.arange(self._first, len(uses))
         if self.warm(direction):
             slots = np.flatnonzero(enabled)
-        uses, enabled = np.where(enabled, uses, 0)[slots], enabled[slots]
-        return Usage(slots, uses, uses / max(int(uses.sum()), 1), enabled)
+        uses, latest = (np.where(enabled, x, 0)[slots] for x in (uses, latest))
+        return Usage(slots, uses, shares(uses, latest), enabled[slots])
 
     def census(self, direction: str) -> dict[str, int]:
         """Of the listed words: how many, and their senses in use, never used, and removed."""
@@ -253,12 +266,11 @@ class SenseIndex:
         ids = np.flatnonzero(np.any(list(self.members.values()), axis=0))
         found = {}
         for name in self.directions:
-            uses, enabled = self._state_rows(name, ids, "total", "enabled")
-            uses = np.where(enabled, uses, 0)
-            shares = uses / np.maximum(uses.sum(1, keepdims=True), 1)
+            uses, latest, enabled = self._state_rows(name, ids, "total", "counts", "enabled")
+            uses, latest = (np.where(enabled, x, 0) for x in (uses, latest))
             words, slots = np.nonzero(uses)
             vectors = np.asarray(search.unit(self._vectors(name, ids)[words, slots]))
-            used, share = uses[words, slots], shares[words, slots]
+            used, share = uses[words, slots], shares(uses, latest)[words, slots]
             found[name] = Listed(ids[words], slots, used, share, vectors)
         return found
 

@@ -13,7 +13,7 @@ from clwe_jax.align import search
 from clwe_jax.evaluate import senses as scores
 from clwe_jax.evaluate.encode import Encoder, Row
 from clwe_jax.evaluate.spelled import encoder_of
-from clwe_jax.models import senses
+from clwe_jax.models import sense_statistics, senses
 from clwe_jax.text import pocket
 from clwe_jax.text.pocket import gold
 from clwe_jax.text.tokenizer import Tokenizer
@@ -76,7 +76,7 @@ class SenseEvaluator:
 
         senses/{direction}/{metric}: of `evaluate.senses.SenseScores`; senses/{metric}: the mean over
           the directions of a bidirectional model; senses/{language}/purity: of its words.
-        senses/{direction}/{metric}: of `models.senses.statistics`, over all words.
+        senses/{direction}/{metric}: of `models.sense_statistics.statistics`, over all words.
         senses/{direction}/translation_{metric}: of `TranslationScores`; senses/translation_{metric}.
         senses/both/translation_{metric}: of the words that fit best by the mean of the directions'
           cosines, each with the sense of the direction that it fits best;
@@ -276,4 +276,4 @@ def nearest_sense(
 
 _assign = jax.jit(senses.assign)
 _translate = jax.jit(senses.translation_cosines)
-_statistics = jax.jit(senses.statistics)
+_statistics = jax.jit(sense_statistics.statistics)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.models import sense_inheritance, sense_softmax, senses
+from clwe_jax.models import sense_inheritance, sense_softmax, sense_statistics, senses
 from clwe_jax.training import partition, slices
 
 V, D, N, STEPS = 512, 16, 32, 9
@@ -58,7 +58,7 @@ def run(name):
             batch = [jax.device_put(x, rows) for x in batch_of(number)]
             state, loss = take(state, jnp.int32(number), *batch)
             losses.append(float(loss))
-        statistics = {k: float(v) for k, v in senses.statistics(state).items()}
+        statistics = {k: float(v) for k, v in sense_statistics.statistics(state).items()}
     centers = state.centers.addressable_shards
     pieces = len({str(shard.index) for shard in centers}), list(centers[0].data.shape)
     return {

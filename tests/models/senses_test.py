@@ -9,7 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.models import sense_inheritance, sense_projection, sense_seeding, senses
+from clwe_jax.models import (
+    sense_inheritance,
+    sense_projection,
+    sense_seeding,
+    sense_statistics,
+    senses,
+)
 
 V, D, P = 7, 6, 3
 PLAIN = dict(projected=P, queue=12, refresh_every=4, warmup_steps=3, fast_start=False)
@@ -513,7 +519,9 @@ def test_statistics():
     enabled = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]], bool)
     config = config_of(senses=4, warmup_slot=False)
     state = create(config, 4, D, jax.random.key(0))
-    found = senses.statistics(state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled)))
+    found = sense_statistics.statistics(
+        state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled))
+    )
     assert found["words_in_use"] == 2 and found["enabled_senses"] == 2.5
     np.testing.assert_allclose(found["senses_in_use"], 3 / 5)
     np.testing.assert_allclose(found["sense_entropy"], np.log(2) / 2, rtol=1e-5)
@@ -669,7 +677,7 @@ def test_senses_of_representations_that_move_on_stay_in_use():
     for every in (20, 0):
         options = dict(revive_every=every, prune_least=8)
         state, words, topic, _, chosen = planted(dataclasses.replace(config, **options), drift=0.02)
-        in_use = float(senses.statistics(state)["senses_in_use"])
+        in_use = float(sense_statistics.statistics(state)["senses_in_use"])
         found[every] = in_use, purity(words, topic, chosen)
     assert found[20][0] > 0.8 > 0.6 > found[0][0]
     assert found[20][1] > max(0.98, found[0][1])
@@ -680,4 +688,4 @@ def test_as_printed_the_senses_collapse():
         senses.SenseConfig(**PLANTED, init="paper", alpha=0.05, sigma=0.01)
     )
     assert purity(words, topic, chosen) < 0.75
-    assert senses.statistics(state)["senses_in_use"] < 0.7
+    assert sense_statistics.statistics(state)["senses_in_use"] < 0.7
