@@ -30,7 +30,8 @@ class SenseConfig:
         having moved by alpha towards each; never with 'paper'.
       seed_weight: how many representations a seeded center counts for as to `fast_start`.
       revive_every: steps between two checks for senses to revive, until the first one for senses to
-        remove; 0, or 'paper': none are revived.
+        remove; 0, or 'paper': none are revived. More senses stay in use, and purer; translations
+        are told apart less well (benchmarks/README.md).
       revive_share: an enabled sense with a smaller share of its word's uses starts anew from the one
         that is used most.
       prune_every: E, steps between two checks for senses to remove; 0: none are removed.
@@ -53,7 +54,7 @@ class SenseConfig:
     sample: int = 16
     fast_start: bool = True
     seed_weight: int = 10
-    revive_every: int = 1_000
+    revive_every: int = 0
     revive_share: float = 0.02
     prune_every: int = 0
     prune_after: int = 40_000
