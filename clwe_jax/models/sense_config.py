@@ -54,7 +54,7 @@ class SenseConfig:
     sample: int = 16
     fast_start: bool = True
     seed_weight: int = 10
-    revive_every: int = 0
+    revive_every: int = 1_000
     revive_share: float = 0.02
     prune_every: int = 0
     prune_after: int = 40_000

@@ -12,7 +12,7 @@ Q of the queue, and the last R of a word's sample) nor on how arrays are cut ove
 Slots: a word has `SenseConfig.slots` centers. Until the end of the warm-up slot 0 alone is enabled;
 then the senses are seeded and enabled. With `warmup_slot` the warm-up's slot is none of them and is
 disabled from there on (SaELMo), without it is the first (SaBERT). Senses that fall out of use, as
-representations move on and a center that does not win stays behind, can be revived.
+representations move on and a center that does not win stays behind, are revived where asked for.
 """
 
 from __future__ import annotations
