@@ -85,8 +85,8 @@ class SenseEvaluator:
           street and road, no context tells apart.)
         senses/nearest/layer{k}: accuracy of the nearest mean representation of the word's senses,
           means over one half of the sentences, the other half asked for; senses/nearest: the best
-          layer's; senses/{direction}/nearest: the best layer's of one direction of several, which
-          is what its senses could be told by.
+          layer's; senses/{direction}/nearest: the best layer's of one direction of several. No bound
+          of purity: here a sense is one mean, there several clusters.
         """
         found: dict[str, list[float]] = {}
         words = [x.word for x in self._occurrences]

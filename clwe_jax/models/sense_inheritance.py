@@ -79,7 +79,7 @@ def inherit(table: Array, inheritance: Inheritance) -> Array:
 
 
 def shared(bias: Array, inheritance: Inheritance) -> Array:
-    """Biases [..., V, S], inherited, less the logarithm of how many have the same source.
+    """Inherited biases [..., V, S] less the logarithm of how many have the same source.
 
     Together those have then the probability that their source had: no word is more likely for
     having been given a sense.
@@ -89,9 +89,7 @@ def shared(bias: Array, inheritance: Inheritance) -> Array:
         same = inheritance.source[..., :, None] == inheritance.source[..., None, :]
         return bias - jnp.log(same.sum(-1).astype(bias.dtype))
 
-    return jax.lax.fori_loop(
-        0, inheritance.any.astype(jnp.int32), share, inherit(bias, inheritance)
-    )
+    return jax.lax.fori_loop(0, inheritance.any.astype(jnp.int32), share, bias)
 
 
 def _entries(table: Array, source: Array) -> Array:

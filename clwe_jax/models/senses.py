@@ -392,10 +392,10 @@ def after_step(
     state = _if(refreshes, refresh_projection, state)
     state = _if(seeds, lambda state: seed(state, config), state)
     inheritance = Inheritance(jnp.where(seeds, 0, own), seeds)
-    prunes = done >= config.prune_after if config.prune_every else False
+    prunes = (done >= config.prune_after) & (config.prune_every > 0)
     if config.revive_every and config.init != "paper":
         state, inheritance = _if(
-            (done % config.revive_every == 0) & checks & ~jnp.array(prunes),
+            (done % config.revive_every == 0) & checks & jnp.logical_not(prunes),
             lambda held: revive(held[0], config, step),
             (state, inheritance),
         )

@@ -250,9 +250,9 @@ def inherited(variables: Variables, inheritance: Inheritance) -> dict[str, Any]:
         new = {name: sense_inheritance.inherit(tree[name], inheritance) for name in tables}
         return {**tree, **new}
 
-    params = variables["params"]
-    bias = sense_inheritance.shared(params["sense_bias"], inheritance)
-    found = {**variables, "params": {**of(params), "sense_bias": bias}}
+    params = of(variables["params"])
+    params["sense_bias"] = sense_inheritance.shared(params["sense_bias"], inheritance)
+    found = {**variables, "params": params}
     if "moments" in variables:
         found["moments"] = tuple(map(of, variables["moments"]))
     return found

@@ -423,7 +423,8 @@ def test_no_word_is_more_likely_for_a_sense_that_was_given_to_it():
     source[1], source[2], source[3, 2:] = 0, [1, 1, 2, 2], 1
     inheritance = sense_inheritance.Inheritance(jnp.array(source), jnp.array(True))
     after = np.array(sense_inheritance.inherit(table, inheritance), np.float64)
-    of_bias = np.array(sense_inheritance.shared(jnp.array(bias), inheritance), np.float64)
+    of_bias = sense_inheritance.inherit(jnp.array(bias), inheritance)
+    of_bias = np.array(sense_inheritance.shared(of_bias, inheritance), np.float64)
     h = r.randn(5, D)
     # What is no source any more, and was no heir of another, is lost with its own probability.
     kept = np.any(source[:, None, :] == np.arange(4)[:, None], -1)
