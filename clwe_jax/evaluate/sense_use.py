@@ -29,11 +29,14 @@ class Occurrence:
     Attributes:
       word: with its language.
       meant: the concept.
-      sentence, place: where it stands.
+      words: of its sentence.
+      sentence: its number.
+      place: where it stands.
     """
 
     word: Word
     meant: str
+    words: Sequence[str]
     sentence: int
     place: int
 
@@ -48,6 +51,8 @@ class SenseEvaluator:
       every_steps: how often in training; 0: at its end only.
       data: 'pocket'.
       sentences: of each language, with an ambiguous word in each.
+      labelled: occurrences of each word of several concepts that tell what its senses mean, where
+        they are chosen as translations.
       seed: of the sentences.
       batch_size: rows encoded at once.
       objective: the model; with `directions`.
@@ -58,6 +63,7 @@ class SenseEvaluator:
     every_steps: int = 0
     data: str = "pocket"
     sentences: int = 1_000
+    labelled: int = 30
     seed: int = 0
     batch_size: int = 64
     objective: Objective
@@ -91,22 +97,24 @@ class SenseEvaluator:
         found: dict[str, list[float]] = {}
         words = [x.word for x in self._occurrences]
         meant = [x.meant for x in self._occurrences]
-        vectors = self._asked(variables)
+        vectors = self._asked(variables, self._occurrences)
         states = variables.get("senses", {})
         choices: dict[str, tuple[np.ndarray, dict]] = {}  # cosines, and what the slots mean
+        translates = "translations" in variables and bool(states)
+        labelled = self._asked(variables, self._labelled) if translates else None
         for direction, part in self.objective.directions.items():
             state, h = states.get(direction), vectors[:, part]
             slots = np.zeros(len(words), np.int32)
             if state is not None:
-                slots = np.asarray(_assign(state, self._ids, h))
+                slots = np.asarray(_assign(state, self._ids(self._occurrences), h))
             measured = scores.score(words, slots, meant)
             figures = measured.metrics()
             if state is not None:
                 in_use = jax.device_get(_statistics(state))
                 figures.update({name: float(value) for name, value in in_use.items()})
-            if "translations" in variables and state is not None:
-                ids = np.asarray(variables["translations"]["ids"])[self._ids]
-                learned = scores.meanings(words, slots, meant)
+            if labelled is not None:
+                ids = np.asarray(variables["translations"]["ids"])[self._ids(self._occurrences)]
+                learned = self._meanings(state, labelled[:, part])
                 choices[direction] = np.asarray(_translate(state, ids, h)), learned
                 figures.update(self._translations(ids, {direction: choices[direction]}))
             for name, value in figures.items():
@@ -129,6 +137,12 @@ class SenseEvaluator:
                 for name, value in self._translations(ids, choices, language).items():
                     yield f"senses/{language}/{name}", value
         yield from self._nearest(variables, words, meant)
+
+    def _meanings(self, state: senses.SenseState, h: np.ndarray) -> dict[tuple[Word, int], str]:
+        """What the senses of one direction mean: `meanings` of the labelled occurrences."""
+        slots = np.asarray(_assign(state, self._ids(self._labelled), h))
+        words = [x.word for x in self._labelled]
+        return scores.meanings(words, slots, [x.meant for x in self._labelled])
 
     def _translations(
         self,
@@ -161,7 +175,9 @@ class SenseEvaluator:
             for (word, slot), concept in known.items()
         }
         meant = [x.meant if language in (None, x.word[0]) else None for x in self._occurrences]
-        found = scores.score_translations(chosen, meant, self._concepts, learned, candidates)
+        found = scores.score_translations(
+            chosen, meant, self._concepts, self._only, learned, candidates
+        )
         return {f"translation_{name}": float(x) for name, x in dataclasses.asdict(found).items()}
 
     def _foreign(self, word: Word, other: str) -> Word:
@@ -197,20 +213,27 @@ class SenseEvaluator:
 
     @functools.cached_property
     def _occurrences(self) -> list[Occurrence]:
-        return [
-            Occurrence((sentence.language, word), sense, number, place)
-            for number, sentence in enumerate(self._gold)
-            for place, (word, sense) in enumerate(zip(sentence.words, sentence.senses))
-            if sense is not None and self._room(sentence.words, place)
-        ]
-
-    def _room(self, words: Sequence[str], place: int) -> bool:
-        return place < self._encoder.max_length - 2
+        return self._found(self._gold)
 
     @functools.cached_property
-    def _ids(self) -> np.ndarray:
+    def _labelled(self) -> list[Occurrence]:
+        """Others, that tell what the senses of a word of several concepts mean."""
+        options = self.domains, self.seed, self.labelled, self.tokenizer
+        languages = self.tokenizer.languages
+        return self._found([x for each in languages for x in gold.occurrences(each, *options)])
+
+    def _found(self, sentences: Sequence[gold.GoldSentence]) -> list[Occurrence]:
+        room = self._encoder.max_length - 2
+        return [
+            Occurrence((sentence.language, word), sense, sentence.words, number, place)
+            for number, sentence in enumerate(sentences)
+            for place, (word, sense) in enumerate(zip(sentence.words, sentence.senses))
+            if sense is not None and place < room
+        ]
+
+    def _ids(self, occurrences: Sequence[Occurrence]) -> np.ndarray:
         vocabulary = self.tokenizer.vocabulary
-        return np.array([vocabulary.id(x.word[1]) for x in self._occurrences], np.int32)
+        return np.array([vocabulary.id(x.word[1]) for x in occurrences], np.int32)
 
     @functools.cached_property
     def _concepts(self) -> Mapping[Word, tuple[str, ...]]:
@@ -221,29 +244,39 @@ class SenseEvaluator:
         }
 
     @functools.cached_property
+    def _only(self) -> Mapping[Word, str]:
+        """The words of one concept in text about the domains, whatever else they can mean."""
+        found = {word: known[0] for word, known in self._concepts.items() if len(known) == 1}
+        for language in self.tokenizer.languages:
+            for word, shares in gold.shares(language, tuple(self.domains)).items():
+                if len(shares) == 1:
+                    found[language, word] = next(iter(shares))
+        return found
+
+    @functools.cached_property
     def _encoder(self) -> Encoder:
         return encoder_of(self.objective, self.tokenizer, 0, self.batch_size)
 
-    def _rows(self, masked: bool) -> list[Row]:
+    def _rows(self, occurrences: Sequence[Occurrence], masked: bool) -> list[Row]:
         """A row an occurrence, whose one mean is of the word alone."""
         encoder, rows = self._encoder, []
-        for x in self._occurrences:
-            words = self._gold[x.sentence].words[: encoder.max_length - 2]
-            ids, _ = encoder.tokenizer.encode_words(words)
+        for x in occurrences:
+            ids, _ = encoder.tokenizer.encode_words(x.words[: encoder.max_length - 2])
             if masked:
                 ids[x.place] = encoder.tokenizer.vocabulary.mask_id
             groups = [0 if place == x.place else -1 for place in range(len(ids))]
             rows.append(Row(ids, groups, self.tokenizer.language_id(x.word[0])))
         return rows
 
-    def _asked(self, variables: Variables) -> np.ndarray:
+    def _asked(self, variables: Variables, occurrences: Sequence[Occurrence]) -> np.ndarray:
         """float32 [N, D]: what tells the senses, as in training: a masked word's own place."""
-        rows = self._rows(masked=not self.objective.reads_characters)
+        rows = self._rows(occurrences, masked=not self.objective.reads_characters)
         return np.stack([found[0, -1] for found in self._encoder.means(variables, rows)])
 
     def _read(self, variables: Variables) -> np.ndarray:
         """float32 [N, layers + 1, D]: the words' representations, read as they stand."""
-        return np.stack([found[0] for found in self._encoder.means(variables, self._rows(False))])
+        rows = self._rows(self._occurrences, masked=False)
+        return np.stack([found[0] for found in self._encoder.means(variables, rows)])
 
 
 def nearest_sense(

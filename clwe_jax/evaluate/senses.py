@@ -191,19 +191,22 @@ def score_translations(
     chosen: Sequence[tuple[Hashable, Hashable] | None],
     gold: Sequence[Hashable | None],
     concepts: Mapping[Hashable, Collection[Hashable]],
+    only: Mapping[Hashable, Hashable],
     learned: Mapping[tuple[Hashable, Hashable], Hashable],
     candidates: Sequence[Sequence[Hashable]] | None = None,
 ) -> TranslationScores:
     """Scores of chosen translations (multi-sense cross-lingual alignment, section 3.2).
 
-    A sense of a word with one concept means that; a sense of another word means what it was
+    Every sense of a word with one concept means that; a sense of another word means what it was
     assigned to most often (`learned`), and nothing where it never was.
 
     Args:
       chosen: of each of N occurrences the translation and its slot; None: it has none.
       gold: the concepts that were meant; None: passed over.
       concepts: what each word of the other language can mean.
-      learned: as `meanings` of the other language's text.
+      only: what those of its words mean that have one concept, in the text that is about these
+        domains.
+      learned: as `meanings` of the other language's text: of the words of several concepts.
       candidates: of each occurrence the translations that were to choose from, for `chance` of the
         word alone; occurrences none of whose candidates can be right are passed over. None: chance
         is nan and all count.
@@ -221,11 +224,9 @@ def score_translations(
                 continue
             chances.append(np.mean(fits))
         word, slot = choice
-        possible = concepts.get(word, ())
-        concept = next(iter(possible)) if len(possible) == 1 else learned.get((word, slot))
-        right.append(concept == meant)
-        words.append(meant in possible)
-        if len(possible) > 1:
+        right.append(meant == (only[word] if word in only else learned.get((word, slot))))
+        words.append(meant in concepts.get(word, ()))
+        if word not in only:
             ambiguous.append(right[-1])
     if not right:
         raise ValueError(

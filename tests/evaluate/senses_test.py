@@ -109,13 +109,14 @@ def test_a_slot_means_what_it_was_assigned_to_most_often():
 
 
 CONCEPTS = {"ufer": ["river"], "bank": ["money", "bench"], "geld": ["cash"]}
+ONLY = {"ufer": "river", "geld": "cash"}
 LEARNED = {("bank", 0): "bench", ("bank", 2): "money"}
 
 
 def test_translations_are_right_when_their_sense_is():
     chosen = [("bank", 2), ("bank", 0), ("bank", 1), ("ufer", 5), ("geld", 0), None, ("ufer", 0)]
     gold = ["money", "money", "money", "river", "river", "river", None]
-    found = senses.score_translations(chosen, gold, CONCEPTS, LEARNED)
+    found = senses.score_translations(chosen, gold, CONCEPTS, ONLY, LEARNED)
     assert found.occurrences == 5
     assert found.accuracy == pytest.approx(2 / 5)
     assert found.word_accuracy == pytest.approx(4 / 5)
@@ -123,12 +124,20 @@ def test_translations_are_right_when_their_sense_is():
     assert math.isnan(found.chance)
 
 
+def test_a_word_of_one_concept_in_this_text_means_it_with_every_sense():
+    """Whatever else a dictionary says that it can mean, and though no sense of it was labelled."""
+    chosen, gold = [("bank", 1), ("bank", 0)], ["money", "bench"]
+    found = senses.score_translations(chosen, gold, CONCEPTS, {"bank": "money"}, {})
+    assert (found.accuracy, found.word_accuracy) == (0.5, 1.0)
+    assert math.isnan(found.ambiguous_accuracy)
+
+
 def test_occurrences_that_no_candidate_fits_are_passed_over():
     found = senses.score_translations(
-        [("bank", 2), ("geld", 0)], ["money", "river"], CONCEPTS, LEARNED,
+        [("bank", 2), ("geld", 0)], ["money", "river"], CONCEPTS, ONLY, LEARNED,
         candidates=[["bank", "geld", "ufer"], ["geld"]],
     )  # fmt: skip
     assert found.occurrences == 1 and found.accuracy == 1
     assert found.chance == pytest.approx(1 / 3)
     with pytest.raises(ValueError, match="None of 1 occurrences"):
-        senses.score_translations([None], ["money"], CONCEPTS, LEARNED)
+        senses.score_translations([None], ["money"], CONCEPTS, ONLY, LEARNED)

@@ -1,5 +1,6 @@
 """Words as characters, anchors, projections, sense inventories by nearest means: against NumPy."""
 
+import dataclasses
 import types
 
 import jax.numpy as jnp
@@ -120,6 +121,21 @@ def test_nearest_sense_by_hand():
     meant = ["money", "river", "money", "money", "x"]
     known = np.array([True, True, False, False, False])
     assert sense_use.nearest_sense(vectors, words, meant, known) == (1, 2)
+
+
+def test_words_of_one_concept_in_the_domains_mean_it_whatever_else_they_can():
+    evaluator = sense_use.SenseEvaluator(
+        objective=Characters(), tokenizer=types.SimpleNamespace(languages=["en", "de"]),
+        domains=("money",),
+    )  # fmt: skip
+    assert evaluator._only["en", "bank"] == "bank.money"
+    assert set(evaluator._concepts["en", "bank"]) > {"bank.money"}
+    wider = dataclasses.replace(evaluator, domains=("money", "nature"))
+    assert ("en", "bank") not in wider._only
+    # Words of one concept in any text are among them too.
+    for word, concepts in wider._concepts.items():
+        if len(concepts) == 1:
+            assert wider._only[word] == concepts[0]
 
 
 def test_the_nearest_sense_by_one_direction_alone():

@@ -1,5 +1,6 @@
 """Held-out sentences with gold senses, in the tokenizer's words."""
 
+import collections
 import itertools
 
 import pytest
@@ -103,6 +104,35 @@ def test_only_words_that_are_ambiguous_in_the_domains_count():
         assert len(shares) > 1 and min(shares.values()) >= 0.1
     # A smaller least share keeps rarer senses.
     assert len(pocket.senses("en", DOMAINS, 0.01)) > len(found)
+
+
+def test_shares_list_words_of_one_concept_too():
+    found = pocket.shares("en", ("money",))
+    assert found["bank"] == {"bank.money": 1.0}
+    for word, of_word in found.items():
+        assert sum(of_word.values()) == pytest.approx(1)
+        assert set(of_word) <= set(pocket.ambiguous("en")[word])
+    many = {word for word, of_word in found.items() if len(of_word) > 1}
+    assert many == set(pocket.senses("en", ("money",), 0.0))
+
+
+def test_occurrences_of_every_word_of_several_concepts(tokenizer):
+    known = pocket.senses("en", DOMAINS, 0.0)
+    found = pocket.occurrences("en", DOMAINS, 0, 7, tokenizer)
+    assert len({tuple(s.words) for s in found}) == len(found)
+    counts = collections.Counter()
+    for sentence in found:
+        for word, sense in zip(sentence.words, sentence.senses):
+            if sense is not None:
+                assert sense in known[word]
+                counts[word] += 1
+    assert sum(counts[word] >= 7 for word in known) > 0.9 * len(known)
+    # No sentence is there for nothing: the last one still was of a word that was missing.
+    last = [w for w, sense in zip(found[-1].words, found[-1].senses) if sense is not None]
+    assert any(counts[word] <= 7 + last.count(word) - 1 for word in last)
+    # Rare senses are labelled as well, that `gold_sentences` passes over.
+    rare = {w for w in known if w not in pocket.senses("en", DOMAINS)}
+    assert rare & set(counts)
 
 
 def test_seeds_and_chosen_words(gold, tokenizer):

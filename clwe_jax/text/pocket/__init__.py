@@ -35,7 +35,7 @@ from clwe_jax.text.pocket.generate import (
     sentences,
     translations,
 )
-from clwe_jax.text.pocket.gold import GoldSentence, gold_sentences, senses
+from clwe_jax.text.pocket.gold import GoldSentence, gold_sentences, occurrences, senses, shares
 from clwe_jax.text.pocket.write import (
     write_bli,
     write_corpus,
@@ -55,9 +55,11 @@ __all__ = [
     "dictionary",
     "domains",
     "gold_sentences",
+    "occurrences",
     "parallel",
     "senses",
     "sentences",
+    "shares",
     "translations",
     "write_bli",
     "write_corpus",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 from itertools import islice
-from typing import Any, Iterable, NamedTuple, Sequence
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from clwe_jax.text.pocket import generate
 
@@ -30,6 +30,30 @@ class GoldSentence(NamedTuple):
 
 
 @functools.cache
+def shares(language: str, domains: tuple[str, ...] = ()) -> dict[str, dict[str, float]]:
+    """What the words of `pocket.ambiguous` mean in text about the domains, and how often.
+
+    Args:
+      language: which of `pocket.LANGUAGES`.
+      domains: see `pocket.domains`; all where there are none.
+
+    Returns:
+      word (lower-cased): {concept: share}, one or more, the most frequent first; words in the order
+      of their frequency. Words that hardly occur in the domains are not there.
+    """
+    possible = generate.ambiguous(language)
+    counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    for sentence in islice(generate.sentences(language, _SAMPLE_SEED, among=domains), _SAMPLE):
+        for token in sentence.tokens:
+            word = token.text.lower()
+            if token.concept and word in possible:
+                counts[word][token.concept] += 1
+    return {
+        word: {concept: n / counter.total() for concept, n in counter.most_common()}
+        for word, counter in sorted(counts.items(), key=lambda item: (-item[1].total(), item[0]))
+    }
+
+
 def senses(
     language: str, domains: tuple[str, ...] = (), least_share: float = LEAST_SHARE
 ) -> dict[str, dict[str, float]]:
@@ -39,24 +63,15 @@ def senses(
     sense, any clustering is pure.
 
     Args:
-      language: which of `pocket.LANGUAGES`.
-      domains: see `pocket.domains`; all where there are none.
+      language, domains: as `shares`.
       least_share: senses that have less of the word's occurrences do not count.
 
     Returns:
-      word (lower-cased): {concept: share}, two or more; words in the order of their frequency.
+      As `shares`, two or more concepts of each word.
     """
-    possible = generate.ambiguous(language)
-    counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for sentence in islice(generate.sentences(language, _SAMPLE_SEED, among=domains), _SAMPLE):
-        for token in sentence.tokens:
-            word = token.text.lower()
-            if token.concept and word in possible:
-                counts[word][token.concept] += 1
     found = {}
-    for word, counter in sorted(counts.items(), key=lambda item: (-item[1].total(), item[0])):
-        shares = {concept: n / counter.total() for concept, n in counter.most_common()}
-        kept = {concept: share for concept, share in shares.items() if share >= least_share}
+    for word, of_word in shares(language, domains).items():
+        kept = {concept: share for concept, share in of_word.items() if share >= least_share}
         if len(kept) > 1:
             found[word] = kept
     return found
@@ -103,18 +118,8 @@ def gold_sentences(
                 f"No word of {language} is ambiguous in {', '.join(domains) or 'any domain'}: "
                 "take more domains (config.data.pocket_domains)"
             )
-        stream = generate.sentences(language, f"gold/{seed}", "heldout", domains)
-        seen: set[str] = set()
-        own: list[GoldSentence] = []
-        for sentence in islice(stream, _PATIENCE * n):
-            if len(own) == n:
-                break
-            if sentence.text in seen:
-                continue
-            labelled = _labelled(sentence, known, tokenizer)
-            if any(labelled.senses):
-                seen.add(sentence.text)
-                own.append(labelled)
+        stream = _stream(language, domains, f"gold/{seed}", known, tokenizer, _PATIENCE * n)
+        own = list(islice(stream, n))
         if len(own) < n:
             raise ValueError(
                 f"Only {len(own)} of {n} different sentences of {language} hold one of "
@@ -122,6 +127,50 @@ def gold_sentences(
             )
         found += own
     return found
+
+
+def occurrences(
+    language: str, domains: Sequence[str], seed: int, each: int, tokenizer: Any
+) -> list[GoldSentence]:
+    """Different held-out sentences in which every word of several concepts occurs `each` times.
+
+    However rare its concepts are: what a sense means is told by where it was assigned. Fewer times
+    where a word is rare; more where it stands beside one that is.
+
+    Args:
+      language: code.
+      domains, seed, tokenizer: as `gold_sentences`; other sentences than its own.
+    """
+    domains = tuple(domains)
+    known = senses(language, domains, 0.0)
+    missing = dict.fromkeys(known, each)
+    found: list[GoldSentence] = []
+    for sentence in _stream(language, domains, f"senses/{seed}", known, tokenizer, _SAMPLE):
+        words = [w for w, sense in zip(sentence.words, sentence.senses) if sense is not None]
+        if any(missing[word] > 0 for word in words):
+            found.append(sentence)
+            for word in words:
+                missing[word] -= 1
+    return found
+
+
+def _stream(
+    language: str,
+    domains: tuple[str, ...],
+    seed: str,
+    known: Mapping[str, Mapping[str, float]],
+    tokenizer: Any,
+    patience: int,
+) -> Iterator[GoldSentence]:
+    """The different ones that bear a known sense, of as many held-out sentences as `patience`."""
+    seen: set[str] = set()
+    for sentence in islice(generate.sentences(language, seed, "heldout", domains), patience):
+        if sentence.text in seen:
+            continue
+        labelled = _labelled(sentence, known, tokenizer)
+        if any(labelled.senses):
+            seen.add(sentence.text)
+            yield labelled
 
 
 def _labelled(sentence, known, tokenizer) -> GoldSentence:
