@@ -97,7 +97,10 @@ class SenseEvaluator:
         found: dict[str, list[float]] = {}
         words = [x.word for x in self._occurrences]
         meant = [x.meant for x in self._occurrences]
-        vectors = self._asked(variables, self._occurrences)
+        read = self._read(variables)
+        # What a character model reads is what tells its senses; others mask the word.
+        characters = self.objective.reads_characters
+        vectors = read[:, -1] if characters else self._asked(variables, self._occurrences)
         states = variables.get("senses", {})
         choices: dict[str, tuple[np.ndarray, dict]] = {}  # cosines, and what the slots mean
         translates = "translations" in variables and bool(states)
@@ -136,7 +139,7 @@ class SenseEvaluator:
             for language in self.tokenizer.languages:
                 for name, value in self._translations(ids, choices, language).items():
                     yield f"senses/{language}/{name}", value
-        yield from self._nearest(variables, words, meant)
+        yield from self._nearest(read, words, meant)
 
     def _meanings(self, state: senses.SenseState, h: np.ndarray) -> dict[tuple[Word, int], str]:
         """What the senses of one direction mean: `meanings` of the labelled occurrences."""
@@ -187,10 +190,9 @@ class SenseEvaluator:
         return next(known, others[0]), other
 
     def _nearest(
-        self, variables: Variables, words: list[Word], meant: list[str]
+        self, vectors: np.ndarray, words: list[Word], meant: list[str]
     ) -> Iterator[tuple[str, float]]:
         """A word's senses by the nearest of their mean representations, layer by layer."""
-        vectors = self._read(variables)
         half = np.array([x.sentence % 2 == 0 for x in self._occurrences])
         directions = self.objective.directions if len(self.objective.directions) > 1 else {}
         for name, part in {"": slice(None), **directions}.items():

@@ -145,11 +145,10 @@ def test_the_nearest_sense_by_one_direction_alone():
     layers = [np.concatenate(halves, 1) for halves in ((same, same), (same, told))]
     evaluator = types.SimpleNamespace(
         objective=types.SimpleNamespace(directions={"forward": slice(2), "backward": slice(2, 4)}),
-        _read=lambda variables: np.stack(layers, 1),
         _occurrences=[types.SimpleNamespace(sentence=number) for number in (0, 2, 1, 3)],
     )
-    meant = ["money", "river"] * 2
-    found = dict(sense_use.SenseEvaluator._nearest(evaluator, None, ["bank"] * 4, meant))
+    meant, read = ["money", "river"] * 2, np.stack(layers, 1)
+    found = dict(sense_use.SenseEvaluator._nearest(evaluator, read, ["bank"] * 4, meant))
     assert found == {
         "senses/nearest/layer0": 0.5, "senses/nearest/layer1": 1.0, "senses/nearest": 1.0,
         "senses/forward/nearest": 0.5, "senses/backward/nearest": 1.0,
