@@ -14,12 +14,11 @@ from clwe_jax import config as options
 BACKBONES = ("bilm", "transformer")
 
 # Everything of `models.sense_config.SenseConfig` that the papers speak of, and where each default
-# leaves them (`init`, `fast_start`, `revive_every`).
+# leaves them (`init`, `fast_start`).
 _SENSES: dict[str, Any] = dict(
     senses=5, projected=16, alpha=0.01, queue=20_000, refresh_every=250, warmup_steps=20_000,
     warmup_slot=True, init="seeded", sigma=0.1, noise=0.1, sample=16, fast_start=True,
-    seed_weight=10, revive_every=1_000, revive_share=0.02, prune_every=0, prune_after=40_000,
-    prune_share=0.1, prune_least=20, seed=0,
+    seed_weight=10, prune_every=0, prune_after=40_000, prune_share=0.1, prune_least=20, seed=0,
 )  # fmt: skip
 
 _BILM_SCALES: dict[str, dict[str, Any]] = {
@@ -107,10 +106,9 @@ _BERT_SCALES["paper"] = _BERT_SCALES["base"]
 # that senses are seeded late, and none is removed: the paper prunes after as many steps again as
 # two warm-ups.
 _SENSE_SCALES: dict[str, dict[str, Any]] = {
-    "laptop": dict(queue=4_096, refresh_every=50, revive_every=100, warmup_steps=1_200),
+    "laptop": dict(queue=4_096, refresh_every=50, warmup_steps=1_200),
     "small": dict(
-        refresh_every=100, revive_every=500, warmup_steps=5_000, prune_every=5_000,
-        prune_after=10_000,
+        refresh_every=100, warmup_steps=5_000, prune_every=5_000, prune_after=10_000
     ),
     "base": dict(prune_every=20_000),
     "paper": dict(prune_every=20_000),
@@ -206,8 +204,6 @@ def sense_config(
     else:
         config.data.sample_bytes = 5_000_000
     if "," in languages:
-        # Translations are told apart by their centers, and less well by ones that were revived.
-        config.objective.senses.revive_every = 0
         if scale == "laptop":
             config.train.steps = 4_000  # half of the text is another language's
             config.objective.senses.warmup_steps = 2_000

@@ -45,7 +45,7 @@ class Sense:
         warm-up is in it.
       direction: which of the model's sense states it belongs to.
       share: of the word's latest uses in training; 0 is a dead sense.
-      uses: how often it was used since it was seeded or revived.
+      uses: how often it was used since it was seeded.
       enabled: False where it was removed for its small share; only `SenseView.all` has such.
       nearest: the nearest senses of other words, of each language the same number.
       examples: lines in which the word has this sense, the clearest ones first; of another

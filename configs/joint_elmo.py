@@ -2,7 +2,7 @@
 
 Command:
   python -m clwe_jax.main --config=configs/joint_elmo.py
-  Another pair: --config.data.languages=en,ja (de, es, ja, zh).
+  Another pair: --config.data.languages=en,ja (de, es, ja, zh), or more languages.
 
   :laptop (default)  the embedded world, two cores, minutes.
   :small             text files in corpora/, one GPU, hours.

@@ -2,7 +2,8 @@
 
 Command:
   python -m clwe_jax.main --config=configs/sa_dict_mlm.py
-  Another pair: --config.data.languages=en,ja (de, es, ja, zh).
+  Another pair: --config.data.languages=en,ja (de, es, ja, zh). Any number of languages may stand
+  there; the one to translate to is drawn for each occurrence.
 
   :laptop (default)  the embedded world, two cores, minutes.
   :small             text files in corpora/, one GPU, hours.

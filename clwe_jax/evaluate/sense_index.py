@@ -38,7 +38,7 @@ class Usage(NamedTuple):
 
     Attributes:
       slots: int [S], in the sense state; the warm-up's own is one of them only during it.
-      uses: int [S], since the senses were seeded or revived; 0 for removed ones.
+      uses: int [S], since the senses were seeded; 0 for removed ones.
       shares: float [S], of the word's latest uses; see `shares`.
       enabled: bool [S].
     """
@@ -55,8 +55,8 @@ def shares(uses: np.ndarray, latest: np.ndarray) -> np.ndarray:
     A sense that took everything long ago would else hide the ones that occur now.
 
     Args:
-      uses: int [..., S], of the enabled senses since they were seeded or revived.
-      latest: int [..., S], of them those since the latest checks (`SenseState.counts`).
+      uses: int [..., S], of the enabled senses since they were seeded.
+      latest: int [..., S], of them the latest (`SenseState.counts`).
     """
     before = uses / np.maximum(uses.sum(-1, keepdims=True), 1)
     weights = latest + before

@@ -29,11 +29,6 @@ class SenseConfig:
       fast_start: whether a center is the mean of its first 1 / alpha representations rather than
         having moved by alpha towards each; never with 'paper'.
       seed_weight: how many representations a seeded center counts for as to `fast_start`.
-      revive_every: steps between two checks for senses to revive, until the first one for senses to
-        remove; 0, or 'paper': none are revived. More senses stay in use, and purer; translations
-        are told apart less well (benchmarks/README.md).
-      revive_share: an enabled sense with a smaller share of its word's uses starts anew from the one
-        that is used most.
       prune_every: E, steps between two checks for senses to remove; 0: none are removed.
       prune_after: the first step with a check.
       prune_share: beta; an enabled sense with a smaller share of its word's uses is removed.
@@ -54,8 +49,6 @@ class SenseConfig:
     sample: int = 16
     fast_start: bool = True
     seed_weight: int = 10
-    revive_every: int = 1_000
-    revive_share: float = 0.02
     prune_every: int = 0
     prune_after: int = 40_000
     prune_share: float = 0.1

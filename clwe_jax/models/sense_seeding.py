@@ -86,6 +86,25 @@ def clusters(sample: Array, seen: Array, projection: Array, count: int, key: Arr
     return weights(jax.lax.fori_loop(0, _ROUNDS, lloyd, jnp.concatenate(centers, axis=1)))
 
 
+def inherit(table: Array, axis: int, now: Array | bool) -> Array:
+    """A table in which all slots of a word have the entry of its first, written in place.
+
+    A sense that takes over the warm-up's output vector takes over its bias and what the optimizer
+    knows of both (A6): with an optimizer's empty moments it would leap away from what it was given.
+
+    Args:
+      table: its axes `axis` and `axis` + 1 are the words and their slots.
+      axis: see there.
+      now: bool [], else the table stays as it is.
+    """
+
+    def one_part(_: Array, own: Array) -> Array:
+        first = jax.lax.slice_in_dim(own, 0, 1, axis=axis + 1)
+        return jnp.broadcast_to(first, own.shape)
+
+    return cuts.Cut(table.shape[axis]).rewritten(table, one_part, axis, now)
+
+
 def seeded(
     centers: Array,
     seen: Array,

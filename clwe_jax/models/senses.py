@@ -11,8 +11,7 @@ Q of the queue, and the last R of a word's sample) nor on how arrays are cut ove
 
 Slots: a word has `SenseConfig.slots` centers. Until the end of the warm-up slot 0 alone is enabled;
 then the senses are seeded and enabled. With `warmup_slot` the warm-up's slot is none of them and is
-disabled from there on (SaELMo), without it is the first (SaBERT). Senses that fall out of use, as
-representations move on and a center that does not win stays behind, are revived where asked for.
+disabled from there on (SaELMo), without it is the first (SaBERT).
 """
 
 from __future__ import annotations
@@ -25,9 +24,8 @@ from flax.linen import LogicallyPartitioned
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.models import sense_inheritance, sense_projection, sense_seeding
+from clwe_jax.models import sense_projection, sense_seeding
 from clwe_jax.models.sense_config import SenseConfig
-from clwe_jax.models.sense_inheritance import Inheritance
 from clwe_jax.types import Array
 
 _TINY = 1e-12
@@ -40,9 +38,9 @@ class SenseState:
     Attributes:
       centers: float32 [V, S, d].
       projected: float32 [V, S, d'], the centers times the projection.
-      counts: int32 [V, S], uses since the last check for senses to revive or remove, and half of
-        those before.
-      total: int32 [V, S], uses; of the enabled senses, since they were seeded or revived.
+      counts: int32 [V, S], the latest uses: since the last check for senses to remove (without
+        such checks since the last refresh of the projection), and half of those before.
+      total: int32 [V, S], uses; of the enabled senses, since they were seeded.
       enabled: bool [V, S].
       projection: float32 [d, d'], P.
       queue: float32 [Q, d], a ring of representations.
@@ -311,33 +309,6 @@ def _noise(state: SenseState, config: SenseConfig) -> tuple[Array, Array]:
     return mean, config.noise * jnp.sqrt(jnp.square(rows).sum(0) / count)
 
 
-def revive(
-    state: SenseState, config: SenseConfig, step: Array | int
-) -> tuple[SenseState, Inheritance]:
-    """Seeds senses anew that have less than `revive_share` of their word's uses.
-
-    They start as the sense that is used most, their centers with noise, and so take half of its
-    occurrences; not in words that were used less than `prune_least` times.
-
-    Args:
-      state: the senses.
-      config: see there.
-      step: of a training run; noise is another in each.
-    """
-    least = config.prune_least
-    source = sense_inheritance.revived(state.enabled, state.counts, config.revive_share, least)
-    again = source != jnp.arange(source.shape[1])
-    key = jax.random.fold_in(jax.random.key(config.seed), step)
-    centers = sense_inheritance.near(state.centers, source, _noise(state, config)[1], key)
-    state = state.replace(
-        centers=centers,
-        projected=_project(centers, state.projection),
-        counts=jnp.where(again, 0, state.counts // 2),
-        total=jnp.where(again, 0, state.total),
-    )
-    return state, Inheritance(source, again.any())
-
-
 def prune(state: SenseState, config: SenseConfig) -> SenseState:
     """Disables senses with less than `prune_share` of their word's uses (section 3.1).
 
@@ -350,7 +321,7 @@ def prune(state: SenseState, config: SenseConfig) -> SenseState:
     most = jnp.arange(uses.shape[1]) == uses.argmax(1)[:, None]
     judged = word_uses >= max(config.prune_least, 1)
     enabled = state.enabled & ~(rare & ~most & judged)
-    return state.replace(enabled=enabled, counts=state.counts // 2)
+    return state.replace(enabled=enabled)
 
 
 def after_step(
@@ -361,7 +332,7 @@ def after_step(
     senses: Array,
     h: Array,
     weights: Array,
-) -> tuple[SenseState, Inheritance]:
+) -> tuple[SenseState, Array]:
     """What a training step leaves of the senses: once a step, with all of its occurrences.
 
     Args:
@@ -371,10 +342,8 @@ def after_step(
       words, senses: int [N]; h: [N, d]; weights: [N], as `update`.
 
     Returns:
-      The senses, and whose output vectors they go on with.
+      The senses; bool [], whether they were seeded and go on with the warm-up's output vectors.
     """
-    own = jnp.broadcast_to(jnp.arange(state.enabled.shape[1], dtype=jnp.int32), state.enabled.shape)
-    inheritance = Inheritance(own, jnp.array(False))
     h = jax.lax.stop_gradient(h)
     if state.sample is not None:
         kept = _counted(h, weights) & state.warm
@@ -382,27 +351,21 @@ def after_step(
         state = state.replace(sample=sense_seeding.remember(state.sample, seen, words, h, kept))
     state = update(state, config, words, senses, h, weights)
     if config.senses == 1:
-        return state, inheritance
+        return state, jnp.array(False)
     state = push(state, h, weights)
     done = step + 1
     # Not only at that very step: one that was skipped would leave the warm-up without an end.
     seeds = state.warm & (done >= config.warmup_steps)
     refreshes = seeds | (done % config.refresh_every == 0)
-    checks = ~state.warm
+    # Senses that are seeded now have no uses to be judged by.
+    checks = ~state.warm & (done % (config.prune_every or config.refresh_every) == 0)
     state = _if(refreshes, refresh_projection, state)
     state = _if(seeds, lambda state: seed(state, config), state)
-    inheritance = Inheritance(jnp.where(seeds, 0, own), seeds)
-    prunes = (done >= config.prune_after) & (config.prune_every > 0)
-    if config.revive_every and config.init != "paper":
-        state, inheritance = _if(
-            (done % config.revive_every == 0) & checks & jnp.logical_not(prunes),
-            lambda held: revive(held[0], config, step),
-            (state, inheritance),
-        )
     if config.prune_every:
-        checks &= (done % config.prune_every == 0) & prunes
-        state = _if(checks, lambda state: prune(state, config), state)
-    return state, inheritance
+        prunes = checks & (done >= config.prune_after)
+        state = _if(prunes, lambda state: prune(state, config), state)
+    state = _if(checks, lambda state: state.replace(counts=state.counts // 2), state)
+    return state, seeds
 
 
 def _if(now: Array, change: Callable[[Any], Any], held: Any) -> Any:

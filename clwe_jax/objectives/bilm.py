@@ -19,7 +19,6 @@ import numpy as np
 
 from clwe_jax.models import bilm, senses
 from clwe_jax.models.sense_config import SenseConfig
-from clwe_jax.models.sense_inheritance import Inheritance
 from clwe_jax.objectives.senses import (
     Occurrences,
     SenseLoss,
@@ -48,7 +47,8 @@ class BiLmObjective:
       padded_vocab_size: rows of the tables.
       negatives, translation, switch_share: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (ELMo) is plain cross-entropy.
-      translations: int32 [vocab_size, T], from `text.translations`; None without a dictionary.
+      translations: int32 [vocab_size, T] or [vocab_size, languages, T], from `text.translations`;
+        None without a dictionary.
     """
 
     model: bilm.BiLmConfig
@@ -209,14 +209,13 @@ class BiLmObjective:
         variables = {**variables, "rows": observed["rows"]}
         if not self._loss.aware:
             return variables
-        after, inheritances = {}, []
+        after, seeded = {}, []
         for direction in DIRECTIONS:
             state, seen = variables["senses"][direction], observed[direction]
             flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in seen.items()}
             after[direction], found = senses.after_step(state, self.senses, step, **flat)
-            inheritances.append(found)
-        source, of_each = map(jnp.stack, zip(*inheritances))
-        variables = inherited(variables, Inheritance(source, of_each.any()))
+            seeded.append(found)
+        variables = inherited(variables, jnp.stack(seeded).any())
         return {**variables, "senses": after}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:

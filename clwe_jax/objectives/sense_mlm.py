@@ -43,7 +43,8 @@ class SenseMlmObjective:
       max_predictions: P, scored positions a row; the data promise that no row has more.
       negatives, translation, switch_share: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (BERT-Tiny) is plain cross-entropy.
-      translations: int32 [vocab_size, T], from `text.translations`; None without a dictionary.
+      translations: int32 [vocab_size, T] or [vocab_size, languages, T], from `text.translations`;
+        None without a dictionary.
     """
 
     model: Transformer
@@ -158,8 +159,8 @@ class SenseMlmObjective:
             return variables
         flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in observed.items()}
         state = variables["senses"][MASKED]
-        state, inheritance = senses.after_step(state, self.senses, step, **flat)
-        return {**inherited(variables, inheritance), "senses": {MASKED: state}}
+        state, seeded = senses.after_step(state, self.senses, step, **flat)
+        return {**inherited(variables, seeded), "senses": {MASKED: state}}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         """Hidden states without dropout."""

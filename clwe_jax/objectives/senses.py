@@ -16,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax import registry
-from clwe_jax.models import sampled_softmax, sense_inheritance, sense_softmax, senses
+from clwe_jax.models import sampled_softmax, sense_seeding, sense_softmax, senses
 from clwe_jax.models.sense_config import SenseConfig
-from clwe_jax.models.sense_inheritance import Inheritance
 from clwe_jax.types import Array, Sums, Variables
 
 TRANSLATIONS = ("none", "joint", "switch")
+_LANGUAGES = 3  # what draws of target languages are apart by from a step's other draws
 
 
 class Occurrences(NamedTuple):
@@ -100,7 +100,8 @@ class SenseLoss:
         Args:
           shape: (V, d), padded.
           keys: direction -> PRNG key, of the senses.
-          translations: int [V', T], -1 where there are no more; V' words without padding.
+          translations: int [V', T] or [V', languages, T], -1 where there are no more; V' words
+            without padding.
         """
         found: dict[str, Any] = {}
         if self.aware:
@@ -109,10 +110,10 @@ class SenseLoss:
                 for direction, key in keys.items()
             }
         if self.translation != "none":
-            ids = np.pad(
-                translations, ((0, shape[0] - len(translations)), (0, 0)), constant_values=-1
-            )
-            ids = LogicallyPartitioned(jnp.asarray(ids, jnp.int32), ("vocab", None))
+            rest = [(0, 0)] * (translations.ndim - 1)
+            padding = (0, shape[0] - len(translations))
+            ids = jnp.asarray(np.pad(translations, [padding, *rest], constant_values=-1), jnp.int32)
+            ids = LogicallyPartitioned(ids, ("vocab", *(None for _ in rest)))
             found["translations"] = {"ids": ids}
         return found
 
@@ -134,7 +135,8 @@ class SenseLoss:
         Args:
           table: float32 [V, S, d]; bias: float32 [V, S].
           state: of the senses; None without them.
-          translations: int32 [V, T], -1 where there are no more; None without a dictionary.
+          translations: int32 [V, T], -1 where there are no more; [V, languages, T] where one of the
+            languages that translate a word is drawn for each occurrence; None without a dictionary.
           rng: of the negatives and switches; only in training.
         """
         wanted = self.choose(occurrences, bias.shape, state, translations, rng)
@@ -161,7 +163,10 @@ class SenseLoss:
         labels = sense_softmax.Labels(words, assigned)
         if rng is None or self.translation == "none":
             return Wanted(enabled, assigned, labels, None)
-        other, other_sense, has = self._translate(words, own, state, translations)
+        rows = translations[words]
+        if rows.ndim == 3:
+            rows = _of_one_language(rows, jax.random.fold_in(rng, _LANGUAGES))
+        other, other_sense, has = self._translate(rows, own, state)
         if self.translation == "joint":
             labels = sense_softmax.Labels(words, assigned, other, other_sense, has)
         else:
@@ -212,14 +217,20 @@ class SenseLoss:
             )
         return sums
 
-    def _translate(self, words, own, state, translations) -> tuple[Array, Array, Array]:
+    def _translate(self, rows, own, state) -> tuple[Array, Array, Array]:
         """The translations' words and senses, int32 [N], and where there are any, bool [N]."""
-        rows = translations[words]
         if state is not None:
             return senses.choose_translation(state, rows, own)
         # Without senses nothing tells translations apart: the most frequent one.
         has = rows[:, 0] >= 0
-        return jnp.maximum(rows[:, 0], 0), jnp.zeros_like(words), has
+        return jnp.maximum(rows[:, 0], 0), jnp.zeros_like(rows[:, 0]), has
+
+
+def _of_one_language(rows: Array, key: Array) -> Array:
+    """Of translations int32 [N, languages, T] those of one language that has any: [N, T]."""
+    has = rows[..., 0] >= 0
+    draws = jnp.where(has, jax.random.uniform(key, has.shape), -1.0)
+    return jnp.take_along_axis(rows, draws.argmax(1)[:, None, None], axis=1)[:, 0]
 
 
 def initial_table(key: Array, shape: Sequence[int], deviation: float) -> Array:
@@ -236,23 +247,24 @@ def initial_table(key: Array, shape: Sequence[int], deviation: float) -> Array:
     return deviation * jax.vmap(draw, out_axes=-2)(jnp.arange(slots))
 
 
-def inherited(variables: Variables, inheritance: Inheritance) -> dict[str, Any]:
-    """Variables in which senses go on from their sources: vectors and biases, and their moments.
+def inherited(variables: Variables, now: Array) -> dict[str, Any]:
+    """Variables in which all senses go on from the warm-up's: vectors, biases, and their moments.
+
+    No prediction changes: all words have then as many senses of the same probability.
 
     Args:
       variables: 'params' and all 'moments' with 'sense_table' [..., V, S, d] and 'sense_bias'
         [..., V, S].
-      inheritance: of all directions together, as the tables are.
+      now: bool [], else they stay as they are.
     """
 
     def of(tree: Mapping[str, Any]) -> dict[str, Any]:
-        tables = ("sense_table", "sense_bias")
-        new = {name: sense_inheritance.inherit(tree[name], inheritance) for name in tables}
-        return {**tree, **new}
+        table, bias = tree["sense_table"], tree["sense_bias"]
+        table = sense_seeding.inherit(table, table.ndim - 3, now)
+        bias = sense_seeding.inherit(bias, bias.ndim - 2, now)
+        return {**tree, "sense_table": table, "sense_bias": bias}
 
-    params = of(variables["params"])
-    params["sense_bias"] = sense_inheritance.shared(params["sense_bias"], inheritance)
-    found = {**variables, "params": params}
+    found = {**variables, "params": of(variables["params"])}
     if "moments" in variables:
         found["moments"] = tuple(map(of, variables["moments"]))
     return found

@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.models import sense_inheritance, sense_softmax, sense_statistics, senses
+from clwe_jax.models import sense_seeding, sense_softmax, sense_statistics, senses
 from clwe_jax.training import partition, slices
 
 V, D, N, STEPS = 512, 16, 32, 9
 CONFIG = senses.SenseConfig(
     senses=3, projected=4, queue=40, refresh_every=3, warmup_steps=4, init="kmeans", sample=6,
-    revive_every=2, revive_share=0.3, prune_least=4, prune_every=4, prune_after=8, prune_share=0.2, alpha=0.1, sigma=1.0,
+    prune_least=4, prune_every=4, prune_after=8, prune_share=0.2, alpha=0.1, sigma=1.0,
 )  # fmt: skip
 MESHES = {"one": dict(data=1), "two": dict(data=2), "eight": dict(data=2, fsdp=2, tensor=2)}
 
@@ -96,8 +96,7 @@ def gathered():
     def step(state, table, number, words, h, weights):
         chosen = senses.assign(state, words, h)
         state, found = senses.after_step(state, CONFIG, number, words, chosen, h, weights)
-        both = sense_inheritance.Inheritance(jnp.stack([found.source] * 2), found.any)
-        return state, sense_inheritance.inherit(table, both)
+        return state, sense_seeding.inherit(table, 1, found)
 
     with partition.use(mesh):
         compiled = jax.jit(step).lower(state, table, jnp.int32(3), *batch_of(0)).compile()

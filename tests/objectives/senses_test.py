@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from clwe_jax.objectives import senses
 from clwe_jax.training import partition
 
 HERE = pathlib.Path(__file__).parent
@@ -250,6 +251,31 @@ def test_switching_trains_the_translation_alone(make, make_batch):
     untranslated = set(range(toy.WORDS)) - set(range(5, 15))
     assert labels <= translated | untranslated and labels & translated
     assert not labels & (set(range(5, 15)) - translated)
+
+
+@each_kind
+def test_the_language_to_translate_to_is_drawn_among_those_that_have_the_word(make, make_batch):
+    """Words 5-14 are translated into one language, of which 8-11 into another one too."""
+    first, second = toy.translations().copy(), np.full((toy.WORDS, 2), -1, np.int32)
+    second[8:12], first[8:12, 1] = first[8:12, ::-1], -1
+    both = np.stack([second, first], 1)
+    rows = jnp.array(np.repeat(both, 400, axis=0))
+    drawn = np.array(senses._of_one_language(rows, jax.random.key(0))).reshape(-1, 400, 2)
+    for word, of_word in enumerate(drawn):
+        choices = {tuple(x) for x in both[word] if x[0] >= 0} or {(-1, -1)}
+        assert {tuple(x) for x in of_word} == choices
+        share = np.mean(of_word[:, 0] == first[word, 0])
+        assert share == 1 or 0.4 < share < 0.6
+    # A language without a word is as good as none.
+    empty = np.stack([np.full_like(first, -1), toy.translations()], 1)
+    batch, found = make_batch(), []
+    for table in (toy.translations(), empty):
+        objective = make(translation="joint", translations=table)
+        variables = variables_of(objective, batch)
+        rng = {"dropout": jax.random.key(0)}
+        found.append(objective.loss(variables, batch, rng, train=True)[0])
+    for name, sums in found[0].items():
+        np.testing.assert_array_equal(found[1][name].value, sums.value)
 
 
 @each_kind

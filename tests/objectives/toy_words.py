@@ -39,7 +39,7 @@ def bilm(senses=SENSES, dropout=0.0, **options):
     )  # fmt: skip
     return BiLmObjective(
         model=config, vocab_size=WORDS, padded_vocab_size=PADDED, senses=senses,
-        translations=translations(), **options,
+        **{"translations": translations(), **options},
     )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def sense_mlm(senses=SENSES, dropout=0.0, **options):
     )  # fmt: skip
     return SenseMlmObjective(
         model=model, vocab_size=WORDS, padded_vocab_size=PADDED, max_predictions=3, senses=senses,
-        translations=translations(), **options,
+        **{"translations": translations(), **options},
     )  # fmt: skip
 
 
