@@ -212,8 +212,12 @@ def sense_config(
             config.train.steps = 600_000
         config.projection = ConfigDict(
             dict(
-                methods="orthogonal,least_squares", apply="orthogonal", lines=20_000, identical=True
-            )
+                methods="orthogonal,least_squares",
+                apply="orthogonal",
+                lines=20_000,
+                identical=True,
+                anchors="words",
+            )  # fmt: skip
         )
         data = "pocket" if scale == "laptop" else "tatoeba"
         evals["retrieval"] = dict(name="retrieval", data=data, every_steps=0, max_sentences=1_000)

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
@@ -98,6 +99,27 @@ def test_projection_is_measured_saved_and_applied(workdir):
         assert set(file) == set(maps)
         for name, matrices in maps.items():
             np.testing.assert_array_equal(file[name], matrices)
+
+
+def test_the_last_layers_map_by_the_centers_of_senses(workdir, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(workdir, folder)
+    config = tiny("bi_saelmo")
+    config.evals.bli.data = config.evals.retrieval.data = ""
+    maps = {}
+    for config.projection.anchors in ("words", "senses"):
+        assert project.run(config, str(folder))
+        with np.load(folder / "projection.npz") as file:
+            maps[config.projection.anchors] = file["orthogonal/de"]
+    np.testing.assert_array_equal(maps["senses"][:-1], maps["words"][:-1])
+    last = maps["senses"][-1]
+    np.testing.assert_allclose(last @ last.T, np.eye(len(last)), atol=1e-4)
+    half = len(last) // 2  # each direction has senses of its own
+    assert not last[:half, half:].any() and not last[half:, :half].any()
+    assert maps["words"][-1][:half, half:].any()
+    config.projection.anchors = "sense"
+    with pytest.raises(ValueError, match="anchors='sense'.*senses"):
+        project.run(config, str(folder))
 
 
 def test_measured_again_a_run_has_the_same_figures_and_others_where_asked(workdir):

@@ -1,13 +1,18 @@
-"""Anchors: the mean contextual representation of words, in one pass over text (A10, Eq. 8)."""
+"""Anchors: mean contextual representations of words, in one pass over text, or senses' centers.
+
+Multi-sense cross-lingual alignment, section 3.3, Eq. 8 (A10): words alone.
+"""
 
 from __future__ import annotations
 
 from itertools import islice
 from typing import Iterable, Mapping
 
+import jax
 import numpy as np
 
 from clwe_jax.evaluate.encode import Encoder
+from clwe_jax.models.senses import SenseState
 from clwe_jax.types import Variables
 
 _AT_ONCE = 1_024  # lines encoded together
@@ -43,3 +48,31 @@ def collect(
             np.add.at(counts, rows[wanted], 1)
     means = sums / np.maximum(counts, 1)[:, None, None]
     return means.astype(np.float32), counts
+
+
+def centers(state: SenseState, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The centers of senses that translate each other, beyond the paper.
+
+    Of two words that do, those of their senses that fit each other best, seen from either side: by
+    the cosine of the projected centers, as translations are chosen. Senses that were never used
+    have no part in it.
+
+    Args:
+      state: the senses of one direction.
+      pairs: int [P, 2], the words.
+
+    Returns:
+      float32 [K, d] twice, row by row.
+    """
+    ids, places = np.unique(pairs, return_inverse=True)
+    left, right = places.reshape(-1, 2).T
+    parts = state.centers, state.projected, state.enabled & (state.total > 0)
+    vectors, projected, used = (np.asarray(jax.device_get(x[ids])) for x in parts)
+    unit = projected / np.maximum(np.linalg.norm(projected, axis=-1, keepdims=True), 1e-12)
+    fits = np.einsum("psk,ptk->pst", unit[left], unit[right])
+    fits[~(used[left][:, :, None] & used[right][:, None])] = -np.inf
+    back = np.take_along_axis(fits.argmax(1), fits.argmax(2), axis=1)  # of each sense's best
+    mutual = (back == np.arange(fits.shape[1])) & np.isfinite(fits.max(2))
+    pair, sense = np.nonzero(mutual)
+    other = fits.argmax(2)[pair, sense]
+    return vectors[left[pair], sense], vectors[right[pair], other]

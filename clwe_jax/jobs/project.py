@@ -2,6 +2,7 @@
 
 Anchors are the average contextual embeddings of the dictionary's words, collected in one pass over
 the run's text; words that both languages write alike are added as pairs. Every layer has its map.
+With `config.projection.anchors='senses'` the last layer's is that of the centers of the senses.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import json
 import os
 from itertools import islice
+from typing import Any, Sequence
 
 from absl import logging
 import jax
 from ml_collections import ConfigDict
 import numpy as np
+from scipy import linalg
 
 from clwe_jax import atomic
 from clwe_jax import api
@@ -27,7 +30,9 @@ from clwe_jax.objectives import projected
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.report import html, tables
 from clwe_jax.text import world as worlds
+from clwe_jax.types import Objective
 
+ANCHORS = ("words", "senses")
 METHODS = {
     "orthogonal": procrustes.Procrustes(preprocess=()),
     "least_squares": procrustes.LeastSquares(preprocess=()),
@@ -52,6 +57,11 @@ def run(config: ConfigDict, workdir: str) -> bool:
             raise ValueError(
                 f"config.projection: there is no method {name!r}. {registry.nearest(name, METHODS)}"
             )
+    if settings.anchors not in ANCHORS:
+        raise ValueError(
+            f"config.projection.anchors={settings.anchors!r}: "
+            f"{registry.nearest(settings.anchors, ANCHORS)}"
+        )
     options.claim_workdir(config, workdir, write=False)
     model = api.load(workdir)
     objective = getattr(model.objective, "base", model.objective)  # of an earlier projection
@@ -59,6 +69,10 @@ def run(config: ConfigDict, workdir: str) -> bool:
         raise ValueError(
             f"{workdir} holds a model of {', '.join(model.languages)} alone: there is nothing to "
             "project it on"
+        )
+    if settings.anchors == "senses" and not model.variables.get("senses"):
+        raise ValueError(
+            f"{workdir} holds a model without senses: --config.projection.anchors=words"
         )
     world = worlds.build(config, workdir)
     if world.dictionary is None or world.corpus is None:
@@ -90,6 +104,8 @@ def run(config: ConfigDict, workdir: str) -> bool:
                 METHODS[name].fit(x[:, layer], y[:, layer], rows).source_map
                 for layer in range(x.shape[1])
             ])  # fmt: skip
+            if settings.anchors == "senses":
+                found[source][-1] = _by_senses(METHODS[name], objective, model, pairs)
     sample = world.sample()
     for name, found in maps.items():
         numbers = {model.tokenizer.language_id(x): matrix for x, matrix in found.items()}
@@ -111,6 +127,23 @@ def run(config: ConfigDict, workdir: str) -> bool:
     html.build(workdir, config.report.compare_with)
     tables.print_projection(before, figures)
     return True
+
+
+def _by_senses(
+    method: Any, objective: Objective, model: api.Model, pairs: Sequence[tuple[str, str]]
+) -> np.ndarray:
+    """The last layer's map, float32 [D, D]: a block for each direction that has senses."""
+    words = model.tokenizer.vocabulary.words
+    ids = np.array([[words.get(a, -1), words.get(b, -1)] for a, b in pairs]).reshape(-1, 2)
+    # A word of both languages has the same senses in both: nothing is to be learned of it.
+    ids = ids[(ids >= 0).all(1) & (ids[:, 0] != ids[:, 1])]
+    blocks = []
+    for direction in objective.directions:
+        x, y = anchors.centers(model.variables["senses"][direction], ids)
+        logging.info("%s pairs of senses (%s)", f"{len(x):,}", direction)
+        rows = np.repeat(np.arange(len(x), dtype=np.int32)[:, None], 2, axis=1)
+        blocks.append(method.fit(x, y, rows).source_map)
+    return linalg.block_diag(*blocks).astype(np.float32)
 
 
 def _pairs(world: worlds.World, source: str, target: str, identical: bool) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 import dataclasses
 import types
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from clwe_jax.evaluate import anchors, sense_use
 from clwe_jax.evaluate.encode import Encoder
 from clwe_jax.evaluate.spelled import SpelledEncoder, encoder_of
 from clwe_jax.evaluate.wsd_evaluator import WsdEvaluator
+from clwe_jax.models import senses
+from clwe_jax.models.sense_config import SenseConfig
 from clwe_jax.objectives import projected
 from clwe_jax.text import spelling, word_vocab
 from clwe_jax.text.normalize import Normalizer
@@ -87,6 +90,31 @@ def test_anchors_are_means_over_all_occurrences():
         [v for words, vectors in each for w, v in zip(words, vectors) if w == "bank"], axis=0
     )
     np.testing.assert_allclose(found[0], expected, rtol=1e-5)
+
+
+def test_centers_that_translate_each_other_fit_best_from_either_side():
+    r = np.random.RandomState(3)
+    config = SenseConfig(senses=4, projected=3, queue=8, warmup_slot=False)
+    state = senses.create(config, 9, 6, jax.random.key(0)).replace(
+        centers=jnp.array(r.randn(9, 4, 6), jnp.float32),
+        projected=jnp.array(r.randn(9, 4, 3), jnp.float32),
+        total=jnp.array(r.randint(0, 3, (9, 4))),
+        enabled=jnp.array(r.rand(9, 4) < 0.8),
+    )
+    pairs = np.array([[0, 5], [1, 5], [2, 7], [3, 8], [0, 6]])
+    found = anchors.centers(state, pairs)
+    unit = np.array(state.projected) / np.linalg.norm(state.projected, axis=-1, keepdims=True)
+    used = np.array(state.enabled & (state.total > 0))
+    expected = []
+    for a, b in pairs:
+        fits = {(s, t): unit[a, s] @ unit[b, t] for s in range(4) for t in range(4)
+                if used[a, s] and used[b, t]}  # fmt: skip
+        for (s, t), fit in fits.items():
+            if all(fit >= x for (s2, t2), x in fits.items() if s2 == s or t2 == t):
+                expected.append((state.centers[a, s], state.centers[b, t]))
+    assert len(expected) > len(pairs)
+    for rows, theirs in zip(found, zip(*expected), strict=True):
+        np.testing.assert_array_equal(rows, np.stack(theirs))
 
 
 def test_projection_maps_one_language_alone(tmp_path):
