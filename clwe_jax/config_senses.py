@@ -217,7 +217,7 @@ def sense_config(
                 lines=20_000,
                 identical=True,
                 anchors="words",
-            )  # fmt: skip
+            )
         )
         data = "pocket" if scale == "laptop" else "tatoeba"
         evals["retrieval"] = dict(name="retrieval", data=data, every_steps=0, max_sentences=1_000)

@@ -1,6 +1,6 @@
 """Anchors: mean contextual representations of words, in one pass over text, or senses' centers.
 
-Multi-sense cross-lingual alignment, section 3.3, Eq. 8 (A10): words alone.
+Multi-sense cross-lingual alignment, Eq. 8 (A10): of words; by the centers of senses is beyond it.
 """
 
 from __future__ import annotations
