@@ -117,7 +117,9 @@ class SenseEvaluator:
                 figures.update({name: float(value) for name, value in in_use.items()})
             if labelled is not None:
                 ids = np.asarray(variables["translations"]["ids"])[self._ids(self._occurrences)]
-                ids = ids.reshape(len(ids), -1)  # all languages' translations
+                # All languages' translations, without gaps between them.
+                ids = ids.reshape(len(ids), -1)
+                ids = np.take_along_axis(ids, np.argsort(ids < 0, axis=1, kind="stable"), axis=1)
                 learned = self._meanings(state, labelled[:, part])
                 choices[direction] = np.asarray(_translate(state, ids, h)), learned
                 figures.update(self._translations(ids, {direction: choices[direction]}))
