@@ -107,9 +107,7 @@ _BERT_SCALES["paper"] = _BERT_SCALES["base"]
 # two warm-ups.
 _SENSE_SCALES: dict[str, dict[str, Any]] = {
     "laptop": dict(queue=4_096, refresh_every=50, warmup_steps=1_200),
-    "small": dict(
-        refresh_every=100, warmup_steps=5_000, prune_every=5_000, prune_after=10_000
-    ),
+    "small": dict(refresh_every=100, warmup_steps=5_000, prune_every=5_000, prune_after=10_000),
     "base": dict(prune_every=20_000),
     "paper": dict(prune_every=20_000),
 }  # fmt: skip

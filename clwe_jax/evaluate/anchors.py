@@ -11,6 +11,7 @@ from typing import Iterable, Mapping
 import jax
 import numpy as np
 
+from clwe_jax.align import search
 from clwe_jax.evaluate.encode import Encoder
 from clwe_jax.models.senses import SenseState
 from clwe_jax.types import Variables
@@ -68,11 +69,10 @@ def centers(state: SenseState, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarra
     left, right = places.reshape(-1, 2).T
     parts = state.centers, state.projected, state.enabled & (state.total > 0)
     vectors, projected, used = (np.asarray(jax.device_get(x[ids])) for x in parts)
-    unit = projected / np.maximum(np.linalg.norm(projected, axis=-1, keepdims=True), 1e-12)
+    unit = np.asarray(search.unit(projected))
     fits = np.einsum("psk,ptk->pst", unit[left], unit[right])
     fits[~(used[left][:, :, None] & used[right][:, None])] = -np.inf
-    back = np.take_along_axis(fits.argmax(1), fits.argmax(2), axis=1)  # of each sense's best
-    mutual = (back == np.arange(fits.shape[1])) & np.isfinite(fits.max(2))
-    pair, sense = np.nonzero(mutual)
-    other = fits.argmax(2)[pair, sense]
-    return vectors[left[pair], sense], vectors[right[pair], other]
+    best = fits.argmax(2)
+    back = np.take_along_axis(fits.argmax(1), best, axis=1)  # of each sense's best
+    pair, sense = np.nonzero((back == np.arange(fits.shape[1])) & np.isfinite(fits.max(2)))
+    return vectors[left[pair], sense], vectors[right[pair], best[pair, sense]]

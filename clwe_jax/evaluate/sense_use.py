@@ -17,7 +17,7 @@ from clwe_jax.models import sense_statistics, senses
 from clwe_jax.text import pocket
 from clwe_jax.text.pocket import gold
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.types import Objective, Variables
+from clwe_jax.types import Array, Objective, Variables
 
 Word = tuple[str, str]  # language, word
 
@@ -103,23 +103,22 @@ class SenseEvaluator:
         vectors = read[:, -1] if characters else self._asked(variables, self._occurrences)
         states = variables.get("senses", {})
         choices: dict[str, tuple[np.ndarray, dict]] = {}  # cosines, and what the slots mean
-        translates = "translations" in variables and bool(states)
-        labelled = self._asked(variables, self._labelled) if translates else None
+        numbers = self._ids(self._occurrences)
+        labelled = None
+        if "translations" in variables and states:
+            labelled = self._asked(variables, self._labelled)
+            ids = _candidates(variables["translations"]["ids"], numbers)
         for direction, part in self.objective.directions.items():
             state, h = states.get(direction), vectors[:, part]
             slots = np.zeros(len(words), np.int32)
             if state is not None:
-                slots = np.asarray(_assign(state, self._ids(self._occurrences), h))
+                slots = np.asarray(_assign(state, numbers, h))
             measured = scores.score(words, slots, meant)
             figures = measured.metrics()
             if state is not None:
                 in_use = jax.device_get(_statistics(state))
                 figures.update({name: float(value) for name, value in in_use.items()})
             if labelled is not None:
-                ids = np.asarray(variables["translations"]["ids"])[self._ids(self._occurrences)]
-                # All languages' translations, without gaps between them.
-                ids = ids.reshape(len(ids), -1)
-                ids = np.take_along_axis(ids, np.argsort(ids < 0, axis=1, kind="stable"), axis=1)
                 learned = self._meanings(state, labelled[:, part])
                 choices[direction] = np.asarray(_translate(state, ids, h)), learned
                 figures.update(self._translations(ids, {direction: choices[direction]}))
@@ -282,6 +281,12 @@ class SenseEvaluator:
         """float32 [N, layers + 1, D]: the words' representations, read as they stand."""
         rows = self._rows(self._occurrences, masked=False)
         return np.stack([found[0] for found in self._encoder.means(variables, rows)])
+
+
+def _candidates(translations: Array, numbers: np.ndarray) -> np.ndarray:
+    """The translations of words int [N], into all languages: int [N, T], -1 behind the last one."""
+    ids = np.asarray(translations)[numbers].reshape(len(numbers), -1)
+    return np.take_along_axis(ids, np.argsort(ids < 0, axis=1, kind="stable"), axis=1)
 
 
 def nearest_sense(

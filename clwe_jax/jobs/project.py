@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from itertools import islice
-from typing import Any, Sequence
+from typing import Iterator, Sequence
 
 from absl import logging
 import jax
@@ -99,13 +99,16 @@ def run(config: ConfigDict, workdir: str) -> bool:
         rows = rows[(seen_x[rows[:, 0]] > 0) & (seen_y[rows[:, 1]] > 0)]
         logging.info("%s pairs of anchors for %s-%s", f"{len(rows):,}", source, target)
         figures[f"projected/{source}-{target}/pairs"] = float(len(rows))
+        # Of each layer what its map's blocks are fitted to.
+        layers = [[(x[:, layer], y[:, layer], rows)] for layer in range(x.shape[1])]
+        if settings.anchors == "senses":
+            layers[-1] = list(_by_senses(objective, model, pairs))
         for name, found in maps.items():
+            fit = METHODS[name].fit
             found[source] = np.stack([
-                METHODS[name].fit(x[:, layer], y[:, layer], rows).source_map
-                for layer in range(x.shape[1])
+                linalg.block_diag(*(fit(*block).source_map for block in blocks))
+                for blocks in layers
             ])  # fmt: skip
-            if settings.anchors == "senses":
-                found[source][-1] = _by_senses(METHODS[name], objective, model, pairs)
     sample = world.sample()
     for name, found in maps.items():
         numbers = {model.tokenizer.language_id(x): matrix for x, matrix in found.items()}
@@ -130,20 +133,18 @@ def run(config: ConfigDict, workdir: str) -> bool:
 
 
 def _by_senses(
-    method: Any, objective: Objective, model: api.Model, pairs: Sequence[tuple[str, str]]
-) -> np.ndarray:
-    """The last layer's map, float32 [D, D]: a block for each direction that has senses."""
+    objective: Objective, model: api.Model, pairs: Sequence[tuple[str, str]]
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Centers of both languages, and their pairs, of each direction that has senses."""
     words = model.tokenizer.vocabulary.words
     ids = np.array([[words.get(a, -1), words.get(b, -1)] for a, b in pairs]).reshape(-1, 2)
     # A word of both languages has the same senses in both: nothing is to be learned of it.
     ids = ids[(ids >= 0).all(1) & (ids[:, 0] != ids[:, 1])]
-    blocks = []
     for direction in objective.directions:
         x, y = anchors.centers(model.variables["senses"][direction], ids)
         logging.info("%s pairs of senses (%s)", f"{len(x):,}", direction)
         rows = np.repeat(np.arange(len(x), dtype=np.int32)[:, None], 2, axis=1)
-        blocks.append(method.fit(x, y, rows).source_map)
-    return linalg.block_diag(*blocks).astype(np.float32)
+        yield x, y, rows
 
 
 def _pairs(world: worlds.World, source: str, target: str, identical: bool) -> list[tuple[str, str]]:

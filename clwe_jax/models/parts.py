@@ -42,9 +42,9 @@ class Cut:
         """K."""
         return even(self.words, range(max(self.words // self.at_once, 1), 0, -1))
 
-    def of(self, table: Array, index: Array, axis: int = 0) -> Array:
-        """Part `index` of a table whose axis `axis` is the words."""
-        return self._part(self._dealt(table, axis), index, axis)
+    def of(self, table: Array, index: Array) -> Array:
+        """Part `index` of a table [V, ...]."""
+        return self._part(self._dealt(table, 0), index, 0)
 
     def rewritten(
         self,

@@ -166,6 +166,15 @@ def test_words_of_one_concept_in_the_domains_mean_it_whatever_else_they_can():
             assert wider._only[word] == concepts[0]
 
 
+def test_candidates_of_several_languages_leave_no_gap():
+    table = np.array([[[-1, -1], [7, 8]], [[5, -1], [9, -1]], [[-1, -1], [-1, -1]]])
+    found = sense_use._candidates(table, np.array([1, 0, 2, 0]))
+    expected = [[5, 9, -1, -1], [7, 8, -1, -1], [-1] * 4, [7, 8, -1, -1]]
+    np.testing.assert_array_equal(found, expected)
+    one = np.array([[3, 4], [6, -1]])
+    np.testing.assert_array_equal(sense_use._candidates(one, np.array([1, 0])), one[::-1])
+
+
 def test_the_nearest_sense_by_one_direction_alone():
     """Only the backward half of the second layer tells the senses apart."""
     told = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], np.float32)
