@@ -304,7 +304,7 @@ def load(
         return static_api.load(workdir)
     tokenizer = Tokenizer.load(os.path.join(workdir, "vocab"))
     vocabulary = tokenizer.vocabulary
-    target = _abstract_params(_objective(config, vocabulary, np.full((1, 1), -1)))
+    target = _abstract_params(_objective(config, vocabulary, np.full((1, 1, 1), -1)))
     variables, meta = checkpoint.restore_variables(
         workdir, target, step, ("senses", "translations")
     )

@@ -181,7 +181,7 @@ class SenseView:
     def translate(self, word: str, context: str, to: str, lang: str | None = None) -> Translated:
         """The dictionary's translation of which a sense fits the context best (section 3.2).
 
-        A word that is spelled alike in both languages is no translation of itself, as in training.
+        A word may translate to itself: by the senses that the language `to` uses.
 
         Args:
           word, context: as `pick`.
@@ -206,9 +206,10 @@ class SenseView:
         if not len(candidates):
             raise ValueError(f"The model's dictionary has no translation of {own!r} to {to!r}")
         vector = self._in_context(own, lang, context)
-        cosines = np.stack(
-            [self.index.cosines(name, candidates, vector)[0] for name in self.directions]
-        )
+        cosines = np.stack([
+            self.index.translations(name, candidates, to, vector)
+            for name in self.directions
+        ])  # fmt: skip
         scores = cosines.max(-1).mean(0)
         best, *others = np.argsort(-scores, kind="stable")
         direction, slot = np.unravel_index(cosines[:, best].argmax(), cosines[:, best].shape)
@@ -331,18 +332,9 @@ class SenseView:
         return bool(self.index.members[lang][ids].any())
 
     def _candidates(self, number: int, to: str) -> np.ndarray:
-        """int [N], the translations that are words of the language `to`.
-
-        The table is over joint words: one that is a word of both languages has the translations of
-        both. Rare ones are in no language's list; they count where none is.
-        """
-        row = np.asarray(jax.device_get(self._table[number])).reshape(-1)
-        row = row[row >= 0]
-        members = self.index.members
-        listed = row[members[to][row]]
-        if len(listed):
-            return listed
-        return row[~np.any([member[row] for member in members.values()], axis=0)]
+        """int [N], the translations into the language `to`."""
+        row = np.asarray(jax.device_get(self._table[number, self._tokenizer.language_id(to)]))
+        return row[row >= 0]
 
 
 def texts_of(source: str, workdir: str, languages: Sequence[str], limit: int) -> Texts | None:

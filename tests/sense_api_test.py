@@ -25,7 +25,10 @@ from clwe_jax.types import BATCH_DTYPES
 EN = ["money", "river", "bank", "water", "the", "teller"]
 DE = ["geld", "fluss", "bank", "ufer", "die", "wasser"]
 WORDS = [*SPECIALS, *dict.fromkeys([*EN, *DE])]
-TRANSLATIONS = {"bank": ["ufer", "geld", "money"], "river": ["fluss"], "die": ["the"]}
+TRANSLATIONS = {
+    ("bank", "de"): ["bank", "ufer", "geld"], ("bank", "en"): ["money"], ("river", "de"): ["fluss"],
+    ("die", "en"): ["the"],
+}  # fmt: skip
 TEXT = {
     "en": ["The bank, the river.", "Money the bank.", "Water the bank the money.", "The teller."],
     "de": ["Die Bank."],
@@ -55,9 +58,10 @@ def make_run(folder, backbone="transformer", senses_of_word=3, translation="join
     for language, lines in TEXT.items():
         path = folder / "pocket" / "text" / f"{language}.txt"
         path.write_text("".join(f"{line}\n" for line in lines))
-    table = np.full((len(vocabulary), 4), -1, np.int32)
-    for word, others in TRANSLATIONS.items():
-        table[vocabulary.id(word), : len(others)] = [vocabulary.id(x) for x in others]
+    table = np.full((len(vocabulary), 2, 4), -1, np.int32)
+    for (word, to), others in TRANSLATIONS.items():
+        row = table[vocabulary.id(word), tokenizer.language_id(to)]
+        row[: len(others)] = [vocabulary.id(x) for x in others]
     objective = build.build_objective(config, len(vocabulary), vocabulary.size, table)
     keys = {**BATCH_DTYPES, **dict.fromkeys(("words", "spelling", "characters"), np.int32)}
     batch = {key: np.zeros((1, 12), dtype) for key, dtype in keys.items()}
@@ -70,11 +74,14 @@ def make_run(folder, backbone="transformer", senses_of_word=3, translation="join
         number = vocabulary.id("bank")
         enabled[number, 3], total[number] = False, USES
         total[vocabulary.id("wasser")] = 0
+        counts = np.zeros((*total.shape, 2), np.int32)
+        counts[number, 1] = USES[1], 9  # in both languages
         centers = jnp.asarray(draw.normal(size=state.centers.shape), jnp.float32)
         projection = jnp.asarray(draw.normal(size=state.projection.shape), jnp.float32)
         variables["senses"][name] = state.replace(
             centers=centers, projected=centers @ projection, projection=projection,
             enabled=jnp.asarray(enabled), total=jnp.asarray(total, jnp.int32),
+            counts=jnp.asarray(counts) if state.counts.shape[2] == 2 else state.counts,
             warm=jnp.array(False),
         )  # fmt: skip
     params = variables.pop("params")
@@ -225,12 +232,13 @@ def test_examples_have_the_sense(model):
 
 @pytest.mark.parametrize("text", TEXT["en"][:3])
 def test_the_translation_is_the_chosen_one(model, text):
-    german = np.array([[number("ufer"), number("geld"), -1, -1]])  # without the English "money"
-    state = model.variables["senses"]["masked"]
-    word, slot, _ = senses.choose_translation(state, german, masked(model, text))
+    german = np.array([[number("bank"), number("ufer"), number("geld"), -1]])
+    state, config = model.variables["senses"]["masked"], model.objective.senses
+    given = config, german, np.array([1]), masked(model, text)
+    word, slot, _ = senses.choose_translation(state, *given)
     found = model.translate("bank", context=text, to="de")
     assert (found.word, found.sense, found.language) == (WORDS[word[0]], slot[0], "de")
-    assert {found.word, *(word for word, _ in found.others)} == {"ufer", "geld"}
+    assert {found.word, *(word for word, _ in found.others)} == {"bank", "ufer", "geld"}
     assert all(score <= found.score for _, score in found.others)
     assert model.translate("bank", context=text, to="en", lang="de").word == "money"
 
@@ -240,12 +248,12 @@ def test_both_directions_choose_the_translation(bilm):
     found = model.translate("bank", context="the bank", to="de")
     vector = model.sense_view.index.represent([(["the", "bank"], 1)], "en")
     scores = {}
-    for word in ("ufer", "geld"):
+    for word, slots in (("ufer", slice(1, 4)), ("geld", slice(1, 4)), ("bank", slice(1, 2))):
         best = []
         for name in ("forward", "backward"):
             state = model.variables["senses"][name]
             h = vector[0, model.objective.directions[name]] @ np.asarray(state.projection)
-            centers = np.asarray(state.projected[number(word), 1:])
+            centers = np.asarray(state.projected[number(word), slots])
             norms = np.linalg.norm(centers, axis=1) * np.linalg.norm(h)
             best.append((centers @ h / norms).max())
         scores[word] = np.mean(best)

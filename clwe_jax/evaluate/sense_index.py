@@ -12,11 +12,13 @@ import numpy as np
 
 from clwe_jax.align import search
 from clwe_jax.evaluate.encode import Encoder, Row
+from clwe_jax.models.senses import translation_cosines
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Objective, Variables
 
 _TINY = 1e-12
+_translate = jax.jit(translation_cosines, static_argnames="config")
 
 
 class NearSense(NamedTuple):
@@ -56,7 +58,7 @@ def shares(uses: np.ndarray, latest: np.ndarray) -> np.ndarray:
 
     Args:
       uses: int [..., S], of the enabled senses since they were seeded.
-      latest: int [..., S], of them the latest (`SenseState.counts`).
+      latest: int [..., S], of them the latest (`SenseState.counts`, of all languages).
     """
     before = uses / np.maximum(uses.sum(-1, keepdims=True), 1)
     weights = latest + before
@@ -134,6 +136,7 @@ class SenseIndex:
         """How the senses of the word with this id were used."""
         rows = self._state_rows(direction, np.array([number]), "total", "counts", "enabled")
         uses, latest, enabled = (x[0] for x in rows)
+        latest = latest.sum(-1)
         slots = np.arange(self._first, len(uses))
         if self.warm(direction):
             slots = np.flatnonzero(enabled)
@@ -217,6 +220,28 @@ class SenseIndex:
         cosines = np.einsum("ksp,np->nks", projected, own) / norms
         return np.where(enabled, cosines, -np.inf)
 
+    def translations(
+        self, direction: str, candidates: np.ndarray, to: str, vector: np.ndarray
+    ) -> np.ndarray:
+        """How well a word in context fits its translations: `senses.translation_cosines`.
+
+        Args:
+          direction: the sense state.
+          candidates: int [T], its translations into the language `to`.
+          vector: [1, D], from `represent`.
+
+        Returns:
+          float32 [T, S], -inf where there is none.
+        """
+        found = _translate(
+            self.variables["senses"][direction],
+            self.objective.senses,
+            candidates[None],
+            np.array([self.tokenizer.language_id(to)]),
+            vector[:, self.objective.directions[direction]],
+        )
+        return np.asarray(found)[0]
+
     def represent(self, found: Sequence[tuple[Sequence[str], int]], lang: str) -> np.ndarray:
         """What tells the senses of words in sentences, as in training: a masked word's own place.
 
@@ -267,7 +292,7 @@ class SenseIndex:
         found = {}
         for name in self.directions:
             uses, latest, enabled = self._state_rows(name, ids, "total", "counts", "enabled")
-            uses, latest = (np.where(enabled, x, 0) for x in (uses, latest))
+            uses, latest = (np.where(enabled, x, 0) for x in (uses, latest.sum(-1)))
             words, slots = np.nonzero(uses)
             vectors = np.asarray(search.unit(self._vectors(name, ids)[words, slots]))
             used, share = uses[words, slots], shares(uses, latest)[words, slots]

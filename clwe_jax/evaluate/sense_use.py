@@ -107,7 +107,8 @@ class SenseEvaluator:
         labelled = None
         if "translations" in variables and states:
             labelled = self._asked(variables, self._labelled)
-            ids = _candidates(variables["translations"]["ids"], numbers)
+            own = np.array([self.tokenizer.language_id(x.word[0]) for x in self._occurrences])
+            ids, into = _candidates(variables["translations"]["ids"], numbers, own)
         for direction, part in self.objective.directions.items():
             state, h = states.get(direction), vectors[:, part]
             slots = np.zeros(len(words), np.int32)
@@ -120,8 +121,9 @@ class SenseEvaluator:
                 figures.update({name: float(value) for name, value in in_use.items()})
             if labelled is not None:
                 learned = self._meanings(state, labelled[:, part])
-                choices[direction] = np.asarray(_translate(state, ids, h)), learned
-                figures.update(self._translations(ids, {direction: choices[direction]}))
+                fits = _translate(state, self.objective.senses, ids, into, h)
+                choices[direction] = np.asarray(fits), learned
+                figures.update(self._translations(ids, into, {direction: choices[direction]}))
             for name, value in figures.items():
                 found.setdefault(name, []).append(value)
                 yield f"senses/{direction}/{name}", value
@@ -135,11 +137,11 @@ class SenseEvaluator:
         for name, values in found.items():
             yield f"senses/{name}", float(np.mean(values))
         if len(choices) > 1:
-            for name, value in self._translations(ids, choices).items():
+            for name, value in self._translations(ids, into, choices).items():
                 yield f"senses/both/{name}", value
         if choices:
             for language in self.tokenizer.languages:
-                for name, value in self._translations(ids, choices, language).items():
+                for name, value in self._translations(ids, into, choices, language).items():
                     yield f"senses/{language}/{name}", value
         yield from self._nearest(read, words, meant)
 
@@ -152,22 +154,22 @@ class SenseEvaluator:
     def _translations(
         self,
         ids: np.ndarray,
+        into: np.ndarray,
         choices: Mapping[str, tuple[np.ndarray, dict]],
         language: str | None = None,
     ) -> dict[str, float]:
         """Of the translations int [N, T] the best by cosines [N, T, S] of one or more directions.
 
-        Of one language's words, or of all.
+        `into` is their language, int [N, T]. Of one language's words, or of all.
         """
         cosines = np.stack([found for found, _ in choices.values()], 1)  # [N, directions, T, S]
         best = cosines.max(-1).mean(1).argmax(-1)
         of_best = np.take_along_axis(cosines, best[:, None, None, None], 2)[:, :, 0]
         sense = of_best.reshape(len(ids), -1).argmax(-1)  # direction and slot in one
-        pieces = self.tokenizer.vocabulary.pieces
-        words = [x.word for x in self._occurrences]
+        pieces, languages = self.tokenizer.vocabulary.pieces, self.tokenizer.languages
         candidates = [
-            [self._foreign(word, pieces[number]) for number in row if number >= 0]
-            for word, row in zip(words, ids)
+            [(languages[to], pieces[number]) for number, to in zip(*row) if number >= 0]
+            for row in zip(ids, into)
         ]
         chosen = [
             (there[word], int(slot)) if there else None
@@ -184,12 +186,6 @@ class SenseEvaluator:
             chosen, meant, self._concepts, self._only, learned, candidates
         )
         return {f"translation_{name}": float(x) for name, x in dataclasses.asdict(found).items()}
-
-    def _foreign(self, word: Word, other: str) -> Word:
-        """A translation with its language: the first other one that has such a word."""
-        others = [x for x in self.tokenizer.languages if x != word[0]]
-        known = (x for x in others if (x, other) in self._concepts)
-        return next(known, others[0]), other
 
     def _nearest(
         self, vectors: np.ndarray, words: list[Word], meant: list[str]
@@ -283,10 +279,20 @@ class SenseEvaluator:
         return np.stack([found[0] for found in self._encoder.means(variables, rows)])
 
 
-def _candidates(translations: Array, numbers: np.ndarray) -> np.ndarray:
-    """The translations of words int [N], into all languages: int [N, T], -1 behind the last one."""
-    ids = np.asarray(translations)[numbers].reshape(len(numbers), -1)
-    return np.take_along_axis(ids, np.argsort(ids < 0, axis=1, kind="stable"), axis=1)
+def _candidates(
+    translations: Array, numbers: np.ndarray, languages: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The translations of words int [N] of languages int [N] into all others.
+
+    Returns:
+      int [N, T], -1 behind the last one; int [N, T], their languages.
+    """
+    ids = np.array(translations)[numbers]
+    ids[np.arange(len(ids)), languages] = -1
+    into = np.broadcast_to(np.arange(ids.shape[1])[:, None], ids.shape).reshape(len(ids), -1)
+    ids = ids.reshape(len(ids), -1)
+    order = np.argsort(ids < 0, axis=1, kind="stable")
+    return np.take_along_axis(ids, order, axis=1), np.take_along_axis(into, order, axis=1)
 
 
 def nearest_sense(
@@ -318,5 +324,5 @@ def nearest_sense(
 
 
 _assign = jax.jit(senses.assign)
-_translate = jax.jit(senses.translation_cosines)
+_translate = jax.jit(senses.translation_cosines, static_argnames="config")
 _statistics = jax.jit(sense_statistics.statistics)

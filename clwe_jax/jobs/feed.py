@@ -36,9 +36,8 @@ class Feed:
       sample: a language: a few lines of text, where there is text.
       description: what the report shows of the text side.
       examples: makes code-switched sentences for the report.
-      translations: int32 [V, T], the words that translate each word of a word-level vocabulary, or
-        [V, languages, T], those of each language where there are more than two languages; None
-        where the objective translates none.
+      translations: int32 [V, languages, T], the words of each language that translate each word of a
+        word-level vocabulary; None where the objective translates none.
       domains: of the embedded world's text; all where there are none.
     """
 
@@ -122,9 +121,8 @@ def _streams(config: ConfigDict, task: Any, world: worlds.World) -> tuple[Any, A
 def _translations(config: ConfigDict, world: worlds.World) -> np.ndarray | None:
     if config.objective.get("translation", "none") == "none" or world.dictionary is None:
         return None
-    languages = options.languages(config)
     found = translations.table(
-        world.dictionary, world.tokenizer.vocabulary, languages, by_language=len(languages) > 2
+        world.dictionary, world.tokenizer.vocabulary, world.tokenizer.languages
     )
     logging.info(
         "%s words have translations, %.1f%% of the running words",

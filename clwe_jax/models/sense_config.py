@@ -33,6 +33,8 @@ class SenseConfig:
       prune_after: the first step with a check.
       prune_share: beta; an enabled sense with a smaller share of its word's uses is removed.
       prune_least: uses of a word below which its senses are not judged.
+      translated_share: an enabled sense translates others only with at least this share of its
+        word's latest uses in the language translated to; 0: all do.
       seed: of all that is random.
     """
 
@@ -53,6 +55,7 @@ class SenseConfig:
     prune_after: int = 40_000
     prune_share: float = 0.1
     prune_least: int = 1
+    translated_share: float = 0.05
     seed: int = 0
 
     def __post_init__(self):
@@ -67,6 +70,11 @@ class SenseConfig:
             )
         if not 0 < self.alpha < 1:
             raise ValueError(f"alpha={self.alpha}: must lie between 0 and 1")
+        if not 0 <= self.translated_share * self.senses <= 1:
+            raise ValueError(
+                f"translated_share={self.translated_share}: from 0 to 1 / senses, so that a sense of "
+                "every word is left"
+            )
         for name in ("projected", "queue", "refresh_every", "sample"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)}: must be at least 1")

@@ -20,7 +20,7 @@ def statistics(state: SenseState) -> dict[str, Array]:
       'enabled_senses': of a word, on average.
       'words_in_use': how many.
     """
-    counts = jnp.where(state.enabled, state.counts, 0)
+    counts = jnp.where(state.enabled, state.counts.sum(2), 0)
     uses = counts.sum(1)
     word = uses >= state.enabled.shape[1]
     enabled = jnp.where(word[:, None], state.enabled, False).sum()

@@ -38,8 +38,9 @@ class SenseState:
     Attributes:
       centers: float32 [V, S, d].
       projected: float32 [V, S, d'], the centers times the projection.
-      counts: int32 [V, S], the latest uses: since the last check for senses to remove (without
-        such checks since the last refresh of the projection), and half of those before.
+      counts: int32 [V, S, L], the latest uses in each language: since the last check for senses to
+        remove (without such checks since the last refresh of the projection), and half of those
+        before. L is 1 where languages are not told apart.
       total: int32 [V, S], uses; of the enabled senses, since they were seeded.
       enabled: bool [V, S].
       projection: float32 [d, d'], P.
@@ -63,7 +64,9 @@ class SenseState:
     sample: Array | None
 
 
-def create(config: SenseConfig, vocab_size: int, width: int, rng: Array) -> SenseState:
+def create(
+    config: SenseConfig, vocab_size: int, width: int, rng: Array, languages: int = 1
+) -> SenseState:
     """The state before the first step: centers from N(0, sigma^2), P from N(0, 1).
 
     Args:
@@ -71,6 +74,7 @@ def create(config: SenseConfig, vocab_size: int, width: int, rng: Array) -> Sens
       vocab_size: V, padding for sharding included.
       width: d.
       rng: a PRNG key.
+      languages: L, whose uses are told apart.
 
     Raises:
       ValueError: more components than dimensions or than representations in the queue.
@@ -90,7 +94,7 @@ def create(config: SenseConfig, vocab_size: int, width: int, rng: Array) -> Sens
     return SenseState(
         centers=centers,
         projected=_project(centers, projection),
-        counts=jnp.zeros(shape, jnp.int32),
+        counts=jnp.zeros((*shape, languages), jnp.int32),
         total=jnp.zeros(shape, jnp.int32),
         enabled=jnp.broadcast_to(jnp.array(config.enabled(warm)), shape),
         projection=projection,
@@ -108,7 +112,7 @@ def logical_axes(state: SenseState) -> SenseState:
     return SenseState(
         centers=("vocab", None, "embed"),
         projected=("vocab", None, None),
-        counts=words,
+        counts=("vocab", None, None),
         total=words,
         enabled=words,
         projection=(None, None),
@@ -127,10 +131,11 @@ def boxed(state: SenseState) -> SenseState:
     return treedef.unflatten(map(LogicallyPartitioned, leaves, names))
 
 
-def memory(config: SenseConfig, vocab_size: int, width: int) -> dict[str, int]:
+def memory(config: SenseConfig, vocab_size: int, width: int, languages: int = 1) -> dict[str, int]:
     """Bytes of every array of the state, before anything is allocated."""
     state = jax.eval_shape(
-        lambda key: create(config, vocab_size, width, key), jax.eval_shape(jax.random.key, 0)
+        lambda key: create(config, vocab_size, width, key, languages),
+        jax.eval_shape(jax.random.key, 0),
     )
     fields = {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
     return {name: x.size * x.dtype.itemsize for name, x in fields.items() if x is not None}
@@ -164,10 +169,12 @@ def assign(state: SenseState, words: Array, h: Array) -> Array:
     return scores.argmax(-1).astype(jnp.int32)
 
 
-def translation_cosines(state: SenseState, translations: Array, h: Array) -> Array:
+def translation_cosines(
+    state: SenseState, config: SenseConfig, translations: Array, into: Array, h: Array
+) -> Array:
     """How well each sense of each translation fits: float32 [N, T, S], -inf where there is none.
 
-    Args: as `choose_translation`.
+    Args: as `choose_translation`; of `into` there may be one for each translation, int [N, T].
     """
     present = translations >= 0
     candidates = jnp.maximum(translations, 0)
@@ -175,6 +182,10 @@ def translation_cosines(state: SenseState, translations: Array, h: Array) -> Arr
     slots = state.enabled.shape[1]
     count, most = translations.shape
     enabled = state.enabled[candidates] & present[..., None]
+    # A form that is a word of several languages has senses of which this one has no use.
+    into = jnp.broadcast_to(into if into.ndim == 2 else into[:, None], (count, most))
+    uses = jnp.where(enabled, state.counts[candidates, :, into], 0)
+    enabled &= uses >= config.translated_share * uses.sum(-1, keepdims=True)
     projected = state.projected[candidates].reshape(count, most * slots, -1)
     found = _similarity(projected, enabled.reshape(count, -1), h)
     length = jnp.sqrt(jnp.square(h).sum(-1, keepdims=True))
@@ -182,19 +193,24 @@ def translation_cosines(state: SenseState, translations: Array, h: Array) -> Arr
 
 
 def choose_translation(
-    state: SenseState, translations: Array, h: Array
+    state: SenseState, config: SenseConfig, translations: Array, into: Array, h: Array
 ) -> tuple[Array, Array, Array]:
     """The sense of a translation that fits best (section 3.2): the largest cosine among T x S.
 
+    Of a translation's senses those are left out that its language has no use of: those below
+    `config.translated_share`, as "bank" of a river where that is German.
+
     Args:
       state: the senses.
+      config: see there.
       translations: int [N, T], translations of the words; -1 where there are fewer.
+      into: int [N], the language of the translations.
       h: [N, d], the words' own representations.
 
     Returns:
       int32 [N] word, int32 [N] slot, bool [N] whether there is a translation; 0, 0 where not.
     """
-    cosines = translation_cosines(state, translations, h)
+    cosines = translation_cosines(state, config, translations, into, h)
     count, _, slots = cosines.shape
     best = cosines.reshape(count, -1).argmax(-1).astype(jnp.int32)
     word = jnp.take_along_axis(jnp.maximum(translations, 0), best[:, None] // slots, axis=1)[:, 0]
@@ -204,7 +220,13 @@ def choose_translation(
 
 
 def update(
-    state: SenseState, config: SenseConfig, words: Array, senses: Array, h: Array, weights: Array
+    state: SenseState,
+    config: SenseConfig,
+    words: Array,
+    senses: Array,
+    h: Array,
+    weights: Array,
+    languages: Array,
 ) -> SenseState:
     """Moves the centers that were chosen, and counts.
 
@@ -216,7 +238,7 @@ def update(
     Args:
       state: the senses.
       config: see there.
-      words: int [N]; senses: int [N]; h: [N, d]; weights: [N].
+      words: int [N]; senses: int [N]; h: [N, d]; weights: [N]; languages: int [N], of the text.
         Rows whose weight is 0 or whose h is not finite count nothing.
     """
     counted = _counted(h, weights)
@@ -230,13 +252,15 @@ def update(
     left = _left(config, state.warm, before, uses)
     share = (1.0 - left) / jnp.maximum(uses, 1)
     h = jnp.where(counted[:, None], h.astype(jnp.float32), 0.0)
+    if state.counts.shape[2] == 1:
+        languages = jnp.zeros_like(words)
     moves = share[:, None] * (h - state.centers.at[words, senses].get(**read))
     return state.replace(
         centers=state.centers.at[words, senses].add(moves, mode="drop"),
         projected=state.projected.at[words, senses].add(
             _project(moves, state.projection), mode="drop"
         ),
-        counts=state.counts.at[words, senses].add(one, mode="drop"),
+        counts=state.counts.at[words, senses, languages].add(one, mode="drop"),
         total=total,
     )
 
@@ -315,7 +339,7 @@ def prune(state: SenseState, config: SenseConfig) -> SenseState:
     The sense that is used most stays whatever its share, and a word used less than `prune_least`
     times, or never, keeps all.
     """
-    uses = jnp.where(state.enabled, state.counts, 0)
+    uses = jnp.where(state.enabled, state.counts.sum(2), 0)
     word_uses = uses.sum(1, keepdims=True)
     rare = uses < config.prune_share * word_uses
     most = jnp.arange(uses.shape[1]) == uses.argmax(1)[:, None]
@@ -332,6 +356,7 @@ def after_step(
     senses: Array,
     h: Array,
     weights: Array,
+    languages: Array,
 ) -> tuple[SenseState, Array]:
     """What a training step leaves of the senses: once a step, with all of its occurrences.
 
@@ -339,7 +364,7 @@ def after_step(
       state: the senses that `assign` saw.
       config: see there.
       step: int [], steps taken before this one.
-      words, senses: int [N]; h: [N, d]; weights: [N], as `update`.
+      words, senses: int [N]; h: [N, d]; weights: [N]; languages: int [N], as `update`.
 
     Returns:
       The senses; bool [], whether they were seeded and go on with the warm-up's output vectors.
@@ -349,7 +374,7 @@ def after_step(
         kept = _counted(h, weights) & state.warm
         seen = state.total.sum(1)
         state = state.replace(sample=sense_seeding.remember(state.sample, seen, words, h, kept))
-    state = update(state, config, words, senses, h, weights)
+    state = update(state, config, words, senses, h, weights, languages)
     if config.senses == 1:
         return state, jnp.array(False)
     state = push(state, h, weights)

@@ -47,8 +47,8 @@ class BiLmObjective:
       padded_vocab_size: rows of the tables.
       negatives, translation, switch_share: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (ELMo) is plain cross-entropy.
-      translations: int32 [vocab_size, T] or [vocab_size, languages, T], from `text.translations`;
-        None without a dictionary.
+      translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
+        dictionary.
     """
 
     model: bilm.BiLmConfig
@@ -178,6 +178,7 @@ class BiLmObjective:
                     senses=wanted[number].assigned.reshape(rows, length),
                     h=jax.lax.stop_gradient(seen.own),
                     weights=seen.weights,
+                    languages=seen.languages,
                 )
         # Both directions at once: the gradient of the table is then written once, not as one of
         # each half that are put together after that.
@@ -200,9 +201,12 @@ class BiLmObjective:
     def _occurrences(self, batch: Batch, number: int, hidden: Array, own: Array) -> Occurrences:
         """[B, L] of them, or [B, L - 1] where words have senses."""
         words, target, weights = (batch[name] for name in _STREAMS[number])
+        languages = batch["language_ids"]
         if not self._loss.aware:
-            return Occurrences(target, hidden, own, weights)
-        return Occurrences(words[:, 1:], hidden[:, :-1], own[:, 1:], weights[:, :-1])
+            return Occurrences(target, hidden, own, weights, languages)
+        return Occurrences(
+            words[:, 1:], hidden[:, :-1], own[:, 1:], weights[:, :-1], languages[:, 1:]
+        )
 
     def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
         """The rows' states, and the senses with their vectors where they are seeded."""

@@ -43,8 +43,8 @@ class SenseMlmObjective:
       max_predictions: P, scored positions a row; the data promise that no row has more.
       negatives, translation, switch_share: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (BERT-Tiny) is plain cross-entropy.
-      translations: int32 [vocab_size, T] or [vocab_size, languages, T], from `text.translations`;
-        None without a dictionary.
+      translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
+        dictionary.
     """
 
     model: Transformer
@@ -127,11 +127,12 @@ class SenseMlmObjective:
         exact = jax.lax.Precision.HIGHEST if hidden.dtype == jnp.float32 else None
         picked = jnp.einsum("bpl,bld->bpd", chosen.astype(hidden.dtype), hidden, precision=exact)
         words = jnp.where(chosen, batch["targets"][:, None, :], 0).sum(-1)
+        languages = jnp.where(chosen, batch["language_ids"][:, None, :], 0).sum(-1)
         kept = jnp.where(chosen, weights[:, None, :], 0).sum(-1)
         rows, count = words.shape
         flat = picked.reshape(rows * count, -1)
         sums, assigned = self._loss(
-            Occurrences(words.reshape(-1), flat, flat, kept.reshape(-1)),
+            Occurrences(words.reshape(-1), flat, flat, kept.reshape(-1), languages.reshape(-1)),
             variables["params"]["sense_table"],
             variables["params"]["sense_bias"],
             variables.get("senses", {}).get(MASKED),
@@ -151,6 +152,7 @@ class SenseMlmObjective:
             senses=assigned.reshape(rows, count),
             h=jax.lax.stop_gradient(picked),
             weights=kept,
+            languages=languages,
         )
 
     def update(self, variables: Variables, observed: Any, step: Array) -> Variables:

@@ -32,12 +32,14 @@ class Occurrences(NamedTuple):
       hidden: [N, d], what predicts them.
       own: [N, d], the representations of the words themselves, which tell their senses.
       weights: float32 [N].
+      languages: int [N], of the text that they stand in.
     """
 
     words: Array
     hidden: Array
     own: Array
     weights: Array
+    languages: Array
 
 
 class Wanted(NamedTuple):
@@ -100,20 +102,21 @@ class SenseLoss:
         Args:
           shape: (V, d), padded.
           keys: direction -> PRNG key, of the senses.
-          translations: int [V', T] or [V', languages, T], -1 where there are no more; V' words
-            without padding.
+          translations: int [V', languages, T], -1 where there are no more; V' words without
+            padding.
         """
         found: dict[str, Any] = {}
+        translates = self.translation != "none"
         if self.aware:
+            languages = translations.shape[1] if translates else 1
             found["senses"] = {
-                direction: senses.boxed(senses.create(self.config, *shape, key))
+                direction: senses.boxed(senses.create(self.config, *shape, key, languages))
                 for direction, key in keys.items()
             }
-        if self.translation != "none":
-            rest = [(0, 0)] * (translations.ndim - 1)
-            padding = (0, shape[0] - len(translations))
-            ids = jnp.asarray(np.pad(translations, [padding, *rest], constant_values=-1), jnp.int32)
-            ids = LogicallyPartitioned(ids, ("vocab", *(None for _ in rest)))
+        if translates:
+            padding = (0, shape[0] - len(translations)), (0, 0), (0, 0)
+            ids = jnp.asarray(np.pad(translations, padding, constant_values=-1), jnp.int32)
+            ids = LogicallyPartitioned(ids, ("vocab", None, None))
             found["translations"] = {"ids": ids}
         return found
 
@@ -135,8 +138,8 @@ class SenseLoss:
         Args:
           table: float32 [V, S, d]; bias: float32 [V, S].
           state: of the senses; None without them.
-          translations: int32 [V, T], -1 where there are no more; [V, languages, T] where one of the
-            languages that translate a word is drawn for each occurrence; None without a dictionary.
+          translations: int32 [V, languages, T], -1 where there are no more; None without a
+            dictionary. One of the other languages that translate a word is drawn for each occurrence.
           rng: of the negatives and switches; only in training.
         """
         wanted = self.choose(occurrences, bias.shape, state, translations, rng)
@@ -163,10 +166,12 @@ class SenseLoss:
         labels = sense_softmax.Labels(words, assigned)
         if rng is None or self.translation == "none":
             return Wanted(enabled, assigned, labels, None)
+        # A word fits itself best whatever it means: nothing would be learned of the others.
         rows = translations[words]
-        if rows.ndim == 3:
-            rows = _of_one_language(rows, jax.random.fold_in(rng, _LANGUAGES))
-        other, other_sense, has = self._translate(rows, own, state)
+        rows = jnp.where(rows == words[:, None, None], -1, rows)
+        key = jax.random.fold_in(rng, _LANGUAGES)
+        rows, into = _of_another_language(rows, occurrences.languages, key)
+        other, other_sense, has = self._translate(rows, into, own, state)
         if self.translation == "joint":
             labels = sense_softmax.Labels(words, assigned, other, other_sense, has)
         else:
@@ -187,7 +192,7 @@ class SenseLoss:
         train: bool,
     ) -> dict[str, Sums]:
         """The sums of the metrics of what was chosen; arguments as of a call."""
-        words, hidden, _, weights = occurrences
+        words, hidden, _, weights, _ = occurrences
         enabled, labels, total = wanted.enabled, wanted.labels, weights.sum()
         if not train:
             loss = -sense_softmax.word_log_likelihood(hidden, table, bias, words, enabled)
@@ -217,20 +222,27 @@ class SenseLoss:
             )
         return sums
 
-    def _translate(self, rows, own, state) -> tuple[Array, Array, Array]:
+    def _translate(self, rows, into, own, state) -> tuple[Array, Array, Array]:
         """The translations' words and senses, int32 [N], and where there are any, bool [N]."""
         if state is not None:
-            return senses.choose_translation(state, rows, own)
+            return senses.choose_translation(state, self.config, rows, into, own)
         # Without senses nothing tells translations apart: the most frequent one.
-        has = rows[:, 0] >= 0
-        return jnp.maximum(rows[:, 0], 0), jnp.zeros_like(rows[:, 0]), has
+        has = rows >= 0
+        first = jnp.take_along_axis(rows, has.argmax(1)[:, None], axis=1)[:, 0]
+        return jnp.maximum(first, 0), jnp.zeros_like(first), has.any(1)
 
 
-def _of_one_language(rows: Array, key: Array) -> Array:
-    """Of translations int32 [N, languages, T] those of one language that has any: [N, T]."""
-    has = rows[..., 0] >= 0
+def _of_another_language(rows: Array, languages: Array, key: Array) -> tuple[Array, Array]:
+    """Of translations int32 [N, L, T] those into one language that has any, and not the word's own.
+
+    Returns:
+      int32 [N, T]; int32 [N], the language.
+    """
+    has = (rows >= 0).any(2) & (jnp.arange(rows.shape[1]) != languages[:, None])
     draws = jnp.where(has, jax.random.uniform(key, has.shape), -1.0)
-    return jnp.take_along_axis(rows, draws.argmax(1)[:, None, None], axis=1)[:, 0]
+    into = draws.argmax(1).astype(jnp.int32)
+    chosen = jnp.take_along_axis(rows, into[:, None, None], axis=1)[:, 0]
+    return jnp.where(has.any(1)[:, None], chosen, -1), into
 
 
 def initial_table(key: Array, shape: Sequence[int], deviation: float) -> Array:

@@ -20,9 +20,9 @@ class Translations:
     """The translations of every entry of a word vocabulary.
 
     Attributes:
-      ids: int32 [V, T], or [V, languages, T] where they are kept apart by target language; the most
-        frequent first, -1 where there are no more.
-      languages: of the dictionary, in the order of the second axis where there is one.
+      ids: int32 [V, languages, T], by the language translated to; the most frequent first, -1 where
+        there are no more.
+      languages: of the dictionary, in the order of the second axis.
       words: entries that have a translation.
       covered: their share of the running words of the vocabulary's text (of its entries, where the
         vocabulary has no counts).
@@ -46,12 +46,11 @@ def table(
     languages: Sequence[str] | None = None,
     *,
     most: int = MOST,
-    by_language: bool = False,
 ) -> Translations:
     """The translations of every entry of the vocabulary into other languages.
 
     The ids are joint: a surface form that is a word of two languages has the translations of both,
-    and one that translates itself ("taxi") is left out, as it would say nothing about its senses.
+    told apart by the language translated to; one that translates to itself ("taxi") is among them.
     The ids are numbered by frequency, so the most frequent translations are those of lowest id.
 
     Warns with the coverage where the dictionary covers next to nothing of the vocabulary.
@@ -60,9 +59,7 @@ def table(
       dictionary: merged; its words normalised as the vocabulary's.
       vocabulary: a word-level one.
       languages: take the pairs among these only, in this order; all of the dictionary's otherwise.
-      most: translations of a word, T: those of lowest id are kept.
-      by_language: keep the translations into each language apart, T each, so that a target
-        language can be drawn for every occurrence (more than two languages).
+      most: translations of a word into a language, T: those of lowest id are kept.
 
     Raises:
       ValueError: T is not positive, or fewer than two languages.
@@ -76,14 +73,11 @@ def table(
             f"Translations need two languages or more, not {', '.join(dictionary.languages)}: set "
             "--config.data.languages"
         )
-    count, groups = len(vocabulary), len(dictionary.languages) if by_language else 1
+    count, groups = len(vocabulary), len(dictionary.languages)
     source, target, group = _pairs(dictionary, vocabulary)
     absent = len(source)
     known = (source >= 0) & (target >= 0)
     absent -= int(known.sum())
-    known &= source != target
-    if not by_language:
-        group = np.zeros_like(group)
     # Sorted by source, target language and frequency; duplicates of different languages once.
     keys = np.unique((source[known] * groups + group[known]) * count + target[known])
     cell, target = keys // count, keys % count
@@ -94,7 +88,7 @@ def table(
     translated = np.zeros(count, np.bool_)
     translated[cell // groups] = True
     result = Translations(
-        ids=ids.reshape((count, groups, most) if by_language else (count, most)),
+        ids=ids.reshape(count, groups, most),
         languages=dictionary.languages,
         words=int(translated.sum()),
         covered=_share(vocabulary, translated),

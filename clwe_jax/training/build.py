@@ -25,8 +25,7 @@ def build_objective(
       config: the run's config.
       vocab_size: pieces that exist; ids from there to padded_vocab_size are never predicted.
       padded_vocab_size: rows of the embedding table, a multiple that shards.
-      translations: int32 [vocab_size, T] or [vocab_size, languages, T] of word ids, for objectives
-        that translate.
+      translations: int32 [vocab_size, languages, T] of word ids, for objectives that translate.
     """
     given = dict(
         vocab_size=vocab_size,

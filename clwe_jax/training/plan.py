@@ -85,7 +85,8 @@ class _Program:
         partition.check_batch_size(config.train.batch_size, self.microbatches, self.mesh)
         padded = options.padded_rows(config.vocab.size)
         # As many translations of each word as the paper allows; which they are does not matter here.
-        translations = np.full((config.vocab.size, 4), -1, np.int32)
+        shape = config.vocab.size, len(options.languages(config)), 4
+        translations = np.full(shape, -1, np.int32)
         self.objective = build.build_objective(config, config.vocab.size, padded, translations)
         self.optimizer = optim.from_config(config.optimizer)
         self.tx = self.optimizer.build(config.train.steps)

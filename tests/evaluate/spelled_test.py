@@ -167,12 +167,17 @@ def test_words_of_one_concept_in_the_domains_mean_it_whatever_else_they_can():
 
 
 def test_candidates_of_several_languages_leave_no_gap():
-    table = np.array([[[-1, -1], [7, 8]], [[5, -1], [9, -1]], [[-1, -1], [-1, -1]]])
-    found = sense_use._candidates(table, np.array([1, 0, 2, 0]))
-    expected = [[5, 9, -1, -1], [7, 8, -1, -1], [-1] * 4, [7, 8, -1, -1]]
-    np.testing.assert_array_equal(found, expected)
-    one = np.array([[3, 4], [6, -1]])
-    np.testing.assert_array_equal(sense_use._candidates(one, np.array([1, 0])), one[::-1])
+    table = np.array([[[-1, -1], [7, 8], [2, -1]], [[5, -1], [9, -1], [-1, -1]], [[-1, -1]] * 3])
+    found, into = sense_use._candidates(table, np.array([1, 0, 2, 0]), np.array([2, 0, 0, 1]))
+    expected = [[5, 9], [7, 8, 2], [], [2]]
+    assert [row[row >= 0].tolist() for row in found] == expected
+    assert [row[: len(x)].tolist() for row, x in zip(into, expected)] == [
+        [0, 1],
+        [1, 1, 2],
+        [],
+        [2],
+    ]
+    np.testing.assert_array_equal(found >= 0, [np.arange(6) < len(x) for x in expected])
 
 
 def test_the_nearest_sense_by_one_direction_alone():

@@ -27,7 +27,7 @@ def batch_of(step):
     r = np.random.RandomState(step)
     words = r.randint(0, 20, N).astype(np.int32)
     h = (r.randn(N, D) * np.linspace(2, 0.2, D) + 0.3).astype(np.float32)
-    return words, h, (r.rand(N) < 0.8).astype(np.float32)
+    return words, h, (r.rand(N) < 0.8).astype(np.float32), (words % 2).astype(np.int32)
 
 
 def run(name):
@@ -36,17 +36,19 @@ def run(name):
     mesh = partition.make_mesh(sizes, jax.devices()[: np.prod(list(sizes.values()))])
 
     def create():
-        return senses.create(CONFIG, V, D, jax.random.key(0))
+        return senses.create(CONFIG, V, D, jax.random.key(0), 2)
 
     shardings = partition.shardings_of(jax.eval_shape(lambda: senses.boxed(create())), mesh)
     rows = jax.sharding.NamedSharding(mesh, partition.BATCH_SPEC)
     r = np.random.RandomState(0)
     table = jax.device_put(np.float32(r.randn(V, CONFIG.slots, D)), shardings.centers)
 
-    def step(state, number, words, h, weights):
+    def step(state, number, words, h, weights, languages):
         chosen = senses.assign(state, words, h)
-        after, _ = senses.after_step(state, CONFIG, number, words, chosen, h, weights)
-        labels = sense_softmax.Labels(words, chosen)
+        others = jnp.stack([words ^ 1, words ^ 3], 1)
+        other = senses.choose_translation(state, CONFIG, others, 1 - languages, h)
+        after, _ = senses.after_step(state, CONFIG, number, words, chosen, h, weights, languages)
+        labels = sense_softmax.Labels(words, chosen, *other)
         losses = sense_softmax.sense_cross_entropy(h, table, None, labels, state.enabled, 64)
         return after, (losses.loss * weights).sum()
 
@@ -82,7 +84,7 @@ def gathered():
     def create():
         table = jnp.zeros((2, words, CONFIG.slots, D), jnp.float32)
         return (
-            senses.boxed(senses.create(CONFIG, words, D, jax.random.key(0))),
+            senses.boxed(senses.create(CONFIG, words, D, jax.random.key(0), 2)),
             nn.LogicallyPartitioned(table, (None, "vocab", None, "embed")),
         )
 
@@ -93,9 +95,9 @@ def gathered():
         partition.shardings_of(boxed, mesh),
     )
 
-    def step(state, table, number, words, h, weights):
-        chosen = senses.assign(state, words, h)
-        state, found = senses.after_step(state, CONFIG, number, words, chosen, h, weights)
+    def step(state, table, number, words, *rest):
+        chosen = senses.assign(state, words, rest[0])
+        state, found = senses.after_step(state, CONFIG, number, words, chosen, *rest)
         return state, sense_seeding.inherit(table, 1, found)
 
     with partition.use(mesh):

@@ -11,12 +11,12 @@ import pytest
 
 from clwe_jax.models import sense_projection, sense_seeding, sense_statistics, senses
 
-V, D, P = 7, 6, 3
+V, D, P, LANGUAGES = 7, 6, 3, 2
 PLAIN = dict(projected=P, queue=12, refresh_every=4, warmup_steps=3, fast_start=False)
 
 # Programs of tests run for moments: what takes the time is to compile them well.
 compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-create = compiled(senses.create, static_argnums=(0, 1, 2))
+create = compiled(senses.create, static_argnums=(0, 1, 2, 4))
 update = compiled(senses.update, static_argnums=1)
 
 
@@ -35,14 +35,14 @@ def config_of(**options):
 def random_state(config, seed=0):
     """A state after the warm-up whose arrays are all random."""
     r = np.random.RandomState(seed)
-    state = create(config, V, D, jax.random.key(seed))
+    state = create(config, V, D, jax.random.key(seed), LANGUAGES)
     shape = (V, config.slots)
     enabled = r.rand(*shape) < 0.6
     enabled[:, 1] = True
     return state.replace(
         enabled=jnp.array(enabled),
         total=jnp.array(r.randint(0, 30, shape), jnp.int32),
-        counts=jnp.array(r.randint(0, 30, shape), jnp.int32),
+        counts=jnp.array(r.randint(0, 30, (*shape, LANGUAGES)), jnp.int32),
         queue=jnp.array(r.randn(*state.queue.shape), jnp.float32),
         queue_filled=jnp.int32(8),
         queue_position=jnp.int32(8),
@@ -57,6 +57,7 @@ def occurrences(count, slots, seed=0):
         r.randint(0, slots, count).astype(np.int32),
         r.randn(count, D).astype(np.float32),
         (r.rand(count) < 0.8).astype(np.float32),
+        r.randint(0, LANGUAGES, count).astype(np.int32),
     )
 
 
@@ -74,7 +75,7 @@ def same(a, b, **tolerance):
 
 def test_assigns_the_enabled_sense_of_the_largest_projected_cosine():
     state = random_state(config_of())
-    words, _, h, _ = occurrences(50, 1)
+    words, _, h, *_ = occurrences(50, 1)
     found = senses.assign(state, words, h)
     centers, p, enabled = map(np.array, (state.centers, state.projection, state.enabled))
     for word, x, sense in zip(words, h, found, strict=True):
@@ -87,21 +88,24 @@ def test_assigns_the_enabled_sense_of_the_largest_projected_cosine():
 
 def test_bfloat16_representations_are_assigned_in_float32():
     state = random_state(config_of())
-    words, _, h, _ = occurrences(50, 1)
+    words, _, h, *_ = occurrences(50, 1)
     rounded = jnp.array(h, jnp.bfloat16)
     expected = senses.assign(state, words, rounded.astype(jnp.float32))
     np.testing.assert_array_equal(senses.assign(state, words, rounded), expected)
 
 
 def test_chooses_the_translations_sense_among_all_of_all_translations():
-    state = random_state(config_of())
+    config = config_of(translated_share=0)
+    state = random_state(config)
     r = np.random.RandomState(1)
     translations = np.full((60, 3), -1, np.int32)
     for row in translations:
         count = r.randint(0, 4)
         row[:count] = r.choice(V, count, replace=False)
     h = r.randn(60, D).astype(np.float32)
-    word, sense, has = map(np.array, senses.choose_translation(state, translations, h))
+    into = r.randint(0, LANGUAGES, 60)
+    found = senses.choose_translation(state, config, translations, into, h)
+    word, sense, has = map(np.array, found)
     centers, p, enabled = map(np.array, (state.centers, state.projection, state.enabled))
     for row in range(60):
         choices = [(v, s) for v in translations[row] if v >= 0 for s in np.flatnonzero(enabled[v])]
@@ -113,12 +117,30 @@ def test_chooses_the_translations_sense_among_all_of_all_translations():
     assert not has.all() and has.any()
 
 
+def test_a_translation_has_the_senses_that_its_language_uses():
+    config = config_of(senses=4, warmup_slot=False, translated_share=0.1)
+    counts = np.zeros((V, 4, LANGUAGES), np.int32)
+    counts[0, :, 0], counts[0, :, 1] = [50, 0, 0, 9], [0, 90, 9, 1]
+    counts[1, :, 1] = [0, 0, 3, 0]
+    state = create(config, V, D, jax.random.key(0), LANGUAGES)
+    enabled = np.ones((V, 4), bool)
+    enabled[0, 1] = False  # what was removed takes no share of the uses
+    state = state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled))
+    translations, into = np.array([[0], [0], [1], [2]]), np.array([0, 1, 1, 0])
+    h = np.ones((4, D), np.float32)
+    # A word that the language did not use has all its senses there.
+    expected = [[1, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 0], [1] * 4]
+    for languages in (into, into[:, None]):
+        fits = senses.translation_cosines(state, config, translations, languages, h)
+        np.testing.assert_array_equal(np.isfinite(fits[:, 0]), np.array(expected, bool))
+
+
 def test_nothing_is_differentiated():
     state = random_state(config_of())
-    words, chosen, h, weights = occurrences(5, 2)
+    words, chosen, h, *rest = occurrences(5, 2)
 
     def moved(h):
-        after = after_step(state, config_of(), jnp.int32(9), words, chosen, h, weights)
+        after = after_step(state, config_of(), jnp.int32(9), words, chosen, h, *rest)
         return after.centers.sum() + after.queue.sum()
 
     assert not np.any(jax.grad(moved)(jnp.array(h)))
@@ -127,30 +149,31 @@ def test_nothing_is_differentiated():
 # The update.
 
 
-def closed_form(state, config, words, chosen, h, weights):
+def closed_form(state, config, words, chosen, h, weights, languages):
     """Eq. of Algorithm 1 for all moves of a center at once, key by key."""
     centers = np.array(state.centers, np.float64)
     counts = np.array(state.counts)
     rows = collections.defaultdict(list)
-    for word, sense, x, weight in zip(words, chosen, h, weights, strict=True):
+    for word, sense, x, weight, language in zip(words, chosen, h, weights, languages, strict=True):
         if weight > 0:
             rows[word, sense].append(x)
+            counts[word, sense, language] += 1
     for key, own in rows.items():
         left = (1 - config.alpha) ** len(own)
         centers[key] = left * centers[key] + (1 - left) * np.mean(own, 0)
-        counts[key] += len(own)
     return centers, counts, rows
 
 
 def test_moves_the_centers_that_occurred_and_no_other():
     config = config_of(alpha=0.2)
     state = random_state(config)
-    words, chosen, h, weights = occurrences(40, 2)
-    after = update(state, config, words, chosen, h, weights)
-    centers, counts, rows = closed_form(state, config, words, chosen, h, weights)
+    batch = occurrences(40, 2)
+    after = update(state, config, *batch)
+    centers, counts, rows = closed_form(state, config, *batch)
     np.testing.assert_allclose(after.centers, centers, atol=1e-6)
     np.testing.assert_array_equal(after.counts, counts)
-    np.testing.assert_array_equal(after.total - state.total, counts - np.array(state.counts))
+    added = (counts - np.array(state.counts)).sum(2)
+    np.testing.assert_array_equal(after.total - state.total, added)
     untouched = np.ones((V, config.slots), bool)
     untouched[tuple(np.array(list(rows)).T)] = False
     np.testing.assert_array_equal(after.centers[untouched], state.centers[untouched])
@@ -171,6 +194,7 @@ def test_equals_sequential_moves(fast_start):
             alpha = max(config.alpha, 1 / total) if fast_start else config.alpha
             center = (1 - alpha) * center + alpha * x
         batch = np.full(count, 2), np.full(count, 1), np.tile(x, (count, 1)), np.ones(count)
+        batch += (np.arange(count) % LANGUAGES,)
         state = update(state, config, *batch)
         np.testing.assert_allclose(state.centers[2, 1], center, atol=1e-5)
 
@@ -180,7 +204,8 @@ def test_a_fast_start_is_the_mean_of_the_first():
     state = create(config, V, D, jax.random.key(0))
     h = np.random.RandomState(0).randn(20, D).astype(np.float32)
     for part in (h[:1], h[1:8], h[8:]):
-        batch = np.full(len(part), 4), np.zeros(len(part), int), part, np.ones(len(part))
+        zeros = np.zeros(len(part), int)
+        batch = zeros + 4, zeros, part, np.ones(len(part)), zeros
         state = update(state, config, *batch)
     np.testing.assert_allclose(state.centers[4, 0], h.mean(0), atol=1e-6)
 
@@ -188,8 +213,11 @@ def test_a_fast_start_is_the_mean_of_the_first():
 def test_rows_that_do_not_count_change_nothing():
     config = config_of(init="kmeans")
     state = create(config, V, D, jax.random.key(0))
-    words, chosen, h, _ = occurrences(9, 1)
-    step = functools.partial(STEP, state, config, jnp.int32(0), words, chosen)
+    words, chosen, h, _, languages = occurrences(9, 1)
+
+    def step(h, weights):
+        return STEP(state, config, jnp.int32(0), words, chosen, h, weights, languages)
+
     same(step(h, np.zeros(9)), state)
     same(step(np.full_like(h, np.nan), np.ones(9)), state)
     weights = np.arange(9) % 2
@@ -216,7 +244,7 @@ def test_the_queue_is_first_in_first_out():
     queue = collections.deque(maxlen=config.queue)
     push = compiled(senses.push)
     for seed, count in enumerate((5, 4, 9, 1, 30, 2)):
-        _, _, h, weights = occurrences(count, 1, seed)
+        _, _, h, weights, _ = occurrences(count, 1, seed)
         weights[0] = 1
         queue.extend(h[weights > 0])
         state = push(state, h, weights)
@@ -284,7 +312,8 @@ def test_equals_the_papers_algorithms_one_occurrence_at_a_time():
     @compiled
     def one(state, step, word, h):
         found = senses.assign(state, word, h)
-        return after_step(state, config, step, word, found, h, jnp.ones(1)), found[0]
+        given = word, found, h, jnp.ones(1), jnp.zeros(1, jnp.int32)
+        return after_step(state, config, step, *given), found[0]
 
     found = []
     for step, (word, h) in enumerate(stream):
@@ -301,7 +330,8 @@ def run(config, steps, rows=8, seed=0, state=None, start=0, weight=lambda step: 
         words, h = r.randint(0, V - 1, rows), np.float32(r.randn(rows, D) + 1)
         chosen = senses.assign(state, words, h)
         weights = np.full(rows, weight(step))
-        state = STEP(state, config, jnp.int32(step), words, chosen, h, weights)
+        given = words, chosen, h, weights, np.zeros(rows, np.int32)
+        state = STEP(state, config, jnp.int32(step), *given)
     return state
 
 
@@ -334,7 +364,8 @@ def test_seeds_lie_around_the_words_own_mean():
     state = run(config, config.warmup_steps - 1, rows=40)
     words, h = np.arange(V - 1), np.ones((V - 1, D), np.float32)  # V - 1 has never occurred
     weights = np.zeros(V - 1)
-    last = STEP(state, config, jnp.int32(config.warmup_steps - 1), words, words * 0, h, weights)
+    given = words, words * 0, h, weights, words * 0
+    last = STEP(state, config, jnp.int32(config.warmup_steps - 1), *given)
     rows = np.array(state.queue)
     base = np.array(state.centers[:, 0])
     base[V - 1] = rows.mean(0)
@@ -355,7 +386,7 @@ def test_kmeans_finds_planted_clusters_and_leaves_rare_words_to_the_noise():
         weights = np.float32((words > 0) | ((np.arange(3 * V) == 0) & (step == 0)))
         h = np.float32(poles[words, pole] + 0.1 * r.randn(3 * V, D))
         base = state.centers[0, 0]
-        state = STEP(state, config, jnp.int32(step), words, words * 0, h, weights)
+        state = STEP(state, config, jnp.int32(step), words, words * 0, h, weights, words * 0)
     means = np.array(state.centers[:, 1:])
     for word in range(1, V):
         apart = np.abs(means[word][:, None] - poles[word][None]).max(-1)
@@ -372,7 +403,7 @@ def test_the_sample_holds_each_words_latest():
     sample, seen = jnp.zeros((V, size, D)), np.zeros(V, np.int32)
     remember = compiled(sense_seeding.remember)
     for seed in range(4):
-        words, _, h, weights = occurrences(20, 1, seed)
+        words, _, h, weights, _ = occurrences(20, 1, seed)
         # A copy: the array is read when the step runs, which may be after the loop below.
         sample = remember(sample, seen.copy(), words, h, weights > 0)
         for word, x, weight in zip(words, h, weights, strict=True):
@@ -391,9 +422,9 @@ def test_the_sample_holds_each_words_latest():
 def test_the_warm_ups_vectors_seed_the_senses(warmup_slot):
     config = config_of(warmup_slot=warmup_slot)
     warm = create(config, V, D, jax.random.key(0))
-    words, _, h, weights = occurrences(20, 1)
+    words, _, h, weights, languages = occurrences(20, 1)
     for step, now in ((config.warmup_steps - 2, False), (config.warmup_steps - 1, True)):
-        _, seeded = WHOLE(warm, config, jnp.int32(step), words, words * 0, h, weights)
+        _, seeded = WHOLE(warm, config, jnp.int32(step), words, words * 0, h, weights, languages)
         assert seeded == now
 
 
@@ -416,6 +447,7 @@ def test_a_dead_sense_goes_and_a_used_one_never():
     counts = np.array([[90, 0, 10], [90, 1, 9], [0, 0, 0], [0, 2, 0], [34, 33, 33], [5, 0, 95]])
     enabled = np.array([[1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 1, 1]], bool)
     state = create(config, 6, D, jax.random.key(0))
+    counts = np.stack([counts // 2, counts - counts // 2], -1)
     state = state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled))
     after = senses.prune(state, config)
     expected = [[1, 0, 1], [1, 0, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 1]]
@@ -426,7 +458,7 @@ def test_one_sense_stays_whatever_the_share():
     config = config_of(prune_share=0.9, senses=4, warmup_slot=False)
     state = create(config, V, D, jax.random.key(0))
     counts = jnp.array(np.random.RandomState(0).randint(1, 9, (V, 4)))
-    state = state.replace(counts=counts, enabled=jnp.ones((V, 4), bool))
+    state = state.replace(counts=counts[..., None], enabled=jnp.ones((V, 4), bool))
     after = np.array(senses.prune(state, config).enabled)
     np.testing.assert_array_equal(after, np.arange(4) == np.array(counts).argmax(1)[:, None])
 
@@ -443,7 +475,8 @@ def test_uses_are_halved_at_checks_and_without_them_when_components_are_refreshe
     config = config_of(refresh_every=3, warmup_steps=2, senses=3, **options)
     state = random_state(config).replace(warm=jnp.array(False))
     state = state.replace(counts=jnp.full_like(state.counts, 10))
-    none = np.zeros(3, np.int32), np.zeros(3, np.int32), np.ones((3, D), np.float32), np.zeros(3)
+    zeros = np.zeros(3, np.int32)
+    none = zeros, zeros, np.ones((3, D), np.float32), np.zeros(3), zeros
     for step in range(5, 12):
         after, _ = WHOLE(state, config, jnp.int32(step), *none)
         assert (after.counts == (10 if (step + 1) % every else 5)).all()
@@ -455,6 +488,7 @@ def test_uses_are_halved_at_checks_and_without_them_when_components_are_refreshe
 def test_statistics():
     counts = np.array([[4, 4, 0, 9], [8, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]])
     enabled = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]], bool)
+    counts = np.stack([counts // 2, counts - counts // 2], -1)
     config = config_of(senses=4, warmup_slot=False)
     state = create(config, 4, D, jax.random.key(0))
     found = sense_statistics.statistics(
@@ -469,7 +503,7 @@ def test_one_sense_is_a_model_without_senses():
     config = config_of(senses=1)
     state = run(config, 5)
     assert state.centers.shape[1] == 1 and state.enabled.all() and state.queue_filled == 0
-    assert not senses.assign(state, *occurrences(9, 1)[::2]).any()
+    assert not senses.assign(state, *occurrences(9, 1)[:3:2]).any()
 
 
 @pytest.mark.parametrize(
@@ -480,6 +514,7 @@ def test_one_sense_is_a_model_without_senses():
         (dict(warmup_steps=0), "warmup_steps=0: take at least one step, or init='paper'"),
         (dict(alpha=1.0), "alpha=1.0"),
         (dict(queue=0), "queue=0"),
+        (dict(senses=5, translated_share=0.3), "translated_share=0.3"),
     ],
 )
 def test_configs_that_cannot_be(options, message):
@@ -498,8 +533,9 @@ def test_the_memory_is_told_before_it_is_taken():
     found = senses.memory(config, 800_000, 512)
     assert found["queue"] == 10**9 * 512 * 4 and found["centers"] == 800_000 * 6 * 512 * 4
     small = config_of(init="kmeans")
-    state = create(small, V, D, jax.random.key(0))
-    assert sum(senses.memory(small, V, D).values()) == sum(x.nbytes for x in jax.tree.leaves(state))
+    state = create(small, V, D, jax.random.key(0), LANGUAGES)
+    told = senses.memory(small, V, D, LANGUAGES)
+    assert sum(told.values()) == sum(x.nbytes for x in jax.tree.leaves(state))
 
 
 def test_every_array_has_the_names_of_its_axes():
@@ -533,8 +569,8 @@ def test_nothing_as_large_as_the_centers_is_made(init):
 
     def step(state, words, h):
         found = senses.assign(state, words, h)
-        weights = jnp.ones(rows)
-        return senses.after_step(state, config, jnp.int32(1), words, found, h, weights)
+        given = words, found, h, jnp.ones(rows), jnp.zeros_like(words)
+        return senses.after_step(state, config, jnp.int32(1), *given)
 
     ids = jax.ShapeDtypeStruct((rows,), jnp.int32)
     h = jax.ShapeDtypeStruct((rows, width), jnp.float32)
@@ -561,10 +597,10 @@ def planted(config, steps=400, rows=32):
     def one(state, batch):
         step, words, h = batch
         chosen = senses.assign(state, words, h)
-        after = after_step(state, config, step, words, chosen, h, jnp.ones(rows))
-        return after, chosen
+        given = words, chosen, h, jnp.ones(rows), words // 8
+        return after_step(state, config, step, *given), chosen
 
-    state = create(config, 16, width, jax.random.key(0))
+    state = create(config, 16, width, jax.random.key(0), LANGUAGES)
     batches = jnp.arange(steps), jnp.array(words), jnp.array(h, jnp.float32)
     state, chosen = compiled(lambda state: jax.lax.scan(one, state, batches))(state)
     last = slice(steps - 150, None)
@@ -586,7 +622,8 @@ PLANTED = dict(
 
 @pytest.mark.parametrize("init", ["seeded", "kmeans"])
 def test_planted_senses_are_recovered_and_matched_across_languages(init):
-    state, words, topic, h, chosen = planted(senses.SenseConfig(**PLANTED, init=init))
+    config = senses.SenseConfig(**PLANTED, init=init)
+    state, words, topic, h, chosen = planted(config)
     assert purity(words, topic, chosen) > 0.97
     # What a slot means is the topic that it is assigned to; every word's translation is the word
     # of the other language that has the same two topics.
@@ -596,7 +633,8 @@ def test_planted_senses_are_recovered_and_matched_across_languages(init):
     }
     first = words < 8
     translations = np.stack([words + 8, words * 0 - 1], 1)[first]
-    word, sense, has = senses.choose_translation(state, translations, h[first])
+    into = np.ones(first.sum(), np.int32)
+    word, sense, has = senses.choose_translation(state, config, translations, into, h[first])
     assert has.all() and (np.array(word) == words[first] + 8).all()
     right = [
         meaning.get((int(w), int(s))) == t

@@ -81,17 +81,25 @@ def bilm_expected(objective, variables, batch):
                 logs = log_softmax(scores.reshape(-1)).reshape(scores.shape)
                 word, own = batch[words][row, place + 1], hidden[row, place + 1]
                 loss = -logs[word, numpy_assigned(state, word, own)]
-                others = [t for t in objective.translations[word] if t >= 0]
+                into = 1 - batch["language_ids"][row, place + 1]
+                others = [t for t in objective.translations[word, into] if t not in (-1, word)]
                 if objective.translation == "joint" and others:
                     pick = max(
                         (cosine(state, other, slot, own), -index, -slot)
                         for index, other in enumerate(others)
-                        for slot in np.flatnonzero(state.enabled[other])
+                        for slot in spoken(objective, state, other, into)
                     )
                     loss = 0.5 * (loss - logs[others[-pick[1]], -pick[2]])
                 total += batch[weights][row, place] * loss
                 weight += batch[weights][row, place]
     return total, weight
+
+
+def spoken(objective, state, word, into):
+    """The slots of a word that a language uses; all of them where it uses none."""
+    slots = np.flatnonzero(state.enabled[word])
+    uses = np.asarray(state.counts)[word, slots, into]
+    return slots[uses >= objective.senses.translated_share * uses.sum()]
 
 
 def cosine(state, word, slot, h):
@@ -235,6 +243,7 @@ def test_to_seed_the_senses_changes_no_prediction(make, make_batch):
 def test_switching_trains_the_translation_alone(make, make_batch):
     objective = make(senses=toy.ONE, translation="switch", switch_share=1.0)
     batch = make_batch()
+    batch["language_ids"] = np.zeros_like(batch["language_ids"])
     variables = variables_of(objective, batch)
 
     def loss(bias):
@@ -247,33 +256,42 @@ def test_switching_trains_the_translation_alone(make, make_batch):
     bias = variables["params"]["sense_bias"]
     raised = np.asarray(jax.grad(loss)(bias)).reshape(-1, toy.PADDED) < 0
     labels = set(np.flatnonzero(raised.any(0)))
-    translated = {int(t) for t in toy.translations()[:, 0] if t >= 0}
+    rows = [[t for t in row if t not in (-1, n)] for n, row in enumerate(toy.translations()[:, 1])]
+    translated = {int(row[0]) for row in rows if row}
     untranslated = set(range(toy.WORDS)) - set(range(5, 15))
     assert labels <= translated | untranslated and labels & translated
     assert not labels & (set(range(5, 15)) - translated)
 
 
 @each_kind
-def test_the_language_to_translate_to_is_drawn_among_those_that_have_the_word(make, make_batch):
-    """Words 5-14 are translated into one language, of which 8-11 into another one too."""
-    first, second = toy.translations().copy(), np.full((toy.WORDS, 2), -1, np.int32)
-    second[8:12], first[8:12, 1] = first[8:12, ::-1], -1
-    both = np.stack([second, first], 1)
-    rows = jnp.array(np.repeat(both, 400, axis=0))
-    drawn = np.array(senses._of_one_language(rows, jax.random.key(0))).reshape(-1, 400, 2)
-    for word, of_word in enumerate(drawn):
-        choices = {tuple(x) for x in both[word] if x[0] >= 0} or {(-1, -1)}
-        assert {tuple(x) for x in of_word} == choices
-        share = np.mean(of_word[:, 0] == first[word, 0])
-        assert share == 1 or 0.4 < share < 0.6
+def test_the_language_to_translate_to_is_drawn_among_the_others_that_have_the_word(
+    make, make_batch
+):
+    """Of three languages the second has words 5-14, the third 8-11 as well."""
+    table = np.concatenate([toy.translations(), np.full((toy.WORDS, 1, 2), -1, np.int32)], 1)
+    table[8:12, 2, 0], table[8:12, 1, 1] = table[8:12, 1, 1], -1
+    rows = jnp.array(np.repeat(table, 400, axis=0))
+    for own in range(3):
+        languages = jnp.full(len(rows), own)
+        drawn, into = senses._of_another_language(rows, languages, jax.random.key(0))
+        into = np.array(into).reshape(-1, 400)
+        for word, of_word in enumerate(np.array(drawn).reshape(-1, 400, 2)):
+            choices = [x for x in range(3) if x != own and table[word, x, 0] >= 0]
+            if not choices:
+                assert (of_word == -1).all()
+                continue
+            np.testing.assert_array_equal(of_word, table[word, into[word]])
+            shares = [np.mean(into[word] == x) for x in choices]
+            assert sum(shares) == 1 and min(shares) > 0.8 / len(choices)
     # A language without a word is as good as none.
-    empty = np.stack([np.full_like(first, -1), toy.translations()], 1)
+    empty = np.insert(toy.translations(), 1, -1, axis=1)
     batch, found = make_batch(), []
-    for table in (toy.translations(), empty):
-        objective = make(translation="joint", translations=table)
+    for translations, languages in ((toy.translations(), [0, 1]), (empty, [0, 2])):
+        objective = make(translation="joint", translations=translations)
         variables = variables_of(objective, batch)
         rng = {"dropout": jax.random.key(0)}
-        found.append(objective.loss(variables, batch, rng, train=True)[0])
+        given = {**batch, "language_ids": np.array(languages)[batch["language_ids"]]}
+        found.append(objective.loss(variables, given, rng, train=True)[0])
     for name, sums in found[0].items():
         np.testing.assert_array_equal(found[1][name].value, sums.value)
 

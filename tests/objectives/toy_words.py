@@ -25,11 +25,21 @@ ONE = SenseConfig(senses=1)
 
 
 def translations():
-    """Word k means word k + 10, some words also k + 11, the first five nothing."""
-    table = np.full((WORDS, 2), -1, np.int32)
-    table[5:15, 0] = np.arange(15, 25)
-    table[8:12, 1] = np.arange(19, 23)
+    """Into the second language word k means k + 10, some words also k + 11 or themselves, the first
+    five nothing, 20 itself alone; into the first one two words something else."""
+    table = np.full((WORDS, 2, 2), -1, np.int32)
+    table[5:15, 1, 0] = np.arange(15, 25)
+    table[8:12, 1, 1] = np.arange(19, 23)
+    table[12:14, 1, 1] = table[12:14, 1, 0]
+    table[12:14, 1, 0] = np.arange(12, 14)
+    table[20, 1, 0] = 20
+    table[5:7, 0, 0] = np.arange(27, 29)
     return table
+
+
+def languages():
+    """Of a batch's words: two rows are of the second language."""
+    return np.repeat(np.arange(ROWS) >= ROWS - 2, LENGTH).reshape(ROWS, LENGTH).astype(np.int32)
 
 
 def bilm(senses=SENSES, dropout=0.0, **options):
@@ -69,6 +79,7 @@ def bilm_batch(seed=0):
         "weights_reverse": weights[1],
         "loss_weights": np.ones((ROWS, LENGTH), np.float32),
         "reset": np.zeros((ROWS, LENGTH), np.float32),
+        "language_ids": languages(),
         "spelling": text[:, :-1] % DISTINCT,
         "spelling_reverse": back[:, :-1] % DISTINCT,
         "characters": characters,
@@ -87,7 +98,7 @@ def mlm_batch(seed=0):
         "loss_weights": masked.astype(np.float32),
         "positions": np.tile(np.arange(LENGTH, dtype=np.int32), (ROWS, 1)),
         "segment_ids": zeros + 1,
-        "language_ids": zeros,
+        "language_ids": languages(),
         "source_language_ids": zeros,
     }
 

@@ -25,63 +25,57 @@ def random_world(seed=0):
     return Dictionary.from_pairs(pairs, LANGUAGES), WordVocabulary([*SPECIALS, *kept], counts)
 
 
-def oracle(dictionary, vocabulary, word, language=None):
-    """Ids of the translations of a surface form, ascending; into one language if given."""
+def oracle(dictionary, vocabulary, word, language):
+    """Ids of the translations of a surface form into a language, ascending."""
     found = set()
     for source in dictionary.languages:
         for target, synonyms in dictionary.synonyms(word, source).items():
-            if language in (None, target):
+            if language == target:
                 found |= {vocabulary.id(x) for x in synonyms} - {vocabulary.unk_id}
-    return sorted(found - {vocabulary.id(word)})
+    return sorted(found)
 
 
 @pytest.mark.parametrize("most", [1, 4, 9])
-@pytest.mark.parametrize("chosen", [None, ("en", "de"), ("ja", "en")])
+@pytest.mark.parametrize("chosen", [None, ("en", "de"), ("ja", "en"), ("ja", "en", "de")])
 def test_equals_a_slow_reading(most, chosen):
     dictionary, vocabulary = random_world()
     found = translations.table(dictionary, vocabulary, chosen, most=most)
     part = dictionary if chosen is None else dictionary.restricted(chosen)
-    assert found.ids.shape == (len(vocabulary), most) and found.ids.dtype == np.int32
-    crowded = 0
+    assert found.languages == (chosen or LANGUAGES) and found.ids.dtype == np.int32
+    assert found.ids.shape == (len(vocabulary), len(found.languages), most)
+    crowded = itself = 0
     for number, word in enumerate(vocabulary.pieces):
-        expected = oracle(part, vocabulary, word) if number > 4 else []
-        crowded += max(0, len(expected) - most)
-        padded = (expected + [-1] * most)[:most]
-        assert found.ids[number].tolist() == padded, word
+        for place, language in enumerate(found.languages):
+            expected = oracle(part, vocabulary, word, language) if number > 4 else []
+            crowded += max(0, len(expected) - most)
+            itself += number in expected
+            padded = (expected + [-1] * most)[:most]
+            assert found.ids[number, place].tolist() == padded, (word, language)
+    assert itself > 0 or len(found.languages) == 2
     assert found.crowded == crowded and found.pairs == (found.ids >= 0).sum()
-    has = (found.ids >= 0).any(axis=1)
+    has = (found.ids >= 0).any(axis=(1, 2))
     assert found.words == has.sum()
     assert found.covered == pytest.approx(vocabulary.counts[has].sum() / vocabulary.counts.sum())
 
 
-def test_by_target_language():
-    dictionary, vocabulary = random_world(1)
-    order = ("ja", "en", "de")
-    found = translations.table(dictionary, vocabulary, order, most=3, by_language=True)
-    assert found.languages == order and found.ids.shape == (len(vocabulary), 3, 3)
-    for number, word in enumerate(vocabulary.pieces):
-        for place, language in enumerate(order):
-            expected = oracle(dictionary, vocabulary, word, language) if number > 4 else []
-            assert found.ids[number, place].tolist() == (expected + [-1] * 3)[:3]
-
-
 def test_senses_and_shared_forms():
     pairs = {("en", "de"): [("bank", "ufer"), ("bank", "bank"), ("gift", "geschenk"),
-                            ("poison", "gift"), ("ice cream", "eis")]}  # fmt: skip
-    words = ["bank", "gift", "ufer", "poison", "geschenk", "eis"]
+                            ("poison", "gift"), ("taxi", "taxi"), ("ice cream", "eis")]}  # fmt: skip
+    words = ["bank", "gift", "ufer", "poison", "geschenk", "eis", "taxi"]
     vocabulary = WordVocabulary([*SPECIALS, *words])
-    found = translations.table(Dictionary.from_pairs(pairs), vocabulary)
+    found = translations.table(Dictionary.from_pairs(pairs), vocabulary, ("en", "de"))
     named = {
-        word: [vocabulary.pieces[i] for i in found.ids[vocabulary.id(word)] if i >= 0]
-        for word in words
+        word: [[vocabulary.pieces[i] for i in row if i >= 0] for row in found.ids[number]]
+        for word, number in vocabulary.words.items()
     }
-    assert named == {
-        "bank": ["ufer"],  # not itself
-        "gift": ["poison", "geschenk"],  # of both languages, the more frequent first
-        "ufer": ["bank"], "poison": ["gift"], "geschenk": ["gift"], "eis": [],
+    assert named == {  # into English, into German
+        "bank": [["bank"], ["bank", "ufer"]],
+        "gift": [["poison"], ["geschenk"]],
+        "ufer": [["bank"], []], "poison": [[], ["gift"]], "geschenk": [["gift"], []],
+        "eis": [[], []], "taxi": [["taxi"], ["taxi"]],
     }  # fmt: skip
     assert found.absent == 2  # "ice cream" is no word; both directions
-    assert found.covered == pytest.approx(5 / 6)  # of the entries: there are no counts
+    assert found.covered == pytest.approx(6 / 7)  # of the entries: there are no counts
 
 
 def test_a_dictionary_that_covers_nothing_is_reported(monkeypatch):
