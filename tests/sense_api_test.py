@@ -13,7 +13,7 @@ from clwe_jax import api, config_senses, sense_api
 from clwe_jax import config as options
 from clwe_jax.evaluate import sense_index
 from clwe_jax.jobs import senses as jobs_senses
-from clwe_jax.models import senses
+from clwe_jax.models import sense_translation, senses
 from clwe_jax.report import html
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -232,12 +232,14 @@ def test_examples_have_the_sense(model):
 
 @pytest.mark.parametrize("text", TEXT["en"][:3])
 def test_the_translation_is_the_chosen_one(model, text):
-    german = np.array([[number("bank"), number("ufer"), number("geld"), -1]])
-    state, config = model.variables["senses"]["masked"], model.objective.senses
-    given = config, german, np.array([1]), masked(model, text)
-    word, slot, _ = senses.choose_translation(state, *given)
+    german = ["bank", "ufer", "geld"]
+    fits = sense_translation.answers(
+        model.variables["senses"]["masked"], model.objective.senses, np.array([number("bank")]),
+        np.array([0]), np.array([[*map(number, german), -1]]), np.array([1]), masked(model, text),
+    )  # fmt: skip
+    word, slot = np.unravel_index(np.argmax(fits[0]), fits[0].shape)
     found = model.translate("bank", context=text, to="de")
-    assert (found.word, found.sense, found.language) == (WORDS[word[0]], slot[0], "de")
+    assert (found.word, found.sense, found.language) == (german[word], slot, "de")
     assert {found.word, *(word for word, _ in found.others)} == {"bank", "ufer", "geld"}
     assert all(score <= found.score for _, score in found.others)
     assert model.translate("bank", context=text, to="en", lang="de").word == "money"
@@ -245,17 +247,24 @@ def test_the_translation_is_the_chosen_one(model, text):
 
 def test_both_directions_choose_the_translation(bilm):
     _, model = bilm
+    variables = dict(model.variables, senses={
+        name: state.replace(counts=state.counts.at[number("bank"), 2, 1].set(50))
+        for name, state in model.variables["senses"].items()
+    })  # fmt: skip
+    model = api.Model(model.config, model.tokenizer, model.objective, variables, model.frequent)
     found = model.translate("bank", context="the bank", to="de")
-    vector = model.sense_view.index.represent([(["the", "bank"], 1)], "en")
+    vector, norm = model.sense_view.index.represent([(["the", "bank"], 1)], "en"), np.linalg.norm
     scores = {}
-    for word, slots in (("ufer", slice(1, 4)), ("geld", slice(1, 4)), ("bank", slice(1, 2))):
+    for word, slots in (("ufer", slice(1, 4)), ("geld", slice(1, 4)), ("bank", slice(1, 3))):
         best = []
         for name in ("forward", "backward"):
             state = model.variables["senses"][name]
             h = vector[0, model.objective.directions[name]] @ np.asarray(state.projection)
-            centers = np.asarray(state.projected[number(word), slots])
-            norms = np.linalg.norm(centers, axis=1) * np.linalg.norm(h)
-            best.append((centers @ h / norms).max())
+            centers = np.array(state.projected[number(word), slots])
+            centers /= np.linalg.norm(centers, axis=1, keepdims=True)
+            # Of "bank", which may stay itself, English used sense 1 alone.
+            usual = np.asarray(state.projected[number("bank"), 1])
+            best.append((centers @ (h / norm(h) - usual / norm(usual))).max())
         scores[word] = np.mean(best)
     assert found.word == max(scores, key=scores.get)
     assert found.score == pytest.approx(scores[found.word], abs=1e-4)

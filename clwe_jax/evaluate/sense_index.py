@@ -12,13 +12,13 @@ import numpy as np
 
 from clwe_jax.align import search
 from clwe_jax.evaluate.encode import Encoder, Row
-from clwe_jax.models.senses import translation_cosines
+from clwe_jax.models import sense_translation
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Objective, Variables
 
 _TINY = 1e-12
-_translate = jax.jit(translation_cosines, static_argnames="config")
+_translate = jax.jit(sense_translation.answers, static_argnames="config")
 
 
 class NearSense(NamedTuple):
@@ -221,12 +221,19 @@ class SenseIndex:
         return np.where(enabled, cosines, -np.inf)
 
     def translations(
-        self, direction: str, candidates: np.ndarray, to: str, vector: np.ndarray
+        self,
+        direction: str,
+        number: int,
+        lang: str,
+        candidates: np.ndarray,
+        to: str,
+        vector: np.ndarray,
     ) -> np.ndarray:
-        """How well a word in context fits its translations: `senses.translation_cosines`.
+        """How well a word in context fits its translations: `sense_translation.answers`.
 
         Args:
           direction: the sense state.
+          number: the word; lang: its language.
           candidates: int [T], its translations into the language `to`.
           vector: [1, D], from `represent`.
 
@@ -236,6 +243,8 @@ class SenseIndex:
         found = _translate(
             self.variables["senses"][direction],
             self.objective.senses,
+            np.array([number]),
+            np.array([self.tokenizer.language_id(lang)]),
             candidates[None],
             np.array([self.tokenizer.language_id(to)]),
             vector[:, self.objective.directions[direction]],

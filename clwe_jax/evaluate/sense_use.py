@@ -13,7 +13,7 @@ from clwe_jax.align import search
 from clwe_jax.evaluate import senses as scores
 from clwe_jax.evaluate.encode import Encoder, Row
 from clwe_jax.evaluate.spelled import encoder_of
-from clwe_jax.models import sense_statistics, senses
+from clwe_jax.models import sense_statistics, sense_translation, senses
 from clwe_jax.text import pocket
 from clwe_jax.text.pocket import gold
 from clwe_jax.text.tokenizer import Tokenizer
@@ -107,8 +107,9 @@ class SenseEvaluator:
         labelled = None
         if "translations" in variables and states:
             labelled = self._asked(variables, self._labelled)
-            own = np.array([self.tokenizer.language_id(x.word[0]) for x in self._occurrences])
-            ids, into = _candidates(variables["translations"]["ids"], numbers, own)
+            number = self.tokenizer.language_id
+            languages = np.array([number(x.word[0]) for x in self._occurrences])
+            ids, into = _candidates(variables["translations"]["ids"], numbers, languages)
         for direction, part in self.objective.directions.items():
             state, h = states.get(direction), vectors[:, part]
             slots = np.zeros(len(words), np.int32)
@@ -121,7 +122,8 @@ class SenseEvaluator:
                 figures.update({name: float(value) for name, value in in_use.items()})
             if labelled is not None:
                 learned = self._meanings(state, labelled[:, part])
-                fits = _translate(state, self.objective.senses, ids, into, h)
+                asked = numbers, languages, ids, into, h
+                fits = _translate(state, self.objective.senses, *asked)
                 choices[direction] = np.asarray(fits), learned
                 figures.update(self._translations(ids, into, {direction: choices[direction]}))
             for name, value in figures.items():
@@ -324,5 +326,5 @@ def nearest_sense(
 
 
 _assign = jax.jit(senses.assign)
-_translate = jax.jit(senses.translation_cosines, static_argnames="config")
+_translate = jax.jit(sense_translation.answers, static_argnames="config")
 _statistics = jax.jit(sense_statistics.statistics)

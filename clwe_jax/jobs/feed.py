@@ -12,7 +12,6 @@ from jax.experimental import multihost_utils
 from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.data import batches
 from clwe_jax.text import translations, world as worlds

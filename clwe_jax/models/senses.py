@@ -93,7 +93,7 @@ def create(
     sample = (vocab_size, config.sample, width)
     return SenseState(
         centers=centers,
-        projected=_project(centers, projection),
+        projected=project(centers, projection),
         counts=jnp.zeros((*shape, languages), jnp.int32),
         total=jnp.zeros(shape, jnp.int32),
         enabled=jnp.broadcast_to(jnp.array(config.enabled(warm)), shape),
@@ -141,12 +141,13 @@ def memory(config: SenseConfig, vocab_size: int, width: int, languages: int = 1)
     return {name: x.size * x.dtype.itemsize for name, x in fields.items() if x is not None}
 
 
-def _project(vectors: Array, projection: Array) -> Array:
+def project(vectors: Array, projection: Array) -> Array:
+    """Vectors [..., d] times P."""
     # Full precision: accelerators' default loses the digits that near-ties are decided by.
     return jnp.matmul(vectors, projection, precision=jax.lax.Precision.HIGHEST)
 
 
-def _similarity(projected: Array, enabled: Array, h: Array) -> Array:
+def similarity(projected: Array, enabled: Array, h: Array) -> Array:
     """Cosine of h with centers up to the factor 1 / |h P|, -inf where disabled: [N, k]."""
     norm = jnp.sqrt(jnp.square(projected).sum(-1))
     products = jnp.einsum("nkp,np->nk", projected, h, precision=jax.lax.Precision.HIGHEST)
@@ -164,59 +165,9 @@ def assign(state: SenseState, words: Array, h: Array) -> Array:
     Returns:
       int32 [N], slots; of equal ones the first. Not differentiated.
     """
-    h = _project(jax.lax.stop_gradient(h).astype(jnp.float32), state.projection)
-    scores = _similarity(state.projected[words], state.enabled[words], h)
+    h = project(jax.lax.stop_gradient(h).astype(jnp.float32), state.projection)
+    scores = similarity(state.projected[words], state.enabled[words], h)
     return scores.argmax(-1).astype(jnp.int32)
-
-
-def translation_cosines(
-    state: SenseState, config: SenseConfig, translations: Array, into: Array, h: Array
-) -> Array:
-    """How well each sense of each translation fits: float32 [N, T, S], -inf where there is none.
-
-    Args: as `choose_translation`; of `into` there may be one for each translation, int [N, T].
-    """
-    present = translations >= 0
-    candidates = jnp.maximum(translations, 0)
-    h = _project(jax.lax.stop_gradient(h).astype(jnp.float32), state.projection)
-    slots = state.enabled.shape[1]
-    count, most = translations.shape
-    enabled = state.enabled[candidates] & present[..., None]
-    # A form that is a word of several languages has senses of which this one has no use.
-    into = jnp.broadcast_to(into if into.ndim == 2 else into[:, None], (count, most))
-    uses = jnp.where(enabled, state.counts[candidates, :, into], 0)
-    enabled &= uses >= config.translated_share * uses.sum(-1, keepdims=True)
-    projected = state.projected[candidates].reshape(count, most * slots, -1)
-    found = _similarity(projected, enabled.reshape(count, -1), h)
-    length = jnp.sqrt(jnp.square(h).sum(-1, keepdims=True))
-    return (found / jnp.maximum(length, _TINY)).reshape(count, most, slots)
-
-
-def choose_translation(
-    state: SenseState, config: SenseConfig, translations: Array, into: Array, h: Array
-) -> tuple[Array, Array, Array]:
-    """The sense of a translation that fits best (section 3.2): the largest cosine among T x S.
-
-    Of a translation's senses those are left out that its language has no use of: those below
-    `config.translated_share`, as "bank" of a river where that is German.
-
-    Args:
-      state: the senses.
-      config: see there.
-      translations: int [N, T], translations of the words; -1 where there are fewer.
-      into: int [N], the language of the translations.
-      h: [N, d], the words' own representations.
-
-    Returns:
-      int32 [N] word, int32 [N] slot, bool [N] whether there is a translation; 0, 0 where not.
-    """
-    cosines = translation_cosines(state, config, translations, into, h)
-    count, _, slots = cosines.shape
-    best = cosines.reshape(count, -1).argmax(-1).astype(jnp.int32)
-    word = jnp.take_along_axis(jnp.maximum(translations, 0), best[:, None] // slots, axis=1)[:, 0]
-    has = (translations >= 0).any(-1)
-    none = jnp.int32(0)
-    return jnp.where(has, word, none).astype(jnp.int32), jnp.where(has, best % slots, none), has
 
 
 def update(
@@ -258,7 +209,7 @@ def update(
     return state.replace(
         centers=state.centers.at[words, senses].add(moves, mode="drop"),
         projected=state.projected.at[words, senses].add(
-            _project(moves, state.projection), mode="drop"
+            project(moves, state.projection), mode="drop"
         ),
         counts=state.counts.at[words, senses, languages].add(one, mode="drop"),
         total=total,
@@ -295,7 +246,7 @@ def refresh_projection(state: SenseState) -> SenseState:
     components = state.projection.shape[1]
     found = sense_projection.principal_components(state.queue, state.queue_filled, components)
     projection = jnp.where(state.queue_filled > components, found, state.projection)
-    return state.replace(projection=projection, projected=_project(state.centers, projection))
+    return state.replace(projection=projection, projected=project(state.centers, projection))
 
 
 def seed(state: SenseState, config: SenseConfig) -> SenseState:
@@ -319,7 +270,7 @@ def seed(state: SenseState, config: SenseConfig) -> SenseState:
     enabled = jnp.broadcast_to(jnp.array(config.enabled(warm=False)), state.enabled.shape)
     return state.replace(
         centers=centers,
-        projected=_project(centers, state.projection),
+        projected=project(centers, state.projection),
         counts=jnp.zeros_like(state.counts),
         total=jnp.where(enabled, 0, state.total),
         enabled=enabled,

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax import registry
-from clwe_jax.models import sampled_softmax, sense_seeding, sense_softmax, senses
+from clwe_jax.models import sampled_softmax, sense_seeding, sense_softmax, sense_translation, senses
 from clwe_jax.models.sense_config import SenseConfig
 from clwe_jax.types import Array, Sums, Variables
 
@@ -225,7 +225,7 @@ class SenseLoss:
     def _translate(self, rows, into, own, state) -> tuple[Array, Array, Array]:
         """The translations' words and senses, int32 [N], and where there are any, bool [N]."""
         if state is not None:
-            return senses.choose_translation(state, self.config, rows, into, own)
+            return sense_translation.choose(state, self.config, rows, into, own)
         # Without senses nothing tells translations apart: the most frequent one.
         has = rows >= 0
         first = jnp.take_along_axis(rows, has.argmax(1)[:, None], axis=1)[:, 0]

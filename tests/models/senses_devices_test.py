@@ -12,7 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.models import sense_seeding, sense_softmax, sense_statistics, senses
+from clwe_jax.models import (
+    sense_seeding,
+    sense_softmax,
+    sense_statistics,
+    sense_translation,
+    senses,
+)
 from clwe_jax.training import partition, slices
 
 V, D, N, STEPS = 512, 16, 32, 9
@@ -46,7 +52,7 @@ def run(name):
     def step(state, number, words, h, weights, languages):
         chosen = senses.assign(state, words, h)
         others = jnp.stack([words ^ 1, words ^ 3], 1)
-        other = senses.choose_translation(state, CONFIG, others, 1 - languages, h)
+        other = sense_translation.choose(state, CONFIG, others, 1 - languages, h)
         after, _ = senses.after_step(state, CONFIG, number, words, chosen, h, weights, languages)
         labels = sense_softmax.Labels(words, chosen, *other)
         losses = sense_softmax.sense_cross_entropy(h, table, None, labels, state.enabled, 64)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.models import sense_projection, sense_seeding, sense_statistics, senses
+from clwe_jax.models import sense_translation
 
 V, D, P, LANGUAGES = 7, 6, 3, 2
 PLAIN = dict(projected=P, queue=12, refresh_every=4, warmup_steps=3, fast_start=False)
@@ -92,47 +93,6 @@ def test_bfloat16_representations_are_assigned_in_float32():
     rounded = jnp.array(h, jnp.bfloat16)
     expected = senses.assign(state, words, rounded.astype(jnp.float32))
     np.testing.assert_array_equal(senses.assign(state, words, rounded), expected)
-
-
-def test_chooses_the_translations_sense_among_all_of_all_translations():
-    config = config_of(translated_share=0)
-    state = random_state(config)
-    r = np.random.RandomState(1)
-    translations = np.full((60, 3), -1, np.int32)
-    for row in translations:
-        count = r.randint(0, 4)
-        row[:count] = r.choice(V, count, replace=False)
-    h = r.randn(60, D).astype(np.float32)
-    into = r.randint(0, LANGUAGES, 60)
-    found = senses.choose_translation(state, config, translations, into, h)
-    word, sense, has = map(np.array, found)
-    centers, p, enabled = map(np.array, (state.centers, state.projection, state.enabled))
-    for row in range(60):
-        choices = [(v, s) for v in translations[row] if v >= 0 for s in np.flatnonzero(enabled[v])]
-        assert has[row] == bool(choices)
-        expected = (0, 0)
-        if choices:
-            expected = max(choices, key=lambda c: cosine(centers[c] @ p, h[row] @ p))
-        assert (word[row], sense[row]) == expected
-    assert not has.all() and has.any()
-
-
-def test_a_translation_has_the_senses_that_its_language_uses():
-    config = config_of(senses=4, warmup_slot=False, translated_share=0.1)
-    counts = np.zeros((V, 4, LANGUAGES), np.int32)
-    counts[0, :, 0], counts[0, :, 1] = [50, 0, 0, 9], [0, 90, 9, 1]
-    counts[1, :, 1] = [0, 0, 3, 0]
-    state = create(config, V, D, jax.random.key(0), LANGUAGES)
-    enabled = np.ones((V, 4), bool)
-    enabled[0, 1] = False  # what was removed takes no share of the uses
-    state = state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled))
-    translations, into = np.array([[0], [0], [1], [2]]), np.array([0, 1, 1, 0])
-    h = np.ones((4, D), np.float32)
-    # A word that the language did not use has all its senses there.
-    expected = [[1, 0, 0, 1], [0, 0, 1, 1], [0, 0, 1, 0], [1] * 4]
-    for languages in (into, into[:, None]):
-        fits = senses.translation_cosines(state, config, translations, languages, h)
-        np.testing.assert_array_equal(np.isfinite(fits[:, 0]), np.array(expected, bool))
 
 
 def test_nothing_is_differentiated():
@@ -634,7 +594,7 @@ def test_planted_senses_are_recovered_and_matched_across_languages(init):
     first = words < 8
     translations = np.stack([words + 8, words * 0 - 1], 1)[first]
     into = np.ones(first.sum(), np.int32)
-    word, sense, has = senses.choose_translation(state, config, translations, into, h[first])
+    word, sense, has = sense_translation.choose(state, config, translations, into, h[first])
     assert has.all() and (np.array(word) == words[first] + 8).all()
     right = [
         meaning.get((int(w), int(s))) == t
