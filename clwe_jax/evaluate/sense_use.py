@@ -289,7 +289,7 @@ def _candidates(
     Returns:
       int [N, T], -1 behind the last one; int [N, T], their languages.
     """
-    ids = np.array(translations)[numbers]
+    ids = np.asarray(translations)[numbers]
     ids[np.arange(len(ids)), languages] = -1
     into = np.broadcast_to(np.arange(ids.shape[1])[:, None], ids.shape).reshape(len(ids), -1)
     ids = ids.reshape(len(ids), -1)

@@ -6,7 +6,6 @@ import dataclasses
 import os
 from typing import Any, Callable, Mapping, Sequence
 
-from absl import logging
 import jax
 from jax.experimental import multihost_utils
 from ml_collections import ConfigDict
@@ -120,15 +119,8 @@ def _streams(config: ConfigDict, task: Any, world: worlds.World) -> tuple[Any, A
 def _translations(config: ConfigDict, world: worlds.World) -> np.ndarray | None:
     if config.objective.get("translation", "none") == "none" or world.dictionary is None:
         return None
-    found = translations.table(
-        world.dictionary, world.tokenizer.vocabulary, world.tokenizer.languages
-    )
-    logging.info(
-        "%s words have translations, %.1f%% of the running words",
-        f"{found.words:,}",
-        100 * found.covered,
-    )
-    return found.ids
+    tokenizer = world.tokenizer
+    return translations.table(world.dictionary, tokenizer.vocabulary, tokenizer.languages).ids
 
 
 def _from_batches(config: ConfigDict, workdir: str) -> Feed:

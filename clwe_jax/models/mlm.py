@@ -48,6 +48,18 @@ def choose_positions(weights: Array, count: int) -> Array:
     return weighted[:, None, :] & (rank[:, None, :] == slots)
 
 
+def at_positions(chosen: Array, x: Array) -> Array:
+    """Of x [B, L] the chosen positions', [B, P]; 0 where a row has fewer."""
+    return jnp.where(chosen, x[:, None, :], 0).sum(-1)
+
+
+def hidden_at_positions(chosen: Array, hidden: Array) -> Array:
+    """Of hidden states [B, L, D] the chosen positions', [B, P, D]; 0 where a row has fewer."""
+    # A matmul with a 0/1 matrix is a gather whose gradient needs no scatter.
+    exact = jax.lax.Precision.HIGHEST if hidden.dtype == jnp.float32 else None
+    return jnp.einsum("bpl,bld->bpd", chosen.astype(hidden.dtype), hidden, precision=exact)
+
+
 class MlmModel(nn.Module):
     """Backbone and MLM head.
 
@@ -73,20 +85,13 @@ class MlmModel(nn.Module):
         hidden = self.backbone(batch, train=train).last
         weights = batch["loss_weights"]
         chosen = choose_positions(weights, max_predictions)
-
-        def gather(x: Array) -> Array:
-            return jnp.where(chosen, x[:, None, :], 0).sum(-1)
-
-        # A matmul with a 0/1 matrix is a gather whose gradient needs no scatter.
-        exact = jax.lax.Precision.HIGHEST if hidden.dtype == jnp.float32 else None
-        picked = jnp.einsum("bpl,bld->bpd", chosen.astype(hidden.dtype), hidden, precision=exact)
-        languages = gather(batch["language_ids"])
-        kept = gather(weights)
+        languages = at_positions(chosen, batch["language_ids"])
+        kept = at_positions(chosen, weights)
         return Predictions(
-            logits=self._score(picked, languages),
-            targets=gather(batch["targets"]),
+            logits=self._score(hidden_at_positions(chosen, hidden), languages),
+            targets=at_positions(chosen, batch["targets"]),
             languages=languages,
-            source_languages=gather(batch["source_language_ids"]),
+            source_languages=at_positions(chosen, batch["source_language_ids"]),
             weights=kept,
             left_out=weights.sum() - kept.sum(),
         )

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.models import senses
-from clwe_jax.models.mlm import choose_positions
+from clwe_jax.models.mlm import at_positions, choose_positions, hidden_at_positions
 from clwe_jax.models.sense_config import SenseConfig
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.senses import (
@@ -124,11 +124,10 @@ class SenseMlmObjective:
         ).last
         weights = batch["loss_weights"]
         chosen = choose_positions(weights, self.max_predictions)
-        exact = jax.lax.Precision.HIGHEST if hidden.dtype == jnp.float32 else None
-        picked = jnp.einsum("bpl,bld->bpd", chosen.astype(hidden.dtype), hidden, precision=exact)
-        words = jnp.where(chosen, batch["targets"][:, None, :], 0).sum(-1)
-        languages = jnp.where(chosen, batch["language_ids"][:, None, :], 0).sum(-1)
-        kept = jnp.where(chosen, weights[:, None, :], 0).sum(-1)
+        picked = hidden_at_positions(chosen, hidden)
+        words = at_positions(chosen, batch["targets"])
+        languages = at_positions(chosen, batch["language_ids"])
+        kept = at_positions(chosen, weights)
         rows, count = words.shape
         flat = picked.reshape(rows * count, -1)
         sums, assigned = self._loss(

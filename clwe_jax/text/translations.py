@@ -23,7 +23,7 @@ class Translations:
       ids: int32 [V, languages, T], by the language translated to; the most frequent first, -1 where
         there are no more.
       languages: of the dictionary, in the order of the second axis.
-      words: entries that have a translation.
+      words: entries that have a translation other than themselves.
       covered: their share of the running words of the vocabulary's text (of its entries, where the
         vocabulary has no counts).
       pairs: pairs of entries in the table.
@@ -85,10 +85,11 @@ def table(
     kept = rank < most
     ids = np.full((count * groups, most), -1, np.int32)
     ids[cell[kept], rank[kept]] = target[kept]
-    translated = np.zeros(count, np.bool_)
-    translated[cell // groups] = True
+    ids = ids.reshape(count, groups, most)
+    # Nothing is learned of a word that is but itself: names would make any dictionary look fitting.
+    translated = ((ids >= 0) & (ids != np.arange(count)[:, None, None])).any((1, 2))
     result = Translations(
-        ids=ids.reshape(count, groups, most),
+        ids=ids,
         languages=dictionary.languages,
         words=int(translated.sum()),
         covered=_share(vocabulary, translated),

@@ -53,7 +53,8 @@ def test_equals_a_slow_reading(most, chosen):
             assert found.ids[number, place].tolist() == padded, (word, language)
     assert itself > 0 or len(found.languages) == 2
     assert found.crowded == crowded and found.pairs == (found.ids >= 0).sum()
-    has = (found.ids >= 0).any(axis=(1, 2))
+    others = found.ids != np.arange(len(vocabulary))[:, None, None]
+    has = ((found.ids >= 0) & others).any(axis=(1, 2))
     assert found.words == has.sum()
     assert found.covered == pytest.approx(vocabulary.counts[has].sum() / vocabulary.counts.sum())
 
@@ -75,7 +76,7 @@ def test_senses_and_shared_forms():
         "eis": [[], []], "taxi": [["taxi"], ["taxi"]],
     }  # fmt: skip
     assert found.absent == 2  # "ice cream" is no word; both directions
-    assert found.covered == pytest.approx(6 / 7)  # of the entries: there are no counts
+    assert found.covered == pytest.approx(5 / 7)  # of the entries: there are no counts
 
 
 def test_a_dictionary_that_covers_nothing_is_reported(monkeypatch):
@@ -87,6 +88,10 @@ def test_a_dictionary_that_covers_nothing_is_reported(monkeypatch):
     assert (found.ids == -1).all() and found.words == found.pairs == 0
     assert "translates 0 of the vocabulary's 7 entries, 0.00% of the running words" in warnings[0]
     assert "(en, de, ja)" in warnings[0] and "--config.data.dictionaries" in warnings[0]
+    # Names, alike in all languages, are no sign that it fits.
+    names = Dictionary.from_pairs({("en", "de"): [("x", "x"), ("y", "y")]})
+    found = translations.table(names, other)
+    assert found.pairs == 4 and found.words == 0 and len(warnings) == 2
 
 
 def test_tables_that_cannot_be():
