@@ -247,7 +247,7 @@ class Model:
     def sense_view(self) -> sense_api.SenseView:
         """The senses; ValueError where the model has none."""
         return sense_api.SenseView(
-            self.objective, self.tokenizer, self.variables, self.frequent, self._encoder, self.texts
+            self.objective, self.tokenizer, self.variables, self.frequent, _BATCH_SIZE, self.texts
         )
 
     @functools.cached_property

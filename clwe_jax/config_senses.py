@@ -166,7 +166,7 @@ def sense_config(
                 highways=2, dtype="auto",
             )
         )  # fmt: skip
-        config.objective = ConfigDict(dict(name="bilm", **objective))
+        config.objective = ConfigDict(dict(name="bilm", told_by="each", **objective))
         config.optimizer = ConfigDict(
             dict(
                 name="adagrad", learning_rate=0.2, warmup_steps=0, schedule="constant",

@@ -22,8 +22,8 @@ from absl import logging
 import jax
 import numpy as np
 
-from clwe_jax.evaluate.encode import Encoder
 from clwe_jax.evaluate.sense_index import NearSense, SenseIndex
+from clwe_jax.evaluate.telling import Asked
 from clwe_jax.registry import nearest as suggestion
 from clwe_jax.text import corpora
 from clwe_jax.text.tokenizer import Tokenizer
@@ -105,18 +105,18 @@ class SenseView:
         tokenizer: Tokenizer,
         variables: Variables,
         frequent: Mapping[str, Sequence[str]],
-        encoder: Encoder,
+        batch_size: int = 64,
         texts: Texts | None = None,
     ):
         """Args:
-          objective, tokenizer, variables, frequent, encoder: as `SenseIndex`; 'translations' is
-            the table of a model with a dictionary.
+          objective, tokenizer, variables, frequent, batch_size: as `SenseIndex`; 'translations'
+            is the table of a model with a dictionary.
           texts: lines of a language, for examples; None where there is no text.
 
         Raises:
           ValueError: a model without senses.
         """
-        self.index = SenseIndex(objective, tokenizer, variables, frequent, encoder)
+        self.index = SenseIndex(objective, tokenizer, variables, frequent, batch_size)
         self.directions = self.index.directions
         self._tokenizer = tokenizer
         self._table = variables.get("translations", {}).get("ids")
@@ -272,7 +272,7 @@ class SenseView:
                 f"{word!r} does not stand in the context {context!r}, whose words are: "
                 f"{', '.join(words) or 'none'}"
             )
-        return self.index.represent([(words, words.index(word))], lang)
+        return self.index.represent([Asked(words, words.index(word), lang)])
 
     def _examples(
         self, word: str, number: int, lang: str, most: int
@@ -293,8 +293,8 @@ class SenseView:
         found = list(self._lines_with(word, language))
         if not found:
             return {}
-        places = [(words, words.index(word)) for _, words in found]
-        vectors = self.index.represent(places, language)
+        asked = [Asked(words, words.index(word), language) for _, words in found]
+        vectors = self.index.represent(asked)
         chosen: dict[tuple[str, int], list[tuple[float, str]]] = {}
         for name in self.directions:
             cosines = self.index.cosines(name, np.array([number]), vectors)[:, 0]

@@ -12,6 +12,7 @@ import pytest
 from clwe_jax import api, config_senses, sense_api
 from clwe_jax import config as options
 from clwe_jax.evaluate import sense_index
+from clwe_jax.evaluate.telling import Asked
 from clwe_jax.jobs import senses as jobs_senses
 from clwe_jax.models import sense_translation, senses
 from clwe_jax.report import html
@@ -253,7 +254,10 @@ def test_both_directions_choose_the_translation(bilm):
     })  # fmt: skip
     model = api.Model(model.config, model.tokenizer, model.objective, variables, model.frequent)
     found = model.translate("bank", context="the bank", to="de")
-    vector, norm = model.sense_view.index.represent([(["the", "bank"], 1)], "en"), np.linalg.norm
+    vector, norm = (
+        model.sense_view.index.represent([Asked(["the", "bank"], 1, "en")]),
+        np.linalg.norm,
+    )
     scores = {}
     for word, slots in (("ufer", slice(1, 4)), ("geld", slice(1, 4)), ("bank", slice(1, 3))):
         best = []

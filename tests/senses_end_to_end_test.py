@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api
+from clwe_jax.evaluate.telling import Asked
 from clwe_jax.jobs import evaluate, pretrain, project
 from clwe_jax.training import train
 
@@ -78,7 +79,10 @@ def test_broken_off_it_ends_as_a_whole_run(workdir, tmp_path, monkeypatch):
 
 
 def test_projection_is_measured_saved_and_applied(workdir):
-    before = api.load(workdir).encode(["the river"], lang="de", layer="all")[0]
+    asked = [Asked(("the", "river"), 1, "de")]
+    model = api.load(workdir)
+    before = model.encode(["the river"], lang="de", layer="all")[0]
+    told = model.sense_view.index.represent(asked)
     config = tiny("bi_saelmo")
     config.evals.bli.data = ""
     assert project.run(config, str(workdir))
@@ -86,7 +90,10 @@ def test_projection_is_measured_saved_and_applied(workdir):
     assert found["projected/de-en/pairs"] > 50
     for method in ("orthogonal", "least_squares"):
         assert 0 <= found[f"projected/{method}/retrieval/mean_last4"] <= 1
-    after = api.load(workdir).encode(["the river"], lang="de", layer="all")[0]
+    model = api.load(workdir)
+    after = model.encode(["the river"], lang="de", layer="all")[0]
+    # Centers stay where they were learned, and so does what is compared with them.
+    np.testing.assert_array_equal(model.sense_view.index.represent(asked), told)
     for raw, turned in zip(before, after, strict=True):
         assert not np.allclose(raw, turned)
         np.testing.assert_allclose(np.linalg.norm(raw), np.linalg.norm(turned), rtol=1e-3)
@@ -149,6 +156,21 @@ def test_measured_again_a_run_has_the_same_figures_and_others_where_asked(workdi
         kept["data"]["sample_bytes"] == 1_000 and kept["evals"]["retrieval"]["max_sentences"] == 20
     )
     assert other.keys() == before.keys()
+
+
+def test_senses_told_by_both_models(tmp_path):
+    config = tiny("bi_saelmo")
+    config.task.backward, config.objective.told_by = "window", "both"
+    config.train.steps = 6
+    config.evals.retrieval.data = config.evals.bli.data = ""
+    assert pretrain.run(config, str(tmp_path))
+    found = results(tmp_path)
+    assert found["senses/purity"] == found["senses/both/purity"] > 0
+    assert found["senses/both/translation_accuracy"] == found["senses/translation_accuracy"]
+    assert not any(name.startswith(("senses/forward", "senses/backward")) for name in found)
+    model = api.load(tmp_path)
+    assert model.translate("bank", context="the bank of the river", to="de").direction == "both"
+    assert {x.direction for x in model.senses("bank", lang="en")} == {"both"}
 
 
 def test_what_is_no_finished_run_is_not_measured(tmp_path):

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from clwe_jax.align import search
-from clwe_jax.evaluate.encode import Encoder, Row
+from clwe_jax.evaluate.telling import Asked, Teller
 from clwe_jax.models import sense_translation
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary
@@ -92,14 +92,14 @@ class SenseIndex:
       variables: with the collection 'senses'.
       frequent: words of each language; near senses are searched among them. Where a model of one
         language has none, among all.
-      encoder: of the objective.
+      batch_size: sentences encoded at once.
     """
 
     objective: Objective
     tokenizer: Tokenizer
     variables: Variables
     frequent: Mapping[str, Sequence[str]]
-    encoder: Encoder
+    batch_size: int = 64
 
     def __post_init__(self) -> None:
         if not self.variables.get("senses"):
@@ -251,27 +251,13 @@ class SenseIndex:
         )
         return np.asarray(found)[0]
 
-    def represent(self, found: Sequence[tuple[Sequence[str], int]], lang: str) -> np.ndarray:
-        """What tells the senses of words in sentences, as in training: a masked word's own place.
+    def represent(self, asked: Sequence[Asked]) -> np.ndarray:
+        """What tells the senses of words in sentences, float32 [N, D]."""
+        return self._teller(self.variables, asked)
 
-        Args:
-          found: sentences, each with the place of the word; of one longer than the model's rows
-            the part around the word is read.
-          lang: their language.
-
-        Returns:
-          float32 [N, D].
-        """
-        encoder, rows = self.encoder, []
-        room = encoder.max_length - 2
-        for words, place in found:
-            start = max(0, min(place - room // 2, len(words) - room))
-            ids, _ = encoder.tokenizer.encode_words(words[start : start + room])
-            if not self.objective.reads_characters:
-                ids[place - start] = encoder.tokenizer.vocabulary.mask_id
-            groups = [0 if i == place - start else -1 for i in range(len(ids))]
-            rows.append(Row(ids, groups, self.tokenizer.language_id(lang)))
-        return np.stack([x[0, -1] for x in encoder.means(self.variables, rows)])
+    @functools.cached_property
+    def _teller(self) -> Teller:
+        return Teller(self.objective, self.tokenizer, self.batch_size)
 
     @functools.cached_property
     def members(self) -> dict[str, np.ndarray]:

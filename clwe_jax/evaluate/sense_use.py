@@ -13,6 +13,7 @@ from clwe_jax.align import search
 from clwe_jax.evaluate import senses as scores
 from clwe_jax.evaluate.encode import Encoder, Row
 from clwe_jax.evaluate.spelled import encoder_of
+from clwe_jax.evaluate.telling import Asked, Teller
 from clwe_jax.models import sense_statistics, sense_translation, senses
 from clwe_jax.text import pocket
 from clwe_jax.text.pocket import gold
@@ -98,9 +99,9 @@ class SenseEvaluator:
         words = [x.word for x in self._occurrences]
         meant = [x.meant for x in self._occurrences]
         read = self._read(variables)
-        # What a character model reads is what tells its senses; others mask the word.
-        characters = self.objective.reads_characters
-        vectors = read[:, -1] if characters else self._asked(variables, self._occurrences)
+        # Where words are told by what represents them, it is read once.
+        same = self.objective.reads_characters and self.objective.telling == self.objective.encode
+        vectors = read[:, -1] if same else self._asked(variables, self._occurrences)
         states = variables.get("senses", {})
         choices: dict[str, tuple[np.ndarray, dict]] = {}  # cosines, and what the slots mean
         numbers = self._ids(self._occurrences)
@@ -259,26 +260,22 @@ class SenseEvaluator:
     def _encoder(self) -> Encoder:
         return encoder_of(self.objective, self.tokenizer, 0, self.batch_size)
 
-    def _rows(self, occurrences: Sequence[Occurrence], masked: bool) -> list[Row]:
-        """A row an occurrence, whose one mean is of the word alone."""
-        encoder, rows = self._encoder, []
-        for x in occurrences:
-            ids, _ = encoder.tokenizer.encode_words(x.words[: encoder.max_length - 2])
-            if masked:
-                ids[x.place] = encoder.tokenizer.vocabulary.mask_id
-            groups = [0 if place == x.place else -1 for place in range(len(ids))]
-            rows.append(Row(ids, groups, self.tokenizer.language_id(x.word[0])))
-        return rows
+    @functools.cached_property
+    def _teller(self) -> Teller:
+        return Teller(self.objective, self.tokenizer, self.batch_size)
 
     def _asked(self, variables: Variables, occurrences: Sequence[Occurrence]) -> np.ndarray:
-        """float32 [N, D]: what tells the senses, as in training: a masked word's own place."""
-        rows = self._rows(occurrences, masked=not self.objective.reads_characters)
-        return np.stack([found[0, -1] for found in self._encoder.means(variables, rows)])
+        """float32 [N, D]: what tells the senses."""
+        return self._teller(variables, [Asked(x.words, x.place, x.word[0]) for x in occurrences])
 
     def _read(self, variables: Variables) -> np.ndarray:
         """float32 [N, layers + 1, D]: the words' representations, read as they stand."""
-        rows = self._rows(self._occurrences, masked=False)
-        return np.stack([found[0] for found in self._encoder.means(variables, rows)])
+        encoder, rows = self._encoder, []
+        for x in self._occurrences:
+            ids, _ = encoder.tokenizer.encode_words(x.words[: encoder.max_length - 2])
+            groups = [0 if place == x.place else -1 for place in range(len(ids))]
+            rows.append(Row(ids, groups, self.tokenizer.language_id(x.word[0])))
+        return np.stack([found[0] for found in encoder.means(variables, rows)])
 
 
 def _candidates(

@@ -101,7 +101,11 @@ class SpelledEncoder(Encoder):
 
 
 def encoder_of(
-    objective: Objective, tokenizer: Tokenizer, max_length: int = 0, batch_size: int = 64
+    objective: Objective,
+    tokenizer: Tokenizer,
+    max_length: int = 0,
+    batch_size: int = 64,
+    telling: bool = False,
 ) -> Encoder:
     """The encoder that fits a model.
 
@@ -110,6 +114,8 @@ def encoder_of(
       tokenizer: the run's.
       max_length: of a row, special pieces included; 0: the model's.
       batch_size: rows computed at once.
+      telling: by the objective's `telling`, not its `encode`.
     """
     cls = SpelledEncoder if objective.reads_characters else Encoder
-    return cls(objective.encode, tokenizer, max_length or objective.max_length, batch_size)
+    encode = objective.telling if telling else objective.encode
+    return cls(encode, tokenizer, max_length or objective.max_length, batch_size)

@@ -4,6 +4,11 @@ The next word of a stream is predicted by its senses (`objectives.senses`); the 
 backward model share neither sense vectors nor centers (A9). A word's own representation, which
 tells its sense, is there one position after the one that predicts it; the word after the window's
 end has none, and is left out where words have senses.
+
+What precedes a word often does not tell its sense, nor does what follows it. Beyond the paper both
+may tell it together (`told_by`), as they do of a masked word: it is then represented by what
+predicts it and its translations from either side, is of one sense in both models, and centers are
+of both. The words at a window's ends, which one model alone predicts, are left out.
 """
 
 from __future__ import annotations
@@ -27,14 +32,17 @@ from clwe_jax.objectives.senses import (
     initial_table,
     sense_config,
 )
-from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
+from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Sums, Variables
 
 DIRECTIONS = ("forward", "backward")
+BOTH = "both"
+TOLD_BY = ("each", BOTH)
 _FRAME = 50  # characters of a word in what is compiled before there are data
-_STREAMS = (
-    ("words", "target_forward", "weights_forward"),
-    ("words_reverse", "target_reverse", "weights_reverse"),
-)
+_STREAM = ("words", "target_forward", "weights_forward")
+_BACK = {
+    "reversed": ("words_reverse", "target_reverse", "weights_reverse"),
+    "window": ("words", "target_backward", "weights_backward"),
+}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -47,8 +55,14 @@ class BiLmObjective:
       padded_vocab_size: rows of the tables.
       negatives, translation, switch_share: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (ELMo) is plain cross-entropy.
+      told_by: 'each', the models assign senses for themselves, by a word's own representation (A4,
+        A9); 'both', together, by those that predict it.
+      backward: as the task's (`data.tasks.BiLm`).
       translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
         dictionary.
+
+    Raises:
+      ValueError: senses told by both models of different streams.
     """
 
     model: bilm.BiLmConfig
@@ -58,12 +72,23 @@ class BiLmObjective:
     translation: str = "none"
     switch_share: float = 0.5
     senses: SenseConfig | Mapping[str, Any] = SenseConfig(senses=1)
+    told_by: str = "each"
+    backward: str = "reversed"
     translations: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "senses", sense_config(self.senses))
         _ = self._loss  # what is wrong with the options is said before anything slow
         check_translations(self.translation, self.translations)
+        if self.told_by not in TOLD_BY:
+            raise ValueError(
+                f"config.objective.told_by={self.told_by!r}: one of {', '.join(TOLD_BY)}"
+            )
+        if self.told_by == BOTH and self.backward != "window":
+            raise ValueError(
+                f"config.objective.told_by={BOTH!r} needs both models at the same words: set "
+                "--config.task.backward=window"
+            )
 
     reads_characters = True
     max_length = 256  # words of a sentence that is encoded; of itself the model has no limit
@@ -72,19 +97,28 @@ class BiLmObjective:
     def directions(self) -> dict[str, slice]:
         """Name of each sense state: the part of a representation of `encode` that it is of."""
         width = self.model.width
+        if self.told_by == BOTH:
+            return {BOTH: slice(0, 2 * width)}
         return {"forward": slice(0, width), "backward": slice(width, 2 * width)}
 
     def sense_vectors(self, variables: Variables, direction: str) -> Array:
-        """float32 [V, S, d], the output vectors of the senses."""
-        return variables["params"]["sense_table"][DIRECTIONS.index(direction)]
+        """float32 [V, S, d], the output vectors of the senses; both models' side by side."""
+        table = variables["params"]["sense_table"]
+        if direction == BOTH:
+            return jnp.concatenate([table[0], table[1]], -1)
+        return table[DIRECTIONS.index(direction)]
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """What `loss` takes; as many distinct words as a batch of both streams can have."""
+        """What `loss` takes; as many distinct words as its streams can have."""
         words = ("words", "target", "spelling")
         integers = [*words[::2], "language_ids", "target_forward", "target_backward"]
-        integers += [f"{name}_reverse" for name in words]
-        floats = [f"weights_{name}" for name in ("forward", "backward", "reverse")]
-        distinct = min(2 * rows * length, self.padded_vocab_size)
+        floats = ["weights_forward", "weights_backward"]
+        streams = 1
+        if self.backward == "reversed":
+            integers += [f"{name}_reverse" for name in words]
+            floats += ["weights_reverse"]
+            streams = 2
+        distinct = min(streams * rows * length, self.padded_vocab_size)
         shapes = {name: ((rows, length), jnp.int32) for name in integers}
         shapes |= {
             name: ((rows, length), jnp.float32) for name in [*floats, "loss_weights", "reset"]
@@ -126,8 +160,8 @@ class BiLmObjective:
                 lambda x: LogicallyPartitioned(x, ("batch",) + (None,) * (x.ndim - 1)), rows
             ),
         }
-        keys = dict(zip(DIRECTIONS, sense_keys))
-        shape = self.padded_vocab_size, width
+        keys = dict(zip(self.directions, sense_keys))
+        shape = self.padded_vocab_size, 2 * width if self.told_by == BOTH else width
         variables |= self._loss.collections(shape, keys, self.translations)
         return variables
 
@@ -142,7 +176,7 @@ class BiLmObjective:
 
         Args:
           variables: 'rows' is the state of each row's stream; without it streams begin here.
-          batch: see `data.word_windows.BatchMaker`; with streams of their own for both directions.
+          batch: see `data.word_windows.BatchMaker`.
 
         Returns:
           The metrics of `SenseLoss`, over both directions together and as '{direction}/...';
@@ -157,10 +191,9 @@ class BiLmObjective:
         rngs_of = [jax.random.fold_in(rngs["dropout"], i) if train else None for i in (0, 1)]
         observed: dict[str, Any] = {"rows": found.carry}
         for number, direction in enumerate(DIRECTIONS):
-            state = variables.get("senses", {}).get(direction)
-            seen = self._occurrences(
-                batch, number, (found.forward, found.backward)[number], found.layers[-1][number]
-            )
+            told = BOTH if self.told_by == BOTH else direction
+            state = variables.get("senses", {}).get(told)
+            seen = self._occurrences(batch, number, found)
             rows, length = seen.words.shape
             occurrences.append(Occurrences(*(x.reshape(-1, *x.shape[2:]) for x in seen)))
             wanted.append(
@@ -172,8 +205,8 @@ class BiLmObjective:
                     rngs_of[number],
                 )
             )
-            if state is not None:
-                observed[direction] = dict(
+            if state is not None and told not in observed:
+                observed[told] = dict(
                     words=seen.words,
                     senses=wanted[number].assigned.reshape(rows, length),
                     h=jax.lax.stop_gradient(seen.own),
@@ -198,15 +231,25 @@ class BiLmObjective:
         metrics["padding"] = Sums(padding, jnp.float32(rows * length))
         return metrics, observed
 
-    def _occurrences(self, batch: Batch, number: int, hidden: Array, own: Array) -> Occurrences:
-        """[B, L] of them, or [B, L - 1] where words have senses."""
-        words, target, weights = (batch[name] for name in _STREAMS[number])
+    def _occurrences(self, batch: Batch, number: int, found: bilm.BiLmOutput) -> Occurrences:
+        """[B, L] of them; fewer where words have senses."""
+        words, target, weights = (batch[x] for x in (_STREAM, _BACK[self.backward])[number])
+        hidden, own = (found.forward, found.backward)[number], found.layers[-1][number]
         languages = batch["language_ids"]
         if not self._loss.aware:
             return Occurrences(target, hidden, own, weights, languages)
-        return Occurrences(
-            words[:, 1:], hidden[:, :-1], own[:, 1:], weights[:, :-1], languages[:, 1:]
-        )
+        # Which words, and where they are predicted: from one place before, or after.
+        after = number == 1 and self.backward == "window"
+        if self.told_by == BOTH:
+            there, at = slice(1, -1), slice(2, None) if after else slice(None, -2)
+            forward, backward = found.layers[-1]
+            own = jnp.concatenate([forward[:, :-2], backward[:, 2:]], -1)
+        else:
+            there, at = slice(1, None), slice(None, -1)
+            if after:
+                there, at = at, there
+            own = own[:, there]
+        return Occurrences(words[:, there], hidden[:, at], own, weights[:, at], languages[:, there])
 
     def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
         """The rows' states, and the senses with their vectors where they are seeded."""
@@ -214,8 +257,8 @@ class BiLmObjective:
         if not self._loss.aware:
             return variables
         after, seeded = {}, []
-        for direction in DIRECTIONS:
-            state, seen = variables["senses"][direction], observed[direction]
+        for direction, state in variables["senses"].items():
+            seen = observed[direction]
             flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in seen.items()}
             after[direction], found = senses.after_step(state, self.senses, step, **flat)
             seeded.append(found)
@@ -226,3 +269,16 @@ class BiLmObjective:
         """Representations of sentences, both directions side by side; see `BiLm.encode`."""
         params = {"params": variables["params"]["model"]}
         return self.module.apply(params, batch, method="encode")
+
+    @property
+    def telling(self) -> EncodeFn:
+        """As `encode`; the last layer at a word is what tells its sense."""
+        return self._predicting if self.told_by == BOTH else self.encode
+
+    def _predicting(self, variables: Variables, batch: Batch) -> Hidden:
+        """What predicts the words of sentences from either side."""
+        last = self.encode(variables, batch).last
+        forward, backward = jnp.split(last, 2, axis=-1)
+        # Nothing is asked of the frame's first and last places.
+        last = jnp.concatenate([jnp.roll(forward, 1, 1), jnp.roll(backward, -1, 1)], -1)
+        return Hidden(last=last, layers=(last,))

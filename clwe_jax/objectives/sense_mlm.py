@@ -27,7 +27,7 @@ from clwe_jax.objectives.senses import (
     initial_table,
     sense_config,
 )
-from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
+from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Sums, Variables, piece_batch
 
 MASKED = "masked"  # what the collection of senses calls the one state that there is
 
@@ -72,6 +72,11 @@ class SenseMlmObjective:
     def sense_vectors(self, variables: Variables, direction: str) -> Array:
         """float32 [V, S, d], the output vectors of the senses."""
         return variables["params"]["sense_table"]
+
+    @property
+    def telling(self) -> EncodeFn:
+        """As `encode`; the last layer at a masked word is what tells its sense."""
+        return self.encode
 
     batch_shapes = staticmethod(piece_batch)
 

@@ -32,6 +32,7 @@ def build_objective(
         padded_vocab_size=padded_vocab_size,
         max_predictions=options.max_predictions(config),
         translations=translations,
+        backward=config.task.get("backward"),
     )
     model = _build(
         "model",

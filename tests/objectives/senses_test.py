@@ -27,7 +27,11 @@ class Toy:
 
 
 toy = Toy()
-KINDS = [("bilm", toy.bilm, toy.bilm_batch), ("sense_mlm", toy.sense_mlm, toy.mlm_batch)]
+KINDS = [
+    ("bilm", toy.bilm, toy.bilm_batch),
+    ("both", toy.both, toy.window_batch),
+    ("sense_mlm", toy.sense_mlm, toy.mlm_batch),
+]
 each_kind = pytest.mark.parametrize(
     "make, make_batch", [kind[1:] for kind in KINDS], ids=[kind[0] for kind in KINDS]
 )
@@ -68,20 +72,31 @@ def bilm_expected(objective, variables, batch):
     )
     total = weight = 0.0
     streams = [("words", "weights_forward"), ("words_reverse", "weights_reverse")]
+    if objective.backward == "window":
+        streams[1] = "words", "weights_backward"
+    layers = np.asarray([found.forward, found.backward], np.float64)
     for number, (words, weights) in enumerate(streams):
-        state = variables["senses"]["forward" if number == 0 else "backward"]
-        hidden = np.asarray((found.forward, found.backward)[number], np.float64)
+        states, hidden = variables["senses"], layers[number]
+        state = states["both"] if "both" in states else states[("forward", "backward")[number]]
         table = np.asarray(variables["params"]["sense_table"][number], np.float64)
         bias = np.asarray(variables["params"]["sense_bias"][number], np.float64)
         allowed = np.asarray(state.enabled).copy()
         allowed[toy.WORDS :] = False
+        # A stream of its own is read from left to right by the backward model, too.
+        next_one = -1 if number and objective.backward == "window" else 1
         for row in range(toy.ROWS):
-            for place in range(toy.LENGTH - 1):
+            for place in range(toy.LENGTH):
+                there = place + next_one
+                ends = int(objective.told_by == "both")
+                if not ends <= there < toy.LENGTH - ends:
+                    continue
                 scores = np.where(allowed, table @ hidden[row, place] + bias, -np.inf)
                 logs = log_softmax(scores.reshape(-1)).reshape(scores.shape)
-                word, own = batch[words][row, place + 1], hidden[row, place + 1]
+                word, own = batch[words][row, there], hidden[row, there]
+                if objective.told_by == "both":
+                    own = np.concatenate([layers[0, row, there - 1], layers[1, row, there + 1]])
                 loss = -logs[word, numpy_assigned(state, word, own)]
-                into = 1 - batch["language_ids"][row, place + 1]
+                into = 1 - batch["language_ids"][row, there]
                 others = [t for t in objective.translations[word, into] if t not in (-1, word)]
                 if objective.translation == "joint" and others:
                     pick = max(
@@ -108,12 +123,24 @@ def cosine(state, word, slot, h):
     return center @ (h @ p) / (np.linalg.norm(center) * np.linalg.norm(h @ p))
 
 
-@pytest.mark.parametrize("translation", ["none", "joint"])
-def test_bilm_loss_by_hand(translation):
-    objective, batch = toy.bilm(translation=translation), toy.bilm_batch(3)
+@pytest.mark.parametrize(
+    "kind, options",
+    [
+        ("bilm", dict(translation="none")),
+        ("bilm", dict(translation="joint")),
+        ("bilm", dict(translation="joint", backward="window")),
+        ("both", dict(translation="joint")),
+    ],
+    ids=lambda x: x if isinstance(x, str) else " ".join(x.values()),
+)
+def test_bilm_loss_by_hand(kind, options):
+    make = next(made for name, made, _ in KINDS if name == kind)
+    objective = make(**options)
+    batch = (toy.window_batch if objective.backward == "window" else toy.bilm_batch)(3)
     # After the warm-up, so that words have several senses.
-    variables = states("bilm")[3].variables
-    assert np.asarray(variables["senses"]["forward"].enabled)[0].sum() == 3
+    variables = jax.tree.map(jnp.asarray, states(kind)[3].variables)
+    for state in variables["senses"].values():
+        assert np.asarray(state.enabled)[0].sum() == 3
     sums, _ = objective.loss(variables, batch, {"dropout": jax.random.key(0)}, train=True)
     total, weight = bilm_expected(objective, variables, batch)
     np.testing.assert_allclose(sums["loss"].value, total, rtol=1e-5)
@@ -150,7 +177,9 @@ def test_one_sense_is_plain_cross_entropy(make, make_batch):
     np.testing.assert_allclose(train["loss"].mean(), words["loss"].mean(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind, microbatches", [("bilm", 2), ("bilm", 4), ("sense_mlm", 4)])
+@pytest.mark.parametrize(
+    "kind, microbatches", [("bilm", 2), ("bilm", 4), ("both", 4), ("sense_mlm", 4)]
+)
 def test_a_step_does_not_depend_on_microbatches(kind, microbatches):
     whole, parts = states(kind)[-1], states(kind, microbatches)[-1]
     assert toy.difference(parts, whole) < 2e-4
@@ -174,7 +203,7 @@ def test_a_step_does_not_depend_on_the_mesh():
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    assert len(found) == 2 and max(found.values()) < 1e-3, found
+    assert len(found) == 3 and max(found.values()) < 1e-3, found
 
 
 def test_streams_go_on_from_step_to_step():
@@ -196,7 +225,7 @@ def test_streams_go_on_from_step_to_step():
         assert np.abs(b).max() > 0
 
 
-@pytest.mark.parametrize("kind", ["bilm", "sense_mlm"])
+@pytest.mark.parametrize("kind", [kind[0] for kind in KINDS])
 def test_vectors_are_seeded_when_the_warm_up_ends(kind):
     """The warm-up's vector is the first of every sense (A6)."""
     tables = [state.params["sense_table"] for state in states(kind)]
@@ -220,7 +249,8 @@ def test_a_model_and_its_twin_start_alike(make, make_batch):
 def test_to_seed_the_senses_changes_no_prediction(make, make_batch):
     """With its vector a sense takes over its bias and its moments."""
     objective, batch = make(), make_batch()
-    state = states("bilm" if objective.reads_characters else "sense_mlm")[0]
+    kind = next(name for name, made, _ in KINDS if made is make)
+    state = states(kind)[0]
     variables = jax.tree.map(jnp.asarray, state.variables)
     bias = np.random.RandomState(0).randn(*state.params["sense_bias"].shape)
     variables["params"] = {**variables["params"], "sense_bias": jnp.float32(bias)}
@@ -311,7 +341,42 @@ def test_sampled_negatives_tend_to_all_words(make, make_batch):
     assert abs(np.mean(found) - expected) < 0.05 * expected and np.std(found) > 0
 
 
+def test_told_together_senses_are_of_what_predicts_the_word():
+    """As in evaluation: what comes before is read by one model, what comes after by the other."""
+    objective, batch = toy.both(), toy.window_batch(3)
+    variables = jax.tree.map(jnp.asarray, states("both")[3].variables)
+    width = objective.model.width
+    assert set(variables["senses"]) == {"both"} == set(objective.directions)
+    assert objective.directions["both"] == slice(0, 2 * width)
+    alone = {name: x for name, x in variables.items() if name != "rows"}
+
+    def told(changed=None):
+        now = {**batch, "spelling": batch["spelling"].copy()}
+        if changed is not None:
+            now["spelling"][:, changed] = (now["spelling"][:, changed] + 1) % toy.DISTINCT
+        seen = objective.loss(alone, now, {"dropout": jax.random.key(0)}, train=True)[1]["both"]
+        assert seen["h"].shape == (toy.ROWS, toy.LENGTH - 2, 2 * width)
+        np.testing.assert_array_equal(seen["words"], batch["words"][:, 1:-1])
+        # The model's own sentences, framed, are such windows.
+        asked = objective.telling(alone, now).last[:, 1:-1]
+        np.testing.assert_allclose(asked, seen["h"], atol=1e-6)
+        return np.asarray(seen["h"])
+
+    place, before = 3, told()
+    changed = np.abs(told(place) - before).max(0) > 0
+    reads = np.zeros((toy.LENGTH, 2 * width), bool)
+    reads[place + 1 :, :width], reads[:place, width:] = True, True
+    np.testing.assert_array_equal(changed, reads[1:-1])
+    vectors = np.asarray(objective.sense_vectors(variables, "both"))
+    table = np.asarray(variables["params"]["sense_table"])
+    np.testing.assert_array_equal(vectors[7, 1], np.concatenate(table[:, 7, 1]))
+
+
 def test_bad_options():
+    with pytest.raises(ValueError, match="told_by='all': one of each, both"):
+        toy.bilm(told_by="all")
+    with pytest.raises(ValueError, match="config.task.backward=window"):
+        toy.bilm(told_by="both")
     with pytest.raises(ValueError, match="translation='both'"):
         toy.bilm(translation="both")
     with pytest.raises(ValueError, match="needs a dictionary"):

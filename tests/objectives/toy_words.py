@@ -53,6 +53,11 @@ def bilm(senses=SENSES, dropout=0.0, **options):
     )  # fmt: skip
 
 
+def both(senses=SENSES, **options):
+    """Senses told by both models together."""
+    return bilm(senses, told_by="both", backward="window", **options)
+
+
 def sense_mlm(senses=SENSES, dropout=0.0, **options):
     model = Transformer(
         vocab_size=PADDED, languages=1, layers=1, width=8, heads=2, mlp_dim=16, max_length=LENGTH,
@@ -84,6 +89,14 @@ def bilm_batch(seed=0):
         "spelling_reverse": back[:, :-1] % DISTINCT,
         "characters": characters,
     }
+
+
+def window_batch(seed=0):
+    """One stream, that the backward model reads from the window's end."""
+    batch = bilm_batch(seed)
+    before = np.roll(batch["words"], 1, axis=1)
+    batch["target_backward"], batch["weights_backward"] = before, batch["weights_reverse"]
+    return {name: x for name, x in batch.items() if not name.endswith("_reverse")}
 
 
 def mlm_batch(seed=0):
@@ -130,9 +143,11 @@ def difference(a, b):
 def main():
     """On 2 devices, and on 8 with microbatches; compiling is what takes the time."""
     two, eight = (dict(data=2), 2, 1), (dict(data=2, fsdp=2, tensor=2), 8, 2)
+    tensor = dict(tensor=2), 2, 1
     found = {}
     for name, objective, batch, cuts in (
         ("bilm", bilm(translation="joint"), bilm_batch, (two,)),
+        ("both", both(translation="joint"), window_batch, (tensor,)),
         ("sense_mlm", sense_mlm(translation="joint"), mlm_batch, (eight,)),
     ):
         alone = run(objective, batch)[-1]

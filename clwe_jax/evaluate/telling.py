@@ -1,0 +1,62 @@
+"""What tells the senses of words in sentences, read off a model as in its training."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import NamedTuple, Sequence
+
+import numpy as np
+
+from clwe_jax.evaluate.encode import Encoder, Row
+from clwe_jax.evaluate.spelled import encoder_of
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Objective, Variables
+
+
+class Asked(NamedTuple):
+    """A word in a sentence.
+
+    Attributes:
+      words: of the sentence.
+      place: the word's.
+      language: the sentence's.
+    """
+
+    words: Sequence[str]
+    place: int
+    language: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Teller:
+    """Representations that are compared with the centers of senses (Algorithm 1).
+
+    They are not those of `encode` after a projection: centers stay where they were learned.
+
+    Attributes:
+      objective: with `telling`, `max_length` and `reads_characters`.
+      tokenizer: the run's.
+      batch_size: sentences encoded at once.
+    """
+
+    objective: Objective
+    tokenizer: Tokenizer
+    batch_size: int = 64
+
+    def __call__(self, variables: Variables, asked: Sequence[Asked]) -> np.ndarray:
+        """float32 [N, D]. Of a sentence longer than the model's rows the part around is read."""
+        encoder, rows = self._encoder, []
+        room = encoder.max_length - 2
+        for words, place, language in asked:
+            start = max(0, min(place - room // 2, len(words) - room))
+            ids, _ = encoder.tokenizer.encode_words(words[start : start + room])
+            if not self.objective.reads_characters:
+                ids[place - start] = encoder.tokenizer.vocabulary.mask_id
+            groups = [0 if i == place - start else -1 for i in range(len(ids))]
+            rows.append(Row(ids, groups, self.tokenizer.language_id(language)))
+        return np.stack([x[0, -1] for x in encoder.means(variables, rows)])
+
+    @functools.cached_property
+    def _encoder(self) -> Encoder:
+        return encoder_of(self.objective, self.tokenizer, batch_size=self.batch_size, telling=True)
