@@ -301,5 +301,4 @@ class SenseIndex:
 
     def _vectors(self, direction: str, ids: np.ndarray) -> np.ndarray:
         """float32 [N, S, d]."""
-        vectors = self.objective.sense_vectors(self.variables, direction)
-        return np.asarray(jax.device_get(vectors[ids]))
+        return np.asarray(self.objective.sense_vectors(self.variables, direction, ids))

@@ -101,12 +101,11 @@ class BiLmObjective:
             return {BOTH: slice(0, 2 * width)}
         return {"forward": slice(0, width), "backward": slice(width, 2 * width)}
 
-    def sense_vectors(self, variables: Variables, direction: str) -> Array:
-        """float32 [V, S, d], the output vectors of the senses; both models' side by side."""
+    def sense_vectors(self, variables: Variables, direction: str, ids: np.ndarray) -> Array:
+        """float32 [N, S, d], the output vectors of words' senses; of both models side by side."""
         table = variables["params"]["sense_table"]
-        if direction == BOTH:
-            return jnp.concatenate([table[0], table[1]], -1)
-        return table[DIRECTIONS.index(direction)]
+        names = DIRECTIONS if direction == BOTH else (direction,)
+        return jnp.concatenate([table[DIRECTIONS.index(name), ids] for name in names], -1)
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
         """What `loss` takes; as many distinct words as its streams can have."""
@@ -181,6 +180,9 @@ class BiLmObjective:
         Returns:
           The metrics of `SenseLoss`, over both directions together and as '{direction}/...';
           'padding' (share of the positions).
+
+        Raises:
+          ValueError: windows too short for a word with the places that it is predicted from.
         """
         params = variables["params"]
         rngs = rngs or {}
@@ -195,6 +197,11 @@ class BiLmObjective:
             state = variables.get("senses", {}).get(told)
             seen = self._occurrences(batch, number, found)
             rows, length = seen.words.shape
+            if not length:
+                raise ValueError(
+                    f"config.data.sequence_length={batch['words'].shape[1]}: a window has no word "
+                    f"with what predicts it; take at least {3 if self.told_by == BOTH else 2}"
+                )
             occurrences.append(Occurrences(*(x.reshape(-1, *x.shape[2:]) for x in seen)))
             wanted.append(
                 self._loss.choose(

@@ -69,9 +69,9 @@ class SenseMlmObjective:
         """Name of each sense state: the part of a representation of `encode` that it is of."""
         return {MASKED: slice(None)}
 
-    def sense_vectors(self, variables: Variables, direction: str) -> Array:
-        """float32 [V, S, d], the output vectors of the senses."""
-        return variables["params"]["sense_table"]
+    def sense_vectors(self, variables: Variables, direction: str, ids: np.ndarray) -> Array:
+        """float32 [N, S, d], the output vectors of words' senses."""
+        return variables["params"]["sense_table"][ids]
 
     @property
     def telling(self) -> EncodeFn:

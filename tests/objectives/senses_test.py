@@ -367,9 +367,9 @@ def test_told_together_senses_are_of_what_predicts_the_word():
     reads = np.zeros((toy.LENGTH, 2 * width), bool)
     reads[place + 1 :, :width], reads[:place, width:] = True, True
     np.testing.assert_array_equal(changed, reads[1:-1])
-    vectors = np.asarray(objective.sense_vectors(variables, "both"))
+    vectors = np.asarray(objective.sense_vectors(variables, "both", np.array([7])))
     table = np.asarray(variables["params"]["sense_table"])
-    np.testing.assert_array_equal(vectors[7, 1], np.concatenate(table[:, 7, 1]))
+    np.testing.assert_array_equal(vectors[0, 1], np.concatenate(table[:, 7, 1]))
 
 
 def test_bad_options():
@@ -377,6 +377,11 @@ def test_bad_options():
         toy.bilm(told_by="all")
     with pytest.raises(ValueError, match="config.task.backward=window"):
         toy.bilm(told_by="both")
+    both, batch = toy.both(), toy.window_batch()
+    variables = variables_of(both, batch)
+    short = {name: x if name == "characters" else x[:, :2] for name, x in batch.items()}
+    with pytest.raises(ValueError, match="sequence_length=2.*at least 3"):
+        both.loss(variables, short, {}, train=False)
     with pytest.raises(ValueError, match="translation='both'"):
         toy.bilm(translation="both")
     with pytest.raises(ValueError, match="needs a dictionary"):
