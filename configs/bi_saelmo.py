@@ -4,9 +4,7 @@ Command:
   python -m clwe_jax.main --config=configs/bi_saelmo.py
   Another pair: --config.data.languages=en,ja (de, es, ja, zh). Any number of languages may stand
   there; the one to translate to is drawn for each occurrence.
-  Senses told by what predicts a word from both its sides, beyond the paper and better at choosing
-  translations (benchmarks/README.md): --config.task.backward=window --config.objective.told_by=both,
-  and windows of a few sentences: --config.data.sequence_length=40 --config.train.batch_size=16.
+  Senses told by both directions together, purer and better at choosing translations: see saelmo.py.
 
   :laptop (default)  the embedded world, two cores, minutes.
   :small             text files in corpora/, one GPU, hours.
