@@ -254,10 +254,8 @@ def test_both_directions_choose_the_translation(bilm):
     })  # fmt: skip
     model = api.Model(model.config, model.tokenizer, model.objective, variables, model.frequent)
     found = model.translate("bank", context="the bank", to="de")
-    vector, norm = (
-        model.sense_view.index.represent([Asked(["the", "bank"], 1, "en")]),
-        np.linalg.norm,
-    )
+    vector = model.sense_view.index.represent([Asked(["the", "bank"], 1, "en")])
+    norm = np.linalg.norm
     scores = {}
     for word, slots in (("ufer", slice(1, 4)), ("geld", slice(1, 4)), ("bank", slice(1, 3))):
         best = []
