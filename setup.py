@@ -46,7 +46,7 @@ setup(
         # libtpu is a compiler too: with it a test compiles the papers' settings for real slices.
         "test": [
             "pytest>=8.0",
-            "pytest-xdist>=3.8",
+            "pytest-xdist>=3.5",
             "jax[tpu]>=0.10; platform_system == 'Linux' and platform_machine == 'x86_64'",
         ],
         "bench": ["torch>=2.4", "transformers>=4.45"],
