@@ -11,9 +11,9 @@ import numpy as np
 
 from clwe_jax.align import search
 from clwe_jax.evaluate import senses as scores
-from clwe_jax.evaluate.encode import Encoder, Row
+from clwe_jax.evaluate import telling
+from clwe_jax.evaluate.encode import Encoder
 from clwe_jax.evaluate.spelled import encoder_of
-from clwe_jax.evaluate.telling import Asked, Teller
 from clwe_jax.models import sense_statistics, sense_translation, senses
 from clwe_jax.text import pocket
 from clwe_jax.text.pocket import gold
@@ -261,21 +261,21 @@ class SenseEvaluator:
         return encoder_of(self.objective, self.tokenizer, 0, self.batch_size)
 
     @functools.cached_property
-    def _teller(self) -> Teller:
-        return Teller(self.objective, self.tokenizer, self.batch_size)
+    def _teller(self) -> telling.Teller:
+        return telling.Teller(self.objective, self.tokenizer, self.batch_size)
 
     def _asked(self, variables: Variables, occurrences: Sequence[Occurrence]) -> np.ndarray:
         """float32 [N, D]: what tells the senses."""
-        return self._teller(variables, [Asked(x.words, x.place, x.word[0]) for x in occurrences])
+        return self._teller(variables, _places(occurrences))
 
     def _read(self, variables: Variables) -> np.ndarray:
         """float32 [N, layers + 1, D]: the words' representations, read as they stand."""
-        encoder, rows = self._encoder, []
-        for x in self._occurrences:
-            ids, _ = encoder.tokenizer.encode_words(x.words[: encoder.max_length - 2])
-            groups = [0 if place == x.place else -1 for place in range(len(ids))]
-            rows.append(Row(ids, groups, self.tokenizer.language_id(x.word[0])))
-        return np.stack([found[0] for found in encoder.means(variables, rows)])
+        rows = telling.rows(self._encoder, _places(self._occurrences))
+        return np.stack([found[0] for found in self._encoder.means(variables, rows)])
+
+
+def _places(occurrences: Sequence[Occurrence]) -> list[telling.Asked]:
+    return [telling.Asked(x.words, x.place, x.word[0]) for x in occurrences]
 
 
 def _candidates(

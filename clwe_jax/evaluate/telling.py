@@ -28,6 +28,22 @@ class Asked(NamedTuple):
     language: str
 
 
+def rows(encoder: Encoder, asked: Sequence[Asked], masked: bool = False) -> list[Row]:
+    """A row a sentence, whose one mean is of the word alone.
+
+    Of a sentence longer than the encoder's rows the part around the word is read.
+    """
+    found, room = [], encoder.max_length - 2
+    for words, place, language in asked:
+        start = max(0, min(place - room // 2, len(words) - room))
+        ids, _ = encoder.tokenizer.encode_words(words[start : start + room])
+        if masked:
+            ids[place - start] = encoder.tokenizer.vocabulary.mask_id
+        groups = [0 if i == place - start else -1 for i in range(len(ids))]
+        found.append(Row(ids, groups, encoder.tokenizer.language_id(language)))
+    return found
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Teller:
     """Representations that are compared with the centers of senses (Algorithm 1).
@@ -45,17 +61,9 @@ class Teller:
     batch_size: int = 64
 
     def __call__(self, variables: Variables, asked: Sequence[Asked]) -> np.ndarray:
-        """float32 [N, D]. Of a sentence longer than the model's rows the part around is read."""
-        encoder, rows = self._encoder, []
-        room = encoder.max_length - 2
-        for words, place, language in asked:
-            start = max(0, min(place - room // 2, len(words) - room))
-            ids, _ = encoder.tokenizer.encode_words(words[start : start + room])
-            if not self.objective.reads_characters:
-                ids[place - start] = encoder.tokenizer.vocabulary.mask_id
-            groups = [0 if i == place - start else -1 for i in range(len(ids))]
-            rows.append(Row(ids, groups, self.tokenizer.language_id(language)))
-        return np.stack([x[0, -1] for x in encoder.means(variables, rows)])
+        """float32 [N, D]."""
+        found = rows(self._encoder, asked, masked=not self.objective.reads_characters)
+        return np.stack([x[0, -1] for x in self._encoder.means(variables, found)])
 
     @functools.cached_property
     def _encoder(self) -> Encoder:

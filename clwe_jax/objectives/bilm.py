@@ -203,6 +203,9 @@ class BiLmObjective:
                     f"with what predicts it; take at least {3 if self.told_by == BOTH else 2}"
                 )
             occurrences.append(Occurrences(*(x.reshape(-1, *x.shape[2:]) for x in seen)))
+            if told in observed:  # of the same words, by the same representations
+                wanted.append(wanted[0])
+                continue
             wanted.append(
                 self._loss.choose(
                     occurrences[number],
@@ -212,7 +215,7 @@ class BiLmObjective:
                     rngs_of[number],
                 )
             )
-            if state is not None and told not in observed:
+            if state is not None:
                 observed[told] = dict(
                     words=seen.words,
                     senses=wanted[number].assigned.reshape(rows, length),

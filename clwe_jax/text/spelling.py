@@ -7,6 +7,7 @@ begin, 257 its end, 258 the word's begin, 259 its end, 260 padding: 261 ids. A w
 
 from __future__ import annotations
 
+import functools
 from typing import Sequence
 
 import numpy as np
@@ -46,8 +47,9 @@ def spell_all(words: Sequence[bytes], max_chars: int = MAX_CHARACTERS) -> np.nda
     return table
 
 
+@functools.lru_cache(maxsize=2)  # the stream and every evaluator of a run read the same table
 def spell_vocabulary(vocabulary: WordVocabulary, max_chars: int = MAX_CHARACTERS) -> np.ndarray:
-    """uint16 [len(vocabulary), max_chars]: the characters of every entry.
+    """uint16 [len(vocabulary), max_chars]: the characters of every entry; read-only.
 
     `<S>` and `</S>` are single characters of their own, `[PAD]` is padding throughout.
     """
@@ -62,4 +64,5 @@ def spell_vocabulary(vocabulary: WordVocabulary, max_chars: int = MAX_CHARACTERS
         table[number, 1:3] = character, END_WORD
         table[number, 3:] = PAD
     table[vocabulary.pad_id] = PAD
+    table.setflags(write=False)
     return table

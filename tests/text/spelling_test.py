@@ -45,6 +45,7 @@ def test_the_vocabulary_with_its_special_entries(monkeypatch):
     monkeypatch.setattr(spelling, "_AT_ONCE", 3)  # several parts
     vocabulary = WordVocabulary([*SPECIALS, *[word for word in WORDS if word]])
     table = spelling.spell_vocabulary(vocabulary)
+    assert spelling.spell_vocabulary(vocabulary) is table and not table.flags.writeable
     assert table.shape == (len(vocabulary), 50) and table.max() < spelling.IDS
     # bilm-tf's bos_chars and eos_chars; the rest is padding.
     assert table[0, :4].tolist() == [258, 256, 259, 260] and set(table[0, 3:]) == {260}
