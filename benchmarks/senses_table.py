@@ -22,10 +22,15 @@ from typing import Mapping, Sequence
 from joint_align_table import interval
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BILINGUAL = {"Joint-ELMo": "joint_elmo", "Bi-SaELMo": "bi_saelmo"}
+BILINGUAL = {
+    "Joint-ELMo": "joint_elmo",
+    "Bi-SaELMo": "bi_saelmo",
+    "Bi-SaELMo told by both": "bi_saelmo_both",
+}
 ENGLISH = {
     "ELMo": "elmo",
     "SaELMo": "saelmo",
+    "SaELMo told by both": "saelmo_both",
     "BERT-Tiny": "bert_tiny",
     "SaBERT-Tiny": "sabert_tiny",
 }

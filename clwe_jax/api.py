@@ -38,7 +38,6 @@ from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, partition
 from clwe_jax.types import BATCH_DTYPES, Objective, Variables
 
-_BATCH_SIZE = 128  # rows encoded at once
 _SEVERAL = 1_000  # words whose encoding is worth a line in the log
 _TEXT_BYTES = 4 << 20  # of each language that examples of senses are looked for in
 
@@ -247,12 +246,12 @@ class Model:
     def sense_view(self) -> sense_api.SenseView:
         """The senses; ValueError where the model has none."""
         return sense_api.SenseView(
-            self.objective, self.tokenizer, self.variables, self.frequent, _BATCH_SIZE, self.texts
+            self.objective, self.tokenizer, self.variables, self.frequent, self.texts
         )
 
     @functools.cached_property
     def _encoder(self) -> Encoder:
-        return encoder_of(self.objective, self.tokenizer, batch_size=_BATCH_SIZE)
+        return encoder_of(self.objective, self.tokenizer)
 
     def _index(self, language: str, layer: Layer) -> "_Index":
         if (language, layer) not in self._indices:

@@ -122,6 +122,7 @@ def sense_config(
     languages: str,
     senses: int,
     translation: str = "none",
+    told_by: str = "each",
 ) -> ConfigDict:
     """The config of a sense-aware language model, or of its sense-agnostic twin.
 
@@ -132,6 +133,8 @@ def sense_config(
       languages: e.g. 'en' or 'en,de'.
       senses: of a word; 1 for the sense-agnostic twin.
       translation: 'none', 'joint' or 'switch'; see `objectives.senses`.
+      told_by: of a biLM, 'each' or 'both'; see `objectives.bilm`. With 'both' the backward model
+        begins anew at every window's end: windows are twice as long, and half as many a step.
 
     Raises:
       ValueError: an unknown scale or backbone.
@@ -166,7 +169,7 @@ def sense_config(
                 highways=2, dtype="auto",
             )
         )  # fmt: skip
-        config.objective = ConfigDict(dict(name="bilm", told_by="each", **objective))
+        config.objective = ConfigDict(dict(name="bilm", told_by=told_by, **objective))
         config.optimizer = ConfigDict(
             dict(
                 name="adagrad", learning_rate=0.2, warmup_steps=0, schedule="constant",
@@ -228,4 +231,8 @@ def sense_config(
             name="wsd", every_steps=0, training="", tests="", wordnet="", max_sentences=0
         )
     config.evals = ConfigDict(evals)
+    if told_by == "both":
+        config.task.backward = "window"
+        config.data.sequence_length *= 2
+        config.train.batch_size //= 2
     return config

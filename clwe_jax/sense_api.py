@@ -105,18 +105,17 @@ class SenseView:
         tokenizer: Tokenizer,
         variables: Variables,
         frequent: Mapping[str, Sequence[str]],
-        batch_size: int = 64,
         texts: Texts | None = None,
     ):
         """Args:
-          objective, tokenizer, variables, frequent, batch_size: as `SenseIndex`; 'translations'
-            is the table of a model with a dictionary.
+          objective, tokenizer, variables, frequent: as `SenseIndex`; 'translations' is the table
+            of a model with a dictionary.
           texts: lines of a language, for examples; None where there is no text.
 
         Raises:
           ValueError: a model without senses.
         """
-        self.index = SenseIndex(objective, tokenizer, variables, frequent, batch_size)
+        self.index = SenseIndex(objective, tokenizer, variables, frequent)
         self.directions = self.index.directions
         self._tokenizer = tokenizer
         self._table = variables.get("translations", {}).get("ids")

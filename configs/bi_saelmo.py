@@ -4,14 +4,14 @@ Command:
   python -m clwe_jax.main --config=configs/bi_saelmo.py
   Another pair: --config.data.languages=en,ja (de, es, ja, zh). Any number of languages may stand
   there; the one to translate to is drawn for each occurrence.
-  Senses told by both directions together, purer and better at choosing translations: see saelmo.py.
 
   :laptop (default)  the embedded world, two cores, minutes.
   :small             text files in corpora/, one GPU, hours.
   :base              2 x 4,096 cells, 200,000 words, an accelerator for days.
   :paper             A11: batch 512, window 12, 600k steps; V=800,000 fits a v3 slice (--plan=v3:4x8).
 
-Twin without senses: joint_elmo.py.
+Senses that both directions tell together, beyond the paper, purer and better at choosing
+translations: bi_saelmo_both.py. Twin without senses: joint_elmo.py.
 Expected: Table 3 of the paper, zero-shot NER F1 after projection: de 72.19, es 65.86, zh 63.44.
 The laptop's figures stand in benchmarks/README.md.
 """

@@ -32,6 +32,16 @@ def test_bilm(name, window, steps, senses):
     assert found.objective.senses.senses == senses and found.objective.negatives == 8_192
 
 
+@pytest.mark.parametrize("scale", ["laptop", "small", "base", "paper"])
+@pytest.mark.parametrize("name", ["saelmo", "bi_saelmo"])
+def test_told_by_both_a_step_has_as_many_words(name, scale):
+    each, both = config(name, scale), config(f"{name}_both", scale)
+    words = [x.data.sequence_length * x.train.batch_size for x in (each, both)]
+    assert words[0] == words[1] and both.train.batch_size % both.train.microbatches == 0
+    differ = {"system", "task", "objective", "data", "train"}
+    assert {key for key in each if each[key] != both[key]} == differ
+
+
 @pytest.mark.parametrize("name, senses", [("bert_tiny", 1), ("sabert_tiny", 5)])
 def test_bert_tiny(name, senses):
     found = config(name)

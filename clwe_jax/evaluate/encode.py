@@ -18,7 +18,7 @@ from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import BATCH_DTYPES, Array, Batch, EncodeFn, Variables
 
 _SHORTEST = 8  # pieces of the shortest rows
-_FEW = 8  # rows of a batch that holds no more
+_FEW = 8  # rows of a batch where no more are asked for
 _LOG_SECONDS = 10.0
 _AHEAD = 2  # batches that are computed while another one is fetched
 
@@ -208,6 +208,7 @@ class Encoder:
 
         Lengths are powers of two (and max_length); a row has 1 mean, or as many as it has places.
         """
+        size = min(_FEW, self.batch_size) if len(rows) <= _FEW else self.batch_size
         buckets: dict[tuple[int, int], list[int]] = {}
         for place, row in enumerate(rows):
             length = max(_SHORTEST, 1 << (len(row.ids) + 1).bit_length())
@@ -215,10 +216,8 @@ class Encoder:
             slots = 1 if max(row.groups, default=0) <= 0 else length
             buckets.setdefault((length, slots), []).append(place)
         for (length, slots), places in sorted(buckets.items()):
-            for start in range(0, len(places), self.batch_size):
-                part = places[start : start + self.batch_size]
-                few = min(_FEW, self.batch_size)
-                yield part, length, slots, few if len(part) <= few else self.batch_size
+            for start in range(0, len(places), size):
+                yield places[start : start + size], length, slots, size
 
     def _batch(self, rows: Sequence[Row], size: int, length: int) -> Batch:
         vocabulary = self.tokenizer.vocabulary

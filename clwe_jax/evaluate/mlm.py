@@ -9,7 +9,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import jax
 import numpy as np
 
-from clwe_jax.evaluate.placement import Program
+from clwe_jax.evaluate.placement import Program, whole
 from clwe_jax.types import Batch, Objective, Sums, Variables
 
 # Metrics of the objective that are passed on where something was weighed.
@@ -68,7 +68,7 @@ class MlmEvaluator:
     def _fresh(self, variables: Variables, batch: Batch) -> Any:
         """The state of rows whose streams begin, where rows have one."""
         rows = jax.eval_shape(self._score, {**variables, "rows": {}}, batch)[1]
-        return jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), rows)
+        return whole(jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), rows), variables)
 
 
 def _named(name: str, value: float) -> Iterator[tuple[str, float]]:

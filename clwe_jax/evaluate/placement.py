@@ -22,6 +22,22 @@ def mesh_of(variables: Variables) -> Mesh | None:
     return None
 
 
+def whole(arrays: Any, variables: Variables) -> Any:
+    """Arrays whole on all devices of the variables, as a `Program` returns them.
+
+    A state that a program reads and returns is then of one type from its first time on, and the
+    program is compiled once.
+    """
+    for leaf in jax.tree.leaves(variables):
+        sharding = getattr(leaf, "sharding", None)
+        if isinstance(sharding, NamedSharding):
+            everywhere = NamedSharding(sharding.mesh, PartitionSpec())
+            return jax.tree.map(
+                lambda x: jax.make_array_from_callback(x.shape, everywhere, lambda i: x[i]), arrays
+            )
+    return arrays
+
+
 def place(batch: Batch, mesh: Mesh | None) -> Batch:
     """The batch on the mesh, cut by rows where they can be dealt out evenly, else whole everywhere.
 

@@ -74,6 +74,33 @@ def test_no_batches():
     assert run({}) == {}
 
 
+class Remembering:
+    """An objective whose loss is the sum of all that its rows have read."""
+
+    def __init__(self):
+        self.traced = 0
+
+    def loss(self, variables, batch, rngs, train=True):
+        self.traced += bool(variables["rows"])  # not where shapes alone are asked for
+        before = variables["rows"]["read"] if variables["rows"] else 0.0
+        read = before + variables["scale"] * batch["inputs"].sum(1)
+        return {"loss": Sums(read.sum(), jnp.float32(1))}, {"rows": {"read": read}}
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_rows_go_on_from_batch_to_batch_in_one_program(sharded):
+    scale = jnp.float32(0.5)
+    if sharded:  # as in training, on one device, too
+        mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
+        scale = jax.device_put(scale, jax.NamedSharding(mesh, jax.P()))
+    batches = [batch([[8], [1]], 1), batch([[4], [2]], 1), batch([[2], [1]], 1)]
+    objective = Remembering()
+    found = run({"en": batches, "de": batches[1:]}, objective, {"scale": scale})
+    assert found["eval/mlm/en/loss"] == pytest.approx((4.5 + 7.5 + 9) / 3)
+    assert found["eval/mlm/de/loss"] == pytest.approx((3 + 4.5) / 2)
+    assert objective.traced == 1
+
+
 def test_the_real_objective():
     model = registry.build(
         "model",

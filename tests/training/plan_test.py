@@ -288,7 +288,7 @@ module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 print(json.dumps(plan.run(module.get_config("paper"), {topology!r})))
 """
-    done = run_python("-c", code, timeout=900)
+    done = run_python("-c", code, timeout=900, XLA_FLAGS="")  # compiled as for a real run
     found = json.loads(done.stdout.strip().splitlines()[-1])
     assert found["devices"] == {"v3:8x16": 256, "v3:4x8": 64}[topology] and not found["simulated"]
     assert found["fits"] is True and found["needed_bytes"] < found["hbm_bytes"]

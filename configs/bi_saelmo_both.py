@@ -1,0 +1,28 @@
+"""Bi-SaELMo whose senses both directions tell together, by what predicts a word from either side.
+
+Beyond the paper, where each direction tells them for itself by a word's own representation; purer,
+and better at choosing translations (benchmarks/README.md).
+
+Command:
+  python -m clwe_jax.main --config=configs/bi_saelmo_both.py
+  Another pair: --config.data.languages=en,ja (de, es, ja, zh), or any number of languages.
+  :laptop (default), :small, :base, :paper: as bi_saelmo.py, windows twice as long and half as many.
+
+Twin without senses: joint_elmo.py --config.task.backward=window, with the same windows
+(--config.data.sequence_length, --config.train.batch_size).
+Expected: the laptop's figures stand in benchmarks/README.md.
+"""
+
+from clwe_jax import config_senses
+
+
+def get_config(scale: str = "laptop"):
+    return config_senses.sense_config(
+        scale,
+        system="Bi-SaELMo told by both",
+        backbone="bilm",
+        languages="en,de",
+        senses=5 if scale == "laptop" else 3,
+        translation="joint",
+        told_by="both",
+    )
