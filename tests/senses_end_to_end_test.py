@@ -30,7 +30,7 @@ def tiny(name):
     config.train.update(steps=STEPS, batch_size=8, log_every_steps=2)
     config.checkpoint.every_steps = 5
     config.evals.mlm.update(every_steps=0, batches=2)
-    config.evals.senses.update(every_steps=0, sentences=40)
+    config.evals.senses.update(every_steps=0, sentences=40, labelled=2)
     config.evals.retrieval.max_sentences = 40
     config.evals.bli.occurrences = 2
     return config
@@ -163,7 +163,7 @@ def test_senses_told_by_both_models(tmp_path):
     assert (config.task.backward, config.objective.told_by) == ("window", "both")
     config.train.steps, config.checkpoint.every_steps = 6, 6
     config.data.pocket_sentences = 600
-    config.evals.senses.update(sentences=20, labelled=2)
+    config.evals.senses.sentences = 20
     config.evals.retrieval.data = config.evals.bli.data = ""
     assert pretrain.run(config, str(tmp_path))
     found = results(tmp_path)
