@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import math
 import os
 import statistics
 import sys
@@ -31,47 +30,14 @@ from clwe_jax.jobs import feed as feeds  # noqa: E402
 from clwe_jax.training import (  # noqa: E402
     allocator,
     build,
+    flops,
     optim,
     partition,
-    step as steps,
     train,
     train_state,
 )
 
 _BATCHES = 8
-
-
-def matrix_flops(jaxpr: Any) -> float:
-    """FLOPs of the products and convolutions of a jaxpr; of branches the most expensive one."""
-    total = 0.0
-    for equation in jaxpr.eqns:
-        if equation.primitive.name == "dot_general":
-            (contracted, _), _ = equation.params["dimension_numbers"]
-            shape = equation.invars[0].aval.shape
-            depth = math.prod(shape[axis] for axis in contracted)
-            total += 2.0 * math.prod(equation.outvars[0].aval.shape) * depth
-        elif equation.primitive.name == "conv_general_dilated":
-            kernel = equation.invars[1].aval.shape
-            out = equation.params["dimension_numbers"].rhs_spec[0]
-            total += (
-                2.0 * math.prod(equation.outvars[0].aval.shape) * math.prod(kernel) / kernel[out]
-            )
-        inner = [matrix_flops(part) for part in _parts(equation.params)]
-        if equation.primitive.name == "cond":
-            total += max(inner)
-        else:
-            total += sum(inner) * equation.params.get("length", 1)
-    return total
-
-
-def _parts(params: dict[str, Any]) -> list[Any]:
-    found = []
-    for value in params.values():
-        for item in value if isinstance(value, (tuple, list)) else [value]:
-            item = getattr(item, "jaxpr", item)
-            if hasattr(item, "eqns"):
-                found.append(item)
-    return found
 
 
 class Model:
@@ -104,11 +70,11 @@ class Model:
             for batch in batches
             if all(batch[key].shape == shapes[key].shape for key in batch)
         ]
-        plain = steps.make_step(self.objective, tx, optimizer.rate(total), 1)
-        self.flops = matrix_flops(jax.make_jaxpr(plain)(self.state, self.batches[0]).jaxpr)
-        self._step = train.compile_step(
+        traced = train.trace_step(
             self.objective, optimizer, total, config.train.microbatches, mesh, target, shapes
         )
+        self.flops = flops.matrix_flops(traced.jaxpr.jaxpr)
+        self._step = traced.lower().compile()
 
     def run(self, count: int) -> None:
         """Takes so many steps."""

@@ -7,6 +7,7 @@ step that training would run there, for that slice's real topology, and prints w
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
 import time
@@ -18,7 +19,7 @@ import numpy as np
 from rich import box, console, table
 
 from clwe_jax import config as options
-from clwe_jax.training import build, optim, partition, slices, step, train, train_state
+from clwe_jax.training import build, flops, optim, partition, slices, train, train_state
 
 GIB = slices.GIB
 # Of the memory, what programs get: compilers name 7.48 of 8 GiB (v2) and 15.48 of 16 (v3).
@@ -98,24 +99,13 @@ class _Program:
         """The state's shapes, types and shardings on a mesh."""
         return train_state.plan(self.objective, self.tx, self.batch, mesh)
 
-    def compile(self) -> jax.stages.Compiled:
+    @functools.cached_property
+    def traced(self) -> jax.stages.Traced:
         """The step exactly as training compiles it."""
-        return train.compile_step(
+        return train.trace_step(
             self.objective, self.optimizer, self.config.train.steps, self.microbatches,
             self.mesh, self.state, self.batch,
         )  # fmt: skip
-
-    def flops(self) -> float:
-        """FLOPs of the step over all devices, counted on the program before it is cut up.
-
-        Compilers count the body of the loop over microbatches once, so that loop is left out.
-        """
-        unplaced = jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (self.state, self.batch)
-        )
-        rate = self.optimizer.rate(self.config.train.steps)
-        whole = step.make_step(self.objective, self.tx, rate, microbatches=1)
-        return jax.jit(whole).lower(*unplaced).cost_analysis()["flops"]
 
     def sizes(self) -> dict[str, Any]:
         """Parameters, and bytes a device of the parts of the state."""
@@ -142,10 +132,13 @@ def shard_bytes(tree: Any) -> int:
 def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
     """Memory, FLOPs and collectives as the slice's compiler has them."""
     state = shard_bytes(program.state) + shard_bytes(program.batch)
-    found: dict[str, Any] = {"flops": program.flops(), "argument_bytes": state}
+    found: dict[str, Any] = {
+        "flops": flops.matrix_flops(program.traced.jaxpr.jaxpr),
+        "argument_bytes": state,
+    }
     started = time.monotonic()
     try:
-        compiled = program.compile()
+        compiled = program.traced.lower().compile()
     except jax.errors.JaxRuntimeError as error:
         temporary = temporary_bytes(str(error), state)
         if temporary is None:
@@ -373,7 +366,7 @@ def _rows(config: ConfigDict, result: dict[str, Any]) -> list[tuple[str, str, st
         rows.append(("collectives", "none", ""))
     compiled = result["flops_a_device"]
     count = f"{_flops(compiled)} {unit} as compiled; " if compiled else ""
-    loop = "a loop's body counted once; " if compiled and result["microbatches"] > 1 else ""
+    loop = "a loop's body counted once; " if compiled else ""
     six = f"6ND: {_flops(result['flops_6nd'])}"
     rows.append(("FLOPs a step", _flops(result["flops"]), f"{count}{loop}{six}"))
     if result["seconds_a_step"]:

@@ -13,6 +13,7 @@ from absl import logging
 import jax
 
 from clwe_jax.training import checkpoint, metrics, partition, train_state
+from clwe_jax.training.flops import matrix_flops
 from clwe_jax.training.optim import Optimizer
 from clwe_jax.training.prefetch import Prefetcher, unpack
 from clwe_jax.training.step import make_step
@@ -43,7 +44,8 @@ class FitResult:
       compile_seconds: until the training step was compiled.
       tokens_per_second, steps_per_second: of this start, without evaluation and checkpoints;
         0 when it did no step.
-      step_flops: of one step as XLA counts them, over all devices; 0 where it does not tell.
+      step_flops: of one step's matrix products, over all devices (`flops.matrix_flops`); 0 where
+        no step was taken.
       memory: bytes: 'host_peak', and 'device_peak' (first device) where the platform tells.
       failed_checkpoints: that could not be written.
     """
@@ -158,12 +160,12 @@ def fit(
     prefetcher = Prefetcher(
         source, lambda b: partition.global_batch(b, device_mesh), train_cfg["prefetch"], pending
     )
-    step_fn, compile_seconds = None, 0.0
+    step_fn, step_flops, compile_seconds = None, 0.0, 0.0
     if first_step < steps:
         clock = time.perf_counter()
-        step_fn = compile_step(
-            objective, optimizer, steps, microbatches, device_mesh, target, shapes
-        )
+        traced = trace_step(objective, optimizer, steps, microbatches, device_mesh, target, shapes)
+        step_flops = matrix_flops(traced.jaxpr.jaxpr)
+        step_fn = traced.lower().compile()
         compile_seconds = time.perf_counter() - clock
         logging.info("the training step was compiled in %.1f s", compile_seconds)
 
@@ -242,14 +244,13 @@ def fit(
         compile_seconds=compile_seconds,
         tokens_per_second=log.tokens / log.seconds if log.seconds else 0.0,
         steps_per_second=log.steps / log.seconds if log.seconds else 0.0,
-        # XLA counts the body of the loop over microbatches once.
-        step_flops=flops(step_fn) * device_mesh.size * microbatches if step_fn else 0.0,
+        step_flops=step_flops,
         memory=peak_memory(),
         failed_checkpoints=checkpointer.failures,
     )
 
 
-def compile_step(
+def trace_step(
     objective: Objective,
     optimizer: Optimizer,
     steps: int,
@@ -257,8 +258,8 @@ def compile_step(
     mesh: jax.sharding.Mesh,
     target: train_state.TrainState,
     batch: Batch,
-) -> jax.stages.Compiled:
-    """The compiled training step, (state, batch) -> (state, metrics); the state is donated.
+) -> jax.stages.Traced:
+    """The traced training step, (state, batch) -> (state, metrics); the state is donated.
 
     Args:
       objective, optimizer, microbatches: see `fit`.
@@ -277,7 +278,12 @@ def compile_step(
     with partition.use(mesh):
         shardings = jax.tree.map(lambda x: x.sharding, target)
         jitted = jax.jit(step, donate_argnums=0, out_shardings=(shardings, everywhere))
-        return jitted.lower(target, batch).compile()
+        return jitted.trace(target, batch)
+
+
+def compile_step(*args: Any, **kwargs: Any) -> jax.stages.Compiled:
+    """The compiled training step; takes what `trace_step` does."""
+    return trace_step(*args, **kwargs).lower().compile()
 
 
 def local_variables(state: train_state.TrainState) -> Variables:
@@ -292,13 +298,6 @@ def local_variables(state: train_state.TrainState) -> Variables:
 
 def _same(variables: Variables) -> Variables:
     return variables
-
-
-def flops(compiled: jax.stages.Compiled) -> float:
-    """Floating-point operations of one device in one call, as XLA counts them; 0 if it does not."""
-    analysis = compiled.cost_analysis() or {}
-    analysis = analysis[0] if isinstance(analysis, (list, tuple)) else analysis
-    return float(analysis.get("flops", 0.0))
 
 
 def peak_memory() -> dict[str, int]:
