@@ -131,7 +131,9 @@ def our_step(args: argparse.Namespace, batch: dict[str, Any]):
     shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
     target = train_state.plan(objective, tx, shapes, mesh, seed=0)
     state = train_state.start(objective, tx, shapes, mesh, seed=0)
-    step = train.compile_step(objective, optimizer, 1_000_000, 1, mesh, target, shapes)
+    step = (
+        train.trace_step(objective, optimizer, 1_000_000, 1, mesh, target, shapes).lower().compile()
+    )
     arrays = partition.global_batch(batch, mesh)
     clock = time.process_time if args.clock == "cpu" else time.perf_counter
 

@@ -73,7 +73,7 @@ class Model:
         traced = train.trace_step(
             self.objective, optimizer, total, config.train.microbatches, mesh, target, shapes
         )
-        self.flops = flops.matrix_flops(traced.jaxpr.jaxpr)
+        self.flops = flops.matrix_flops(traced.jaxpr)
         self._step = traced.lower().compile()
 
     def run(self, count: int) -> None:

@@ -123,8 +123,18 @@ def our_step(config) -> tuple[Callable[[int], float], int, int]:
     tx = optimizer.build(config.train.steps)
     target = train_state.plan(objective, tx, shapes, mesh, seed=0)
     state = train_state.start(objective, tx, shapes, mesh, seed=0)
-    step = train.compile_step(
-        objective, optimizer, config.train.steps, config.train.microbatches, mesh, target, shapes
+    step = (
+        train.trace_step(
+            objective,
+            optimizer,
+            config.train.steps,
+            config.train.microbatches,
+            mesh,
+            target,
+            shapes,
+        )
+        .lower()
+        .compile()
     )
     arrays = partition.global_batch(batch, mesh)
 

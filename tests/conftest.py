@@ -15,8 +15,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 if os.environ["JAX_PLATFORMS"] == "cpu":
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     # Most of the suite's time is LLVM's, on programs that run for milliseconds.
-    if "XLA_FLAGS" not in os.environ:
-        os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=1"
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:

@@ -40,8 +40,12 @@ class Run:
         batch = next(self.toy["Source"]())
         self.target = train_state.plan(objective, tx, batch, self.mesh)
         self.state = train_state.start(objective, tx, batch, self.mesh, 0)
-        self.step = train.compile_step(
-            objective, optimizer, STEPS, microbatches, self.mesh, self.target, batch
+        self.step = (
+            train.trace_step(
+                objective, optimizer, STEPS, microbatches, self.mesh, self.target, batch
+            )
+            .lower()
+            .compile()
         )
         self.losses = []
 

@@ -172,6 +172,7 @@ def test_senses_told_by_both_models(tmp_path):
     assert not any(name.startswith(("senses/forward", "senses/backward")) for name in found)
     model = api.load(tmp_path)
     assert model.translate("bank", context="the bank of the river", to="de").direction == "both"
+    assert {x.direction for x in model.senses("bank", lang="en")} == {"both"}
 
 
 def test_what_is_no_finished_run_is_not_measured(tmp_path):

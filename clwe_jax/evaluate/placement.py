@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -15,11 +15,14 @@ _ROW_AXES = ("data", "fsdp")  # mesh axes that rows are dealt over, as in traini
 
 def mesh_of(variables: Variables) -> Mesh | None:
     """The mesh of several devices that the arrays are on; None where they are on one device."""
+    return next((mesh for mesh in _meshes(variables) if mesh.size > 1), None)
+
+
+def _meshes(variables: Variables) -> Iterator[Mesh]:
     for leaf in jax.tree.leaves(variables):
         sharding = getattr(leaf, "sharding", None)
-        if isinstance(sharding, NamedSharding) and sharding.mesh.size > 1:
-            return sharding.mesh
-    return None
+        if isinstance(sharding, NamedSharding):
+            yield sharding.mesh
 
 
 def whole(arrays: Any, variables: Variables) -> Any:
@@ -28,14 +31,14 @@ def whole(arrays: Any, variables: Variables) -> Any:
     A state that a program reads and returns is then of one type from its first time on, and the
     program is compiled once.
     """
-    for leaf in jax.tree.leaves(variables):
-        sharding = getattr(leaf, "sharding", None)
-        if isinstance(sharding, NamedSharding):
-            everywhere = NamedSharding(sharding.mesh, PartitionSpec())
-            return jax.tree.map(
-                lambda x: jax.make_array_from_callback(x.shape, everywhere, lambda i: x[i]), arrays
-            )
-    return arrays
+    mesh = next(_meshes(variables), None)  # of one device, too: it is part of an array's type
+    if mesh is None:
+        return arrays
+    return jax.tree.map(lambda x: _put(x, mesh, PartitionSpec()), arrays)
+
+
+def _put(x: np.ndarray, mesh: Mesh, spec: PartitionSpec) -> jax.Array:
+    return jax.make_array_from_callback(x.shape, NamedSharding(mesh, spec), lambda i: x[i])
 
 
 def place(batch: Batch, mesh: Mesh | None) -> Batch:
@@ -52,7 +55,7 @@ def place(batch: Batch, mesh: Mesh | None) -> Batch:
 
     def one(x: np.ndarray) -> jax.Array:
         spec = PartitionSpec(axes) if axes and len(x) % shards == 0 else PartitionSpec()
-        return jax.make_array_from_callback(x.shape, NamedSharding(mesh, spec), lambda i: x[i])
+        return _put(x, mesh, spec)
 
     return {key: one(np.asarray(value)) for key, value in batch.items()}
 
@@ -72,8 +75,8 @@ class Program:
     def __call__(self, variables: Variables, batch: Batch, **static: Any) -> Any:
         mesh = mesh_of(variables)
         if mesh not in self._compiled:
-            whole = None if mesh is None else NamedSharding(mesh, PartitionSpec())
+            everywhere = None if mesh is None else NamedSharding(mesh, PartitionSpec())
             self._compiled[mesh] = jax.jit(
-                self._function, static_argnames=self._static, out_shardings=whole
+                self._function, static_argnames=self._static, out_shardings=everywhere
             )
         return self._compiled[mesh](variables, place(batch, mesh), **static)

@@ -92,14 +92,12 @@ class SenseIndex:
       variables: with the collection 'senses'.
       frequent: words of each language; near senses are searched among them. Where a model of one
         language has none, among all.
-      batch_size: sentences encoded at once.
     """
 
     objective: Objective
     tokenizer: Tokenizer
     variables: Variables
     frequent: Mapping[str, Sequence[str]]
-    batch_size: int = 64
 
     def __post_init__(self) -> None:
         if not self.variables.get("senses"):
@@ -257,7 +255,7 @@ class SenseIndex:
 
     @functools.cached_property
     def _teller(self) -> Teller:
-        return Teller(self.objective, self.tokenizer, self.batch_size)
+        return Teller(self.objective, self.tokenizer)
 
     @functools.cached_property
     def members(self) -> dict[str, np.ndarray]:

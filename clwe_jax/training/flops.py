@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from jax.extend import core
+
 
 def matrix_flops(jaxpr: Any) -> float:
     """FLOPs of a jaxpr's matrix products and convolutions, over all devices it is cut up for.
 
-    A loop's body counts as often as it runs (what compilers tell counts it once: a recurrent
-    network would seem to need its window's length less); of branches the most expensive one counts.
-    Elementwise work does not, as in the shares of a chip's peak that papers give.
+    A loop's body counts as often as it runs, and of branches the most expensive one. (Compilers
+    count a body once, as if a recurrent network read one word of its window.) Elementwise work
+    does not count, as in the shares of a chip's peak that papers give.
     """
+    jaxpr = getattr(jaxpr, "jaxpr", jaxpr)  # of a closed one
     total = 0.0
     for equation in jaxpr.eqns:
         if equation.primitive.name == "dot_general":
@@ -26,19 +29,9 @@ def matrix_flops(jaxpr: Any) -> float:
             total += (
                 2.0 * math.prod(equation.outvars[0].aval.shape) * math.prod(kernel) / kernel[out]
             )
-        inner = [matrix_flops(part) for part in _parts(equation.params)]
+        inner = [matrix_flops(part) for part in core.jaxprs_in_params(equation.params)]
         if equation.primitive.name == "cond":
             total += max(inner)
         else:
             total += sum(inner) * equation.params.get("length", 1)
     return total
-
-
-def _parts(params: dict[str, Any]) -> list[Any]:
-    found = []
-    for value in params.values():
-        for item in value if isinstance(value, (tuple, list)) else [value]:
-            item = getattr(item, "jaxpr", item)
-            if hasattr(item, "eqns"):
-                found.append(item)
-    return found

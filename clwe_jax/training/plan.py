@@ -133,7 +133,7 @@ def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
     """Memory, FLOPs and collectives as the slice's compiler has them."""
     state = shard_bytes(program.state) + shard_bytes(program.batch)
     found: dict[str, Any] = {
-        "flops": flops.matrix_flops(program.traced.jaxpr.jaxpr),
+        "flops": flops.matrix_flops(program.traced.jaxpr),
         "argument_bytes": state,
     }
     started = time.monotonic()
@@ -365,10 +365,9 @@ def _rows(config: ConfigDict, result: dict[str, Any]) -> list[tuple[str, str, st
     if result["collectives"] == {}:
         rows.append(("collectives", "none", ""))
     compiled = result["flops_a_device"]
-    count = f"{_flops(compiled)} {unit} as compiled; " if compiled else ""
-    loop = "a loop's body counted once; " if compiled else ""
+    count = f"{_flops(compiled)} {unit} as compiled, a loop's body once; " if compiled else ""
     six = f"6ND: {_flops(result['flops_6nd'])}"
-    rows.append(("FLOPs a step", _flops(result["flops"]), f"{count}{loop}{six}"))
+    rows.append(("FLOPs a step", _flops(result["flops"]), f"{count}{six}"))
     if result["seconds_a_step"]:
         rows.append(
             (

@@ -164,7 +164,7 @@ def fit(
     if first_step < steps:
         clock = time.perf_counter()
         traced = trace_step(objective, optimizer, steps, microbatches, device_mesh, target, shapes)
-        step_flops = matrix_flops(traced.jaxpr.jaxpr)
+        step_flops = matrix_flops(traced.jaxpr)
         step_fn = traced.lower().compile()
         compile_seconds = time.perf_counter() - clock
         logging.info("the training step was compiled in %.1f s", compile_seconds)
@@ -279,11 +279,6 @@ def trace_step(
         shardings = jax.tree.map(lambda x: x.sharding, target)
         jitted = jax.jit(step, donate_argnums=0, out_shardings=(shardings, everywhere))
         return jitted.trace(target, batch)
-
-
-def compile_step(*args: Any, **kwargs: Any) -> jax.stages.Compiled:
-    """The compiled training step; takes what `trace_step` does."""
-    return trace_step(*args, **kwargs).lower().compile()
 
 
 def local_variables(state: train_state.TrainState) -> Variables:

@@ -1,4 +1,4 @@
-"""FLOPs against arithmetic by hand: loops, branches, convolutions, gradients, microbatches."""
+"""FLOPs against arithmetic by hand: loops, branches, convolutions, gradients."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ A, B = jnp.zeros((6, 5)), jnp.zeros((5, 7))
 
 
 def count(function, *arguments):
-    return matrix_flops(jax.make_jaxpr(function)(*arguments).jaxpr)
+    return matrix_flops(jax.make_jaxpr(function)(*arguments))
 
 
 def test_a_product_and_its_gradients():

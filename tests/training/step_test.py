@@ -152,7 +152,7 @@ def test_compiled_step_donates_and_refuses_hidden_transfers(toy):
     batch = next(toy.Source())
     tx = optimizer.build(10)
     target = train_state.plan(objective, tx, batch, mesh)
-    step = train.compile_step(objective, optimizer, 10, 1, mesh, target, batch)
+    step = train.trace_step(objective, optimizer, 10, 1, mesh, target, batch).lower().compile()
     state = train_state.start(objective, tx, batch, mesh, 0)
     placed = partition.global_batch(batch, mesh)
     with jax.transfer_guard("disallow"):
