@@ -209,6 +209,7 @@ def sense_config(
         if scale == "laptop":
             config.train.steps = 4_000  # half of the text is another language's
             config.objective.senses.warmup_steps = 2_000
+            evals["senses"]["every_steps"] = 1_000
         elif scale == "paper" and backbone == "bilm":
             config.data.sequence_length = 12
             config.train.steps = 600_000

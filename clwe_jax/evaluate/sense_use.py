@@ -53,7 +53,7 @@ class SenseEvaluator:
       data: 'pocket'.
       sentences: of each language, with an ambiguous word in each.
       labelled: occurrences of each word of several concepts that tell what its senses mean, where
-        they are chosen as translations.
+        they are chosen as translations; in text like the training's, not in the held-out sentences.
       seed: of the sentences.
       batch_size: rows encoded at once.
       objective: the model; with `directions`.
@@ -64,7 +64,7 @@ class SenseEvaluator:
     every_steps: int = 0
     data: str = "pocket"
     sentences: int = 1_000
-    labelled: int = 30
+    labelled: int = 100
     seed: int = 0
     batch_size: int = 64
     objective: Objective

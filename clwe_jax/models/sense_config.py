@@ -32,7 +32,8 @@ class SenseConfig:
       prune_every: E, steps between two checks for senses to remove; 0: none are removed.
       prune_after: the first step with a check.
       prune_share: beta; an enabled sense with a smaller share of its word's uses is removed.
-      prune_least: uses of a word below which its senses are not judged.
+      prune_least: uses of a word below which its senses are not judged; they are counted over at
+        least as many.
       translated_share: an enabled sense translates others only with at least this share of its
         word's latest uses in the language translated to; 0: all do.
       seed: of all that is random.

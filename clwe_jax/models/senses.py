@@ -38,9 +38,8 @@ class SenseState:
     Attributes:
       centers: float32 [V, S, d].
       projected: float32 [V, S, d'], the centers times the projection.
-      counts: int32 [V, S, L], the latest uses in each language: since the last check for senses to
-        remove (without such checks since the last refresh of the projection), and half of those
-        before. L is 1 where languages are not told apart.
+      counts: int32 [V, S, L], the latest uses in each language, as `age` leaves them. L is 1 where
+        languages are not told apart.
       total: int32 [V, S], uses; of the enabled senses, since they were seeded.
       enabled: bool [V, S].
       projection: float32 [d, d'], P.
@@ -299,6 +298,17 @@ def prune(state: SenseState, config: SenseConfig) -> SenseState:
     return state.replace(enabled=enabled)
 
 
+def age(state: SenseState, config: SenseConfig) -> SenseState:
+    """Halves the counts of words whose uses are enough to judge senses by: the latest ones do.
+
+    At every check for senses to remove (without such checks at every refresh of the projection). A
+    word with less than twice `prune_least` uses in a language keeps them: it takes longer, and
+    halved they would tell a sense that is in use from one that is not no more.
+    """
+    enough = state.counts.sum(1, keepdims=True) >= 2 * config.prune_least
+    return state.replace(counts=jnp.where(enough, state.counts // 2, state.counts))
+
+
 def after_step(
     state: SenseState,
     config: SenseConfig,
@@ -340,7 +350,7 @@ def after_step(
     if config.prune_every:
         prunes = checks & (done >= config.prune_after)
         state = _if(prunes, lambda state: prune(state, config), state)
-    state = _if(checks, lambda state: state.replace(counts=state.counts // 2), state)
+    state = _if(checks, lambda state: age(state, config), state)
     return state, seeds
 
 

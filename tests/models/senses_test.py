@@ -431,15 +431,19 @@ def test_checks_for_pruning_begin_when_told():
 
 
 @pytest.mark.parametrize("options, every", [(dict(prune_every=4, prune_after=99), 4), (dict(), 3)])
-def test_uses_are_halved_at_checks_and_without_them_when_components_are_refreshed(options, every):
-    config = config_of(refresh_every=3, warmup_steps=2, senses=3, **options)
+def test_uses_age_at_checks_and_without_them_when_components_are_refreshed(options, every):
+    """Those of words alone that have enough of them in a language to judge their senses by."""
+    config = config_of(refresh_every=3, warmup_steps=2, senses=3, prune_least=20, **options)
     state = random_state(config).replace(warm=jnp.array(False))
-    state = state.replace(counts=jnp.full_like(state.counts, 10))
+    before = np.array(state.counts)
+    enough = before.sum(1, keepdims=True) >= 40
+    assert enough.any() and not enough.all() and (enough[..., 0] != enough[..., 1]).any()
     zeros = np.zeros(3, np.int32)
     none = zeros, zeros, np.ones((3, D), np.float32), np.zeros(3), zeros
     for step in range(5, 12):
         after, _ = WHOLE(state, config, jnp.int32(step), *none)
-        assert (after.counts == (10 if (step + 1) % every else 5)).all()
+        aged = np.where(enough, before // 2, before) if (step + 1) % every == 0 else before
+        np.testing.assert_array_equal(after.counts, aged)
 
 
 # Figures, errors, memory.

@@ -13,6 +13,7 @@ LEAST_SHARE = 0.1  # of a word's occurrences that its second sense has, at least
 _SAMPLE = 6_000  # sentences that senses are counted in
 _SAMPLE_SEED = "senses"
 _PATIENCE = 200  # sentences read for one that is wanted
+_RARE = 600  # sentences read for one occurrence of a rare word
 
 
 class GoldSentence(NamedTuple):
@@ -132,25 +133,30 @@ def gold_sentences(
 def occurrences(
     language: str, domains: Sequence[str], seed: int, each: int, tokenizer: Any
 ) -> list[GoldSentence]:
-    """Different held-out sentences in which every word of several concepts occurs `each` times.
+    """Different sentences in which every word of several concepts occurs `each` times.
 
     However rare its concepts are: what a sense means is told by where it was assigned. Fewer times
-    where a word is rare; more where it stands beside one that is.
+    where a word is rare; more where it stands beside one that is. Their meanings are those that the
+    training text draws from, and none is one of `gold_sentences`.
 
     Args:
       language: code.
-      domains, seed, tokenizer: as `gold_sentences`; other sentences than its own.
+      domains, seed, tokenizer: as `gold_sentences`.
     """
     domains = tuple(domains)
     known = senses(language, domains, 0.0)
-    missing = dict.fromkeys(known, each)
+    missing = collections.Counter(dict.fromkeys(known, each))
     found: list[GoldSentence] = []
-    for sentence in _stream(language, domains, f"senses/{seed}", known, tokenizer, _SAMPLE):
+    stream = _stream(
+        language, domains, f"senses/{seed}", known, tokenizer, _RARE * each, split="train"
+    )
+    for sentence in stream:
         words = [w for w, sense in zip(sentence.words, sentence.senses) if sense is not None]
         if any(missing[word] > 0 for word in words):
             found.append(sentence)
-            for word in words:
-                missing[word] -= 1
+            missing.subtract(words)
+        if max(missing.values()) <= 0:
+            break
     return found
 
 
@@ -161,10 +167,11 @@ def _stream(
     known: Mapping[str, Mapping[str, float]],
     tokenizer: Any,
     patience: int,
+    split: str = "heldout",
 ) -> Iterator[GoldSentence]:
-    """The different ones that bear a known sense, of as many held-out sentences as `patience`."""
+    """The different ones that bear a known sense, of as many sentences of a split as `patience`."""
     seen: set[str] = set()
-    for sentence in islice(generate.sentences(language, seed, "heldout", domains), patience):
+    for sentence in islice(generate.sentences(language, seed, split, domains), patience):
         if sentence.text in seen:
             continue
         labelled = _labelled(sentence, known, tokenizer)
