@@ -19,7 +19,7 @@ _SENSES: dict[str, Any] = dict(
     senses=5, projected=16, alpha=0.01, queue=20_000, refresh_every=250, warmup_steps=20_000,
     warmup_slot=True, init="seeded", sigma=0.1, noise=0.1, sample=16, fast_start=True,
     seed_weight=10, prune_every=0, prune_after=40_000, prune_share=0.1, prune_least=20,
-    translated_share=0.05, seed=0,
+    translated_share=0.1, seed=0,
 )  # fmt: skip
 
 _BILM_SCALES: dict[str, dict[str, Any]] = {

@@ -78,8 +78,7 @@ class Translated(NamedTuple):
     Attributes:
       word: the translation; language: its language.
       sense, direction: its sense that fits the context best.
-      score: cosine of the context with the word's best center, the mean over directions; see
-        `models.sense_translation.answers` for a word that may translate to itself.
+      score: cosine of the context with the word's best center, the mean over directions.
       others: the other translations with their scores, best first.
     """
 
@@ -181,8 +180,8 @@ class SenseView:
     def translate(self, word: str, context: str, to: str, lang: str | None = None) -> Translated:
         """The dictionary's translation of which a sense fits the context best (section 3.2).
 
-        A word may translate to itself, by the senses that the language `to` uses: where the context
-        fits them better than most do (`models.sense_translation.answers`).
+        A word may translate to itself, by the senses that the language `to` uses
+        (`config.objective.senses.translated_share`).
 
         Args:
           word, context: as `pick`.
@@ -208,7 +207,7 @@ class SenseView:
             raise ValueError(f"The model's dictionary has no translation of {own!r} to {to!r}")
         vector = self._in_context(own, lang, context)
         cosines = np.stack([
-            self.index.translations(name, number, lang, candidates, to, vector)
+            self.index.translations(name, candidates, to, vector)
             for name in self.directions
         ])  # fmt: skip
         scores = cosines.max(-1).mean(0)

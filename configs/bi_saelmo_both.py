@@ -17,12 +17,15 @@ from clwe_jax import config_senses
 
 
 def get_config(scale: str = "laptop"):
-    return config_senses.sense_config(
+    config = config_senses.sense_config(
         scale,
         system="Bi-SaELMo told by both",
         backbone="bilm",
         languages="en,de",
-        senses=5 if scale == "laptop" else 3,
+        senses=3,
         translation="joint",
         told_by="both",
     )
+    # Of a vector twice as wide more components tell apart what two languages mean.
+    config.objective.senses.projected = 64
+    return config

@@ -18,7 +18,7 @@ from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Objective, Variables
 
 _TINY = 1e-12
-_translate = jax.jit(sense_translation.answers, static_argnames="config")
+_translate = jax.jit(sense_translation.cosines, static_argnames="config")
 
 
 class NearSense(NamedTuple):
@@ -221,17 +221,14 @@ class SenseIndex:
     def translations(
         self,
         direction: str,
-        number: int,
-        lang: str,
         candidates: np.ndarray,
         to: str,
         vector: np.ndarray,
     ) -> np.ndarray:
-        """How well a word in context fits its translations: `sense_translation.answers`.
+        """How well a word in context fits its translations: `sense_translation.cosines`.
 
         Args:
           direction: the sense state.
-          number: the word; lang: its language.
           candidates: int [T], its translations into the language `to`.
           vector: [1, D], from `represent`.
 
@@ -241,8 +238,6 @@ class SenseIndex:
         found = _translate(
             self.variables["senses"][direction],
             self.objective.senses,
-            np.array([number]),
-            np.array([self.tokenizer.language_id(lang)]),
             candidates[None],
             np.array([self.tokenizer.language_id(to)]),
             vector[:, self.objective.directions[direction]],

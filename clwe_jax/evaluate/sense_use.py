@@ -123,8 +123,7 @@ class SenseEvaluator:
                 figures.update({name: float(value) for name, value in in_use.items()})
             if labelled is not None:
                 learned = self._meanings(state, labelled[:, part])
-                asked = numbers, languages, ids, into, h
-                fits = _translate(state, self.objective.senses, *asked)
+                fits = _translate(state, self.objective.senses, ids, into, h)
                 choices[direction] = np.asarray(fits), learned
                 figures.update(self._translations(ids, into, {direction: choices[direction]}))
             for name, value in figures.items():
@@ -323,5 +322,5 @@ def nearest_sense(
 
 
 _assign = jax.jit(senses.assign)
-_translate = jax.jit(sense_translation.answers, static_argnames="config")
+_translate = jax.jit(sense_translation.cosines, static_argnames="config")
 _statistics = jax.jit(sense_statistics.statistics)

@@ -56,7 +56,7 @@ class SenseConfig:
     prune_after: int = 40_000
     prune_share: float = 0.1
     prune_least: int = 1
-    translated_share: float = 0.05
+    translated_share: float = 0.1
     seed: int = 0
 
     def __post_init__(self):

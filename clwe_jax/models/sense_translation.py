@@ -1,4 +1,4 @@
-"""Which sense of which translation a word in context means, and what a trained model answers.
+"""Which sense of which translation a word in context means.
 
 Multi-sense cross-lingual alignment, section 3.2: among all senses of all translations of a word the
 one whose center has the largest cosine with the word's representation, both projected.
@@ -51,41 +51,6 @@ def cosines(
     Args: as `choose`; of `into` there may be one for each translation, int [N, T].
     """
     h = project(jax.lax.stop_gradient(h).astype(jnp.float32), state.projection)
-    return _fits(state, config, translations, into, h) / _length(h)[..., None]
-
-
-def answers(
-    state: SenseState,
-    config: SenseConfig,
-    words: Array,
-    languages: Array,
-    translations: Array,
-    into: Array,
-    h: Array,
-) -> Array:
-    """What a trained model translates by: `cosines`, made fair to words like "bank".
-
-    A word fits itself best whatever it means. Where it is one of its own translations, each sense's
-    average cosine with the word's latest uses is taken off: the answer is what fits this use better
-    than the others. (Training passes such a translation over.)
-
-    Args:
-      words: int [N]; languages: int [N], of the text; the others as `cosines`.
-    """
-    found = cosines(state, config, translations, into, h)
-    uses = jnp.where(state.enabled[words], state.counts[words, :, languages], 0)
-    share = uses / jnp.maximum(uses.sum(-1, keepdims=True), 1)
-    own = state.projected[words]
-    average = jnp.einsum("ns,nsp->np", share, own / _length(own))
-    usual = _fits(state, config, translations, into, average)
-    itself = (translations == words[:, None]).any(1)[:, None, None]
-    return jnp.where(itself & jnp.isfinite(found), found - usual, found)
-
-
-def _fits(
-    state: SenseState, config: SenseConfig, translations: Array, into: Array, query: Array
-) -> Array:
-    """Products of `query` [N, d'] with the senses' centers, of length 1; as `cosines`."""
     present = translations >= 0
     candidates = jnp.maximum(translations, 0)
     slots = state.enabled.shape[1]
@@ -96,9 +61,6 @@ def _fits(
     uses = jnp.where(enabled, state.counts[candidates, :, into], 0)
     enabled &= uses >= config.translated_share * uses.sum(-1, keepdims=True)
     projected = state.projected[candidates].reshape(count, most * slots, -1)
-    found = similarity(projected, enabled.reshape(count, -1), query)
+    length = jnp.sqrt(jnp.square(h).sum(-1, keepdims=True))
+    found = similarity(projected, enabled.reshape(count, -1), h) / jnp.maximum(length, _TINY)
     return found.reshape(count, most, slots)
-
-
-def _length(vectors: Array) -> Array:
-    return jnp.maximum(jnp.sqrt(jnp.square(vectors).sum(-1, keepdims=True)), _TINY)

@@ -27,7 +27,7 @@ def state_of(counts, enabled, seed=0):
 
 @pytest.fixture
 def given():
-    """A state, words and languages [60], translations [60, 3] into languages [60], and h."""
+    """A state, translations [60, 3] into languages [60], and h."""
     r = np.random.RandomState(1)
     enabled = r.rand(V, 4) < 0.6
     enabled[:, 1] = True
@@ -36,8 +36,8 @@ def given():
     for row in translations:
         count = r.randint(0, 4)
         row[:count] = r.choice(V, count, replace=False)
-    words, languages = r.randint(0, V, 60), r.randint(0, LANGUAGES, 60)
-    return state, words, languages, translations, 1 - languages, r.randn(60, D).astype(np.float32)
+    into = r.randint(0, LANGUAGES, 60)
+    return state, translations, into, r.randn(60, D).astype(np.float32)
 
 
 def cosine(a, b):
@@ -52,7 +52,7 @@ def spoken(state, word, language):
 
 
 def test_the_best_sense_of_all_of_all_translations(given):
-    state, _, _, translations, into, h = given
+    state, translations, into, h = given
     found = sense_translation.choose(state, CONFIG, translations, into, h)
     word, sense, has = map(np.array, found)
     centers, p = np.array(state.centers), np.array(state.projection)
@@ -79,46 +79,3 @@ def test_a_translation_has_the_senses_that_its_language_uses():
         h = np.ones((4, D), np.float32)
         fits = sense_translation.cosines(state, CONFIG, translations, languages, h)
         np.testing.assert_array_equal(np.isfinite(fits[:, 0]), np.array(expected, bool))
-
-
-def test_a_word_that_may_translate_to_itself_answers_by_what_is_not_usual(given):
-    state, words, languages, translations, into, h = given
-    fits = sense_translation.cosines(state, CONFIG, translations, into, h)
-    found = sense_translation.answers(state, CONFIG, words, languages, translations, into, h)
-    centers, p = np.array(state.centers), np.array(state.projection)
-    counts, changed = np.array(state.counts), 0
-    for row, word in enumerate(words):
-        own = np.flatnonzero(state.enabled[word])
-        uses = counts[word, own, languages[row]]
-        for place, other in enumerate(translations[row]):
-            for slot in range(4):
-                expected = float(fits[row, place, slot])
-                if word in translations[row] and np.isfinite(expected):
-                    usual = [cosine(centers[word, x] @ p, centers[other, slot] @ p) for x in own]
-                    expected -= np.dot(uses, usual) / max(uses.sum(), 1)
-                    changed += 1
-                np.testing.assert_allclose(found[row, place, slot], expected, atol=1e-5)
-    assert 20 < changed < 200
-
-
-def test_a_word_of_two_languages_stays_itself_in_one_meaning_alone():
-    """Word 0 means two things in the first language, one of them in the second one too."""
-    counts, enabled = np.zeros((V, 4, LANGUAGES)), np.zeros((V, 4))
-    counts[0, 0], counts[0, 1] = [30, 40], [10, 0]
-    counts[1, 0] = [0, 20]
-    enabled[0, :2] = enabled[1, 0] = 1
-    state = state_of(counts, enabled)
-    width = CONFIG.projected
-    centers = np.zeros((V, 4, width), np.float32)
-    centers[0, 0], centers[0, 1], centers[1, 0] = [9, 1, 0], [9, 0, 1], [0, 0, 1]
-    state = state.replace(
-        projection=jnp.eye(D, width), projected=jnp.array(centers), centers=jnp.zeros((V, 4, D))
-    )
-    h = np.zeros((2, D), np.float32)
-    h[:, :width] = centers[0, :2]  # as its senses are used
-    translations, into = np.array([[0, 1]] * 2), np.ones(2, np.int32)
-    plain = sense_translation.choose(state, CONFIG, translations, into, h)[0]
-    assert plain.tolist() == [0, 0]  # the word fits itself best
-    words, languages = np.zeros((2, 2), np.int32)
-    fits = sense_translation.answers(state, CONFIG, words, languages, translations, into, h)
-    assert fits.max(-1).argmax(-1).tolist() == [0, 1]
