@@ -301,9 +301,9 @@ def prune(state: SenseState, config: SenseConfig) -> SenseState:
 def age(state: SenseState, config: SenseConfig) -> SenseState:
     """Halves the counts of words whose uses are enough to judge senses by: the latest ones do.
 
-    At every check for senses to remove (without such checks at every refresh of the projection). A
-    word with less than twice `prune_least` uses in a language keeps them: it takes longer, and
-    halved they would tell a sense that is in use from one that is not no more.
+    Called at every check for senses to remove (without such checks at every refresh of the
+    projection). A word with less than twice `prune_least` uses in a language keeps them all: a rare
+    word's would be halved to nothing, and its senses in use look like its dead ones.
     """
     enough = state.counts.sum(1, keepdims=True) >= 2 * config.prune_least
     return state.replace(counts=jnp.where(enough, state.counts // 2, state.counts))

@@ -1,4 +1,4 @@
-"""Held-out sentences whose ambiguous words bear the sense that was meant, for evaluation."""
+"""Sentences whose ambiguous words bear the sense that was meant, for evaluation."""
 
 from __future__ import annotations
 
