@@ -222,7 +222,8 @@ class Model:
           k: nearest senses of each language.
           direction: 'forward' or 'backward' of a bidirectional model, whose directions have learned
             senses of their own; None: both, in a context the one that is surer.
-          examples: lines for each sense, where the run's text is there; none in a context.
+          examples: lines for each sense, where the run's text is there; with 0 no text is read, and
+            what senses translate to is not told. None in a context.
 
         Returns:
           The enabled senses, by direction, the most used ones first; with a context one of them.

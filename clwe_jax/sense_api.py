@@ -4,7 +4,7 @@
 
     model = api.load("runs/bi_saelmo")
     for sense in model.senses("bank", lang="en"):
-        print(sense.label, sense.share, sense.nearest, sense.examples)
+        print(sense.label, sense.share, sense.translations, sense.examples)
     model.senses("bank", lang="en", context="She sat on the bank of the river.").label
     model.translate("bank", context="She sat on the bank of the river.", to="de").word
 
@@ -34,6 +34,20 @@ _OCCURRENCES = 200  # of a word, read to find examples
 Texts = Callable[[str], Iterable[str]]  # a language: lines of text
 
 
+class Translation(NamedTuple):
+    """A translation of a sense.
+
+    Attributes:
+      word: the translation; language: its language.
+      share: of the sense's occurrences in the text that was read, `translate`'s answer to which it
+        is.
+    """
+
+    word: str
+    language: str
+    share: float
+
+
 @dataclasses.dataclass(frozen=True)
 class Sense:
     """A sense of a word.
@@ -47,6 +61,8 @@ class Sense:
       share: of the word's latest uses in training; 0 is a dead sense.
       uses: how often it was used since it was seeded.
       enabled: False where it was removed for its small share; only `SenseView.all` has such.
+      translations: of its occurrences in text, into each other language the most frequent first;
+        none for a model without a dictionary.
       nearest: the nearest senses of other words, of each language the same number.
       examples: lines in which the word has this sense, the clearest ones first; of another
         language that has the word where there are none in the word's own.
@@ -61,6 +77,7 @@ class Sense:
     share: float
     uses: int
     enabled: bool = True
+    translations: tuple[Translation, ...] = ()
     nearest: tuple[NearSense, ...] = ()
     examples: tuple[str, ...] = ()
     score: float | None = None
@@ -90,6 +107,13 @@ class Translated(NamedTuple):
     others: tuple[tuple[str, float], ...]
 
 
+class _Read(NamedTuple):
+    """A word's occurrences in a language's text: N lines, and what tells its sense, [N, D]."""
+
+    lines: list[str]
+    vectors: np.ndarray
+
+
 class SenseView:
     """The senses of a model's words, for people.
 
@@ -109,7 +133,8 @@ class SenseView:
         """Args:
           objective, tokenizer, variables, frequent: as `SenseIndex`; 'translations' is the table
             of a model with a dictionary.
-          texts: lines of a language, for examples; None where there is no text.
+          texts: lines of a language, for examples and what they translate to; None where there is
+            no text.
 
         Raises:
           ValueError: a model without senses.
@@ -129,15 +154,17 @@ class SenseView:
           word, lang: a word of the vocabulary, and its language.
           k: nearest senses of each language.
           direction: one of `directions`; None: all.
-          examples: lines for each sense.
+          examples: lines for each sense; with 0 no text is read, and there are no translations.
 
         Raises:
           ValueError: an unknown language or direction, or a word that is not in the vocabulary.
         """
         own, number = self._word(word, lang)
+        read = self._read(own, number, lang) if examples else {}
+        answers = self._answers(number, lang, read[lang].vectors) if lang in read else {}
         found = []
-        texts = self._examples(own, number, lang, examples) if examples else {}
         for name in self._wanted(direction):
+            told = {x: self._told(name, number, part.vectors) for x, part in read.items()}
             rows = [
                 Sense(
                     word=own,
@@ -147,8 +174,9 @@ class SenseView:
                     share=float(share),
                     uses=int(uses),
                     enabled=bool(enabled),
+                    translations=_most_frequent(answers, told[lang][0] == slot) if answers else (),
                     nearest=self.index.near(name, number, slot, k) if enabled else (),
-                    examples=tuple(texts.get((name, slot), ())),
+                    examples=_clearest(read, told, slot, examples),
                 )
                 for slot, uses, share, enabled in zip(*self.index.usage(name, number))
             ]
@@ -205,11 +233,7 @@ class SenseView:
         candidates = self._candidates(number, to)
         if not len(candidates):
             raise ValueError(f"The model's dictionary has no translation of {own!r} to {to!r}")
-        vector = self._in_context(own, lang, context)
-        cosines = np.stack([
-            self.index.translations(name, candidates, to, vector)
-            for name in self.directions
-        ])  # fmt: skip
+        cosines = self._fits(candidates, to, self._in_context(own, lang, context))[:, 0]
         scores = cosines.max(-1).mean(0)
         best, *others = np.argsort(-scores, kind="stable")
         direction, slot = np.unravel_index(cosines[:, best].argmax(), cosines[:, best].shape)
@@ -272,34 +296,41 @@ class SenseView:
             )
         return self.index.represent([Asked(words, words.index(word), lang)])
 
-    def _examples(
-        self, word: str, number: int, lang: str, most: int
-    ) -> dict[tuple[str, int], list[str]]:
-        """(direction, slot): different lines, those with the largest margins first."""
-        chosen: dict[tuple[str, int], list[str]] = {}
-        members = self.index.members
+    def _read(self, word: str, number: int, lang: str) -> dict[str, _Read]:
+        """The word's occurrences by language: `lang`, and those others that have the word."""
+        members, found = self.index.members, {}
         # A sense of a word that languages share may be used in another one alone.
         others = [x for x in self._tokenizer.languages if x != lang and members[x][number]]
         for language in (lang, *others):
-            for key, lines in self._examples_in(language, word, number).items():
-                chosen.setdefault(key, lines[:most])
-        return chosen
+            lines = list(self._lines_with(word, language))
+            if lines:
+                asked = [Asked(words, words.index(word), language) for _, words in lines]
+                texts = [line for line, _ in lines]
+                found[language] = _Read(texts, self.index.represent(asked))
+        return found
 
-    def _examples_in(
-        self, language: str, word: str, number: int
-    ) -> dict[tuple[str, int], list[str]]:
-        found = list(self._lines_with(word, language))
-        if not found:
-            return {}
-        asked = [Asked(words, words.index(word), language) for _, words in found]
-        vectors = self.index.represent(asked)
-        chosen: dict[tuple[str, int], list[tuple[float, str]]] = {}
-        for name in self.directions:
-            cosines = self.index.cosines(name, np.array([number]), vectors)[:, 0]
-            for (line, _), row in zip(found, cosines):
-                slot, margin = _leader(row)
-                chosen.setdefault((name, slot), []).append((-margin, line))
-        return {key: [line for _, line in sorted(rows)] for key, rows in chosen.items()}
+    def _told(self, direction: str, number: int, vectors: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Slots [N] of a word's occurrences, and their margins [N]."""
+        cosines = self.index.cosines(direction, np.array([number]), vectors)[:, 0]
+        slots, margins = zip(*map(_leader, cosines))
+        return np.array(slots), np.array(margins)
+
+    def _answers(
+        self, number: int, lang: str, vectors: np.ndarray
+    ) -> dict[str, tuple[list[str], np.ndarray]]:
+        """By language: a word's translations, and which of them each occurrence has, int [N]."""
+        found = {}
+        for to in self._tokenizer.languages if self._table is not None else ():
+            candidates = self._candidates(number, to) if to != lang else ()
+            if len(candidates):
+                best = self._fits(candidates, to, vectors).max(-1).mean(0).argmax(-1)
+                found[to] = [self._tokenizer.vocabulary.pieces[i] for i in candidates], best
+        return found
+
+    def _fits(self, candidates: np.ndarray, to: str, vectors: np.ndarray) -> np.ndarray:
+        """How well occurrences fit the senses of translations: float32 [directions, N, T, S]."""
+        found = [self.index.translations(x, candidates, to, vectors) for x in self.directions]
+        return np.stack(found)
 
     def _lines_with(self, word: str, lang: str) -> Iterator[tuple[str, list[str]]]:
         seen: set[str] = set()
@@ -357,6 +388,31 @@ def texts_of(source: str, workdir: str, languages: Sequence[str], limit: int) ->
         logging.info("There is no text for examples of senses: %s", error)
         return None
     return lambda language: corpus.lines(language, limit)
+
+
+def _clearest(
+    read: Mapping[str, _Read], told: Mapping[str, tuple[np.ndarray, ...]], slot: int, most: int
+) -> tuple[str, ...]:
+    """Lines with a sense, those with the largest margins first, of the first language with any."""
+    for language, (lines, _) in read.items():
+        slots, margins = told[language]
+        places = sorted(np.flatnonzero(slots == slot), key=lambda i: (-margins[i], lines[i]))
+        if places:
+            return tuple(lines[i] for i in places[:most])
+    return ()
+
+
+def _most_frequent(
+    answers: Mapping[str, tuple[list[str], np.ndarray]], chosen: np.ndarray
+) -> tuple[Translation, ...]:
+    """The translations of the chosen occurrences, bool [N]; those of none of them are left out."""
+    found = []
+    for language, (words, best) in answers.items():
+        counts = np.bincount(best[chosen], minlength=len(words))
+        for i in np.argsort(-counts, kind="stable"):
+            if counts[i]:
+                found.append(Translation(words[i], language, float(counts[i] / counts.sum())))
+    return tuple(found)
 
 
 def _leader(cosines: np.ndarray) -> tuple[int, float]:

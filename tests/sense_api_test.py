@@ -246,6 +246,42 @@ def test_the_translation_is_the_chosen_one(model, text):
     assert model.translate("bank", context=text, to="en", lang="de").word == "money"
 
 
+@pytest.mark.parametrize("made", ["model", "bilm"])
+def test_a_sense_translates_as_its_occurrences_do(made, request):
+    model = request.getfixturevalue(made)
+    model = model if made == "model" else model[1]
+    draw = np.random.default_rng(0)
+    lines = sorted(
+        {" ".join([*draw.choice(EN, 3), "bank", *draw.choice(EN, 3)]) for _ in range(20)}
+    )
+    first = [Asked(line.split(), line.split().index("bank"), "en") for line in lines[:2]]
+    vectors = model.sense_view.index.represent(first)
+    variables = dict(model.variables, senses=dict(model.variables["senses"]))
+    for name, state in variables["senses"].items():
+        # Two of the lines are centers, so that there are two answers, and two senses.
+        fits = vectors[:, model.objective.directions[name]] @ state.projection
+        projected = state.projected.at[number("bank"), 1:3].set(fits)
+        for word, row in zip(("ufer", "geld"), fits):
+            projected = projected.at[number(word), 1:].set(row)
+        variables["senses"][name] = state.replace(projected=projected)
+    model = api.Model(
+        model.config, model.tokenizer, model.objective, variables, model.frequent,
+        lambda language: lines if language == "en" else (),
+    )  # fmt: skip
+    answers = {line: model.translate("bank", context=line, to="de").word for line in lines}
+    assert len(set(answers.values())) > 1
+    found = model.senses("bank", "en", examples=99)
+    assert sum(bool(sense.translations) for sense in found) > len(variables["senses"])
+    for sense in found:
+        own = [answers[line] for line in sense.examples]
+        found = {(x.word, x.language): x.share for x in sense.translations}
+        assert found == {(word, "de"): own.count(word) / len(own) for word in own}
+        shares = [x.share for x in sense.translations]
+        assert shares == sorted(shares, reverse=True)
+    assert not any(x.translations for x in model.senses("bank", "en", examples=0))
+    assert not any(x.translations for x in model.senses("wasser", "de"))  # not in the dictionary
+
+
 def test_both_directions_choose_the_translation(bilm):
     _, model = bilm
     variables = dict(model.variables, senses={

@@ -223,26 +223,29 @@ class SenseIndex:
         direction: str,
         candidates: np.ndarray,
         to: str,
-        vector: np.ndarray,
+        vectors: np.ndarray,
     ) -> np.ndarray:
-        """How well a word in context fits its translations: `sense_translation.cosines`.
+        """How well a word in contexts fits its translations: `sense_translation.cosines`.
 
         Args:
           direction: the sense state.
           candidates: int [T], its translations into the language `to`.
-          vector: [1, D], from `represent`.
+          vectors: [N, D], from `represent`.
 
         Returns:
-          float32 [T, S], -inf where there is none.
+          float32 [N, T, S], -inf where there is none.
         """
+        own = vectors[:, self.objective.directions[direction]]
+        count = len(own)
+        size = 1 << (count - 1).bit_length()  # few sizes, few programs
         found = _translate(
             self.variables["senses"][direction],
             self.objective.senses,
-            candidates[None],
-            np.array([self.tokenizer.language_id(to)]),
-            vector[:, self.objective.directions[direction]],
+            np.broadcast_to(candidates, (size, len(candidates))),
+            np.full(size, self.tokenizer.language_id(to)),
+            np.pad(own, ((0, size - count), (0, 0))),
         )
-        return np.asarray(found)[0]
+        return np.asarray(found)[:count]
 
     def represent(self, asked: Sequence[Asked]) -> np.ndarray:
         """What tells the senses of words in sentences, float32 [N, D]."""

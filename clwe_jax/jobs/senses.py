@@ -117,6 +117,7 @@ def _described(sense: Sense) -> dict[str, Any]:
         "share": sense.share,
         "uses": sense.uses,
         "enabled": sense.enabled,
+        "translations": [translation._asdict() for translation in sense.translations],
         "nearest": [near._asdict() for near in sense.nearest],
         "examples": list(sense.examples),
     }

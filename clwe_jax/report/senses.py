@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import matplotlib
 from matplotlib import font_manager
@@ -67,8 +67,9 @@ def section(run: Run) -> Html | None:
     shown = [word for word in shown if word is not None][:_MOST_WORDS]
     if shown:
         text = (
-            "The senses that the model has learned of a few words, with the senses of other words "
-            "whose vectors are nearest (cosine). A number after a word is that of its sense; it "
+            "The senses that the model has learned of a few words; what their occurrences in text "
+            "translate to, of those that the dictionary has; and the senses of other words whose "
+            "vectors are nearest (cosine). A number after a word is that of its sense; it "
             "has no meaning beyond telling senses apart, and the two directions of a bidirectional "
             "model learn and number theirs by themselves. The pictures show the first two "
             "principal components of these vectors; a line joins a neighbour to its sense."
@@ -130,13 +131,14 @@ def _word(word: Mapping[str, Any], order: list[str]) -> Html | None:
     for direction, found in directions.items():
         found = mapping(found)
         senses = found.get("senses")
-        rows = _rows(
-            name, [mapping(x) for x in (senses if isinstance(senses, list) else [])], order
-        )
+        senses = [mapping(x) for x in (senses if isinstance(senses, list) else [])]
+        rows = _rows(name, senses, order)
         if not rows:
             continue
         title = f"{clip(direction)} model" if len(directions) > 1 else "Sense"
-        heads = [title.capitalize(), "Share", "Nearest senses", "Examples"]
+        heads = [title.capitalize(), "Share", "Translations", "Nearest senses", "Examples"]
+        if not any(row[2] for row in rows):  # a model without a dictionary
+            heads, *rows = ([x for i, x in enumerate(row) if i != 2] for row in (heads, *rows))
         tables.append(components.table(heads, rows, open_rows=100))
         points = _points(found.get("points"))
         if points:
@@ -159,33 +161,41 @@ def _rows(word: str, senses: Sequence[Mapping[str, Any]], order: list[str]) -> l
         else:
             share = number(sense.get("share"))
             shown = Number((figures.percent(share), components.bar(share or 0.0)), share)
-            nearest = _nearest(sense.get("nearest"), order)
-            rows.append([label, shown, nearest, _examples(sense, word)])
+            translations = _by_language(sense.get("translations"), order, _translation)
+            nearest = _by_language(sense.get("nearest"), order, _near)
+            rows.append([label, shown, translations, nearest, _examples(sense, word)])
     for what, labels in dead.items():
         if labels:
             named = Html(", ".join(labels))
-            rows.append([named, Number(tag("span", what, class_="soft"), 0.0), "", ""])
+            rows.append([named, Number(tag("span", what, class_="soft"), 0.0), "", "", ""])
     return rows
 
 
-def _nearest(value: Any, order: list[str]) -> Html:
-    by_language: dict[str, list[Html]] = {}
+def _by_language(
+    value: Any, order: list[str], described: Callable[[Mapping[str, Any]], tuple[str, str | None]]
+) -> Html:
+    """A line of words for each language; a word as `described` has it, and the figure after it."""
+    chips: dict[str, list[Html]] = {}
     for item in value if isinstance(value, list) else []:
         item = mapping(item)
-        language, score = str(item.get("language", "")), number(item.get("score"))
-        label = f"{clip(item.get('word', ''), 40)}_{clip(item.get('sense', '?'), 6)}"
-        chip = tag(
-            "span",
-            tag("span", label, lang=clip(language, 12)),
-            tag("span", f" {score:.2f}", class_="soft") if score is not None else None,
-            class_="chip",
-        )
-        by_language.setdefault(language, []).append(chip)
-    lines = [
-        tag("div", language_tag(language, order), " ", chips)
-        for language, chips in by_language.items()
-    ]
+        language = str(item.get("language", ""))
+        label, figure = described(item)
+        after = tag("span", f" {figure}", class_="soft") if figure is not None else None
+        name = tag("span", label, lang=clip(language, 12))
+        chips.setdefault(language, []).append(tag("span", name, after, class_="chip"))
+    lines = [tag("div", language_tag(language, order), " ", x) for language, x in chips.items()]
     return Html("".join(lines))
+
+
+def _near(item: Mapping[str, Any]) -> tuple[str, str | None]:
+    score = number(item.get("score"))
+    label = f"{clip(item.get('word', ''), 40)}_{clip(item.get('sense', '?'), 6)}"
+    return label, None if score is None else f"{score:.2f}"
+
+
+def _translation(item: Mapping[str, Any]) -> tuple[str, str | None]:
+    share = number(item.get("share"))
+    return clip(item.get("word", ""), 40), None if share is None else figures.percent(share, 0)
 
 
 def _examples(sense: Mapping[str, Any], word: str) -> Html:

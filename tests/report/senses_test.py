@@ -30,6 +30,10 @@ POINTS = [
 SENSES = [
     {
         "sense": 1, "share": 0.75, "uses": 30, "enabled": True,
+        "translations": [
+            {"word": "Kasse", "language": "de", "share": 0.9},
+            {"word": "<b>", "language": "ja"},
+        ],
         "nearest": [near("money", "en", 0.8), near("Geld", "de", 0.7)],
         "examples": ["A <b>bank</b> in the embankment.", "Bank!"],
     },
@@ -63,6 +67,21 @@ def test_shares_neighbours_and_dead_senses(write_run):
     # 30 of 40 live, 7 and 3 do not.
     for share in ("75.0%", "17.5%", "7.5%"):
         assert f"> {share}</small>" in page
+
+
+def test_translations_are_shown_where_there_are_any(write_run):
+    page = section(write_run(extras={"senses": FOUND}))
+    assert "Kasse" in page and " 90%<" in page and "&lt;b&gt;" in page
+    heads = re.findall(r"<th[^>]*>(?:<button[^>]*>)?([^<]+)", page)
+    assert heads[:5] == ["Sense", "Share", "Translations", "Nearest senses", "Examples"]
+    none = json.loads(json.dumps(FOUND))
+    for sense in none["words"][0]["directions"]["forward"]["senses"]:
+        sense.pop("translations", None)
+    page = section(write_run("other", extras={"senses": none}))
+    heads = re.findall(r"<th[^>]*>(?:<button[^>]*>)?([^<]+)", page)
+    assert heads[:4] == ["Sense", "Share", "Nearest senses", "Examples"]
+    for shown in ("bank_1", "75.0%", "money_1", "A &lt;b&gt;"):
+        assert shown in page
 
 
 def test_examples_are_escaped_and_only_the_word_is_bold(write_run):
