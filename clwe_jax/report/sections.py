@@ -148,11 +148,17 @@ def perplexity(run: Run) -> Html | None:
     def cells(metrics: Mapping[str, float]) -> list[Number]:
         return [cell(metrics.get(name)) for _, name, cell in columns]
 
+    # A bidirectional model has figures of its directions as well.
+    kind = "Language" if set(found) <= set(order) else "Language or direction"
+    rows = [
+        [language_tag(name, order) if name in order else clip(name), *cells(found[name])]
+        for name in in_order(found, order)
+    ]
     return Html(
         tag("h3", "Held-out text")
         + components.table(
-            ["Language", *(head for head, _, _ in columns)],
-            [[language_tag(name, order), *cells(found[name])] for name in in_order(found, order)],
+            [kind, *(head for head, _, _ in columns)],
+            rows,
             total=["mean", *cells(mean)] if mean else None,
         )
         + tag(

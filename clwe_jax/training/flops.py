@@ -11,9 +11,10 @@ from jax.extend import core
 def matrix_flops(jaxpr: Any) -> float:
     """FLOPs of a jaxpr's matrix products and convolutions, over all devices it is cut up for.
 
-    A loop's body counts as often as it runs, and of branches the most expensive one. (Compilers
-    count a body once, as if a recurrent network read one word of its window.) Elementwise work
-    does not count, as in the shares of a chip's peak that papers give.
+    A loop's body counts as often as it runs. (Compilers count it once, as if a recurrent network
+    read one word of its window.) Of branches the cheapest one counts: a step's are what is done once
+    in a while (the sense state's components, one step in fifty), and no share of a peak is to look
+    better by them. Elementwise work does not count, as in the shares that papers give.
     """
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)  # of a closed one
     total = 0.0
@@ -31,7 +32,7 @@ def matrix_flops(jaxpr: Any) -> float:
             )
         inner = [matrix_flops(part) for part in core.jaxprs_in_params(equation.params)]
         if equation.primitive.name == "cond":
-            total += max(inner)
+            total += min(inner)
         else:
             total += sum(inner) * equation.params.get("length", 1)
     return total

@@ -223,6 +223,15 @@ def test_nothing_is_fetched_and_no_foreign_script_may_run(write_run):
     assert any("default-src 'none'" in policy for policy in policies)
 
 
+def test_a_models_directions_are_no_languages(write_run):
+    folder = write_run()
+    results = json.loads((folder / "results.json").read_text())
+    assert "Language or direction" not in html.build(folder).read_text(encoding="utf-8")
+    (folder / "results.json").write_text(json.dumps({**results, "eval/mlm/forward/loss": 1.25}))
+    markup = html.build(folder).read_text(encoding="utf-8")
+    assert "Language or direction" in markup and re.search(r"<td[^>]*>forward</td>", markup)
+
+
 def test_ids_are_unique_and_links_lead_somewhere(write_run):
     page = page_of(write_run(), compare_with=str(write_run("mbert", "mBERT", 0.33)))
     ids = [value for name, value in page.attributes if name == "id"]

@@ -35,11 +35,13 @@ def test_a_loops_body_counts_as_often_as_it_runs(remat):
     assert count(grad, x, ws) == (4 if remat else 3) * 11 * 2 * 2 * 5 * 5
 
 
-def test_of_branches_the_most_expensive_one_counts():
-    def run(x):
-        return jax.lax.cond(x.sum() > 0, lambda x: x @ B @ B.T, lambda x: 2 * x, x)
+def test_of_branches_the_cheapest_one_counts():
+    def run(x, rest):
+        return jax.lax.cond(x.sum() > 0, lambda x: x @ B @ B.T, rest, x)
 
-    assert count(run, A) == 2 * 420
+    assert count(lambda x: run(x, lambda x: 2 * x), A) == 0
+    cheaper = lambda x: x @ B[:, :2] @ B.T[:2]
+    assert count(lambda x: run(x, cheaper), A) == 2 * 120
 
 
 def test_a_convolution():
