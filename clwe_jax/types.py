@@ -85,6 +85,12 @@ class Objective(Protocol):
 
     Collections beside 'params' are never differentiated. The collection 'rows' holds what belongs
     to the rows of the batch, their axis first: a part of a batch comes with its rows of it.
+
+    An objective whose `loss` reads few rows of a table may have a method `taps(batch)`: name in
+    'params' -> shape of what those rows are, [..., n, d]. Training then gives zeros of that shape as
+    variables['taps'][name], which `loss` adds to the rows that it reads, and whose gradient is the
+    table's; 'read' of what it observed tells by name which they were, int32 [..., n], numbered over
+    the table's leading axes.
     """
 
     max_length: int

@@ -125,6 +125,19 @@ class BiLmObjective:
         shapes["characters"] = ((distinct, _FRAME), jnp.int32)
         return {name: jax.ShapeDtypeStruct(*shape) for name, shape in shapes.items()}
 
+    def taps(self, batch: Batch) -> dict[str, tuple[int, ...]]:
+        """Of the sense vectors few are read; see `Objective`."""
+        rows, length = batch["words"].shape
+        count = self._loss.vectors_read(rows * max(length - self._left_out, 0))
+        return {"sense_table": (2, count, self.model.width)} if count else {}
+
+    @property
+    def _left_out(self) -> int:
+        """Words of a window without what tells their senses, or without what predicts them."""
+        if not self._loss.aware:
+            return 0
+        return 2 if self.told_by == BOTH else 1
+
     @functools.cached_property
     def _loss(self) -> SenseLoss:
         return SenseLoss(
@@ -225,12 +238,18 @@ class BiLmObjective:
                 )
         # Both directions at once: the gradient of the table is then written once, not as one of
         # each half that are put together after that.
-        both = jax.vmap(functools.partial(self._loss.score, train=train))(
+        taps = variables.get("taps") or {}
+        score = functools.partial(self._loss.score, train=train)
+        both, read = jax.vmap(lambda *x: score(*x[:-1], tap=x[-1]))(
             *jax.tree.map(lambda *x: jnp.stack(x), *zip(occurrences, wanted)),
             params["sense_table"],
             params["sense_bias"],
             jnp.stack(rngs_of) if train else None,
+            taps.get("sense_table"),
         )
+        if taps:
+            first = jnp.arange(2, dtype=jnp.int32) * params["sense_bias"][0].size
+            observed["read"] = {"sense_table": read + first[:, None]}
         metrics: dict[str, Sums] = {}
         for name, value in both.items():
             for number, direction in enumerate(DIRECTIONS):

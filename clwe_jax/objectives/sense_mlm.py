@@ -85,6 +85,12 @@ class SenseMlmObjective:
         """Words of a row, at most."""
         return self.model.max_length
 
+    def taps(self, batch: Batch) -> dict[str, tuple[int, ...]]:
+        """Of the sense vectors few are read, where there are negatives; see `Objective`."""
+        rows, length = batch["targets"].shape
+        count = self._loss.vectors_read(rows * min(self.max_predictions, length))
+        return {"sense_table": (count, self.model.width)} if count else {}
+
     @functools.cached_property
     def _loss(self) -> SenseLoss:
         return SenseLoss(
@@ -135,7 +141,8 @@ class SenseMlmObjective:
         kept = at_positions(chosen, weights)
         rows, count = words.shape
         flat = picked.reshape(rows * count, -1)
-        sums, assigned = self._loss(
+        taps = variables.get("taps") or {}
+        sums, assigned, read = self._loss(
             Occurrences(words.reshape(-1), flat, flat, kept.reshape(-1), languages.reshape(-1)),
             variables["params"]["sense_table"],
             variables["params"]["sense_bias"],
@@ -143,21 +150,23 @@ class SenseMlmObjective:
             variables.get("translations", {}).get("ids"),
             rngs["dropout"] if train else None,
             train,
+            taps.get("sense_table"),
         )
+        observed: dict[str, Any] = {"read": {"sense_table": read}} if taps else {}
         left_out = weights.sum() - kept.sum()
         padding = (batch["segment_ids"] == 0).sum(dtype=jnp.float32)
         sums["predictions_per_row"] = Sums(kept.sum(), jnp.float32(rows))
         sums["padding"] = Sums(padding, jnp.float32(weights.size))
         sums["overflow"] = Sums(left_out, kept.sum() + left_out)
-        if not self._loss.aware:
-            return sums, {}
-        return sums, dict(
-            words=words,
-            senses=assigned.reshape(rows, count),
-            h=jax.lax.stop_gradient(picked),
-            weights=kept,
-            languages=languages,
-        )
+        if self._loss.aware:
+            observed |= dict(
+                words=words,
+                senses=assigned.reshape(rows, count),
+                h=jax.lax.stop_gradient(picked),
+                weights=kept,
+                languages=languages,
+            )
+        return sums, observed
 
     def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
         """The senses, with their vectors where they are seeded."""

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import optax
 
 from clwe_jax import registry
+from clwe_jax.training import rows
 from clwe_jax.types import Array
 
 NAMES = ("adam", "adamw", "lamb", "adagrad", "sgd")
@@ -86,7 +87,11 @@ class Optimizer:
         return schedule
 
     def build(self, total_steps: int) -> optax.GradientTransformation:
-        """The optax transformation: clipping, the rule, decay, learning rate."""
+        """The optax transformation: clipping, the rule, decay, learning rate.
+
+        Who calls `update` may give the `norm` of the gradient, and the `places` of tables whose
+        gradient is of rows alone (`training.rows`); so is then their update, where no moment is.
+        """
         parts: list[optax.GradientTransformation] = []
         if self.clip or self.scale != 1.0:
             parts.append(_scale_and_clip(self.scale, self.clip))
@@ -125,50 +130,83 @@ def _scale_and_clip(scale: float, most: float) -> optax.GradientTransformationEx
 
 
 def _written_first(
-    rule: optax.GradientTransformation, updates_of: Callable[[Any, Any], Any]
-) -> optax.GradientTransformation:
-    """The rule, with its state written to memory before the updates are computed from it.
+    start: Callable[[Any], Any],
+    followed: Callable[[Any, Any, Any], Any],
+    updates_of: Callable[[Any, Any, Any], Any],
+) -> optax.GradientTransformationExtraArgs:
+    """A rule, with its state written to memory before the updates are computed from it.
 
     XLA for CPUs would else compute the state a second time where the parameters are updated, from a
     copy of the old one, and read and write half as much again. Accelerators do all in one pass.
 
     Args:
-      rule: of optax; how its state follows the gradients.
-      updates_of: gradients, new state -> the rule's updates.
+      start: params -> the first state.
+      followed: gradients, state, places -> the new state.
+      updates_of: gradients, new state, places -> the rule's updates.
     """
 
-    def update(gradients: Any, state: Any, _: Any = None) -> tuple[Any, Any]:
+    def update(
+        gradients: Any, state: Any, _: Any = None, *, places: Any = None, **__: Any
+    ) -> tuple[Any, Any]:
         state = jax.lax.platform_dependent(
-            rule.update(gradients, state)[1],
+            followed(gradients, state, places),
             cpu=jax.lax.optimization_barrier,
             default=lambda state: state,
         )
-        return updates_of(gradients, state), state
+        return updates_of(gradients, state, places), state
 
-    return optax.GradientTransformation(rule.init, update)
+    return optax.GradientTransformationExtraArgs(start, update)
+
+
+def _mean(decay: float, power: int) -> Callable[..., Array]:
+    """The change of a moment towards a power of the gradient."""
+
+    def change(places: rows.Places | None, gradient: Array, held: Array) -> Array:
+        return rows.plus(places, (1.0 - decay) * gradient**power, decay * held)
+
+    return change
 
 
 def _adam(b1: float, b2: float, eps: float) -> optax.GradientTransformation:
-    def updates_of(_: Any, state: optax.ScaleByAdamState) -> Any:
+    def followed(gradients: Any, state: optax.ScaleByAdamState, places: Any) -> Any:
+        first = rows.each(_mean(b1, 1), places, gradients, state.mu)
+        second = rows.each(_mean(b2, 2), places, gradients, state.nu)
+        return optax.ScaleByAdamState(optax.safe_increment(state.count), first, second)
+
+    def updates_of(_: Any, state: optax.ScaleByAdamState, __: Any) -> Any:
         first = optax.tree.bias_correction(state.mu, b1, state.count)
         second = optax.tree.bias_correction(state.nu, b2, state.count)
         return jax.tree.map(lambda m, v: m / (jnp.sqrt(v) + eps), first, second)
 
-    return _written_first(optax.scale_by_adam(b1, b2, eps), updates_of)
+    return _written_first(optax.scale_by_adam(b1, b2, eps).init, followed, updates_of)
 
 
 def _adagrad(initial: float, eps: float) -> optax.GradientTransformation:
-    def updates_of(gradients: Any, state: optax.ScaleByRssState) -> Any:
-        def scaled(g: Array, total: Array) -> Array:
-            return g * jnp.where(total > 0, jax.lax.rsqrt(total + eps), 0.0)
+    def squared(places: rows.Places | None, gradient: Array, held: Array) -> Array:
+        return rows.plus(places, gradient**2, held)
 
-        return jax.tree.map(scaled, gradients, state.sum_of_squares)
+    def scaled(places: rows.Places | None, gradient: Array, total: Array) -> Array:
+        if places is not None:
+            total = total.at[places].get(mode="fill", fill_value=0)
+        return gradient * jnp.where(total > 0, jax.lax.rsqrt(total + eps), 0.0)
 
-    return _written_first(optax.scale_by_rss(initial, eps), updates_of)
+    def followed(gradients: Any, state: optax.ScaleByRssState, places: Any) -> Any:
+        return optax.ScaleByRssState(rows.each(squared, places, gradients, state.sum_of_squares))
+
+    def updates_of(gradients: Any, state: optax.ScaleByRssState, places: Any) -> Any:
+        return rows.each(scaled, places, gradients, state.sum_of_squares)
+
+    return _written_first(optax.scale_by_rss(initial, eps).init, followed, updates_of)
 
 
 def _momentum(decay: float) -> optax.GradientTransformation:
-    return _written_first(optax.trace(decay), lambda _, state: state.trace)
+    def change(places: rows.Places | None, gradient: Array, held: Array) -> Array:
+        return rows.plus(places, gradient, decay * held)
+
+    def followed(gradients: Any, state: optax.TraceState, places: Any) -> Any:
+        return optax.TraceState(rows.each(change, places, gradients, state.trace))
+
+    return _written_first(optax.trace(decay).init, followed, lambda _, state, __: state.trace)
 
 
 def is_matrix(params: Any) -> Any:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from clwe_jax.training import rows
 from clwe_jax.training.train_state import KEY_TYPE, TrainState
 from clwe_jax.types import SHARED_KEYS, Array, Batch, Objective, Sums, Variables
 
@@ -31,7 +32,8 @@ def make_step(
     Args:
       objective: gives the sums, of which 'loss' is optimised, and what it observed of every row;
         `objective.update` is called once a step with what was observed of the whole batch, so that
-        collections do not depend on the cut either.
+        collections do not depend on the cut either. Of tables that it taps (`Objective.taps`) the
+        gradient is of the rows that were read alone.
       tx: the optimizer.
       learning_rate: step -> rate, to be reported.
       microbatches: parts that the batch is cut into and that are held in memory one at a time.
@@ -43,19 +45,33 @@ def make_step(
 
     with_extras = optax.with_extra_args_support(tx)
 
-    def gradients(state: TrainState, rows: Any, batch: Batch, key: Array):
-        def total(params: Any):
-            variables = {**state.variables, "params": params, "rows": rows}
+    def gradients(state: TrainState, carried: Any, batch: Batch, key: Array):
+        shapes = objective.taps(batch) if hasattr(objective, "taps") else {}
+        taps = {name: jnp.zeros(shape, jnp.float32) for name, shape in shapes.items()}
+        params = state.params
+        if taps:
+            tapped = {name: params[name] for name in taps}
+            params = {name: part for name, part in params.items() if name not in taps}
+
+        def total(params: Any, taps: Any):
+            if taps:
+                params = {**params, **tapped}
+            variables = {**state.variables, "params": params, "rows": carried, "taps": taps}
             sums, observed = objective.loss(variables, batch, {"dropout": key}, train=True)
             return sums["loss"].value, (sums, observed)
 
-        grads, (sums, observed) = jax.grad(total, has_aux=True)(state.params)
-        return grads, sums, observed
+        differentiated = jax.grad(total, argnums=(0, 1), has_aux=True)
+        (grads, of_rows), (sums, observed) = differentiated(params, taps)
+        if not taps:
+            return grads, sums, observed, {}
+        observed = dict(observed)
+        read = observed.pop("read")
+        return grads, sums, observed, {name: (read[name], of_rows[name]) for name in taps}
 
     def accumulate(state: TrainState, batch: Batch, key: Array):
-        rows = state.collections.get("rows", {})
+        carried = state.collections.get("rows", {})
         if microbatches == 1:
-            return gradients(state, rows, batch, key)
+            return gradients(state, carried, batch, key)
 
         # Row r goes to part r % M, so that every device keeps its own rows.
         def deal(x: Array) -> Array:
@@ -68,42 +84,50 @@ def make_step(
         dealt = {name: value for name, value in batch.items() if name not in shared}
 
         def one(index: Array, part: tuple[Any, Batch]):
-            rows, batch = part
-            return gradients(state, rows, {**batch, **shared}, jax.random.fold_in(key, index))
+            carried, batch = part
+            return gradients(state, carried, {**batch, **shared}, jax.random.fold_in(key, index))
 
         def add(total, indexed):
-            grads, sums, observed = one(*indexed)
-            return jax.tree.map(jnp.add, total, (grads, sums)), observed
+            grads, sums, observed, read = one(*indexed)
+            return jax.tree.map(jnp.add, total, (grads, sums)), (observed, read)
 
-        parts = jnp.arange(microbatches), jax.tree.map(deal, (rows, dealt))
+        parts = jnp.arange(microbatches), jax.tree.map(deal, (carried, dealt))
         first = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), parts)
         shapes = jax.eval_shape(one, *first)[:2]
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-        (grads, sums), observed = jax.lax.scan(add, zeros, parts)
-        return grads, sums, jax.tree.map(collect, observed)
+        (grads, sums), (observed, read) = jax.lax.scan(add, zeros, parts)
+        return grads, sums, jax.tree.map(collect, observed), read
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
-        grads, sums, observed = accumulate(state, batch, key)
+        grads, sums, observed, read = accumulate(state, batch, key)
+        places = {}
+        for name, (ids, values) in read.items():
+            values = values.reshape(-1, values.shape[-1])
+            shape = state.params[name].shape[:-1]
+            places[name], grads[name] = rows.merged(ids.reshape(-1), values, shape)
         weight = jnp.maximum(sums["loss"].weight, 1.0)
         norm = optax.tree.norm(grads) / weight
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 
-        def optimised(held: Any, grads: Any) -> Any:
-            params, opt_state = held
+        def optimised(held: Any, found: Any) -> Any:
+            (params, opt_state), (grads, places) = held, found
             # Times the inverse: XLA would write a quotient that is used twice to memory.
             means = jax.tree.map(lambda g: g * (1.0 / weight), grads)
-            updates, opt_state = with_extras.update(means, opt_state, params, norm=norm)
-            return optax.apply_updates(params, updates), opt_state
+            updates, opt_state = with_extras.update(
+                means, opt_state, params, norm=norm, places=places
+            )
+            return rows.applied(params, updates, places), opt_state
 
         def followed(variables: Variables, observed: Any) -> Variables:
             return dict(objective.update(variables, observed, state.step))
 
         params, opt_state = jax.lax.platform_dependent(
             (state.params, state.opt_state),
-            grads,
+            (grads, places),
             cpu=functools.partial(_in_place, finite, optimised),
-            default=functools.partial(_either, finite, optimised),
+            # A pass over memory is what tables of which few rows change are not to need.
+            default=functools.partial(_in_place if places else _either, finite, optimised),
         )
         moments, with_moments = _moments(opt_state, params)
         held = {"params": params, "moments": moments, **state.collections}

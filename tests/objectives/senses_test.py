@@ -189,6 +189,28 @@ def test_a_step_does_not_depend_on_microbatches(kind, microbatches):
         np.testing.assert_allclose(a, b, atol=2e-4, rtol=2e-4)
 
 
+@each_kind
+def test_few_read_vectors_train_as_a_gradient_of_all(make, make_batch):
+    """With senses: the step that reads rows through taps is the one that differentiates the table."""
+    tapped = make(translation="joint", negatives=8)
+    assert set(tapped.taps(make_batch())) == {"sense_table"}
+    whole = make(translation="joint", negatives=8)
+    object.__setattr__(whole, "taps", lambda batch: {})
+    found, wanted = (toy.run(x, make_batch, microbatches=2)[-1] for x in (tapped, whole))
+    assert toy.difference(found, wanted) < 2e-4
+    assert not make(translation="joint").taps(make_batch())  # all are read
+
+
+@each_kind
+def test_with_all_words_as_negatives_a_step_is_that_of_the_softmax_over_all(make, make_batch):
+    full, sampled = (make(senses=toy.ONE, negatives=n) for n in (0, toy.WORDS))
+    found, wanted = (toy.run(x, make_batch, steps=3)[-1].params for x in (sampled, full))
+    for params in (found, wanted):
+        for name in ("sense_table", "sense_bias"):  # rows of no word
+            params[name] = params[name][..., : toy.WORDS, :]
+    assert toy.difference(found, wanted) < 2e-4
+
+
 def test_a_step_does_not_depend_on_the_mesh():
     environment = {
         **os.environ,
@@ -203,7 +225,7 @@ def test_a_step_does_not_depend_on_the_mesh():
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    assert len(found) == 3 and max(found.values()) < 1e-3, found
+    assert len(found) == 4 and max(found.values()) < 1e-3, found
 
 
 def test_streams_go_on_from_step_to_step():

@@ -143,11 +143,12 @@ def difference(a, b):
 def main():
     """On 2 devices, and on 8 with microbatches; compiling is what takes the time."""
     two, eight = (dict(data=2), 2, 1), (dict(data=2, fsdp=2, tensor=2), 8, 2)
-    tensor = dict(tensor=2), 2, 1
+    tensor, both_axes = (dict(tensor=2), 2, 1), (dict(data=2, tensor=2), 4, 1)
     found = {}
     for name, objective, batch, cuts in (
         ("bilm", bilm(translation="joint"), bilm_batch, (two,)),
         ("both", both(translation="joint"), window_batch, (tensor,)),
+        ("sampled", bilm(translation="joint", negatives=8), bilm_batch, (both_axes,)),
         ("sense_mlm", sense_mlm(translation="joint"), mlm_batch, (eight,)),
     ):
         alone = run(objective, batch)[-1]
