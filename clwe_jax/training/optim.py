@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any, Callable, Mapping
 
 import jax
@@ -16,6 +17,7 @@ from clwe_jax.types import Array
 NAMES = ("adam", "adamw", "lamb", "adagrad", "sgd")
 SCHEDULES = ("linear", "cosine", "rsqrt", "constant")
 Schedule = Callable[[Array | int], Array]
+_DECAYS = 64  # of a moment that are made up for at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,25 +160,60 @@ def _written_first(
     return optax.GradientTransformationExtraArgs(start, update)
 
 
-def _mean(decay: float, power: int) -> Callable[..., Array]:
-    """The change of a moment towards a power of the gradient."""
+class _Mean:
+    """A moment: the decaying mean of a power of the gradient.
 
-    def change(places: rows.Places | None, gradient: Array, held: Array) -> Array:
-        return rows.plus(places, (1.0 - decay) * gradient**power, decay * held)
+    Of a table whose gradient is of rows alone it is held without the decays of the latest steps,
+    so that most steps write no other rows of it; they are made up for once in `every` steps.
+    """
 
-    return change
+    def __init__(self, decay: float, power: int):
+        self.decay, self.power = decay, power
+        # Numbers are held larger by decay**-every at most.
+        few = int(math.log(1e-4) / math.log(decay)) if 0 < decay < 1 else 1
+        self.every = max(1, min(few, _DECAYS))
+
+    def to_come(self, count: Array) -> Array:
+        """What a table's moment is still to be multiplied by, after so many steps."""
+        return self.decay ** (count % self.every)
+
+    def followed(self, count: Array, places: Any, gradients: Any, held: Any) -> Any:
+        """The moments after `count` steps, of those before the last one."""
+
+        def change(places: rows.Places | None, gradient: Array, held: Array) -> Array:
+            more = (1 - self.decay) * gradient**self.power
+            if places is None:
+                return more + self.decay * held
+            due = (count % self.every == 0).astype(jnp.int32)
+            # A loop, as a choice of two would have a second table.
+            held = jax.lax.fori_loop(0, due, lambda _, x: self.decay**self.every * x, held)
+            return rows.plus(places, more / self.to_come(count), held)
+
+        return rows.each(change, places, gradients, held)
+
+    def unbiased(self, count: Array, places: Any, gradients: Any, held: Any) -> Any:
+        """The moments, and what their start at 0 left out."""
+        whole = 1 - self.decay**count
+
+        def change(places: rows.Places | None, _: Array, held: Array) -> Array:
+            return held / whole if places is None else held * (self.to_come(count) / whole)
+
+        return rows.each(change, places, gradients, held)
 
 
 def _adam(b1: float, b2: float, eps: float) -> optax.GradientTransformation:
-    def followed(gradients: Any, state: optax.ScaleByAdamState, places: Any) -> Any:
-        first = rows.each(_mean(b1, 1), places, gradients, state.mu)
-        second = rows.each(_mean(b2, 2), places, gradients, state.nu)
-        return optax.ScaleByAdamState(optax.safe_increment(state.count), first, second)
+    means = _Mean(b1, 1), _Mean(b2, 2)
 
-    def updates_of(_: Any, state: optax.ScaleByAdamState, __: Any) -> Any:
-        first = optax.tree.bias_correction(state.mu, b1, state.count)
-        second = optax.tree.bias_correction(state.nu, b2, state.count)
-        return jax.tree.map(lambda m, v: m / (jnp.sqrt(v) + eps), first, second)
+    def followed(gradients: Any, state: optax.ScaleByAdamState, places: Any) -> Any:
+        count = optax.safe_increment(state.count)
+        moments = zip(means, (state.mu, state.nu))
+        found = (mean.followed(count, places, gradients, held) for mean, held in moments)
+        return optax.ScaleByAdamState(count, *found)
+
+    def updates_of(gradients: Any, state: optax.ScaleByAdamState, places: Any) -> Any:
+        moments = zip(means, (state.mu, state.nu))
+        found = (mean.unbiased(state.count, places, gradients, held) for mean, held in moments)
+        return jax.tree.map(lambda m, v: m / (jnp.sqrt(v) + eps), *found)
 
     return _written_first(optax.scale_by_adam(b1, b2, eps).init, followed, updates_of)
 
