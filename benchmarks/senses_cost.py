@@ -6,7 +6,8 @@
 
 Both at the laptop scale, on the batches of a real run, in turns; the senses are seeded, as they are
 after the warm-up. FLOPs are those of matrix products and convolutions, loops counted as often as
-they run. The update of the sense state is timed by itself, on what such a step observes.
+they run, without what is done once in many steps. The update of the sense state is timed by itself,
+on what such a step observes.
 """
 
 from __future__ import annotations

@@ -187,7 +187,8 @@ class BiLmObjective:
         """The sums of the batch's metrics, and what was observed of its rows.
 
         Args:
-          variables: 'rows' is the state of each row's stream; without it streams begin here.
+          variables: 'rows' is the state of each row's stream; without it streams begin here. 'taps':
+            see `Objective`.
           batch: see `data.word_windows.BatchMaker`.
 
         Returns:
