@@ -17,7 +17,7 @@ setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     packages=find_packages(include=["clwe_jax", "clwe_jax.*"]),
-    package_data={"clwe_jax": ["text/pocket/*", "text/pocket/**/*"]},
+    package_data={"clwe_jax": ["pocket/*", "pocket/**/*"]},
     # tensorflow-text has no wheels for 3.13.
     python_requires=">=3.11,<3.13",
     install_requires=[

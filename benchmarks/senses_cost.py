@@ -89,7 +89,7 @@ class Model:
         variables = {"params": state.params, **state.collections}
 
         def observe(variables: Any, batch: Any) -> Any:
-            return self.objective.loss(variables, batch, {"dropout": key}, train=True)[1]
+            return self.objective.loss(variables, batch, step=0, rngs={"dropout": key}, train=True)[1]
 
         observed = jax.jit(observe)(variables, self.batches[0])
         # As in the step: what comes in is donated, so that tables are written in place.

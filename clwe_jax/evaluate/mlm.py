@@ -62,7 +62,7 @@ class MlmEvaluator:
         return Program(self._score)
 
     def _score(self, variables: Variables, batch: Batch) -> tuple[dict[str, Sums], Any]:
-        sums, observed = self.objective.loss(variables, batch, {}, train=False)
+        sums, observed = self.objective.loss(variables, batch, step=0, train=False)
         return {name: sums[name] for name in _METRICS if name in sums}, observed.get("rows", {})
 
     def _fresh(self, variables: Variables, batch: Batch) -> Any:

@@ -13,10 +13,10 @@ from clwe_jax.align import search
 from clwe_jax.evaluate import senses as scores
 from clwe_jax.evaluate import telling
 from clwe_jax.evaluate.encode import Encoder
-from clwe_jax.evaluate.spelled import encoder_of
+from clwe_jax.evaluate.spelled import encoder_of, reads_characters
 from clwe_jax.models import sense_statistics, sense_translation, senses
-from clwe_jax.text import pocket
-from clwe_jax.text.pocket import gold
+from clwe_jax import pocket
+from clwe_jax.pocket import gold
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Array, Objective, Variables
 
@@ -100,7 +100,7 @@ class SenseEvaluator:
         meant = [x.meant for x in self._occurrences]
         read = self._read(variables)
         # Where words are told by what represents them, it is read once.
-        same = self.objective.reads_characters and self.objective.telling == self.objective.encode
+        same = reads_characters(self.objective) and self.objective.sense_input == "own"
         vectors = read[:, -1] if same else self._asked(variables, self._occurrences)
         states = variables.get("senses", {})
         choices: dict[str, tuple[np.ndarray, dict]] = {}  # cosines, and what the slots mean

@@ -13,6 +13,7 @@ from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Batch, EncodeFn, Objective
 
+_SHORT = 8  # positions of a batch that is only described
 _LEAST_DISTINCT = 256  # spellings of a batch; else a power of four times it
 
 
@@ -100,6 +101,11 @@ class SpelledEncoder(Encoder):
         return found
 
 
+def reads_characters(objective: Objective) -> bool:
+    """Whether the objective's batches hold the characters of words."""
+    return "characters" in objective.batch_shapes(1, _SHORT)
+
+
 def encoder_of(
     objective: Objective,
     tokenizer: Tokenizer,
@@ -110,12 +116,14 @@ def encoder_of(
     """The encoder that fits a model.
 
     Args:
-      objective: with `encode`, `max_length`, and `reads_characters`.
+      objective: that encodes (`types.Encodes`).
       tokenizer: the run's.
       max_length: of a row, special pieces included; 0: the model's.
       batch_size: rows computed at once.
       telling: by the objective's `telling`, not its `encode`.
     """
-    cls = SpelledEncoder if objective.reads_characters else Encoder
-    encode = objective.telling if telling else objective.encode
+    cls = SpelledEncoder if reads_characters(objective) else Encoder
+    # Where both are one function it is named alike, and so compiled once.
+    other = telling and objective.sense_input != "own"
+    encode = objective.encode_for_senses if other else objective.encode
     return cls(encode, tokenizer, max_length or objective.max_length, batch_size)

@@ -9,7 +9,7 @@ from typing import NamedTuple, Sequence
 import numpy as np
 
 from clwe_jax.evaluate.encode import Encoder, Row
-from clwe_jax.evaluate.spelled import encoder_of
+from clwe_jax.evaluate.spelled import encoder_of, reads_characters
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
@@ -51,7 +51,7 @@ class Teller:
     They are not those of `encode` after a projection: centers stay where they were learned.
 
     Attributes:
-      objective: with `telling`, `max_length` and `reads_characters`.
+      objective: with senses (`types.HasSenses`).
       tokenizer: the run's.
       batch_size: sentences encoded at once.
     """
@@ -62,7 +62,7 @@ class Teller:
 
     def __call__(self, variables: Variables, asked: Sequence[Asked]) -> np.ndarray:
         """float32 [N, D]."""
-        found = rows(self._encoder, asked, masked=not self.objective.reads_characters)
+        found = rows(self._encoder, asked, masked=not reads_characters(self.objective))
         return np.stack([x[0, -1] for x in self._encoder.means(variables, found)])
 
     @functools.cached_property

@@ -13,7 +13,7 @@ from clwe_jax.embeddings import files
 from clwe_jax.embeddings.collect import KEPT
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import lexica, measure, refine
-from clwe_jax.static_api import StaticModel
+from clwe_jax.api.static import StaticModel
 from clwe_jax.text import world
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter

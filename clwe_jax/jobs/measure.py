@@ -25,7 +25,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate import lexicon, tags as tagged
 from clwe_jax.jobs import lexica
 from clwe_jax.report import html, projection, tables
-from clwe_jax.static_api import StaticModel
+from clwe_jax.api.static import StaticModel
 from clwe_jax.text import world
 from clwe_jax.text.merged import Dictionary
 

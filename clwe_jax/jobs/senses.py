@@ -12,8 +12,8 @@ from ml_collections import ConfigDict
 from clwe_jax import atomic
 from clwe_jax import api
 from clwe_jax.report import projection, senses as pictures
-from clwe_jax.sense_api import Sense, SenseView
-from clwe_jax.text import pocket
+from clwe_jax.api.senses import Sense, SenseView
+from clwe_jax import pocket
 
 FOLDER = "senses"
 _SHOWN_WORDS = 6  # where config.report.words names none

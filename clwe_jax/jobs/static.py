@@ -15,7 +15,7 @@ from clwe_jax import config_static
 from clwe_jax.embeddings.reallocate import Reallocation, reallocate
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import align, lexica, measure, refine, spaces
-from clwe_jax.static_api import StaticModel
+from clwe_jax.api.static import StaticModel
 from clwe_jax.text import world
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer

@@ -52,14 +52,11 @@ class SenseLosses:
       loss: what is optimised: (sense + translation) / 2 where translated, else sense (Eq. 7).
       sense: negative log-likelihood of the word's own sense (Eq. 4).
       translation: that of the translation's sense (Eq. 6); 0 where there is none.
-      read: int32 [n], the senses (word * S + sense) whose vectors were read, in the order of `tap`;
-        None of a loss over all senses.
     """
 
     loss: Array
     sense: Array
     translation: Array
-    read: Array | None = None
 
 
 def sense_cross_entropy(
@@ -118,15 +115,13 @@ def _rows(
     bias: Array | None,
     dtype: Any,
     *wanted: tuple[Array, Array],
-    tap: Array | None = None,
 ) -> list[tuple[Array, Array]]:
     """The vectors [n, d] and biases [n] of several lists of (words, senses), read at once.
 
     So the gradient of the table is written at once too, not as a table for each list.
     """
     words, senses = (jnp.concatenate(parts) for parts in zip(*wanted))
-    vectors = table[words, senses]
-    vectors = (vectors if tap is None else vectors + tap).astype(dtype)
+    vectors = table[words, senses].astype(dtype)
     shift = jnp.zeros(len(words), jnp.float32) if bias is None else bias[words, senses]
     ends = list(itertools.accumulate(len(words) for words, _ in wanted))[:-1]
     return list(zip(jnp.split(vectors, ends), jnp.split(shift, ends)))
@@ -239,7 +234,6 @@ def sampled_sense_cross_entropy(
     enabled: Array,
     samples: Samples,
     rng: Array | None = None,
-    tap: Array | None = None,
 ) -> SenseLosses:
     """The losses against sampled senses, scores corrected by the log of their expected counts.
 
@@ -256,9 +250,6 @@ def sampled_sense_cross_entropy(
       samples: words, drawn once for all positions.
       rng: a PRNG key: one enabled sense of each drawn word is drawn, as likely as the others, so
         that there are as many scores as without senses. None: all of its senses are negatives.
-      tap: float32 [n, d], added to the vectors that are read: those of the negatives, of the words'
-        senses, and of the translations' where there are labels of them. Its gradient is that of the
-        rows `SenseLosses.read` of the table.
     """
     slots = table.shape[1]
     words, log_counts = samples.ids, samples.log_counts
@@ -272,9 +263,9 @@ def sampled_sense_cross_entropy(
         senses = jnp.where(choice, draws, -1.0).argmax(-1)
         there = choice.any(-1)
         log_counts = log_counts - jnp.log(jnp.maximum(choice.sum(-1), 1).astype(jnp.float32))
-    wanted = (words, senses), *_labelled(labels)
-    (vectors, shift), *labelled = _rows(table, bias, hidden.dtype, *wanted, tap=tap)
-    read = jnp.concatenate([word * slots + sense for word, sense in wanted]).astype(jnp.int32)
+    (vectors, shift), *labelled = _rows(
+        table, bias, hidden.dtype, (words, senses), *_labelled(labels)
+    )
     scores = jnp.einsum("nd,md->nm", hidden, vectors, preferred_element_type=jnp.float32)
     scores += shift - log_counts
     drawn = words * slots + senses
@@ -283,15 +274,14 @@ def sampled_sense_cross_entropy(
     negative = there & (drawn != own_id[:, None])
     if labels.translations is None:
         loss = _against(own, scores, negative) - own
-        return SenseLosses(loss, loss, jnp.zeros_like(loss), read)
+        return SenseLosses(loss, loss, jnp.zeros_like(loss))
     [other] = others
     other_id = labels.translations * slots + labels.translation_senses
     negative &= ~labels.translated[:, None] | (drawn != other_id[:, None])
     # A word may be its own translation: its sense is in the sum but once.
     second = labels.translated & (other_id != own_id)
     labelled = jnp.where(second, jnp.logaddexp(own, jnp.where(second, other, own)), own)
-    losses = _losses(_against(labelled, scores, negative), own, other, labels.translated)
-    return losses.replace(read=read)
+    return _losses(_against(labelled, scores, negative), own, other, labels.translated)
 
 
 def _against(labelled: Array, scores: Array, negative: Array) -> Array:

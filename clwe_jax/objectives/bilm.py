@@ -32,7 +32,7 @@ from clwe_jax.objectives.senses import (
     initial_table,
     sense_config,
 )
-from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Sums, Variables
+from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
 
 DIRECTIONS = ("forward", "backward")
 BOTH = "both"
@@ -90,7 +90,11 @@ class BiLmObjective:
                 "--config.task.backward=window"
             )
 
-    reads_characters = True
+    @property
+    def sense_input(self) -> str:
+        """'own' or 'context'; see `HasSenses`."""
+        return "context" if self.told_by == BOTH else "own"
+
     max_length = 256  # words of a sentence that is encoded; of itself the model has no limit
 
     @property
@@ -124,19 +128,6 @@ class BiLmObjective:
         }
         shapes["characters"] = ((distinct, _FRAME), jnp.int32)
         return {name: jax.ShapeDtypeStruct(*shape) for name, shape in shapes.items()}
-
-    def taps(self, batch: Batch) -> dict[str, tuple[int, ...]]:
-        """Of the sense vectors few are read; see `Objective`."""
-        rows, length = batch["words"].shape
-        count = self._loss.vectors_read(rows * max(length - self._left_out, 0))
-        return {"sense_table": (2, count, self.model.width)} if count else {}
-
-    @property
-    def _left_out(self) -> int:
-        """Words of a window without what tells their senses, or without what predicts them."""
-        if not self._loss.aware:
-            return 0
-        return 2 if self.told_by == BOTH else 1
 
     @functools.cached_property
     def _loss(self) -> SenseLoss:
@@ -181,14 +172,15 @@ class BiLmObjective:
         self,
         variables: Variables,
         batch: Batch,
+        *,
+        step: Array | int,
         rngs: Mapping[str, Array] | None = None,
         train: bool = True,
     ) -> tuple[dict[str, Sums], Any]:
         """The sums of the batch's metrics, and what was observed of its rows.
 
         Args:
-          variables: 'rows' is the state of each row's stream; without it streams begin here. 'taps':
-            see `Objective`.
+          variables: 'rows' is the state of each row's stream; without it streams begin here.
           batch: see `data.word_windows.BatchMaker`.
 
         Returns:
@@ -239,18 +231,12 @@ class BiLmObjective:
                 )
         # Both directions at once: the gradient of the table is then written once, not as one of
         # each half that are put together after that.
-        taps = variables.get("taps") or {}
-        score = functools.partial(self._loss.score, train=train)
-        both, read = jax.vmap(lambda *x: score(*x[:-1], tap=x[-1]))(
+        both = jax.vmap(functools.partial(self._loss.score, train=train))(
             *jax.tree.map(lambda *x: jnp.stack(x), *zip(occurrences, wanted)),
             params["sense_table"],
             params["sense_bias"],
             jnp.stack(rngs_of) if train else None,
-            taps.get("sense_table"),
         )
-        if taps:
-            first = jnp.arange(2, dtype=jnp.int32) * params["sense_bias"][0].size
-            observed["read"] = {"sense_table": read + first[:, None]}
         metrics: dict[str, Sums] = {}
         for name, value in both.items():
             for number, direction in enumerate(DIRECTIONS):
@@ -300,13 +286,13 @@ class BiLmObjective:
         params = {"params": variables["params"]["model"]}
         return self.module.apply(params, batch, method="encode")
 
-    @property
-    def telling(self) -> EncodeFn:
-        """As `encode`; the last layer at a word is what tells its sense."""
-        return self._predicting if self.told_by == BOTH else self.encode
+    def encode_for_senses(self, variables: Variables, batch: Batch) -> Hidden:
+        """As `encode`; the last layer at a word is the input of sense selection.
 
-    def _predicting(self, variables: Variables, batch: Batch) -> Hidden:
-        """What predicts the words of sentences from either side."""
+        With `told_by='both'` it is what predicts the word from either side.
+        """
+        if self.told_by != BOTH:
+            return self.encode(variables, batch)
         last = self.encode(variables, batch).last
         forward, backward = jnp.split(last, 2, axis=-1)
         # Nothing is asked of the frame's first and last places.

@@ -64,8 +64,6 @@ class MlmObjective:
     vocab_size: int
     max_predictions: int
 
-    reads_characters = False
-
     batch_shapes = staticmethod(piece_batch)
 
     @property
@@ -86,6 +84,8 @@ class MlmObjective:
         self,
         variables: Variables,
         batch: Batch,
+        *,
+        step: Array | int,
         rngs: Mapping[str, Array] | None = None,
         train: bool = True,
     ) -> tuple[dict[str, Sums], dict[str, Any]]:
@@ -116,10 +116,6 @@ class MlmObjective:
             "padding": Sums(padding, jnp.float32(rows * length)),
             "overflow": Sums(found.left_out, total + found.left_out),
         }, {}
-
-    def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
-        """The same: there is nothing but the parameters."""
-        return variables
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         """Hidden states without dropout."""

@@ -27,7 +27,7 @@ from clwe_jax.objectives.senses import (
     initial_table,
     sense_config,
 )
-from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Sums, Variables, piece_batch
+from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
 
 MASKED = "masked"  # what the collection of senses calls the one state that there is
 
@@ -62,8 +62,6 @@ class SenseMlmObjective:
         _ = self._loss  # what is wrong with the options is said before anything slow
         check_translations(self.translation, self.translations)
 
-    reads_characters = False
-
     @property
     def directions(self) -> dict[str, slice]:
         """Name of each sense state: the part of a representation of `encode` that it is of."""
@@ -73,23 +71,13 @@ class SenseMlmObjective:
         """float32 [N, S, d], the output vectors of words' senses."""
         return variables["params"]["sense_table"][ids]
 
-    @property
-    def telling(self) -> EncodeFn:
-        """As `encode`; the last layer at a masked word is what tells its sense."""
-        return self.encode
-
+    sense_input = "own"
     batch_shapes = staticmethod(piece_batch)
 
     @property
     def max_length(self) -> int:
         """Words of a row, at most."""
         return self.model.max_length
-
-    def taps(self, batch: Batch) -> dict[str, tuple[int, ...]]:
-        """Of the sense vectors few are read, where there are negatives; see `Objective`."""
-        rows, length = batch["targets"].shape
-        count = self._loss.vectors_read(rows * min(self.max_predictions, length))
-        return {"sense_table": (count, self.model.width)} if count else {}
 
     @functools.cached_property
     def _loss(self) -> SenseLoss:
@@ -120,6 +108,8 @@ class SenseMlmObjective:
         self,
         variables: Variables,
         batch: Batch,
+        *,
+        step: Array | int,
         rngs: Mapping[str, Array] | None = None,
         train: bool = True,
     ) -> tuple[dict[str, Sums], Any]:
@@ -141,8 +131,7 @@ class SenseMlmObjective:
         kept = at_positions(chosen, weights)
         rows, count = words.shape
         flat = picked.reshape(rows * count, -1)
-        taps = variables.get("taps") or {}
-        sums, assigned, read = self._loss(
+        sums, assigned = self._loss(
             Occurrences(words.reshape(-1), flat, flat, kept.reshape(-1), languages.reshape(-1)),
             variables["params"]["sense_table"],
             variables["params"]["sense_bias"],
@@ -150,16 +139,15 @@ class SenseMlmObjective:
             variables.get("translations", {}).get("ids"),
             rngs["dropout"] if train else None,
             train,
-            taps.get("sense_table"),
         )
-        observed: dict[str, Any] = {"read": {"sense_table": read}} if taps else {}
+        observed: dict[str, Any] = {}
         left_out = weights.sum() - kept.sum()
         padding = (batch["segment_ids"] == 0).sum(dtype=jnp.float32)
         sums["predictions_per_row"] = Sums(kept.sum(), jnp.float32(rows))
         sums["padding"] = Sums(padding, jnp.float32(weights.size))
         sums["overflow"] = Sums(left_out, kept.sum() + left_out)
         if self._loss.aware:
-            observed |= dict(
+            observed = dict(
                 words=words,
                 senses=assigned.reshape(rows, count),
                 h=jax.lax.stop_gradient(picked),
@@ -180,3 +168,7 @@ class SenseMlmObjective:
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         """Hidden states without dropout."""
         return self.model.apply({"params": variables["params"]["model"]}, batch)
+
+    def encode_for_senses(self, variables: Variables, batch: Batch) -> Hidden:
+        """As `encode`; the last layer at a masked word is the input of sense selection."""
+        return self.encode(variables, batch)

@@ -129,9 +129,8 @@ class SenseLoss:
         translations: Array | None,
         rng: Array | None,
         train: bool,
-        tap: Array | None = None,
-    ) -> tuple[dict[str, Sums], Array, Array | None]:
-        """The sums of the metrics, the senses int32 [N] that were assigned, and what `score` read.
+    ) -> tuple[dict[str, Sums], Array]:
+        """The sums of the metrics, and the senses int32 [N] that were assigned.
 
         'loss' is what is optimised in training, and the negative log-likelihood of the word (the
         sum over its senses) in evaluation, comparable with that of a model without senses.
@@ -142,17 +141,9 @@ class SenseLoss:
           translations: int32 [V, languages, T], -1 where there are no more; None without a
             dictionary. One of the other languages that translate a word is drawn for each occurrence.
           rng: of the negatives and switches; only in training.
-          tap: as of `score`.
         """
         wanted = self.choose(occurrences, bias.shape, state, translations, rng)
-        sums, read = self.score(occurrences, wanted, table, bias, rng, train, tap)
-        return sums, wanted.assigned, read
-
-    def vectors_read(self, count: int) -> int:
-        """Sense vectors that `score` reads in training for N words; 0: all."""
-        if not self.negatives:
-            return 0
-        return min(self.negatives, self.vocab_size) + count * (1 + (self.translation == "joint"))
+        return self.score(occurrences, wanted, table, bias, rng, train), wanted.assigned
 
     def choose(
         self,
@@ -199,16 +190,8 @@ class SenseLoss:
         bias: Array,
         rng: Array | None,
         train: bool,
-        tap: Array | None = None,
-    ) -> tuple[dict[str, Sums], Array | None]:
-        """The sums of the metrics of what was chosen; arguments as of a call.
-
-        Args:
-          tap: float32 [n, d], see `sampled_sense_cross_entropy`; n is `vectors_read(N)`.
-
-        Returns:
-          The sums; int32 [n], which sense vectors were read, None where all.
-        """
+    ) -> dict[str, Sums]:
+        """The sums of the metrics of what was chosen; arguments as of a call."""
         words, hidden, _, weights, _ = occurrences
         enabled, labels, total = wanted.enabled, wanted.labels, weights.sum()
         if not train:
@@ -217,14 +200,14 @@ class SenseLoss:
             return {
                 "loss": Sums((loss * weights).sum(), total),
                 "accuracy": Sums(((best == words) * weights).sum(), total),
-            }, None
+            }
         if self.negatives:
             sample_key, sense_key, _ = jax.random.split(rng, 3)
             samples = sampled_softmax.log_uniform_sample(
                 sample_key, self.negatives, self.vocab_size
             )
             found = sense_softmax.sampled_sense_cross_entropy(
-                hidden, table, bias, labels, enabled, samples, sense_key, tap
+                hidden, table, bias, labels, enabled, samples, sense_key
             )
         else:
             found = sense_softmax.sense_cross_entropy(hidden, table, bias, labels, enabled)
@@ -237,7 +220,7 @@ class SenseLoss:
             sums["translation_loss"] = Sums(
                 (found.translation * translated).sum(), translated.sum()
             )
-        return sums, found.read
+        return sums
 
     def _translate(self, rows, into, own, state) -> tuple[Array, Array, Array]:
         """The translations' words and senses, int32 [N], and where there are any, bool [N]."""

@@ -14,7 +14,8 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
-from clwe_jax.text import corpora, dictionary as dictionaries, pocket
+from clwe_jax import pocket
+from clwe_jax.text import corpora, dictionary as dictionaries
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer

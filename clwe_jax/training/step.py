@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Callable
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from clwe_jax.training import rows
 from clwe_jax.training.train_state import KEY_TYPE, TrainState
-from clwe_jax.types import SHARED_KEYS, Array, Batch, Objective, Sums, Variables
+from clwe_jax.types import SHARED_KEYS, Array, Batch, Objective, Stateful, Sums
 
 Metrics = dict[str, Sums]
 StepFn = Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
@@ -31,9 +29,8 @@ def make_step(
 
     Args:
       objective: gives the sums, of which 'loss' is optimised, and what it observed of every row;
-        `objective.update` is called once a step with what was observed of the whole batch, so that
-        collections do not depend on the cut either. Of tables that it taps (`Objective.taps`) the
-        gradient is of the rows that were read alone.
+        `update` of a `Stateful` objective is called once a step with what was observed of the whole
+        batch, so that collections do not depend on the cut either.
       tx: the optimizer.
       learning_rate: step -> rate, to be reported.
       microbatches: parts that the batch is cut into and that are held in memory one at a time.
@@ -43,30 +40,18 @@ def make_step(
       'skipped_in_row' (weight 1).
     """
 
-    with_extras = optax.with_extra_args_support(tx)
+    stateful = isinstance(objective, Stateful)
 
     def gradients(state: TrainState, carried: Any, batch: Batch, key: Array):
-        shapes = objective.taps(batch) if hasattr(objective, "taps") else {}
-        taps = {name: jnp.zeros(shape, jnp.float32) for name, shape in shapes.items()}
-        params = state.params
-        if taps:
-            tapped = {name: params[name] for name in taps}
-            params = {name: part for name, part in params.items() if name not in taps}
-
-        def total(params: Any, taps: Any):
-            if taps:
-                params = {**params, **tapped}
-            variables = {**state.variables, "params": params, "rows": carried, "taps": taps}
-            sums, observed = objective.loss(variables, batch, {"dropout": key}, train=True)
+        def total(params: Any):
+            variables = {**state.variables, "params": params, "rows": carried}
+            sums, observed = objective.loss(
+                variables, batch, step=state.step, rngs={"dropout": key}, train=True
+            )
             return sums["loss"].value, (sums, observed)
 
-        differentiated = jax.grad(total, argnums=(0, 1), has_aux=True)
-        (grads, of_rows), (sums, observed) = differentiated(params, taps)
-        if not taps:
-            return grads, sums, observed, {}
-        observed = dict(observed)
-        read = observed.pop("read")
-        return grads, sums, observed, {name: (read[name], of_rows[name]) for name in taps}
+        grads, (sums, observed) = jax.grad(total, has_aux=True)(state.params)
+        return grads, sums, observed
 
     def accumulate(state: TrainState, batch: Batch, key: Array):
         carried = state.collections.get("rows", {})
@@ -88,51 +73,39 @@ def make_step(
             return gradients(state, carried, {**batch, **shared}, jax.random.fold_in(key, index))
 
         def add(total, indexed):
-            grads, sums, observed, read = one(*indexed)
-            return jax.tree.map(jnp.add, total, (grads, sums)), (observed, read)
+            grads, sums, observed = one(*indexed)
+            return jax.tree.map(jnp.add, total, (grads, sums)), observed
 
         parts = jnp.arange(microbatches), jax.tree.map(deal, (carried, dealt))
         first = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), parts)
         shapes = jax.eval_shape(one, *first)[:2]
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-        (grads, sums), (observed, read) = jax.lax.scan(add, zeros, parts)
-        return grads, sums, jax.tree.map(collect, observed), read
+        (grads, sums), observed = jax.lax.scan(add, zeros, parts)
+        return grads, sums, jax.tree.map(collect, observed)
 
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
-        grads, sums, observed, read = accumulate(state, batch, key)
-        places = {}
-        for name, (ids, values) in read.items():
-            values = values.reshape(-1, values.shape[-1])
-            shape = state.params[name].shape[:-1]
-            places[name], grads[name] = rows.merged(ids.reshape(-1), values, shape)
+        grads, sums, observed = accumulate(state, batch, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)
-        norm = optax.tree.norm(grads) / weight
+        grads = jax.tree.map(lambda g: g / weight, grads)
+        norm = optax.tree.norm(grads)
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 
-        def optimised(held: Any, found: Any) -> Any:
-            (params, opt_state), (grads, places) = held, found
-            # Times the inverse: XLA would write a quotient that is used twice to memory.
-            means = jax.tree.map(lambda g: g * (1.0 / weight), grads)
-            updates, opt_state = with_extras.update(
-                means, opt_state, params, norm=norm, places=places
-            )
-            return rows.applied(params, updates, places), opt_state
-
-        def followed(variables: Variables, observed: Any) -> Variables:
-            return dict(objective.update(variables, observed, state.step))
-
-        params, opt_state = jax.lax.platform_dependent(
-            (state.params, state.opt_state),
-            (grads, places),
-            cpu=functools.partial(_in_place, finite, optimised),
-            # A pass over memory is what tables of which few rows change are not to need.
-            default=functools.partial(_in_place if places else _either, finite, optimised),
+        updates, opt_state = tx.update(grads, state.opt_state, state.params)
+        params = optax.apply_updates(state.params, updates)
+        collections = state.collections
+        if stateful:
+            moments, with_moments = _moments(opt_state, params)
+            variables = {"params": params, "moments": moments, **collections}
+            collections = dict(objective.update(variables, observed, state.step))
+            params = collections.pop("params")
+            opt_state = with_moments(collections.pop("moments"))
+        new, old = (params, opt_state, collections), (
+            state.params, state.opt_state, state.collections,
+        )  # fmt: skip
+        params, opt_state, collections = jax.tree.map(
+            lambda a, b: jnp.where(finite, a, b), new, old
         )
-        moments, with_moments = _moments(opt_state, params)
-        held = {"params": params, "moments": moments, **state.collections}
-        variables = _in_place(finite, followed, held, observed)
-        params, opt_state = variables.pop("params"), with_moments(variables.pop("moments"))
 
         bad = 1 - finite.astype(jnp.int32)
         in_row = (state.skipped_in_row + bad) * bad
@@ -149,7 +122,7 @@ def make_step(
                 step=state.step + 1,
                 params=params,
                 opt_state=opt_state,
-                collections=variables,
+                collections=collections,
                 skipped=state.skipped + bad,
                 skipped_in_row=in_row,
             ),
@@ -174,19 +147,3 @@ def _moments(opt_state: Any, params: Any) -> tuple[tuple[Any, ...], Callable[[An
         return whole.unflatten([new.get(place, part) for place, part in enumerate(parts)])
 
     return tuple(parts[place] for place in places), with_moments
-
-
-def _either(now: Array, change: Callable[[Any, Any], Any], held: Any, read: Any) -> Any:
-    """change(held, read) where `now`, else held. Accelerators do both in one pass over memory."""
-    return jax.tree.map(lambda a, b: jnp.where(now, a, b), change(held, read), held)
-
-
-def _in_place(now: Array, change: Callable[[Any, Any], Any], held: Any, read: Any) -> Any:
-    """The same as a loop of one round or none, which writes in place and copies nothing."""
-
-    def once(round: Array, held: Any) -> Any:
-        # What depends on the round cannot be computed ahead of the loop, and written to memory.
-        here, _ = jax.lax.optimization_barrier((read, round))
-        return change(held, here)
-
-    return jax.lax.fori_loop(0, now.astype(jnp.int32), once, held)

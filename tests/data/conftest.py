@@ -6,7 +6,8 @@ import os
 import pytest
 
 from clwe_jax import config as options
-from clwe_jax.text import corpora, dictionary as dictionaries, pocket
+from clwe_jax import pocket
+from clwe_jax.text import corpora, dictionary as dictionaries
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from clwe_jax.data import draws
 from clwe_jax.data.context import ContextModel
 from clwe_jax.data.encoding import TextEncoder
-from clwe_jax.text import pocket
+from clwe_jax import pocket
 
 
 @pytest.fixture(scope="module")

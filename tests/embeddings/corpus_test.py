@@ -7,7 +7,7 @@ import pytest
 
 from clwe_jax.embeddings import corpus as corpora
 from clwe_jax.embeddings.corpus import Corpus
-from clwe_jax.text import pocket
+from clwe_jax import pocket
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer

@@ -11,7 +11,7 @@ from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.words import Segmenter
-from clwe_jax.types import Hidden
+from clwe_jax.types import Hidden, piece_batch
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 WIDTH = 24
@@ -24,7 +24,7 @@ class ToyObjective:
     layers: int = 2
     max_length: int = 16
 
-    reads_characters = False
+    batch_shapes = staticmethod(piece_batch)
 
     def encode(self, variables, batch):
         x = variables["pieces"][batch["inputs"]] + variables["languages"][batch["language_ids"]]

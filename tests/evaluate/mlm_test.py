@@ -12,7 +12,7 @@ from clwe_jax.types import BATCH_DTYPES, Sums
 class Counting:
     """An objective whose sums are its batch's own numbers, scaled by a parameter."""
 
-    def loss(self, variables, batch, rngs, train=True):
+    def loss(self, variables, batch, *, step, rngs=None, train=True):
         assert train is False
         weight = batch["loss_weights"].sum()
         losses = batch["inputs"] * batch["loss_weights"]
@@ -80,7 +80,7 @@ class Remembering:
     def __init__(self):
         self.traced = 0
 
-    def loss(self, variables, batch, rngs, train=True):
+    def loss(self, variables, batch, *, step, rngs=None, train=True):
         self.traced += bool(variables["rows"])  # not where shapes alone are asked for
         before = variables["rows"]["read"] if variables["rows"] else 0.0
         read = before + variables["scale"] * batch["inputs"].sum(1)
@@ -121,7 +121,7 @@ def test_the_real_objective():
     variables = jax.tree.map(lambda x: x + 0.1, variables)
     found = run({"en": made}, objective, variables)
     assert found == run({"en": made}, objective, variables)  # nothing is dropped out
-    score = jax.jit(lambda one: objective.loss(variables, one, None, train=False)[0]["loss"])
+    score = jax.jit(lambda one: objective.loss(variables, one, step=0, train=False)[0]["loss"])
     sums = [score(one) for one in made]
     expected = sum(float(s.value) for s in sums) / 12
     assert found["eval/mlm/en/loss"] == pytest.approx(expected, rel=1e-5)

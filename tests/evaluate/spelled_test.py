@@ -19,7 +19,7 @@ from clwe_jax.text import spelling, word_vocab
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
-from clwe_jax.types import Hidden
+from clwe_jax.types import Hidden, piece_batch
 
 WORDS = ("the", "bank", "river", "money")
 
@@ -32,8 +32,10 @@ def tokenizer():
 class Characters:
     """A word's vector is made of its characters; layer 1 adds the sentence's mean."""
 
-    reads_characters = True
     max_length = 16
+
+    def batch_shapes(self, rows, length):
+        return dict.fromkeys(("characters", "spelling", "loss_weights", "language_ids"))
 
     def encode(self, variables, batch):
         table = variables["characters"][batch["characters"]].sum(1)
@@ -208,5 +210,7 @@ def test_disambiguation_reads_given_words():
 
 
 def test_models_of_pieces_have_the_plain_encoder():
-    plain = types.SimpleNamespace(reads_characters=False, max_length=16, encode=Characters().encode)
+    plain = types.SimpleNamespace(
+        batch_shapes=piece_batch, max_length=16, encode=Characters().encode
+    )
     assert type(encoder_of(plain, tokenizer())) is Encoder

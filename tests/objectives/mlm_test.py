@@ -40,7 +40,7 @@ def variables(objective):
 
 def test_metrics_equal_numpy(objective, variables):
     batch = make_batch(16)
-    sums, collections = objective.loss(variables, batch, train=False)
+    sums, collections = objective.loss(variables, batch, step=0, train=False)
     assert collections == {}
     hidden = objective.encode(variables, batch).last
     logits = objective.module.apply(variables, hidden, batch["language_ids"], method="score")
@@ -68,7 +68,7 @@ def test_metrics_equal_numpy(objective, variables):
 
 
 def test_sums_of_parts_are_the_sums_of_the_whole(objective, variables):
-    loss = jax.jit(lambda batch: objective.loss(variables, batch, train=False)[0])
+    loss = jax.jit(lambda batch: objective.loss(variables, batch, step=0, train=False)[0])
     whole = loss(make_batch(16))
     parts = [
         loss({key: value[rows] for key, value in make_batch(16).items()})
@@ -82,7 +82,7 @@ def test_sums_of_parts_are_the_sums_of_the_whole(objective, variables):
 def test_overflow_is_reported(objective, variables):
     batch = make_batch(2)
     batch["loss_weights"][:] = batch["segment_ids"]
-    sums, _ = objective.loss(variables, batch, train=False)
+    sums, _ = objective.loss(variables, batch, step=0, train=False)
     assert float(sums["overflow"].mean()) == pytest.approx(2 / 7)
 
 
@@ -102,5 +102,5 @@ def test_cross_entropy_gradient_equals_automatic_one():
 
 def test_training_drops_out(objective, variables):
     batch = make_batch(4)
-    loss = jax.jit(lambda key: objective.loss(variables, batch, {"dropout": key})[0]["loss"].value)
+    loss = jax.jit(lambda key: objective.loss(variables, batch, step=0, rngs={"dropout": key})[0]["loss"].value)
     assert float(loss(jax.random.key(0))) != float(loss(jax.random.key(1)))

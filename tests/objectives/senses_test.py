@@ -141,7 +141,7 @@ def test_bilm_loss_by_hand(kind, options):
     variables = jax.tree.map(jnp.asarray, states(kind)[3].variables)
     for state in variables["senses"].values():
         assert np.asarray(state.enabled)[0].sum() == 3
-    sums, _ = objective.loss(variables, batch, {"dropout": jax.random.key(0)}, train=True)
+    sums, _ = objective.loss(variables, batch, step=0, rngs={"dropout": jax.random.key(0)}, train=True)
     total, weight = bilm_expected(objective, variables, batch)
     np.testing.assert_allclose(sums["loss"].value, total, rtol=1e-5)
     np.testing.assert_allclose(sums["loss"].weight, weight)
@@ -150,7 +150,7 @@ def test_bilm_loss_by_hand(kind, options):
 def test_evaluation_is_of_words_not_of_senses():
     objective, batch = toy.sense_mlm(), toy.mlm_batch(3)
     variables = states("sense_mlm")[3].variables
-    sums, _ = objective.loss(variables, batch, {}, train=False)
+    sums, _ = objective.loss(variables, batch, step=0, train=False)
     hidden = np.asarray(objective.encode(variables, batch).last, np.float64)
     table = np.asarray(variables["params"]["sense_table"], np.float64)
     bias = np.asarray(variables["params"]["sense_bias"], np.float64)
@@ -172,8 +172,8 @@ def test_one_sense_is_plain_cross_entropy(make, make_batch):
     objective, batch = make(senses=toy.ONE), make_batch()
     variables = variables_of(objective, batch)
     assert "senses" not in variables
-    train, _ = objective.loss(variables, batch, {"dropout": jax.random.key(0)}, train=True)
-    words, _ = objective.loss(variables, batch, {}, train=False)
+    train, _ = objective.loss(variables, batch, step=0, rngs={"dropout": jax.random.key(0)}, train=True)
+    words, _ = objective.loss(variables, batch, step=0, train=False)
     np.testing.assert_allclose(train["loss"].mean(), words["loss"].mean(), rtol=1e-5)
 
 
@@ -187,20 +187,6 @@ def test_a_step_does_not_depend_on_microbatches(kind, microbatches):
         jax.tree.leaves(parts.collections["senses"]), jax.tree.leaves(whole.collections["senses"])
     ):
         np.testing.assert_allclose(a, b, atol=2e-4, rtol=2e-4)
-
-
-@each_kind
-def test_few_read_vectors_train_as_a_gradient_of_all(make, make_batch):
-    """With senses: the step that reads rows through taps is the one that differentiates the table."""
-    tapped = make(translation="joint", negatives=8)
-    assert set(tapped.taps(make_batch())) == {"sense_table"}
-    whole = make(translation="joint", negatives=8)
-    object.__setattr__(whole, "taps", lambda batch: {})
-    states = [toy.run(x, make_batch, microbatches=2)[-1] for x in (tapped, whole)]
-    # Moments are held without their latest decays; what comes of them is the same.
-    found, wanted = ((state.params, state.collections) for state in states)
-    assert toy.difference(found, wanted) < 2e-4
-    assert not make(translation="joint").taps(make_batch())  # all are read
 
 
 @each_kind
@@ -235,15 +221,15 @@ def test_streams_go_on_from_step_to_step():
     objective = toy.bilm(senses=toy.ONE)
     first, second = toy.bilm_batch(1), toy.bilm_batch(2)
     variables = variables_of(objective, first)
-    _, seen = objective.loss(variables, first, {}, train=False)
+    _, seen = objective.loss(variables, first, step=0, train=False)
     variables = objective.update(variables, seen, 0)
-    _, seen = objective.loss(variables, second, {}, train=False)
+    _, seen = objective.loss(variables, second, step=0, train=False)
     long = {
         key: first[key] if key == "characters" else np.concatenate([first[key], second[key]], 1)
         for key in first
     }
     start = jax.tree.map(np.zeros_like, variables["rows"])
-    _, whole = objective.loss({**variables, "rows": start}, long, {}, train=False)
+    _, whole = objective.loss({**variables, "rows": start}, long, step=0, train=False)
     for a, b in zip(jax.tree.leaves(seen["rows"]), jax.tree.leaves(whole["rows"])):
         np.testing.assert_allclose(a, b, atol=1e-5)
         assert np.abs(b).max() > 0
@@ -280,11 +266,11 @@ def test_to_seed_the_senses_changes_no_prediction(make, make_batch):
     variables["params"] = {**variables["params"], "sense_bias": jnp.float32(bias)}
     moments = jax.tree.map(lambda x: np.float32(np.random.RandomState(1).randn(*x.shape)),
                            (state.params, state.params))  # fmt: skip
-    before, seen = objective.loss(variables, batch, {}, train=False)
+    before, seen = objective.loss(variables, batch, step=0, train=False)
     last = objective.senses.warmup_steps - 1
     after = objective.update({**variables, "moments": moments}, seen, last)
     assert not any(found.warm for found in after["senses"].values())
-    of_all, _ = objective.loss({**after, "rows": variables.get("rows")}, batch, {}, train=False)
+    of_all, _ = objective.loss({**after, "rows": variables.get("rows")}, batch, step=0, train=False)
     np.testing.assert_allclose(of_all["loss"].value, before["loss"].value, rtol=1e-5)
     for old, new in zip(moments, after["moments"], strict=True):
         for name, axis in (("sense_table", -2), ("sense_bias", -1)):
@@ -303,7 +289,7 @@ def test_switching_trains_the_translation_alone(make, make_batch):
     def loss(bias):
         params = {**variables["params"], "sense_bias": bias}
         rng = {"dropout": jax.random.key(0)}
-        return objective.loss({**variables, "params": params}, batch, rng, train=True)[0][
+        return objective.loss({**variables, "params": params}, batch, step=0, rngs=rng, train=True)[0][
             "loss"
         ].value
 
@@ -345,7 +331,7 @@ def test_the_language_to_translate_to_is_drawn_among_the_others_that_have_the_wo
         variables = variables_of(objective, batch)
         rng = {"dropout": jax.random.key(0)}
         given = {**batch, "language_ids": np.array(languages)[batch["language_ids"]]}
-        found.append(objective.loss(variables, given, rng, train=True)[0])
+        found.append(objective.loss(variables, given, step=0, rngs=rng, train=True)[0])
     for name, sums in found[0].items():
         np.testing.assert_array_equal(found[1][name].value, sums.value)
 
@@ -357,9 +343,9 @@ def test_sampled_negatives_tend_to_all_words(make, make_batch):
     variables = variables_of(full, batch)
     sampled = make(senses=toy.ONE, negatives=20)
     rng = lambda n: {"dropout": jax.random.key(n)}  # noqa: E731
-    expected = float(full.loss(variables, batch, rng(0), train=True)[0]["loss"].mean())
+    expected = float(full.loss(variables, batch, step=0, rngs=rng(0), train=True)[0]["loss"].mean())
     program = jax.jit(
-        lambda key: sampled.loss(variables, batch, {"dropout": key})[0]["loss"].mean()
+        lambda key: sampled.loss(variables, batch, step=0, rngs={"dropout": key})[0]["loss"].mean()
     )
     found = [float(program(jax.random.key(n))) for n in range(100)]
     assert abs(np.mean(found) - expected) < 0.05 * expected and np.std(found) > 0
@@ -378,11 +364,11 @@ def test_told_together_senses_are_of_what_predicts_the_word():
         now = {**batch, "spelling": batch["spelling"].copy()}
         if changed is not None:
             now["spelling"][:, changed] = (now["spelling"][:, changed] + 1) % toy.DISTINCT
-        seen = objective.loss(alone, now, {"dropout": jax.random.key(0)}, train=True)[1]["both"]
+        seen = objective.loss(alone, now, step=0, rngs={"dropout": jax.random.key(0)}, train=True)[1]["both"]
         assert seen["h"].shape == (toy.ROWS, toy.LENGTH - 2, 2 * width)
         np.testing.assert_array_equal(seen["words"], batch["words"][:, 1:-1])
         # The model's own sentences, framed, are such windows.
-        asked = objective.telling(alone, now).last[:, 1:-1]
+        asked = objective.encode_for_senses(alone, now).last[:, 1:-1]
         np.testing.assert_allclose(asked, seen["h"], atol=1e-6)
         return np.asarray(seen["h"])
 
@@ -405,7 +391,7 @@ def test_bad_options():
     variables = variables_of(both, batch)
     short = {name: x if name == "characters" else x[:, :2] for name, x in batch.items()}
     with pytest.raises(ValueError, match="sequence_length=2.*at least 3"):
-        both.loss(variables, short, {}, train=False)
+        both.loss(variables, short, step=0, train=False)
     with pytest.raises(ValueError, match="translation='both'"):
         toy.bilm(translation="both")
     with pytest.raises(ValueError, match="needs a dictionary"):

@@ -26,7 +26,7 @@ class Regression:
         params = {"kernel": jax.random.normal(rng, (LENGTH,)), "bias": jnp.zeros(())}
         return {"params": params, "statistics": {"rows": jnp.zeros((), jnp.int32)}}
 
-    def loss(self, variables, batch, rngs, train=True):
+    def loss(self, variables, batch, *, step, rngs=None, train=True):
         params = variables["params"]
         noise = self.noise * jax.random.normal(rngs["dropout"])
         error = batch["x"] @ params["kernel"] + params["bias"] + noise - batch["y"]
@@ -172,7 +172,7 @@ class Lookup:
         zeros = jnp.zeros(self.shape)
         return {"params": {"table": zeros}, "state": {"centers": zeros + 0.5}}
 
-    def loss(self, variables, batch, rngs, train=True):
+    def loss(self, variables, batch, *, step, rngs=None, train=True):
         rows = variables["params"]["table"][batch["ids"]]
         return {"loss": Sums(((rows - 1) ** 2).sum(), jnp.float32(rows.size))}, (batch["ids"], rows)
 

@@ -104,7 +104,7 @@ class HeldOut:
         self._batch, self._objective = next(source), objective
 
     def run(self, variables):
-        loss = jax.jit(lambda v: self._objective.loss(v, self._batch, train=False)[0]["loss"])
+        loss = jax.jit(lambda v: self._objective.loss(v, self._batch, step=0, train=False)[0]["loss"])
         yield "eval/loss", float(loss(variables).mean())
 
 

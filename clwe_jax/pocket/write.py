@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Iterable
 from itertools import islice
 
-from clwe_jax.text.pocket import generate
-from clwe_jax.text.pocket.base import LANGUAGES
+from clwe_jax.pocket import generate
+from clwe_jax.pocket.base import LANGUAGES
 
 ISO_639_3 = {"de": "deu", "en": "eng", "es": "spa", "fr": "fra", "ja": "jpn", "zh": "cmn"}
 BLI_BUCKETS = 3

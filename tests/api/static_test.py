@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from clwe_jax import static_api
+from clwe_jax.api import static as static_api
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.preprocess import fit as preprocess
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.static_api import StaticModel
+from clwe_jax.api.static import StaticModel
 
 D = 6
 

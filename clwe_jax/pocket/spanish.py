@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clwe_jax.text.pocket.base import (
+from clwe_jax.pocket.base import (
     NP,
     PLACES,
     PRONOUNS,
@@ -12,7 +12,7 @@ from clwe_jax.text.pocket.base import (
     Segment,
     segment,
 )
-from clwe_jax.text.pocket.spanish_forms import (
+from clwe_jax.pocket.spanish_forms import (
     ARTICLES,
     CONTRACTIONS,
     ESTAR,

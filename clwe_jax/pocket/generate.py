@@ -5,17 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from clwe_jax.text.pocket import functions
-from clwe_jax.text.pocket.base import LANGUAGES, Grammar, Sentence
-from clwe_jax.text.pocket.chinese import Chinese
-from clwe_jax.text.pocket.english import English
-from clwe_jax.text.pocket.french import French
-from clwe_jax.text.pocket.german import German
-from clwe_jax.text.pocket.japanese import Japanese
-from clwe_jax.text.pocket.lexicon import load
-from clwe_jax.text.pocket.meanings import Sampler
-from clwe_jax.text.pocket.spanish import Spanish
-from clwe_jax.text.pocket.world import world
+from clwe_jax.pocket import functions
+from clwe_jax.pocket.base import LANGUAGES, Grammar, Sentence
+from clwe_jax.pocket.chinese import Chinese
+from clwe_jax.pocket.english import English
+from clwe_jax.pocket.french import French
+from clwe_jax.pocket.german import German
+from clwe_jax.pocket.japanese import Japanese
+from clwe_jax.pocket.lexicon import load
+from clwe_jax.pocket.meanings import Sampler
+from clwe_jax.pocket.spanish import Spanish
+from clwe_jax.pocket.world import world
 
 GRAMMARS = {g.language: g for g in (German, English, Spanish, French, Japanese, Chinese)}
 # The slot that a concept is listed under in a test dictionary, best first.

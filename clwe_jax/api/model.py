@@ -27,7 +27,7 @@ import jax
 from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import sense_api, static_api
+from clwe_jax.api import senses as sense_api, static as static_api
 from clwe_jax.align import csls, search
 from clwe_jax.evaluate.encode import MEAN_LAST4, Encoder, Layer, select_layer
 from clwe_jax.evaluate.spelled import encoder_of

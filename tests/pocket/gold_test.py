@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from clwe_jax.text import pocket
+from clwe_jax import pocket
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
 

@@ -9,8 +9,8 @@ import functools
 import zlib
 
 from clwe_jax.registry import nearest
-from clwe_jax.text.pocket.base import PEOPLE
-from clwe_jax.text.pocket.lexicon import Event, Lexicon, load
+from clwe_jax.pocket.base import PEOPLE
+from clwe_jax.pocket.lexicon import Event, Lexicon, load
 
 HELDOUT_BUCKETS = 8
 # Nobody says "my river": in these domains only nouns with the flag `own` are somebody's.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clwe_jax.text.pocket.base import (
+from clwe_jax.pocket.base import (
     NP,
     PRONOUNS,
     Clause,
@@ -12,7 +12,7 @@ from clwe_jax.text.pocket.base import (
     Token,
     segment,
 )
-from clwe_jax.text.pocket.french_forms import (
+from clwe_jax.pocket.french_forms import (
     AVOIR,
     BE,
     CONTRACTIONS,

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax import api, config_senses, sense_api
+from clwe_jax import api, config_senses
+from clwe_jax.api import senses as sense_api
 from clwe_jax import config as options
 from clwe_jax.evaluate import sense_index
 from clwe_jax.evaluate.telling import Asked

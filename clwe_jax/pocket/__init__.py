@@ -25,8 +25,8 @@ single mark; in Japanese and Chinese a word or particle. Of a German verb in two
 ("hebt ... ab") the finite part carries the concept.
 """
 
-from clwe_jax.text.pocket.base import LANGUAGES, Sentence, Token
-from clwe_jax.text.pocket.generate import (
+from clwe_jax.pocket.base import LANGUAGES, Sentence, Token
+from clwe_jax.pocket.generate import (
     ambiguous,
     concepts,
     dictionary,
@@ -35,8 +35,8 @@ from clwe_jax.text.pocket.generate import (
     sentences,
     translations,
 )
-from clwe_jax.text.pocket.gold import GoldSentence, gold_sentences, occurrences, senses, shares
-from clwe_jax.text.pocket.write import (
+from clwe_jax.pocket.gold import GoldSentence, gold_sentences, occurrences, senses, shares
+from clwe_jax.pocket.write import (
     write_bli,
     write_corpus,
     write_dictionaries,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 
-from clwe_jax.text.pocket.base import NP, PEOPLE, POSSESSIVES, Clause, Meaning, Place
-from clwe_jax.text.pocket.world import MODAL_TABLE, TENSES, split_of, world
+from clwe_jax.pocket.base import NP, PEOPLE, POSSESSIVES, Clause, Meaning, Place
+from clwe_jax.pocket.world import MODAL_TABLE, TENSES, split_of, world
 
 
 class Sampler:

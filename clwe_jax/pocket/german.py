@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clwe_jax.text.pocket.base import NP, PRONOUNS, Clause, Grammar, Meaning, Segment, segment
-from clwe_jax.text.pocket.german_forms import (
+from clwe_jax.pocket.base import NP, PRONOUNS, Clause, Grammar, Meaning, Segment, segment
+from clwe_jax.pocket.german_forms import (
     ACC,
     BE,
     CASES,

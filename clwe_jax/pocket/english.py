@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clwe_jax.text.pocket.base import NP, PLACES, PRONOUNS, Clause, Grammar, Meaning, Place, segment
+from clwe_jax.pocket.base import NP, PLACES, PRONOUNS, Clause, Grammar, Meaning, Place, segment
 
 PREPOSITIONS = {
     "at": "at",

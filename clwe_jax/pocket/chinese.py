@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clwe_jax.text.pocket.base import NP, PLACES, Clause, Grammar, Meaning, Segment, segment
+from clwe_jax.pocket.base import NP, PLACES, Clause, Grammar, Meaning, Segment, segment
 
 PRONOUN_WORDS = {
     "I": "我",

@@ -7,7 +7,7 @@ import functools
 from itertools import islice
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from clwe_jax.text.pocket import generate
+from clwe_jax.pocket import generate
 
 LEAST_SHARE = 0.1  # of a word's occurrences that its second sense has, at least
 _SAMPLE = 6_000  # sentences that senses are counted in

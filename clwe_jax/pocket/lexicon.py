@@ -42,7 +42,7 @@ import dataclasses
 import functools
 from importlib import resources
 
-from clwe_jax.text.pocket.base import PLACES
+from clwe_jax.pocket.base import PLACES
 
 COLUMNS = ("en", "de", "es", "fr", "ja", "zh")
 TABLES = ("nouns", "verbs", "adjectives", "times", "adverbs")
@@ -219,7 +219,7 @@ def _lines(name: str, text: str):
 @functools.cache
 def load() -> Lexicon:
     """The package's own lexicon, read once a process."""
-    folder = resources.files("clwe_jax.text.pocket") / "lexicon"
+    folder = resources.files("clwe_jax.pocket") / "lexicon"
     files = sorted(f.name for f in folder.iterdir() if f.name.endswith(".txt"))
     lexicon = Lexicon()
     lexicon.read([(name, (folder / name).read_text(encoding="utf-8")) for name in files])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from clwe_jax.text.pocket.base import NP, Clause, Grammar, Meaning, Segment, segment
-from clwe_jax.text.pocket.japanese_forms import (
+from clwe_jax.pocket.base import NP, Clause, Grammar, Meaning, Segment, segment
+from clwe_jax.pocket.japanese_forms import (
     FORM_SLOTS,
     adjective,
     conjugate,

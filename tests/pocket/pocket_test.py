@@ -12,16 +12,16 @@ import sys
 
 import pytest
 
-from clwe_jax.text import pocket
-from clwe_jax.text.pocket import generate, meanings
-from clwe_jax.text.pocket.base import NP, Clause, Meaning, Place
-from clwe_jax.text.pocket.french_forms import conjugate as french_verb
-from clwe_jax.text.pocket.german_forms import conjugate as german_verb
-from clwe_jax.text.pocket.japanese_forms import conjugate as japanese_verb
-from clwe_jax.text.pocket.lexicon import Lexicon, load
-from clwe_jax.text.pocket.spanish_forms import conjugate as spanish_verb
-from clwe_jax.text.pocket.world import split_of, zipf
-from clwe_jax.text.pocket.write import ISO_639_3, dictionary_pairs
+from clwe_jax import pocket
+from clwe_jax.pocket import generate, meanings
+from clwe_jax.pocket.base import NP, Clause, Meaning, Place
+from clwe_jax.pocket.french_forms import conjugate as french_verb
+from clwe_jax.pocket.german_forms import conjugate as german_verb
+from clwe_jax.pocket.japanese_forms import conjugate as japanese_verb
+from clwe_jax.pocket.lexicon import Lexicon, load
+from clwe_jax.pocket.spanish_forms import conjugate as spanish_verb
+from clwe_jax.pocket.world import split_of, zipf
+from clwe_jax.pocket.write import ISO_639_3, dictionary_pairs
 
 SPACED = ("de", "en", "es", "fr")
 SAMPLE = 4000
@@ -115,7 +115,7 @@ def digest(language):
 def test_same_sentences_in_every_process():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import itertools, hashlib\n"
-        "from clwe_jax.text import pocket\n"
+        "from clwe_jax import pocket\n"
         "for language in pocket.LANGUAGES:\n"
         "    lines = [s.text for s in itertools.islice(pocket.sentences(language, 5), 150)]\n"
         "    print(hashlib.sha256('\\n'.join(lines).encode()).hexdigest())\n"
