@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from typing import Any
+from typing import IO, Any, Iterator
 
 
-def write(path: str, content: str | bytes) -> None:
-    """Writes a file (text as UTF-8), beside its place first; what was there stays until then."""
-    with open(path + ".tmp", "wb") as file:
+@contextlib.contextmanager
+def writing(path: str | os.PathLike[str], mode: str = "wb", **options: Any) -> Iterator[IO[Any]]:
+    """A file to write to that takes its place at `path` when the block ends without an error.
+
+    Until then what was at `path` stays. Where the block fails, nothing is left behind.
+
+    Args:
+      path: where the file belongs; its folder must exist.
+      mode, options: as of `open`; text is UTF-8 with '\\n' line ends unless options say otherwise.
+    """
+    if "b" not in mode:
+        options = {"encoding": "utf-8", "newline": "\n", **options}
+    # Several processes may write the same file; each has a temporary file of its own.
+    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, mode, **options) as file:
+            yield file
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(temporary)
+        raise
+
+
+def write(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Writes a file, text as UTF-8."""
+    with writing(path) as file:
         file.write(content.encode("utf-8") if isinstance(content, str) else content)
-    os.replace(path + ".tmp", path)
 
 
-def write_json(path: str, value: Any, indent: int | None = 1, sort_keys: bool = False) -> None:
+def write_json(
+    path: str | os.PathLike[str], value: Any, indent: int | None = 1, sort_keys: bool = False
+) -> None:
     """Writes a JSON file, letters of all scripts as they are."""
     write(path, json.dumps(value, indent=indent, sort_keys=sort_keys, ensure_ascii=False))

@@ -26,3 +26,14 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         atomic.write(str(path), "\ud800")
     assert path.read_text(encoding="utf-8") == before
+
+
+def test_a_failed_block_leaves_what_was_there_and_no_temporary_file(tmp_path):
+    path = tmp_path / "file.txt"
+    with atomic.writing(path, "w") as file:
+        file.write("鐵\r\n")
+    assert path.read_bytes() == "鐵\r\n".encode()
+    with pytest.raises(KeyError), atomic.writing(path, "w") as file:
+        file.write("half")
+        raise KeyError
+    assert path.read_bytes() == "鐵\r\n".encode() and os.listdir(tmp_path) == ["file.txt"]
