@@ -1,27 +1,25 @@
-"""Adversarial training of a map: ours beside MUSE in PyTorch, steps of the map per second.
+"""Adversarial training of a map: ours beside MUSE in PyTorch, in map steps per second.
 
     git clone https://github.com/facebookresearch/MUSE
     python -m venv peer && peer/bin/pip install torch scipy
     python benchmarks/adversarial.py --muse=MUSE --peer-python=peer/bin/python
 
-A step is five of the discriminator (2 x 2048 units) and one of the map, 32 words of each of two
-made-up vocabularies, as MUSE's unsupervised.py takes it by default: its `Trainer` is run as it is.
-`--clock=processor` counts the processor's seconds, for a machine that is busy (with one thread for
-either side: OMP_NUM_THREADS=1 XLA_FLAGS=--xla_cpu_multi_thread_eigen=false).
+A step is five steps of the discriminator (2 x 2048 units) and one of the map, each on 32 words of
+either made-up vocabulary, the defaults of MUSE's unsupervised.py. The peer runs MUSE's unmodified
+`Trainer`. `--clock=processor` counts processor seconds, for a busy machine (use one thread per side:
+OMP_NUM_THREADS=1 XLA_FLAGS=--xla_cpu_multi_thread_eigen=false).
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 
 import jax
 import jax.numpy as jnp
-from side_by_side import Peer, alternate
+from side_by_side import CLOCKS, Peer, alternate
 
 from clwe_jax.align import adversarial
 
-CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 
 
 def main() -> None:
@@ -29,10 +27,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--muse", required=True, help="a checkout of facebookresearch/MUSE")
     parser.add_argument("--peer-python", required=True, help="an interpreter that has torch")
-    parser.add_argument("--words", type=int, default=75_000, help="of each side")
+    parser.add_argument("--words", type=int, default=75_000, help="words per side")
     parser.add_argument("--dim", type=int, default=300)
     parser.add_argument("--hidden", type=int, default=2_048)
-    parser.add_argument("--steps", type=int, default=100, help="a round")
+    parser.add_argument("--steps", type=int, default=100, help="steps per round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
     options = parser.parse_args()

@@ -1,13 +1,13 @@
-"""CSLS of test words: all scores beside the plain matrix product, and the bounded search beside that.
+"""CSLS of test words: all scores beside the plain matrix product, and the bounded search.
 
     python benchmarks/csls.py --words=200000 --tested=1500
 
 CSLS of a test word needs r(y) of every candidate y: the mean cosine with its nearest words of the
-whole source language, a words x words product. The first figure is the rate of that product with its
-selection of the nearest, over the rate of the product alone in the same process. The second is the
-time of `csls.nearest`, which computes only what a bound does not exclude, over the time with all
-scores. Both answers must be the same. The vectors are made up: clusters of unequal density and their
-noisy copies, so that there are hubs, as there are among word vectors.
+whole source language, a words x words product. The first figure compares the rate of that product
+and its top-k selection with the rate of the plain product in the same process. The second figure
+compares the time of `csls.nearest`, which computes r only for candidates that a bound does not
+exclude, with the time for all scores. Both must give the same answers. The made-up vectors are
+clusters of unequal density and their noisy copies, which have hubs, as word vectors do.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def made_up(words: int, width: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds, and what the function returned."""
+    """The seconds and the result of a call."""
     start = time.perf_counter()
     found = jax.block_until_ready(function())
     return time.perf_counter() - start, found
 
 
 def gemm_rate(width: int) -> float:
-    """FLOP/s of a large product in float32; the best of several."""
+    """The best FLOP/s of several large products in float32."""
     left = jnp.ones((_GEMM, width), jnp.float32)
     product = jax.jit(lambda a, b: a @ b.T)
     jax.block_until_ready(product(left, left))
@@ -56,10 +56,10 @@ def gemm_rate(width: int) -> float:
 def main() -> None:
     """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--words", type=int, default=200_000, help="of each side")
+    parser.add_argument("--words", type=int, default=200_000, help="words per side")
     parser.add_argument("--dim", type=int, default=300)
     parser.add_argument("--tested", type=int, default=1_500)
-    parser.add_argument("--tops", default="1,10", help="answers a test word")
+    parser.add_argument("--tops", default="1,10", help="answers per test word")
     options = parser.parse_args()
     x, y = made_up(options.words, options.dim)
     queries = x[5_000 : 5_000 + options.tested] if options.words > 10_000 else x[: options.tested]
@@ -67,7 +67,6 @@ def main() -> None:
           f"{len(os.sched_getaffinity(0))} cores")  # fmt: skip
     before = gemm_rate(options.dim)
     keys, pool = search.unit(y), search.unit(x)
-    # The programs are compiled on a part of the same pieces.
     seconds, hubness = timed(lambda: search.means(keys, pool, 10, csls.MEMORY_BYTES))
     after = gemm_rate(options.dim)
     rate = 2 * options.words**2 * options.dim / seconds

@@ -2,10 +2,10 @@
 
     python benchmarks/joint_align_table.py --out=runs/table --data=../shared/data
 
-Every run is one of configs/ with overrides, in a folder of its own, and is passed over where it is
-whole: started again, the table goes on. Runs that differ in reallocation and alignment alone share
-their trained vectors. `--world=pocket` takes the embedded world, `--pairs`, `--seeds`, `--systems`
-choose, `--set static.gamma=0.8` overrides, `--print-only` prints what is there.
+Every run is a config of configs/ with overrides and has its own folder. A second start skips the
+finished runs. Runs that differ only in reallocation and alignment share their trained vectors.
+`--world=pocket` uses the embedded world, `--pairs`, `--seeds` and `--systems` select runs, `--set
+static.gamma=0.8` overrides an option, and `--print-only` prints the finished runs.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from clwe_jax import registry, validation  # noqa: E402
 TEXT_PAIRS = "en-de,en-es,en-fr,en-nl,en-ru,en-zh"
 POCKET_PAIRS = "en-de,en-es,en-fr,en-ja,en-zh"
 READINGS = {
-    "": "All test pairs; out-of-vocabulary words as themselves or wrong (Table 1)",
-    "_distinct": "Without pairs of one and the same string (Table 2)",
+    "": "All test pairs; out-of-vocabulary words are copied (Table 1)",
+    "_distinct": "Without pairs of identical strings (Table 2)",
     "_covered": "All test pairs, covered words only (MUSE's count)",
     "_distinct_covered": "Without same-surface pairs, covered words only",
 }
@@ -80,7 +80,8 @@ SYSTEMS: dict[str, System] = {
         "joint_align", {"static.rule": "neighbours", **_align("rcsls")}
     ),
 }
-# What the paper claims of each aligner: (joint, reallocation only, refinement only, both).
+# The systems that the paper's claim compares, per aligner: joint, reallocation only, refinement
+# only, both.
 CLAIMS = {
     name: ("Joint", "Reallocation only", f"Refinement only, {name}", f"Joint-Align, {name}")
     for name in ("Procrustes", "RCSLS", "GeoMM", "MUSE")
@@ -98,7 +99,7 @@ def load_config(name: str, scale: str):
 
 
 def override(config: Any, path: str, value: Any) -> None:
-    """Sets config.a.b.c, which has to be there; a string becomes the kind that stands there."""
+    """Sets an existing option config.a.b.c; a string is converted to the option's type."""
     *parents, last = path.split(".")
     for name in parents:
         config = config[name]
@@ -109,7 +110,7 @@ def override(config: Any, path: str, value: Any) -> None:
 
 
 def settings(arguments: argparse.Namespace, pair: str) -> dict[str, Any]:
-    """What all runs of a pair share."""
+    """The overrides that all runs of a pair share."""
     found: dict[str, Any] = {
         "data.languages": ",".join(pair.split("-")),
         "static.write_text": False,
@@ -129,7 +130,7 @@ def settings(arguments: argparse.Namespace, pair: str) -> dict[str, Any]:
 
 
 def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[str, float]:
-    """A run's figures; the run is done where its folder holds none."""
+    """A run's figures; starts the run if its folder has none."""
     system = SYSTEMS[name]
     folder = run_folder(arguments, name, pair, seed)
     results = os.path.join(folder, "results.json")
@@ -145,7 +146,7 @@ def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[
         }
         for path, value in changes.items():
             override(config, path, value)
-        # Reports show the command that makes them: the run's own, not that of the table.
+        # The report shows sys.argv as the command of the run.
         sys.argv[1:] = [
             f"--config=configs/{system.config}.py:{arguments.scale}",
             f"--workdir={folder}",
@@ -154,7 +155,7 @@ def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[
         validation.validate(config)
         started = time.monotonic()
         registry.lookup("job", config.job)(config, folder)
-        # Vectors before alignment, which `trained` has too; hundreds of runs would fill the disk.
+        # `trained` has these vectors too; copies of hundreds of runs would fill the disk.
         shutil.rmtree(os.path.join(folder, "spaces"), ignore_errors=True)
         logging.info("%s, %s, seed %d: %.0f s", name, pair, seed, time.monotonic() - started)
     if not os.path.exists(results):
@@ -221,7 +222,7 @@ def _mean(by_pair: Mapping[str, list[dict[str, float]]], direction: str, reading
 
 
 def verdicts(table: Table, pairs: Iterable[str], reading: str) -> list[str]:
-    """Whether reallocation and refinement each help, and most together, as the paper claims."""
+    """Tests the paper's claim: reallocation and refinement each help, and help most together."""
     lines = []
     directions = [d for pair in pairs for d in (pair, "-".join(reversed(pair.split("-"))))]
     for aligner, names in CLAIMS.items():
@@ -251,7 +252,7 @@ def verdicts(table: Table, pairs: Iterable[str], reading: str) -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Runs what is missing and prints the tables."""
+    """Starts the missing runs and prints the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -260,10 +261,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", default="../shared/data", help="text, dictionaries, retrieval")
     parser.add_argument("--pairs", default="", help=f"default: {TEXT_PAIRS} or {POCKET_PAIRS}")
     parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--systems", default="", help="names with ; between them; default: all")
+    parser.add_argument("--systems", default="", help="names separated by ; (default: all)")
     parser.add_argument("--scale", default="laptop")
     parser.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE")
-    parser.add_argument("--print-only", action="store_true", help="run nothing")
+    parser.add_argument("--print-only", action="store_true", help="start no run")
     arguments = parser.parse_args(argv)
     pairs = (arguments.pairs or (TEXT_PAIRS if arguments.world == "text" else POCKET_PAIRS)).split(
         ","
@@ -271,9 +272,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     names = [n.strip() for n in arguments.systems.split(";") if n.strip()] or list(SYSTEMS)
     for name in names:
         if name not in SYSTEMS:
-            parser.error(f"there is no system {name!r}. {registry.nearest(name, SYSTEMS)}")
+            parser.error(f"unknown system {name!r}. {registry.nearest(name, SYSTEMS)}")
     if arguments.world == "text" and not os.path.isdir(arguments.data) and not arguments.print_only:
-        parser.error(f"{arguments.data} is not there: give --data=DIR or --world=pocket")
+        parser.error(f"{arguments.data} does not exist: give --data=DIR or --world=pocket")
     logging.set_verbosity(logging.INFO)
     table: Table = {name: {} for name in names}
     failures = []

@@ -17,7 +17,7 @@ CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 
 
 def setup(options):
-    """MUSE's version of torch, and the function that measures a round."""
+    """Returns facts about the peer and a function that measures a round."""
     if "OMP_NUM_THREADS" in os.environ:
         torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     # MUSE calls this function under a name that Python 3.11 has dropped.

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 
 class Words(nn.Module):
-    """Characters to word vectors."""
+    """Character CNN: characters to word vectors."""
 
     def __init__(self, options):
         super().__init__()
@@ -41,7 +41,7 @@ class Words(nn.Module):
 
 
 class BiLm(nn.Module):
-    """Both language models and their output tables."""
+    """Forward and backward language models and their output tables."""
 
     def __init__(self, options):
         super().__init__()

@@ -1,9 +1,8 @@
-"""The peer of geomm.py: pymanopt's conjugate gradients over the manifold that GeoMM names.
+"""The peer of geomm.py: pymanopt's conjugate gradients over GeoMM's manifold.
 
 Run by geomm.py --peer-python=PYTHON; needs numpy and pymanopt.
 """
 
-import time
 
 import numpy as np
 import pymanopt
@@ -11,11 +10,10 @@ import side_by_side
 from pymanopt.manifolds import Product, Stiefel, SymmetricPositiveDefinite
 from pymanopt.optimizers import ConjugateGradient
 
-CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 
 
 def setup(options):
-    """The cost at the end, and the function that measures one solution."""
+    """Returns the final cost and a function that measures one solution."""
     with np.load(options["problem"]) as file:
         x, z, product = file["source"], file["target"], file["product"]
         pairs, l2, left, right = file["pairs"], file["l2"], file["left"], file["right"]
@@ -35,7 +33,7 @@ def setup(options):
         return slope @ v @ b, slope.T @ u @ b, u.T @ slope @ v + l2 * b
 
     problem = pymanopt.Problem(manifold, cost, euclidean_gradient=gradient)
-    clock = CLOCKS[options["clock"]]
+    clock = side_by_side.CLOCKS[options["clock"]]
 
     def solve(iterations):
         optimizer = ConjugateGradient(max_iterations=iterations, max_time=1e9, verbosity=0)

@@ -1,4 +1,4 @@
-"""The peer of vecmap.py: runs VecMap's eval_translation.py as it is and writes down its answers.
+"""The peer of vecmap.py: runs VecMap's unmodified eval_translation.py and writes its answers.
 
 Run by vecmap.py --peer-python=PYTHON --vecmap=FOLDER; needs numpy and scipy.
 """
@@ -10,12 +10,12 @@ import sys
 
 
 def main() -> None:
-    """Arguments: the checkout of VecMap, the file to write, and those of eval_translation.py."""
+    """Takes the checkout of VecMap, the file to write, and the arguments of eval_translation.py."""
     folder, path, *arguments = sys.argv[1:]
     seen = {}
 
     def look(frame, event, _):
-        # The program prints its accuracy only; its answers are local to its `main`.
+        # The program prints only its accuracy; the answers are local variables of its `main`.
         if event == "return" and frame.f_code.co_name == "main" and "translation" in frame.f_locals:
             seen.update(frame.f_locals)
 

@@ -1,11 +1,12 @@
-"""Planted rotations: does every aligner find them, and how often does it fail?
+"""Planted rotations: how often every aligner finds them.
 
     python benchmarks/planted.py                      # ten seeds, all aligners
     python benchmarks/planted.py --noise=0.3 --aligners=self_learning,adversarial
 
-Two languages of made-up words in clusters, one a rotation of the other with noise and in another
-order. With pairs: a tenth of the words, the figure is of the others. "found" are the seeds where
-95% of the translations are right by CSLS; the others are listed, none is run again.
+Each world has two languages of made-up words in clusters. The second language is a noisy rotation
+of the first in another order. Supervised aligners get pairs for a tenth of the words and are tested
+on the other words. A seed counts as found where 95% of the translations are right by CSLS. The
+table lists the other seeds; no seed is run twice.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ ALIGNERS = {
     "self_learning, supervised": dict(self_learning=False),
     "self_learning": {},
     "self_learning, no pairs": {},
-    # A quarter of MUSE's steps, a discriminator of an eighth of its width.
+    # A quarter of MUSE's steps and an eighth of its discriminator's width.
     "adversarial": dict(hidden=256, epoch_size=256_000),
 }
 _ALONE = ("self_learning, no pairs", "adversarial")
 
 
 def world(seed: int, words: int, width: int, noise: float):
-    """x [N, D], y [N, D] and the row of y that translates each row of x, int [N]."""
+    """Vectors x [N, D] and y [N, D], and for each row of x its translation's row in y, int [N]."""
     draw = np.random.default_rng(seed)
     spread = np.geomspace(1.5, 0.3, width)
     centers = draw.gamma(1.0, 1.0, (max(2, words // 15), width)) - 0.5
@@ -65,11 +66,11 @@ def accuracy(name: str, options: dict, seed: int, arguments: argparse.Namespace)
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measures and prints a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--words", type=int, default=2_000, help="of either side")
+    parser.add_argument("--words", type=int, default=2_000, help="words per side")
     parser.add_argument("--width", type=int, default=40)
     parser.add_argument("--noise", type=float, default=0.1)
     parser.add_argument("--seeds", type=int, default=10)

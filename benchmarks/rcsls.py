@@ -3,9 +3,9 @@
     git clone https://github.com/facebookresearch/fastText
     python benchmarks/rcsls.py --fasttext=fastText --words=200000 --pairs=5000
 
-The functions `rcsls` and `getknn` of the peer's file are run as they are, on the same made-up
-vectors and the same map, in this process and in turns. Both must give the same loss and the same
-gradient. On a busy machine, compare the processor's seconds with one thread for either side:
+Both sides run in this process, in turns, on the same made-up vectors and the same map. The peer runs
+the unmodified functions `rcsls` and `getknn` of fastText's file. Both sides must give the same loss
+and the same gradient. On a busy machine, compare processor seconds with one thread per side:
 
     OPENBLAS_NUM_THREADS=1 XLA_FLAGS=--xla_cpu_multi_thread_eigen=false \\
       python benchmarks/rcsls.py --fasttext=fastText --clock=processor
@@ -16,22 +16,20 @@ from __future__ import annotations
 import argparse
 import ast
 import os
-import time
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
-from side_by_side import Comparison
+from side_by_side import CLOCKS, Comparison
 
 from clwe_jax.align import procrustes, rcsls
 
-CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 NAMES = ("rcsls", "getknn")
 
 
 def peer(folder: str) -> Callable[..., Any]:
-    """The function `rcsls` of fastText's program, which itself would start to train."""
+    """Extracts the function `rcsls` of fastText's program; importing the program would run it."""
     path = os.path.join(folder, "alignment", "align.py")
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read(), filename=path)
@@ -53,10 +51,10 @@ def made_up(words: int, width: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    """Runs both in turns and prints the rates and the ratio."""
+    """Measures both sides in turns and prints the rates and the ratio."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--fasttext", required=True, help="a checkout of facebookresearch/fastText")
-    parser.add_argument("--words", type=int, default=200_000, help="of each side")
+    parser.add_argument("--words", type=int, default=200_000, help="words per side")
     parser.add_argument("--pairs", type=int, default=5_000)
     parser.add_argument("--dim", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,10 +1,11 @@
-"""Reading vectors in text: ours beside gensim's `load_word2vec_format`, time and peak memory.
+"""Reading vectors from text: ours beside gensim's `load_word2vec_format`, time and peak memory.
 
     python benchmarks/read_vectors.py --words 200000 --dim 300
 
-writes a file of made-up vectors (or takes `--file`) and reads it in turns, each turn in an
-interpreter of its own; imports are not counted. Both must read the same words and numbers. Beside
-the seconds stand those of the processor (of all threads), which a busy machine does not inflate.
+The script writes a file of made-up vectors (or takes `--file`) and reads it in turns, each turn in
+its own interpreter; imports are not counted. Both sides must read the same words and numbers. The
+table has wall seconds and the processor seconds of all threads; a busy machine inflates only the
+former.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SIDES = ("clwe_jax", "gensim", "twin")
 
 
 def write(path: str, words: int, dim: int) -> None:
-    """Writes vectors of four decimals, as fastText's published ones have them."""
+    """Writes vectors with four decimals, as in fastText's published files."""
     from clwe_jax.embeddings import files
     from clwe_jax.embeddings.vectors import Vectors
 
@@ -36,7 +37,7 @@ def write(path: str, words: int, dim: int) -> None:
 
 
 def turn(side: str, path: str, folder: str) -> dict[str, float | str]:
-    """One reading: seconds, the processor's, peak memory in MB, and a digest of what was read."""
+    """Reads once: wall and processor seconds, peak memory in MB, and a digest of words and numbers."""
     if side == "gensim":
         from gensim.models import KeyedVectors
 
@@ -63,12 +64,12 @@ def turn(side: str, path: str, folder: str) -> dict[str, float | str]:
 
 
 def clocks() -> np.ndarray:
-    """The wall's and the processor's seconds."""
+    """Wall and processor seconds."""
     return np.array([time.perf_counter(), time.process_time()])
 
 
 def asked(side: str, path: str, folder: str) -> dict:
-    """What `turn` finds in a fresh interpreter."""
+    """The result of `turn` in a fresh interpreter."""
     command = [sys.executable, os.path.abspath(__file__), "--turn", side, path, folder]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
@@ -81,8 +82,8 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--file", default="", help="read this file instead of a made-up one")
-    parser.add_argument("--write", default="", metavar="FILE", help="used inside")
-    parser.add_argument("--turn", nargs=3, metavar=("SIDE", "FILE", "FOLDER"), help="used inside")
+    parser.add_argument("--write", default="", metavar="FILE", help="internal")
+    parser.add_argument("--turn", nargs=3, metavar=("SIDE", "FILE", "FOLDER"), help="internal")
     options = parser.parse_args()
     if options.turn:
         print(json.dumps(turn(*options.turn)))
@@ -93,7 +94,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = options.file or os.path.join(folder, "vectors.vec")
         if not options.file:
-            # Not in this process: its peak of memory would count as that of those it starts.
+            # A process inherits the peak memory of the process that starts it, so another one writes.
             sizes = ["--words", str(options.words), "--dim", str(options.dim)]
             run = [sys.executable, os.path.abspath(__file__), "--write", path, *sizes]
             subprocess.run(run, check=True)
@@ -117,7 +118,7 @@ def main() -> None:
             f"{ratios[0]:,.1f} ({ratios[1]:,.1f})"
         )
     same = len({found[side]["digest"] for found in rounds for side in SIDES}) == 1
-    print("The same words and numbers, to the bit." if same else "WHAT WAS READ DIFFERS.")
+    print("The same words and numbers, to the bit." if same else "THE WORDS OR NUMBERS DIFFER.")
 
 
 if __name__ == "__main__":

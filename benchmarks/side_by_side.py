@@ -1,8 +1,8 @@
-"""Runs our side and a peer's in turns, each in its own interpreter, and prints the ratio.
+"""Measures our side and a peer's in turns, each in its own interpreter, and prints the ratio.
 
-The peer's process stays alive between its turns, so that neither side pays for imports, and both
-see the same machine: what else runs on it slows both. Only the standard library is used here: the
-peer's interpreter does not have what ours has.
+The peer's process stays alive between its turns, so that neither side pays for imports and other
+programs on the machine slow both sides alike. This file uses only the standard library, because the
+peer's interpreter lacks our packages.
 """
 
 from __future__ import annotations
@@ -13,24 +13,26 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from typing import Any, Callable, Mapping
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}  # choices of --clock
 
 
 class Peer:
-    """A script of this folder in another interpreter, which measures when it is asked to."""
+    """A script of this folder that another interpreter runs and that measures on request."""
 
     def __init__(self, python: str, script: str, options: Mapping[str, Any]):
         """Starts the script and waits until it is ready.
 
         Args:
-          python: the interpreter that has the peer's packages.
-          script: a file of this folder that ends in `serve`.
-          options: given to the script as JSON.
+          python: interpreter that has the peer's packages.
+          script: file of this folder that calls `serve`.
+          options: options of the script, sent as JSON.
 
         Raises:
-          RuntimeError: it ended before it was ready; the message holds what it said.
+          RuntimeError: the script ended before it was ready.
         """
         command = [python, os.path.join(HERE, script), json.dumps(dict(options))]
         self._process = subprocess.Popen(
@@ -40,7 +42,7 @@ class Peer:
         self.facts: dict[str, Any] = self._read()
 
     def measure(self) -> float:
-        """One round's rate."""
+        """Measures one round and returns its rate."""
         assert self._process.stdin is not None
         self._process.stdin.write("measure\n")
         self._process.stdin.flush()
@@ -63,16 +65,16 @@ class Peer:
         line = self._process.stdout.readline()
         if not line:
             raise RuntimeError(
-                f"{self._command} ended with exit status {self._process.wait()}; what it said is "
+                f"{self._command} ended with exit status {self._process.wait()}; its output is "
                 "above. Its packages: pip install torch transformers"
             )
         return json.loads(line)
 
 
 def serve(setup: Callable[[dict[str, Any]], tuple[dict[str, Any], Callable[[], float]]]) -> None:
-    """The peer's end: `setup(options)` gives its facts and the function that measures a round."""
+    """Runs the peer's side; `setup(options)` returns its facts and a function that measures a round."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    # What libraries print is for the person, not for the other process.
+    # Output of libraries goes to the terminal, not to the other process.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     options = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
     facts, measure = setup(options)
@@ -85,7 +87,7 @@ def serve(setup: Callable[[dict[str, Any]], tuple[dict[str, Any], Callable[[], f
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """Rates of both sides, a round each after the other."""
+    """Rates of both sides, one per round."""
 
     ours: list[float]
     theirs: list[float]
@@ -96,7 +98,7 @@ class Comparison:
         return statistics.median(a / b for a, b in zip(self.ours, self.theirs, strict=True))
 
     def table(self, name: str, facts: Mapping[str, Any], unit: str = "tokens/s") -> str:
-        """Medians, lowest and highest of both sides, and the ratio."""
+        """The median, lowest and highest rate of either side, and the ratio."""
         lines = [f"{'':24}{'median':>12}{'lowest':>12}{'highest':>12}  {unit}"]
         for side, rates in (("clwe_jax", self.ours), (name, self.theirs)):
             numbers = (statistics.median(rates), min(rates), max(rates))
@@ -111,9 +113,9 @@ class Comparison:
 
 
 def alternate(ours: Callable[[], float], peer: Peer, rounds: int) -> Comparison:
-    """Measures `rounds` rounds of each side in turns, who goes first changing every round.
+    """Measures `rounds` rounds of each side in turns; the side that goes first alternates.
 
-    The first round of each side warms it up and is not counted.
+    The first round of each side is a warm-up and is not counted.
     """
     ours()
     peer.measure()

@@ -4,11 +4,12 @@
     python -m venv peer && peer/bin/pip install numpy scipy
     python benchmarks/vecmap.py --vecmap=vecmap --peer-python=peer/bin/python
 
-VecMap: `map_embeddings.py --supervised`, then `eval_translation.py --retrieval csls`, as they are.
-Ours, in one process: both files read, the same map, CSLS of the test words. Either side's seconds
-hold its interpreter's start and all its reading and writing. The answers are compared word for
-word. The vectors are made up, or those of `--source`, `--target`, `--train` and `--test`. The
-processor's seconds stand beside, for a machine that is busy.
+The peer runs VecMap's unmodified `map_embeddings.py --supervised` and `eval_translation.py
+--retrieval csls`. Our side reads both files, learns the same map and translates the test words by
+CSLS in one process. The seconds of either side include the start of the interpreter, reading and
+writing. The script compares the answers word by word. It takes made-up vectors, or the files
+`--source`, `--target`, `--train` and `--test`. The table also has processor seconds, for a busy
+machine.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def make_up(folder: str, words: int, width: int, pairs: int, tested: int) -> dict[str, str]:
-    """Writes vectors with the decaying spectrum of word vectors, a noisy rotation, dictionaries."""
+    """Writes vectors with a decaying spectrum, their noisy rotation, and dictionaries."""
     import numpy as np
 
     from clwe_jax.embeddings import files
@@ -51,7 +52,7 @@ def make_up(folder: str, words: int, width: int, pairs: int, tested: int) -> dic
 
 
 def ours(paths: dict[str, str]) -> dict[str, str]:
-    """The translation of every test word."""
+    """Translates every test word."""
     import numpy as np
 
     from clwe_jax.align import csls, self_learning
@@ -86,14 +87,14 @@ def ours(paths: dict[str, str]) -> dict[str, str]:
 
 
 def timed(command: list[str]) -> dict[str, Any]:
-    """Seconds, the processor's and the peak memory in MB of a program, and what it printed."""
+    """Wall and processor seconds, peak memory in MB and output of a program."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     printed = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
     if status:
-        raise RuntimeError(f"{command[1]} failed; what it said is above")
+        raise RuntimeError(f"{command[1]} failed; its output is above")
     return {
         "seconds": time.perf_counter() - start,
         "processor": used.ru_utime + used.ru_stime,
@@ -103,25 +104,25 @@ def timed(command: list[str]) -> dict[str, Any]:
 
 
 def report(name: str, found: list[dict[str, Any]]) -> None:
-    """A line of the table."""
+    """Prints a line of the table."""
     seconds, processor = (sum(part[key] for part in found) for key in ("seconds", "processor"))
     peak = max(part["peak"] for part in found)
     print(f"{name:10} {seconds:9.2f} {processor:10.2f} {peak:8,.0f}")
 
 
 def main() -> None:
-    """Runs ours, then the peer, and prints the table and how many answers differ."""
+    """Runs both sides and prints the table and the number of answers that differ."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--vecmap", help="a checkout of artetxem/vecmap")
     parser.add_argument("--peer-python", help="an interpreter that has numpy and scipy")
-    parser.add_argument("--words", type=int, default=200_000, help="of each side")
+    parser.add_argument("--words", type=int, default=200_000, help="words per side")
     parser.add_argument("--dim", type=int, default=300)
     parser.add_argument("--pairs", type=int, default=5_000)
     parser.add_argument("--tested", type=int, default=1_500)
     for name in ("source", "target", "train", "test"):
-        parser.add_argument(f"--{name}", help="a file to use instead of a made-up one")
-    parser.add_argument("--turn", help="used inside")
-    parser.add_argument("--write", help="used inside")
+        parser.add_argument(f"--{name}", help="file to use instead of a made-up one")
+    parser.add_argument("--turn", help="internal")
+    parser.add_argument("--write", help="internal")
     options = parser.parse_args()
     if options.turn:
         print(json.dumps(ours(json.loads(options.turn))))
@@ -138,7 +139,7 @@ def main() -> None:
         if len(paths) < len(given):
             sizes = [f"--{name}={getattr(options, name)}" for name in ("words", "dim", "pairs")]
             sizes.append(f"--tested={options.tested}")
-            # Not in this process: peaks of memory would count its own.
+            # A process inherits the peak memory of the process that starts it, so another one writes.
             command = [sys.executable, os.path.abspath(__file__), f"--write={folder}", *sizes]
             paths = json.loads(timed(command)["printed"])
         run = [sys.executable, os.path.abspath(__file__), f"--turn={json.dumps(paths)}"]

@@ -122,7 +122,7 @@ _ALIGNERS: dict[str, dict[str, Any]] = {
         learning_rate=1.0, iterations=10, neighbourhood=10, spectral=False,
         max_neighbours=200_000, preprocess=("unit", "center", "unit"),
     ),
-    "geomm": dict(l2=100.0, solver="exact", preprocess=("unit", "center")),
+    "geomm": dict(l2=100.0, preprocess=("unit", "center")),
     "adversarial": dict(
         epochs=5, epoch_size=1_000_000, batch_size=32, hidden=2_048, most_frequent=75_000,
         beta=0.001, refinements=5, restarts=1, preprocess=(),

@@ -1,4 +1,4 @@
-"""MUSE: a map that a discriminator cannot tell from the target, then refinement; no dictionary."""
+"""MUSE: adversarial training of a map without a dictionary, then Procrustes refinement."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from absl import logging
 
-from clwe_jax.align import alignment, induce, preprocess, procrustes
+from clwe_jax.align import alignment, induce, procrustes
 from clwe_jax.types import Array
 
-_SLOPE = 0.2  # of the discriminator's leaky ReLU where its input is negative
-_CHUNK = 500  # steps between two looks at the losses
+_SLOPE = 0.2  # of the discriminator's leaky ReLU for negative input
+_CHUNK = 500  # steps between two checks of the losses
 _LEAST_RATE = 1e-6
 
 
 class Weights(NamedTuple):
-    """The discriminator: two hidden layers of width H over vectors of width D."""
+    """Parameters of the discriminator: two hidden layers of H units over vectors of width D."""
 
     first: Array  # [D, H]
     first_bias: Array  # [H]
@@ -31,7 +31,7 @@ class Weights(NamedTuple):
 
 
 class State(NamedTuple):
-    """What training changes."""
+    """State of the training."""
 
     matrix: Array  # [D, D], applied to rows: x @ matrix
     weights: Weights
@@ -41,17 +41,17 @@ class State(NamedTuple):
 class Adversarial:
     """Adversarial training of an almost orthogonal map, then Procrustes refinement.
 
-    Conneau et al. 2018, Word Translation Without Parallel Data, sections 2.1, 2.2 and 3.3, with
-    what their program MUSE does and the paper leaves open: the discriminator learns
-    `discriminator_steps` times for every step of the map; the map's rate is multiplied by `decay`
-    every epoch and by `shrink` when the unsupervised criterion is worse than the best one so far,
-    from the second time on; of all epochs and refinement rounds the map with the best criterion
-    is the result.
+    Conneau et al. 2018, Word Translation Without Parallel Data, sections 2.1, 2.2 and 3.3. Details
+    that the paper leaves open follow their program MUSE: the discriminator takes
+    `discriminator_steps` steps for every step of the map; the map's rate is multiplied by `decay`
+    every epoch, and by `shrink` from the second time on that the unsupervised criterion is below
+    its best value. The result is the map with the best criterion of all epochs and refinement
+    rounds.
     """
 
     epochs: int = 5
     epoch_size: int = 1_000_000  # an epoch has epoch_size / batch_size steps of the map
-    batch_size: int = 32  # words of each side
+    batch_size: int = 32  # words of a side
     discriminator_steps: int = 5
     hidden: int = 2048  # units in each of the discriminator's two hidden layers
     input_dropout: float = 0.1
@@ -61,11 +61,11 @@ class Adversarial:
     decay: float = 0.98
     shrink: float = 0.5
     beta: float = 0.001  # of orthogonalisation
-    most_frequent: int = 75_000  # words of each side that training draws from
+    most_frequent: int = 75_000  # most frequent words of a side that training draws from
     refinements: int = 5
-    max_words: int = induce.MAX_WORDS  # most frequent words of each side in the refinement
+    max_words: int = induce.MAX_WORDS  # most frequent words of a side that the refinement uses
     neighbourhood: int = 10  # of CSLS
-    restarts: int = 1  # trainings with other random numbers, the best of which is kept
+    restarts: int = 1  # trainings with different random numbers; the best one is kept
     seed: int = 0
     preprocess: tuple[str, ...] = ()
 
@@ -73,26 +73,26 @@ class Adversarial:
         """Learns the map.
 
         Args:
-          source: [N, D] and
-          target: [M, D], most frequent words first.
-          pairs: not looked at.
+          source: source vectors [N, D], most frequent word first.
+          target: target vectors [M, D], most frequent word first.
+          pairs: ignored.
 
         Returns:
-          An Alignment with a [D, D] map, orthogonal when a refinement round was kept and nearly so
-          otherwise. `info` has, of the training that was kept, 'criterion', 'discriminator_loss',
-          'map_loss' (of the source's words) and 'rate' of each epoch, 'refined_criterion' and
-          'refined_pairs' of each refinement round, 'kept' (what the result is from) and
-          'best_criterion'; and 'restart_criteria', the best of each training.
+          An Alignment with a [D, D] map, orthogonal where a refinement round was kept and almost
+          orthogonal otherwise. `info` describes the kept training: 'criterion',
+          'discriminator_loss', 'map_loss' (over the source's words) and 'rate' of each epoch,
+          'refined_criterion' and 'refined_pairs' of each refinement round, 'kept' (the epoch or
+          round of the result) and 'best_criterion'. 'restart_criteria' has the best criterion of
+          every training.
 
         Raises:
-          ValueError: options out of range; see also `alignment.check_vectors`.
-          FloatingPointError: the losses are not finite any more.
+          ValueError: options out of range; see also `alignment.prepare`.
+          FloatingPointError: a loss is not finite.
         """
         self._check()
-        alignment.check_vectors(source, target)
-        del pairs
-        x, source_steps = preprocess.fit(source, self.preprocess)
-        y, target_steps = preprocess.fit(target, self.preprocess)
+        x, y, _, steps = alignment.prepare(
+            "adversarial", source, target, pairs, self.preprocess, dictionary=False
+        )
         best: tuple[np.ndarray, dict[str, Any]] | None = None
         criteria = []
         for key in jax.random.split(jax.random.key(self.seed), self.restarts):
@@ -102,18 +102,13 @@ class Adversarial:
                 best = found
         assert best is not None
         info = {"aligner": "adversarial", **best[1], "restart_criteria": criteria}
-        return alignment.Alignment(best[0], None, source_steps, target_steps, info)
+        return alignment.Alignment(best[0], None, *steps, info)
 
     def _check(self) -> None:
-        counts = (
-            "epochs",
-            "epoch_size",
-            "batch_size",
-            "hidden",
-            "most_frequent",
-            "restarts",
-        )
-        for name in counts + ("max_words", "neighbourhood"):
+        for name in (
+            "epochs", "epoch_size", "batch_size", "hidden", "most_frequent", "restarts",
+            "max_words", "neighbourhood",
+        ):  # fmt: skip
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1; got {getattr(self, name)}")
         if not 0 <= self.input_dropout < 1 or not 0 <= self.smoothing < 0.5:
@@ -125,15 +120,11 @@ class Adversarial:
     def _trained(
         self, x: np.ndarray, y: np.ndarray, key: Array
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """The map of the epoch with the best criterion, float32 [D, D], and what happened."""
+        """The map of the epoch with the best criterion, float32 [D, D], and `info` of it."""
         start, key = jax.random.split(key)
         width = x.shape[1]
         state = State(jnp.eye(width), initial_weights(start, width, self.hidden))
-        # The same program for every pair of vocabularies that fill the pool.
-        pools = (
-            jnp.asarray(x[: self.most_frequent]),
-            jnp.asarray(y[: self.most_frequent]),
-        )
+        pools = jnp.asarray(x[: self.most_frequent]), jnp.asarray(y[: self.most_frequent])
         names = ("criterion", "discriminator_loss", "map_loss", "rate")
         info: dict[str, Any] = {name: [] for name in names}
         best, rate, worse = np.asarray(state.matrix), self.map_rate, False
@@ -142,30 +133,20 @@ class Adversarial:
             losses = np.zeros(2)
             for done in range(0, steps, _CHUNK):
                 count = min(_CHUNK, steps - done)
-                state, sums = _train(
-                    state,
-                    *pools,
-                    jax.random.fold_in(key, epoch * steps + done),
-                    count,
-                    rate,
-                    self,
-                )
+                chunk_key = jax.random.fold_in(key, epoch * steps + done)
+                state, sums = _train(state, *pools, chunk_key, count, rate, self)
                 losses += np.asarray(sums, np.float64)
                 if not np.isfinite(losses).all():
                     raise FloatingPointError(
-                        f"adversarial: the losses are not finite after {done + count} steps of "
+                        f"adversarial: a loss is not finite after {done + count} steps of "
                         f"epoch {epoch + 1}. Lower map_rate or discriminator_rate, or scale the "
                         "vectors: preprocess=('unit',)"
                     )
             matrix = np.asarray(state.matrix)
             value = self._criterion(x, y, matrix)
             improved = not info["criterion"] or value > max(info["criterion"])
-            row = (
-                value,
-                losses[0] / (steps * self.discriminator_steps),
-                losses[1] / steps,
-                rate,
-            )
+            per_step = losses / steps
+            row = (value, per_step[0] / self.discriminator_steps, per_step[1], rate)
             for name, number in zip(names, row, strict=True):
                 info[name].append(float(number))
             logging.info("adversarial: epoch %d, criterion %.4f", epoch + 1, value)
@@ -183,14 +164,14 @@ class Adversarial:
     def _refined(
         self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict[str, Any]
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """The best map of the refinement rounds, or the given one where that is better."""
+        """The map with the best criterion among the given one and the refinement rounds."""
         info["refined_criterion"], info["refined_pairs"] = [], []
         if not self.refinements:
             return matrix, info
         size = {"max_words": self.max_words, "neighbourhood": self.neighbourhood}
         pairs = induce.induce(x[: self.max_words] @ matrix, y, **size)
         if not len(pairs):
-            logging.warning("adversarial: no pair of words is mutual; there is no refinement")
+            logging.warning("adversarial: no word pair is mutual; the map is not refined")
             return matrix, info
         rounds = procrustes.Procrustes(refinements=self.refinements - 1, preprocess=(), **size)
         found = rounds.fit(x, y, pairs)
@@ -212,7 +193,7 @@ class Adversarial:
 
 
 def initial_weights(key: Array, width: int, hidden: int) -> Weights:
-    """Uniform in +-1 / sqrt(inputs), biases too, as MUSE's layers start."""
+    """Weights and biases uniform in +-1 / sqrt(inputs), as in MUSE."""
 
     def draw(key: Array, shape: tuple[int, ...], inputs: int) -> Array:
         return jax.random.uniform(key, shape, minval=-1.0, maxval=1.0) / np.sqrt(inputs)
@@ -224,7 +205,7 @@ def initial_weights(key: Array, width: int, hidden: int) -> Weights:
 
 
 def logits(weights: Weights, x: Array) -> Array:
-    """The discriminator's log odds that each row of x [B, D] comes from the source: [B]."""
+    """The discriminator's log odds that a row of x [B, D] comes from the source: [B]."""
     h = jax.nn.leaky_relu(x @ weights.first + weights.first_bias, _SLOPE)
     h = jax.nn.leaky_relu(h @ weights.second + weights.second_bias, _SLOPE)
     return h @ weights.last + weights.last_bias
@@ -234,13 +215,10 @@ def loss(weights: Weights, x: Array, source: float) -> Array:
     """The mean cross-entropy of a batch (Conneau et al. 2018, Eqs. 1 and 2).
 
     Args:
-      weights: of the discriminator.
-      x: [2 B, D], B mapped source vectors, then B target vectors.
-      source: how likely the first half is to be labelled as source, and the second half not:
-        1 - smoothing for the discriminator, smoothing for the map that fools it.
-
-    Returns:
-      A number.
+      weights: parameters of the discriminator.
+      x: B mapped source vectors, then B target vectors, [2 B, D].
+      source: label of the first half; the second half has 1 - source. The discriminator learns
+        with 1 - smoothing, the map with smoothing.
     """
     odds = logits(weights, x)
     labels = jnp.where(jnp.arange(len(x)) < len(x) // 2, source, 1 - source)
@@ -248,13 +226,13 @@ def loss(weights: Weights, x: Array, source: float) -> Array:
 
 
 def orthogonalised(matrix: Array, beta: float) -> Array:
-    """(1 + beta) W - beta W W^T W, which is closer to an orthogonal matrix (Eq. 7)."""
+    """(1 + beta) W - beta W W^T W, a step towards an orthogonal matrix (Eq. 7)."""
     multiply = functools.partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
     return (1 + beta) * matrix - beta * multiply(matrix, multiply(matrix.T, matrix))
 
 
 def discriminator_step(weights: Weights, x: Array, rate: float, smoothing: float):
-    """One step of gradient descent: the new weights, and the loss before."""
+    """One step of gradient descent: the new weights, and the loss before the step."""
     value, slope = jax.value_and_grad(loss)(weights, x, 1 - smoothing)
     return jax.tree.map(lambda w, g: w - rate * g, weights, slope), value
 
@@ -262,18 +240,21 @@ def discriminator_step(weights: Weights, x: Array, rate: float, smoothing: float
 def map_step(
     matrix: Array, weights: Weights, x: Array, rate: Array, smoothing: float, beta: float
 ) -> tuple[Array, Array]:
-    """One step of the map against the discriminator: the new [D, D] map, and the loss before.
+    """One step of the map against the discriminator.
 
-    The target's words are in the objective too (Eq. 2), but no map changes their part: it is
-    neither computed nor in the loss that is returned.
+    The objective (Eq. 2) is a mean over B words of either side. The target's half does not depend
+    on the map; it is neither computed nor part of the returned loss.
 
     Args:
-      matrix: [D, D].
-      weights: of the discriminator.
-      x: [B, D], source vectors as they came.
-      rate: of gradient descent on the mean over both sides' words, B of either.
-      smoothing: of the labels.
-      beta: of orthogonalisation.
+      matrix: map, [D, D].
+      weights: parameters of the discriminator.
+      x: source vectors before the map, [B, D].
+      rate: learning rate.
+      smoothing: smoothing of the labels.
+      beta: strength of the orthogonalisation.
+
+    Returns:
+      The new map [D, D], and the mean loss of the source words before the step.
     """
 
     def fooled(matrix: Array) -> Array:
@@ -286,15 +267,9 @@ def map_step(
 
 @functools.partial(jax.jit, static_argnames="options", donate_argnames="state")
 def _train(
-    state: State,
-    x: Array,
-    y: Array,
-    key: Array,
-    count: int,
-    rate: float,
-    options: Adversarial,
+    state: State, x: Array, y: Array, key: Array, count: int, rate: float, options: Adversarial
 ) -> tuple[State, Array]:
-    """`count` steps of the map; the sums of the discriminator's and of the map's losses, [2]."""
+    """Takes `count` steps of the map; returns the state and the sums of both losses, [2]."""
     batch, turns = options.batch_size, options.discriminator_steps
     kept = 1 - options.input_dropout
 
@@ -314,12 +289,7 @@ def _train(
             mixed,
         )
         matrix, fooled = map_step(
-            matrix,
-            weights,
-            of_x[turns],
-            rate,
-            options.smoothing,
-            options.beta,
+            matrix, weights, of_x[turns], rate, options.smoothing, options.beta
         )
         return State(matrix, weights), sums + jnp.stack([losses.sum(), fooled])
 

@@ -1,4 +1,4 @@
-"""The map between two spaces that an aligner finds, and the checks that all aligners share."""
+"""The map that an aligner finds between two spaces, and the checks that all aligners share."""
 
 from __future__ import annotations
 
@@ -6,47 +6,49 @@ import dataclasses
 import json
 import os
 import zipfile
-from typing import Any
+from typing import Any, Sequence
 
-import numpy as np
 from absl import logging
+import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax.align import preprocess
 from clwe_jax.types import Array
-
-_SUFFIX = ".npz"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Alignment:
-    """Linear maps of both sides into one space, and the preprocessing that goes before them.
+    """Preprocessing and a linear map of either side into one space.
 
-    `source_map` is [D, K], `target_map` [D', K]; None leaves the target where it is (K = D').
-    `info` holds what is worth reporting: numbers, strings and lists of them.
+    Attributes:
+      source_map: float32 [D, K].
+      target_map: float32 [D', K]; None: the target is not mapped, K = D'.
+      source_steps, target_steps: preprocessing before the maps.
+      info: facts of the training, to report and to save as JSON.
     """
 
     source_map: np.ndarray
     target_map: np.ndarray | None = None
-    source_steps: preprocess.Steps = preprocess.NOTHING
-    target_steps: preprocess.Steps = preprocess.NOTHING
+    source_steps: preprocess.Steps = preprocess.Steps()
+    target_steps: preprocess.Steps = preprocess.Steps()
     info: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def apply(self, x: Array) -> np.ndarray:
-        """Source vectors [N, D] in the common space: float32 [N, K]."""
-        return _mapped(
-            self.source_steps.apply(_width(x, self.source_map, "source")), self.source_map
-        )
+        """Maps source vectors [N, D] into the common space: float32 [N, K]."""
+        _check_width(x, len(self.source_map), "source")
+        return _mapped(self.source_steps.apply(x), self.source_map)
 
     def apply_target(self, y: Array) -> np.ndarray:
-        """Target vectors [M, D'] in the common space: float32 [M, K]."""
-        like = self.source_map.T if self.target_map is None else self.target_map
-        return _mapped(self.target_steps.apply(_width(y, like, "target")), self.target_map)
+        """Maps target vectors [M, D'] into the common space: float32 [M, K]."""
+        width = self.source_map.shape[1] if self.target_map is None else len(self.target_map)
+        _check_width(y, width, "target")
+        return _mapped(self.target_steps.apply(y), self.target_map)
 
     def to_target_space(self, x: Array) -> np.ndarray:
-        """Source vectors [N, D] among the target's vectors as they came: float32 [N, D'].
+        """Maps source vectors [N, D] among the original target vectors: float32 [N, D'].
 
-        For when the target (or words shared with it) must stay untouched. The target's map is
-        inverted (a pseudo-inverse), its mean added back, and its mean length restored.
+        Use it where the target, or words shared with it, must not change. It applies the
+        pseudo-inverse of the target's map, adds the target's mean and restores its mean length.
         """
         common = self.apply(x)
         if self.target_map is not None:
@@ -54,13 +56,8 @@ class Alignment:
             common = common @ inverse.astype(np.float32)
         return self.target_steps.undo(common)
 
-    def save(self, path: str) -> None:
-        """Writes an .npz file, whole or not at all.
-
-        Raises:
-          ValueError: a path that does not end in .npz.
-        """
-        path = _checked_path(path)
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes an .npz file."""
         arrays: dict[str, np.ndarray] = {"source_map": self.source_map}
         if self.target_map is not None:
             arrays["target_map"] = self.target_map
@@ -70,25 +67,18 @@ class Alignment:
             for number, step in enumerate(steps.steps):
                 unit = isinstance(step, preprocess.Unit)
                 names[side].append("unit" if unit else "center")
-                value = np.float64(step.length) if unit else step.mean
-                arrays[f"{side}_step_{number}"] = np.asarray(value)
+                arrays[f"{side}_step_{number}"] = np.asarray(step.length if unit else step.mean)
         arrays["description"] = np.array(json.dumps({"steps": names, "info": self.info}))
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        partial = f"{path}.{os.getpid()}.partial"
-        try:
-            with open(partial, "wb") as file:
-                np.savez(file, **arrays)
-            os.replace(partial, path)
-        finally:
-            if os.path.exists(partial):
-                os.remove(partial)
+        with atomic.writing(path) as file:
+            np.savez(file, **arrays)
 
     @classmethod
-    def load(cls, path: str) -> "Alignment":
-        """Reads what `save` wrote.
+    def load(cls, path: str | os.PathLike[str]) -> "Alignment":
+        """Reads a file that `save` wrote.
 
         Raises:
-          FileNotFoundError: there is no such file.
+          FileNotFoundError: the file does not exist.
           ValueError: the file is not an alignment; the message names it.
         """
         try:
@@ -117,18 +107,50 @@ class Alignment:
             ) from error
 
 
-def check_vectors(source: Array, target: Array, one_width: bool = True) -> None:
-    """What every aligner asks of the two vocabularies.
+Steps = tuple[preprocess.Steps, preprocess.Steps]
+
+
+def prepare(
+    aligner: str,
+    source: Array,
+    target: Array,
+    pairs: Array | None,
+    steps: Sequence[str],
+    *,
+    dictionary: bool = True,
+    one_width: bool = True,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, Steps]:
+    """Checks and preprocesses the input of an aligner.
+
+    Warns when the dictionary has fewer different words than the vectors have dimensions: the map
+    is under-determined then.
 
     Args:
-      source: [N, D].
-      target: [M, D'].
-      one_width: whether D and D' must be the same.
+      aligner: name for messages.
+      source: source vectors, [N, D].
+      target: target vectors, [M, D'].
+      pairs: training dictionary, integers [P, 2]: a row of `source` and a row of `target` each.
+      steps: names of preprocessing steps, see `preprocess.fit`.
+      dictionary: whether the aligner learns from `pairs`; where False they are ignored.
+      one_width: whether D and D' must be equal.
+
+    Returns:
+      Preprocessed source vectors float32 [N, D] and target vectors float32 [M, D'], pairs int64
+      [P, 2] or None, and the learned steps of both sides.
 
     Raises:
-      ValueError: not matrices, no rows, unlike widths, entries that are not finite, or a side
-        whose vectors are all equal.
+      ValueError: vectors that are not matrices, have no rows, have different widths where one
+        width is needed, are not finite, or are all equal; no pairs, pairs that are not integers,
+        or rows that do not exist; an unknown step.
     """
+    _check_vectors(source, target, one_width)
+    pairs = _check_pairs(pairs, source, target, aligner) if dictionary else None
+    x, source_steps = preprocess.fit(source, steps)
+    y, target_steps = preprocess.fit(target, steps)
+    return x, y, pairs, (source_steps, target_steps)
+
+
+def _check_vectors(source: Array, target: Array, one_width: bool) -> None:
     for side, x in (("source", source), ("target", target)):
         if np.ndim(x) != 2 or not np.size(x):
             raise ValueError(
@@ -152,29 +174,12 @@ def check_vectors(source: Array, target: Array, one_width: bool = True) -> None:
             )
         if len(x) > 1 and (x[1] == x[0]).all() and (x == x[0]).all():
             raise ValueError(
-                f"All {len(x)} {side} vectors are equal: nothing tells the words apart. "
-                "Was their training or their file cut short?"
+                f"All {len(x)} {side} vectors are equal, so that no map can be learned. Was their "
+                "training or their file cut short?"
             )
 
 
-def check_pairs(pairs: Array | None, source: Array, target: Array, aligner: str) -> np.ndarray:
-    """The training dictionary of a supervised aligner.
-
-    Warns when there are fewer different words than dimensions, which leaves the map
-    under-determined.
-
-    Args:
-      pairs: integers [P, 2], a row of `source` and a row of `target` each.
-      source: [N, D].
-      target: [M, D'].
-      aligner: its name, for messages.
-
-    Returns:
-      int64 [P, 2].
-
-    Raises:
-      ValueError: no pairs, not pairs of integers, or rows that do not exist.
-    """
+def _check_pairs(pairs: Array | None, source: Array, target: Array, aligner: str) -> np.ndarray:
     if pairs is None or not np.size(pairs):
         raise ValueError(
             f"{aligner} learns from a dictionary, and no pair of it has both words among the "
@@ -207,19 +212,9 @@ def check_pairs(pairs: Array | None, source: Array, target: Array, aligner: str)
     return pairs
 
 
-def _checked_path(path: str) -> str:
-    path = os.fspath(path)
-    if not path.endswith(_SUFFIX):
-        raise ValueError(f"An alignment is written as an {_SUFFIX} file; got {path}")
-    return path
-
-
-def _width(x: Array, matrix: np.ndarray, side: str) -> Array:
-    if np.ndim(x) != 2 or np.shape(x)[1] != matrix.shape[0]:
-        raise ValueError(
-            f"This alignment maps {side} vectors [N, {matrix.shape[0]}]; got {np.shape(x)}"
-        )
-    return x
+def _check_width(x: Array, width: int, side: str) -> None:
+    if np.ndim(x) != 2 or np.shape(x)[1] != width:
+        raise ValueError(f"This alignment maps {side} vectors [N, {width}]; got {np.shape(x)}")
 
 
 def _mapped(x: np.ndarray, matrix: np.ndarray | None) -> np.ndarray:

@@ -1,13 +1,13 @@
 """CSLS of few queries without the hubness of every key.
 
-r(y), the mean cosine of a key with its nearest vectors of the queries' side, costs a product of all
-keys with that whole side; for a test dictionary nearly all of it is spent on keys that no query
-finds. The mean over the nearest vectors of any PART of that side is at most r(y), so that it bounds
-a key's score from above. Every key is compared with the part that lies around it: those vectors
-that are nearest to the same of many centers, and to the centers next to that one. Then r
-is computed for keys that are among the best of some query by their bound, until the best of every
-query are known exactly (a threshold algorithm; Fagin et al. 2003, Optimal Aggregation Algorithms
-for Middleware). The answers are those of the whole product.
+CSLS needs r(y), the mean cosine of a key with its nearest vectors of the queries' side (the pool).
+For a test dictionary nearly all of that product is spent on keys that no query finds. The mean over
+the nearest vectors of any PART of the pool is at most r(y), so it gives an upper bound of the key's
+score. The part for a key holds the vectors around it: k-means centers group the pool, and the part
+collects the groups nearest to the key's own center. r is then computed for keys that are among the
+best of some query by their bound, until the best keys of every query are known exactly (a threshold
+algorithm; Fagin et al. 2003, Optimal Aggregation Algorithms for Middleware). The answers equal those
+of the whole product.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ import numpy as np
 from clwe_jax.align import search
 from clwe_jax.types import Array
 
-_CENTERS = 2_048  # of the pool, at most
-_MEMBERS = 96  # of a center, at least, on average
-_ROUNDS = 3  # of the spherical k-means that finds them
-_SAMPLE = 20_000  # vectors of the pool that it goes over
-_PART = 2_048  # vectors of the pool that a key is compared with for its bound
-_CANDIDATES = 256  # keys a query that are looked at, beyond the k that are asked for
-_SLABS = (1_024, 256, 64)  # keys that are compared at once; few shapes are compiled
-_ROUNDING = 1e-6  # of cosines: what a bound may be too high by
-_LEAST_KEYS = 20_000  # with fewer the whole product is quicker
+_CENTERS = 2_048  # most centers of a pool
+_MEMBERS = 96  # least mean number of pool vectors per center
+_ROUNDS = 3  # rounds of spherical k-means
+_SAMPLE = 20_000  # pool vectors that k-means clusters
+_PART = 2_048  # pool vectors that a key is compared with for its bound
+_CANDIDATES = 256  # keys per query that are examined beyond the k requested ones
+_SLABS = (1_024, 256, 64)  # keys that are compared at once: three shapes to compile
+_ROUNDING = 1e-6  # largest rounding error of a mean cosine
+_LEAST_KEYS = 20_000  # with fewer keys the whole product is faster
 
 
 def pays(queries: int, keys: int) -> bool:
-    """Whether `nearest` is quicker than the whole product, which accelerators do in a second."""
+    """Whether `nearest` is faster than the whole product, which accelerators compute in a second."""
     return jax.default_backend() == "cpu" and keys >= _LEAST_KEYS and 4 * queries <= keys
 
 
@@ -43,13 +43,15 @@ def nearest(
     """The k best keys by CSLS.
 
     Args:
-      queries: [N, D]; keys: [M, D]; pool: [P, D], the vectors that r(y) is over.
-      k: at most M.
-      neighbourhood: of r; cut to the number of vectors there.
-      memory_bytes: what the scores that are alive at once may take.
+      queries: query vectors, [N, D].
+      keys: key vectors, [M, D].
+      pool: vectors [P, D] of the queries' side, over which r(y) runs.
+      k: number of keys per query, at most M.
+      neighbourhood: neighbours that r averages, at most as many as there are vectors.
+      memory_bytes: limit for the scores that are in memory at once.
 
     Returns:
-      int32 [N, k], float32 [N, k]: as `csls.nearest`.
+      Indices int32 [N, k] and scores float32 [N, k], as `csls.nearest`.
     """
     keys, pool = np.asarray(keys), np.asarray(pool)
     own = search.means(queries, keys, neighbourhood, memory_bytes)
@@ -70,7 +72,7 @@ class _Hubness:
 
     Attributes:
       bound: float32 [M], at most r.
-      exact: bool [M], whether it is r.
+      exact: bool [M], whether the bound is r.
     """
 
     def __init__(self, keys: Array, pool: Array, neighbourhood: int, memory_bytes: int) -> None:
@@ -82,16 +84,16 @@ class _Hubness:
         self.bound -= _ROUNDING
 
     def whole(self) -> search.Keys:
-        """The pool made ready for `settle`: as much memory again."""
+        """The pool prepared for `settle`, a second copy in memory."""
         return search.chunked(self._pool, 0.0, self.neighbourhood)
 
     def settle(self, wanted: np.ndarray, whole: search.Keys) -> None:
-        """Computes r of some keys (int [n], distinct)."""
+        """Computes r of keys, distinct rows int [n]."""
         self._raise(wanted, whole)
         self.exact[wanted] = True
 
     def _look_around(self) -> None:
-        """Bounds all keys by the part of the pool around each."""
+        """Computes every key's bound from the part of the pool around it."""
         pool, least = self._pool, max(_PART, self.neighbourhood)
         centers = _centers(pool, self.memory_bytes)
         homes = _homes(pool, centers, self.memory_bytes)
@@ -122,15 +124,15 @@ def _search(
     """The k best of the `width` keys with the best bounds.
 
     Returns:
-      int32 [N, k], float32 [N, k] (own neighbourhood not subtracted), and bool [N]: whether no
-      other key can be among them.
+      Indices int32 [N, k], scores float32 [N, k] without the query's own r, and bool [N]: whether
+      no other key can be among the k best.
     """
     keys = search.chunked(hubness.keys, hubness.bound, width)
     candidates, limits = search.search(queries, keys, 2.0, width, hubness.memory_bytes)
-    del keys  # the pool takes its place in memory
+    del keys  # frees memory for the pool
     whole = hubness.whole()
     candidates, limits = np.asarray(candidates), np.asarray(limits)
-    cosines = limits + hubness.bound[candidates]  # times two
+    cosines = limits + hubness.bound[candidates]  # twice the cosines
     beyond = limits[:, -1] if width < len(hubness.keys) else np.full(len(queries), -np.inf)
     while True:
         values = cosines - hubness.bound[candidates]
@@ -142,12 +144,12 @@ def _search(
             break
         hubness.settle(unknown, whole)
     values = np.take_along_axis(values, order, 1)
-    # A tie with what was left out would have to be settled by its place.
+    # After a tie with an examined bound the lowest index would decide, so a tie is no proof.
     return best, values, values[:, -1] > beyond
 
 
 def _slabs(rows: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Cuts rows into pieces, each with the size that it is to be filled up to."""
+    """Cuts rows into pieces, each with the size to pad it to."""
     start = 0
     while start < len(rows):
         left = len(rows) - start
@@ -157,7 +159,7 @@ def _slabs(rows: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
 
 
 def _centers(pool: np.ndarray, memory_bytes: int) -> np.ndarray:
-    """Directions in the midst of the pool's: float32 [C, D]."""
+    """Centers of the pool's directions, by spherical k-means: float32 [C, D]."""
     sample = np.asarray(search.unit(pool[:: max(1, len(pool) // _SAMPLE)]))
     count = max(1, min(_CENTERS, len(pool) // _MEMBERS))
     centers = sample[:: max(1, len(sample) // count)][:count]
@@ -171,6 +173,6 @@ def _centers(pool: np.ndarray, memory_bytes: int) -> np.ndarray:
 
 
 def _homes(x: np.ndarray, centers: np.ndarray, memory_bytes: int) -> np.ndarray:
-    """int [N]: the center nearest to each."""
+    """The nearest center of each vector, int [N]."""
     keys = search.chunked(centers, 0.0, 1)
     return np.asarray(search.search(x, keys, 1.0, 1, memory_bytes)[0])[:, 0]

@@ -1,8 +1,7 @@
 """Nearest-neighbour retrieval between two sets of vectors: cosine, CSLS, inverted softmax.
 
-Exact. The scores are computed in pieces of bounded size, so that a million vectors on either side
-need no more memory than the vectors themselves and one piece. Of equal scores the lowest index
-comes first.
+The retrieval is exact. Scores are computed in pieces of bounded size: a million vectors on either
+side need the memory of the vectors and of one piece. Of equal scores the lowest index comes first.
 """
 
 from __future__ import annotations
@@ -32,31 +31,32 @@ def nearest(
     """The k best keys of every query, best first.
 
     Args:
-      queries: [N, D]; keys: [M, D]. Lengths do not matter, directions do.
-      k: at most M.
-      method: with c(x, y) the cosine of a query and a key, the score is
-        'cosine': c(x, y);
-        'csls': 2 c(x, y) - r(x) - r(y), r being the mean cosine with the `neighbourhood` nearest
+      queries: query vectors [N, D] of any length.
+      keys: key vectors [M, D] of any length.
+      k: number of keys per query, at most M.
+      method: name of the score; c(x, y) is the cosine of query x and key y.
+        'cosine': c(x, y).
+        'csls': 2 c(x, y) - r(x) - r(y), where r is the mean cosine with the `neighbourhood` nearest
           vectors of the other side (Conneau et al. 2018, Word Translation Without Parallel Data,
-          section 2.3);
-        'inverted_softmax': the logarithm of exp(beta c(x, y)) / sum_x' exp(beta c(x', y)) (Smith et
-          al. 2017, Offline Bilingual Word Vectors, Eq. 12, without the factor that is common to all
-          keys of a query).
-      pool: [P, D], the vectors of the queries' side that r(y) and the sum over x' run over; None:
-        the queries. For a test dictionary it is the whole vocabulary of the source language.
-      neighbourhood: of CSLS; cut to the number of vectors there.
-      beta: the inverse temperature of the inverted softmax.
-      memory_bytes: what the scores that are alive at once may take.
+          section 2.3).
+        'inverted_softmax': log(exp(beta c(x, y)) / sum_x' exp(beta c(x', y))) (Smith et al. 2017,
+          Offline Bilingual Word Vectors, Eq. 12, without the factor that all keys of a query
+          share).
+      pool: vectors [P, D] of the queries' side, over which r(y) and the sum over x' run; None: the
+        queries. For a test dictionary the pool is the whole source vocabulary.
+      neighbourhood: neighbours that r averages, at most as many as there are vectors.
+      beta: inverse temperature of the inverted softmax.
+      memory_bytes: limit for the scores that are in memory at once.
 
     Returns:
-      int32 [N, k] and float32 [N, k]: indices of keys, and their scores.
+      Indices of keys, int32 [N, k], and their scores, float32 [N, k].
 
     Raises:
-      ValueError: an unknown method, k outside [1, M], or vectors of unlike sizes.
+      ValueError: an unknown method, k outside [1, M], or vectors of different widths.
     """
     if method not in METHODS:
         raise ValueError(
-            f"There is no retrieval method {method!r}. {registry.nearest(method, METHODS)}"
+            f"Unknown retrieval method {method!r}. {registry.nearest(method, METHODS)}"
         )
     queries, keys = _array(queries), _array(keys)
     pool = queries if pool is None else _array(pool)
@@ -75,24 +75,6 @@ def nearest(
     return search.search(queries, search.chunked(keys, mass, k), beta, k, memory_bytes)
 
 
-def csls_means(
-    queries: Array, keys: Array, neighbourhood: int = 10, memory_bytes: int = MEMORY_BYTES
-) -> Array:
-    """r of CSLS: the mean cosine of each query with its nearest keys.
-
-    Args:
-      queries: [N, D]; keys: [M, D].
-      neighbourhood: how many keys; cut to M.
-      memory_bytes: see `nearest`.
-
-    Returns:
-      float32 [N].
-    """
-    queries, keys = _array(queries), _array(keys)
-    search.check(queries, keys, k=1)
-    return search.means(queries, keys, neighbourhood, memory_bytes)
-
-
 def _array(x: Array) -> Array:
-    """An array; one in the host's memory stays there, and is sent to the device piece by piece."""
+    """Arrays as they are: arrays on the host go to the device piece by piece."""
     return x if isinstance(x, (np.ndarray, jax.Array)) else np.asarray(x, np.float32)

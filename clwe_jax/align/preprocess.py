@@ -1,7 +1,6 @@
-"""What is done to vectors before they are aligned: unit length, centering, both in turns.
+"""Preprocessing of vectors before alignment: unit length, centering, both in turns.
 
-A step is learned from one vocabulary and then done in the same way to any vectors of that space,
-so that words that come later land where the first ones would have.
+Steps are learned from one vocabulary and apply unchanged to other vectors of the same space.
 """
 
 from __future__ import annotations
@@ -15,42 +14,42 @@ from clwe_jax import registry
 from clwe_jax.types import Array
 
 STEPS = ("unit", "center", "iterative")
-ROUNDS = 5  # of iterative normalisation, after which both conditions hold closely
-_ROWS = 16_384  # worked on at once
+ROUNDS = 5  # of iterative normalisation; both conditions hold closely after them
+_ROWS = 16_384  # rows of a piece, which stays in the processor's cache
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Unit:
-    """Rows scaled to length 1; rows of zeros stay as they are."""
+    """Scales rows to length 1; rows of zeros stay zero."""
 
-    length: float  # the mean length of the rows it was learned from
+    length: float  # mean length of the vocabulary's rows
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Center:
-    """The mean of the vocabulary subtracted."""
+    """Subtracts the mean of the vocabulary."""
 
     mean: np.ndarray  # float32 [D]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps in the order in which they are done."""
+    """Preprocessing steps in their order."""
 
     steps: tuple[Unit | Center, ...] = ()
 
     def apply(self, x: Array) -> np.ndarray:
-        """The vectors after all steps: float32 [N, D] of any [N, D]."""
+        """Applies all steps to vectors [N, D]: float32 [N, D]."""
         x = np.array(x, np.float32)
         for step in self.steps:
             _do(x, step)
         return x
 
     def undo(self, x: Array) -> np.ndarray:
-        """Vectors of the preprocessed space, put back where `apply` found its own.
+        """Inverts `apply` for vectors [N, D]: float32 [N, D].
 
-        Exact for centering. The length that a word had before it was scaled is not known any
-        more; the vocabulary's mean length stands for it.
+        Centering is inverted exactly. The length of a single word is lost: every row is scaled by
+        the mean length of the vocabulary.
         """
         x = np.array(x, np.float32)
         for step in reversed(self.steps):
@@ -61,20 +60,17 @@ class Steps:
         return x
 
 
-NOTHING = Steps()
-
-
 def fit(x: Array, steps: Sequence[str]) -> tuple[np.ndarray, Steps]:
-    """Learns the steps from a vocabulary and does them.
+    """Learns the steps from a vocabulary and applies them.
 
     Args:
-      x: [N, D].
+      x: vectors, [N, D].
       steps: names, in order. 'unit': rows of length 1. 'center': mean 0. 'iterative': ROUNDS
-        times 'unit', then 'center', so that in the end both hold (Zhang et al. 2019, Are Girls
-        Neko or Shojo?, section 4).
+        times 'unit' and 'center', after which both hold (Zhang et al. 2019, Are Girls Neko or
+        Shojo?, section 4).
 
     Returns:
-      float32 [N, D], a new array, and the steps.
+      Preprocessed vectors, a new float32 [N, D], and the steps.
 
     Raises:
       ValueError: an unknown name.
@@ -89,7 +85,7 @@ def fit(x: Array, steps: Sequence[str]) -> tuple[np.ndarray, Steps]:
 
 
 def expand(steps: Sequence[str]) -> tuple[str, ...]:
-    """The same steps in 'unit' and 'center' alone.
+    """Writes steps as a sequence of 'unit' and 'center'.
 
     Raises:
       ValueError: an unknown name.
@@ -100,7 +96,7 @@ def expand(steps: Sequence[str]) -> tuple[str, ...]:
     for name in steps:
         if name not in STEPS:
             raise ValueError(
-                f"There is no preprocessing step {name!r}. {registry.nearest(name, STEPS)}"
+                f"Unknown preprocessing step {name!r}. {registry.nearest(name, STEPS)}"
             )
         names += ("unit", "center") * ROUNDS if name == "iterative" else (name,)
     return tuple(names)
@@ -114,7 +110,7 @@ def _learn(x: np.ndarray, name: str) -> Unit | Center:
 
 
 def _do(x: np.ndarray, step: Unit | Center) -> None:
-    """In place, in pieces that stay in the processor's cache."""
+    """Applies a step in place."""
     for part in _parts(len(x)):
         rows = x[part]
         if isinstance(step, Center):
@@ -125,7 +121,7 @@ def _do(x: np.ndarray, step: Unit | Center) -> None:
 
 
 def _lengths(rows: np.ndarray) -> np.ndarray:
-    # The largest entry is divided out, so that no square over- or underflows.
+    # Dividing by the largest entry keeps squares from over- and underflowing.
     top = np.abs(rows).max(1, initial=0.0)
     safe = np.where(top > 0, top, 1)[:, None]
     scaled = rows / safe

@@ -1,7 +1,7 @@
 """Linear maps in closed form: orthogonal Procrustes and least squares.
 
-The algebra is of D x D matrices and runs in float64 on the host, whatever device the retrieval of
-the refinement rounds uses: a few milliseconds buy maps that are exact to float32.
+The algebra on D x D matrices runs in float64 on the host: it takes milliseconds, and the maps are
+exact to float32. The retrieval of the refinement rounds runs on JAX's default device.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import dataclasses
 import numpy as np
 from absl import logging
 
-from clwe_jax.align import alignment, induce, preprocess
+from clwe_jax.align import alignment, induce
 from clwe_jax.types import Array
 
-_ROWS = 65_536  # of float64 at once
+_ROWS = 65_536  # rows that are float64 at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,41 +23,36 @@ class Procrustes:
 
     W = U V^T with U S V^T = X^T Y (Schoenemann 1966; Xing et al. 2015). Every refinement round
     induces a dictionary of mutual nearest neighbours and solves again (Conneau et al. 2018,
-    section 2.2); of all rounds the one with the best unsupervised criterion is kept.
+    section 2.2). The result is the map of the round with the best unsupervised criterion.
     """
 
     refinements: int = 0
-    method: str = "csls"  # of retrieval in the rounds
-    max_words: int = induce.MAX_WORDS  # most frequent words of each side in the rounds
-    neighbourhood: int = 10
+    method: str = "csls"  # of retrieval in the rounds, see `csls.nearest`
+    max_words: int = induce.MAX_WORDS  # most frequent words of a side that the rounds use
+    neighbourhood: int = 10  # of CSLS
     preprocess: tuple[str, ...] = ("unit",)
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """Learns the map.
 
         Args:
-          source: [N, D] and
-          target: [M, D], most frequent words first.
-          pairs: integers [P, 2], rows of source and target.
+          source: source vectors [N, D], most frequent word first.
+          target: target vectors [M, D], most frequent word first.
+          pairs: training dictionary, integers [P, 2].
 
         Returns:
-          An Alignment with an orthogonal [D, D] map; `info` has 'pairs' (of each round) and, with
-          refinement, 'criterion' (of each round) and 'round' (the one that was kept).
+          An Alignment with an orthogonal [D, D] map; `info` has 'pairs' of each round and, with
+          refinement, 'criterion' of each round and 'round', the number of the kept round.
 
         Raises:
-          ValueError: see `alignment.check_vectors` and `alignment.check_pairs`.
+          ValueError: see `alignment.prepare`.
         """
-        alignment.check_vectors(source, target)
-        pairs = alignment.check_pairs(pairs, source, target, "procrustes")
-        x, source_steps = preprocess.fit(source, self.preprocess)
-        y, target_steps = preprocess.fit(target, self.preprocess)
+        x, y, pairs, steps = alignment.prepare("procrustes", source, target, pairs, self.preprocess)
         matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
         info: dict = {"aligner": "procrustes", "pairs": [len(pairs)]}
         if self.refinements:
             matrix = self._refined(x, y, matrix, info)
-        return alignment.Alignment(
-            matrix.astype(np.float32), None, source_steps, target_steps, info
-        )
+        return alignment.Alignment(matrix.astype(np.float32), None, *steps, info)
 
     def _refined(self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict) -> np.ndarray:
         most = max(self.max_words, induce.CRITERION_WORDS)
@@ -77,7 +72,9 @@ class Procrustes:
                 neighbourhood=self.neighbourhood,
             )
             if not len(pairs):
-                logging.warning("procrustes: round %d induced no pairs; refinement ends", number)
+                logging.warning(
+                    "procrustes: round %d induced no pairs; the refinement ends", number
+                )
                 break
             matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
             info["pairs"].append(len(pairs))
@@ -89,11 +86,11 @@ class Procrustes:
 
 @dataclasses.dataclass(frozen=True)
 class LeastSquares:
-    """The map W, of any kind, that minimises ||X W - Y||^2 + ridge ||W||^2 over the pairs.
+    """The linear map W that minimises ||X W - Y||^2 + ridge ||W||^2 over the pairs.
 
-    Mikolov et al. 2013, Exploiting Similarities among Languages for Machine Translation. Of several
-    such maps (fewer pairs than dimensions, no ridge) it is the one of smallest norm. Source and
-    target may differ in width.
+    Mikolov et al. 2013, Exploiting Similarities among Languages for Machine Translation. Where the
+    minimum is not unique (fewer pairs than dimensions, no ridge), the map has the smallest norm.
+    Source and target may differ in width.
     """
 
     ridge: float = 0.0
@@ -103,24 +100,22 @@ class LeastSquares:
         """Learns the map.
 
         Args:
-          source: [N, D] and
-          target: [M, D'].
-          pairs: integers [P, 2], rows of source and target.
+          source: source vectors, [N, D].
+          target: target vectors, [M, D'].
+          pairs: training dictionary, integers [P, 2].
 
         Returns:
           An Alignment with a [D, D'] map; `info` has 'pairs' and 'residual', the mean squared
           length of X W - Y over the pairs.
 
         Raises:
-          ValueError: a negative ridge; see also `alignment.check_vectors` and
-            `alignment.check_pairs`.
+          ValueError: a negative ridge; see also `alignment.prepare`.
         """
         if self.ridge < 0:
             raise ValueError(f"ridge must not be negative; got {self.ridge}")
-        alignment.check_vectors(source, target, one_width=False)
-        pairs = alignment.check_pairs(pairs, source, target, "least_squares")
-        x, source_steps = preprocess.fit(source, self.preprocess)
-        y, target_steps = preprocess.fit(target, self.preprocess)
+        x, y, pairs, steps = alignment.prepare(
+            "least_squares", source, target, pairs, self.preprocess, one_width=False
+        )
         matrix = least_squares(x[pairs[:, 0]], y[pairs[:, 1]], self.ridge)
         left = x[pairs[:, 0]] @ matrix - y[pairs[:, 1]]
         info = {
@@ -128,9 +123,7 @@ class LeastSquares:
             "pairs": [len(pairs)],
             "residual": float(np.square(left).sum(1).mean()),
         }
-        return alignment.Alignment(
-            matrix.astype(np.float32), None, source_steps, target_steps, info
-        )
+        return alignment.Alignment(matrix.astype(np.float32), None, *steps, info)
 
 
 def orthogonal(x: Array, y: Array) -> np.ndarray:
@@ -143,9 +136,9 @@ def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
     """argmin_W ||x W - y||^2 + ridge ||W||^2, of smallest norm: float64 [D, D'].
 
     Args:
-      x: [P, D].
-      y: [P, D'].
-      ridge: not negative.
+      x: inputs, [P, D].
+      y: outputs, [P, D'].
+      ridge: weight of the squared norm, at least 0.
     """
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if ridge:

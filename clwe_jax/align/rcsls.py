@@ -1,4 +1,4 @@
-"""RCSLS: a linear map trained for the retrieval that it will be used with."""
+"""RCSLS: a linear map trained with a retrieval criterion."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from absl import logging
 
-from clwe_jax.align import alignment, preprocess, procrustes, search
+from clwe_jax.align import alignment, procrustes, search
 from clwe_jax.types import Array
 
-_SMALLEST_RATE = 1e-4  # below it training ends
+_SMALLEST_RATE = 1e-4  # training ends below it
 _PRECISION = jax.lax.Precision.HIGHEST
 
 
@@ -21,74 +21,57 @@ class Rcsls:
     """The relaxed CSLS loss, minimised by gradient steps from the Procrustes map.
 
     Joulin et al. 2018, Loss in Translation: Learning Bilingual Word Mapping with a Retrieval
-    Criterion, Eq. 6; steps, their halving and defaults as in the authors' alignment/align.py: a
-    step is kept even if the loss turns out worse after it, and those that follow are half as long.
-    (With the spectral constraint their program leaves a step after which the loss was worse
-    unprojected; here every step is projected.)
-    Its authors recommend learning_rate=25 for 300 dimensions.
+    Criterion, Eq. 6, with the steps and defaults of the authors' alignment/align.py: the learning
+    rate is halved where the loss is above its lowest value so far, and no step is undone. Their
+    program does not project a step that raised the loss; here `spectral` projects every step. The
+    authors recommend learning_rate=25 for 300 dimensions.
     """
 
     learning_rate: float = 1.0
     iterations: int = 10  # after the first step
     neighbourhood: int = 10
-    spectral: bool = False  # singular values cut to [0, 1] after each step
-    max_neighbours: int = 200_000  # neighbours come from as many of the most frequent words
-    batch: int | None = None  # pairs drawn for each step; None: all, and steps may be halved
-    regularisation: float = 0.0  # the map shrinks by learning_rate * regularisation a step
-    seed: int = 0  # of the batches
+    spectral: bool = False  # whether singular values are cut to [0, 1] after each step
+    max_neighbours: int = 200_000  # most frequent words of a side that can be neighbours
     preprocess: tuple[str, ...] = ("unit", "center", "unit")
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """Learns the map.
 
         Args:
-          source: [N, D] and
-          target: [M, D], most frequent words first.
-          pairs: integers [P, 2], rows of source and target.
+          source: source vectors [N, D], most frequent word first.
+          target: target vectors [M, D], most frequent word first.
+          pairs: training dictionary, integers [P, 2].
 
         Returns:
           An Alignment with a [D, D] map; `info` has 'pairs', and 'loss' and 'learning_rate' before
           each step.
 
         Raises:
-          ValueError: see `alignment.check_vectors` and `alignment.check_pairs`.
+          ValueError: see `alignment.prepare`.
         """
-        alignment.check_vectors(source, target)
-        pairs = alignment.check_pairs(pairs, source, target, "rcsls")
-        x, source_steps = preprocess.fit(source, self.preprocess)
-        y, target_steps = preprocess.fit(target, self.preprocess)
+        x, y, pairs, steps = alignment.prepare("rcsls", source, target, pairs, self.preprocess)
         first = procrustes.orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
         near_source = Neighbours(x[: self.max_neighbours], self.neighbourhood)
         near_target = Neighbours(y[: self.max_neighbours], self.neighbourhood)
         x, y = jnp.asarray(x[pairs[:, 0]]), jnp.asarray(y[pairs[:, 1]])
-        info: dict = {
-            "aligner": "rcsls",
-            "pairs": [len(pairs)],
-            "loss": [],
-            "learning_rate": [],
-        }
+        info: dict = {"aligner": "rcsls", "pairs": [len(pairs)], "loss": [], "learning_rate": []}
         matrix = self._descend(first.astype(np.float32), x, y, near_source, near_target, info)
-        return alignment.Alignment(np.asarray(matrix), None, source_steps, target_steps, info)
+        return alignment.Alignment(np.asarray(matrix), None, *steps, info)
 
     def _descend(self, matrix, x, y, near_source, near_target, info) -> Array:
-        random = np.random.RandomState(self.seed)
         rate, lowest = self.learning_rate, np.inf
         for number in range(self.iterations + 1):
             if rate < _SMALLEST_RATE:
                 break
-            a, b = x, y
-            if self.batch is not None and self.batch < len(x):
-                chosen = random.choice(len(x), self.batch, replace=False)
-                a, b = x[chosen], y[chosen]
-            value, slope = loss_and_gradient(matrix, a, b, near_source, near_target)
+            value, slope = loss_and_gradient(matrix, x, y, near_source, near_target)
             value = float(value)
             info["loss"].append(value)
             info["learning_rate"].append(rate)
             logging.info("rcsls: step %d, loss %.4f, learning rate %g", number, value, rate)
-            matrix = (1 - rate * self.regularisation) * matrix - rate * slope
+            matrix = matrix - rate * slope
             if self.spectral:
                 matrix = cut_spectrum(matrix)
-            if value > lowest and self.batch is None:
+            if value > lowest:
                 rate /= 2
             else:
                 lowest = value
@@ -109,34 +92,34 @@ def loss_and_gradient(
            + (1/k) sum of (z W).y over the k source words z with the largest (z W).y.
 
     Args:
-      matrix: W, [D, D'].
-      x: [P, D] and
-      y: [P, D'], the pairs.
+      matrix: map W, [D, D'].
+      x: source vectors of the pairs, [P, D].
+      y: target vectors of the pairs, [P, D'].
       near_source: neighbours among source words.
       near_target: neighbours among target words.
 
     Returns:
-      A number and [D, D'].
+      The loss and its gradient [D, D'].
     """
     forward, backward = _queries(matrix, x, y)
     return _loss(matrix, x, y, near_source.mean(backward), near_target.mean(forward))
 
 
 def cut_spectrum(matrix: Array) -> np.ndarray:
-    """The nearest matrix of spectral norm at most 1 (ibid., section 3.2): float32 [D, D']."""
+    """The nearest matrix of spectral norm at most 1, float32 [D, D'] (ibid., section 3.2)."""
     left, values, right = np.linalg.svd(np.asarray(matrix, np.float64), full_matrices=False)
     return (left * np.minimum(values, 1) @ right).astype(np.float32)
 
 
 class Neighbours:
-    """Means of the k words whose products with a query are largest."""
+    """Means of the k vectors with the largest inner product with a query."""
 
     def __init__(self, vectors: Array, k: int):
         self._k = min(k, len(vectors))
         self._keys = search.chunked(jnp.asarray(vectors), 0.0, self._k, scaled=False)
 
     def mean(self, queries: Array) -> Array:
-        """[P, D] for queries [P, D]."""
+        """The mean of each query's k vectors: [P, D] for queries [P, D]."""
         found, _ = search.search(queries, self._keys, 1.0, self._k, search.MEMORY_BYTES)
         return _mean_rows(self._keys.vectors, found)
 
@@ -151,7 +134,7 @@ def _queries(matrix, x, y):
 def _mean_rows(vectors, rows):
     vectors = vectors.reshape(-1, vectors.shape[-1])
 
-    # One neighbour after the other: [P, k, D] never exists.
+    # Adding one neighbour at a time avoids an array [P, k, D].
     def add(number, total):
         return total + vectors[rows[:, number]]
 
@@ -161,8 +144,15 @@ def _mean_rows(vectors, rows):
 
 @jax.jit
 def _loss(matrix, x, y, near_y, near_x):
-    """near_y: mean source words [P, D] of each y; near_x: mean target words [P, D'] of each x."""
-    # Linear in W once the neighbours are known: the loss is the product of W and its gradient.
+    """The loss, given the mean source neighbours of each y and the mean target neighbours of each x.
+
+    Args:
+      matrix: map W, [D, D'].
+      x, y: the pairs, [P, D] and [P, D'].
+      near_y: [P, D].
+      near_x: [P, D'].
+    """
+    # Given the neighbours, the loss is linear in W: the inner product of W and the gradient.
     slope = jnp.dot(x.T, near_x - 2 * y, precision=_PRECISION)
     slope = (slope + jnp.dot(near_y.T, y, precision=_PRECISION)) / len(x)
     return (matrix * slope).sum(), slope

@@ -1,8 +1,8 @@
 """Exact searches over pieces of bounded size: the k best keys of each query, and sums over all.
 
-What the retrieval methods and their bounds are made of. Rows are scaled to length 1 (`unit`) where
-they are used, piece by piece, so that no second copy of all queries is needed. Of equal scores the
-lowest index comes first.
+The retrieval methods and their bounds are built from these searches. Rows are scaled to length 1
+piece by piece, so that no second copy of all queries is made. Of equal scores the lowest index
+comes first.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import jax.numpy as jnp
 from clwe_jax.types import Array
 
 MEMORY_BYTES = 128 * 2**20
-_CHUNK = 8_192  # keys scored at once, at least (where there are as many); at most twice that
-_COPIES = 3  # of a piece of scores that are alive at once
+_CHUNK = 8_192  # a chunk has this many keys or more, and less than twice as many
+_COPIES = 3  # copies of a piece of scores that are in memory at once
 
 
 @jax.jit
 def unit(x: Array) -> Array:
-    """The rows scaled to length 1, float32; rows of zeros stay as they are."""
+    """Scales rows to length 1, float32; rows of zeros stay zero."""
     x = jnp.asarray(x, jnp.float32)
-    # The largest entry is divided out first, so that no square over- or underflows.
+    # Dividing by the largest entry keeps squares from over- and underflowing.
     top = jnp.abs(x).max(-1, keepdims=True, initial=0.0)
     x = x / jnp.where(top > 0, top, 1.0)
     length = jnp.sqrt(jnp.square(x).sum(-1, keepdims=True))
@@ -33,17 +33,17 @@ def unit(x: Array) -> Array:
 
 
 def check(queries: Array, keys: Array, k: int) -> None:
-    """Raises ValueError for vectors of unlike sizes or a k that they cannot give."""
+    """Raises ValueError for vectors of different widths or a k outside [1, number of keys]."""
     if queries.ndim != 2 or keys.ndim != 2 or queries.shape[1] != keys.shape[1]:
         raise ValueError(
-            f"Expected [N, D] and [M, D] vectors of one size; got {queries.shape} and {keys.shape}"
+            f"Expected [N, D] and [M, D] vectors of one width; got {queries.shape} and {keys.shape}"
         )
     if not 1 <= k <= len(keys):
         raise ValueError(f"k={k} nearest of {len(keys)} vectors: k must be in [1, {len(keys)}]")
 
 
 class Keys(NamedTuple):
-    """Keys cut into C chunks of m, the last one filled up with keys that are never found."""
+    """Keys in C chunks of m; padding fills the last chunk and is never found."""
 
     vectors: Array  # [C, m, D]
     bias: Array  # [C, m], subtracted from the scores
@@ -51,7 +51,14 @@ class Keys(NamedTuple):
 
 
 def chunked(keys: Array, bias: Array | float, k: int, scaled: bool = True) -> Keys:
-    """Keys [M, D] made ready to be searched for their k best; `scaled` to length 1, or as they are."""
+    """Prepares keys for a search.
+
+    Args:
+      keys: key vectors, [M, D].
+      bias: number to subtract from every score of a key, a scalar or [M].
+      k: number of keys that will be searched for.
+      scaled: whether keys are scaled to length 1.
+    """
     count = len(keys)
     chunks = max(1, count // max(_CHUNK, k))
     size = math.ceil(count / chunks)
@@ -67,12 +74,12 @@ def chunked(keys: Array, bias: Array | float, k: int, scaled: bool = True) -> Ke
 
 
 def _cut(keys: Array, chunks: int, size: int, scaled: bool) -> Array:
-    """[C, m, D]; beside the keys and the result no more than a chunk is ever alive."""
+    """Copies keys into [C, m, D]; a single chunk is the only temporary."""
     cut = jnp.zeros((chunks, size, keys.shape[1]), jnp.float32)
     for number in range(chunks):
         part = keys[number * size : (number + 1) * size]
         cut = _place(cut, jnp.pad(part, ((0, size - len(part)), (0, 0))), number, scaled)
-        cut.block_until_ready()  # or all parts wait in memory at once
+        cut.block_until_ready()  # else all parts would be in memory at once
     return cut
 
 
@@ -83,20 +90,20 @@ def _place(cut: Array, part: Array, number: Array, scaled: bool) -> Array:
 
 
 def _block(size: int, k: int, platform: str) -> int:
-    """A power of two near sqrt(size / k), where both steps of `_top_k` are short.
+    """A power of two near sqrt(size / k), which balances both steps of `_top_k`.
 
-    XLA's top-k for CPUs selects in one pass over the row; that for accelerators sorts it.
+    XLA's top-k selects in one pass over the row on CPUs and sorts the row on accelerators.
     """
     return 1 if platform == "cpu" else 2 ** max(0, math.floor(math.log2(size / k) / 2))
 
 
 def rows_that_fit(size: int, memory_bytes: int) -> int:
-    """Queries whose scores against `size` keys fit the memory."""
+    """The number of queries whose scores against `size` keys fit the memory."""
     return max(1, memory_bytes // (4 * _COPIES * size))
 
 
 def _by_rows(function, queries: Array, rows: int):
-    """function(queries[i : i + rows]) for all i, put together; equal shapes, one compilation."""
+    """Concatenates function(queries[i : i + rows]) over i; equal shapes, one compilation."""
     count = len(queries)
     if count <= rows:
         return function(queries)
@@ -105,14 +112,25 @@ def _by_rows(function, queries: Array, rows: int):
     for start in range(0, count, rows):
         part = queries[start : start + rows]
         parts.append(function(jnp.pad(part, ((0, rows - len(part)), (0, 0)))))
-        jax.block_until_ready(parts[-2:-1])  # one is computed, one waits; not all in memory at once
+        jax.block_until_ready(parts[-2:-1])  # at most two parts are in memory
     return jax.tree.map(lambda *found: jnp.concatenate(found)[:count], *parts)
 
 
 def search(
     queries: Array, keys: Keys, scale: float, k: int, memory_bytes: int
 ) -> tuple[Array, Array]:
-    """Indices int32 [N, k] and scores `scale` c(x, y) - bias(y) of the k best keys, best first."""
+    """The k best keys of every query, best first.
+
+    Args:
+      queries: query vectors, [N, D].
+      keys: keys that `chunked` prepared.
+      scale: the score is scale * c(x, y) - bias(y), c being the cosine for scaled keys.
+      k: number of keys per query.
+      memory_bytes: limit for the scores that are in memory at once.
+
+    Returns:
+      Indices int32 [N, k] and scores float32 [N, k].
+    """
     step = functools.partial(
         _best, vectors=keys.vectors, bias=keys.bias, scale=scale, k=k, block=keys.block
     )
@@ -133,13 +151,13 @@ def log_mass(keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
 
 
 def _scores(queries: Array, vectors: Array, bias: Array, scale: Array) -> Array:
-    # The full precision of float32 also where matrix units would round their input.
+    # HIGHEST keeps float32 on accelerators whose matrix units would round the input.
     return scale * jnp.dot(queries, vectors.T, precision=jax.lax.Precision.HIGHEST) - bias
 
 
 @functools.partial(jax.jit, static_argnames=("k", "block"))
 def _best(queries, vectors, bias, scale, k, block) -> tuple[Array, Array]:
-    """The k best of all chunks: indices int32 [q, k] and scores [q, k]."""
+    """The k best keys of all chunks: indices int32 [q, k] and scores [q, k]."""
     queries = unit(queries)
 
     def step(best, chunk):
@@ -171,7 +189,7 @@ def _log_sum(queries, vectors, bias, scale) -> Array:
 
 
 def top_k(scores: Array, k: int) -> tuple[Array, Array]:
-    """The k largest of each row of [q, m], best first, and their places int32 [q, k]; traceable."""
+    """The k largest scores of each row of [q, m], best first, and their columns int32 [q, k]."""
     block = _block(scores.shape[1], k, jax.default_backend())
     fill = -scores.shape[1] % block
     if fill:
@@ -180,25 +198,25 @@ def top_k(scores: Array, k: int) -> tuple[Array, Array]:
 
 
 def _top_k(scores: Array, k: int, block: int) -> tuple[Array, Array]:
-    """The k largest of each row and their places, without sorting the rows.
+    """The k largest scores of each row and their columns, without sorting rows.
 
-    The k largest lie in the k blocks whose maxima are largest: were one of them elsewhere, these
-    maxima would be k numbers that come before it.
+    The k largest scores lie in the k blocks with the largest maxima: a score in any other block
+    comes after these k maxima.
 
     Args:
-      scores: [q, m], m a multiple of block.
-      k: how many; m / block >= k unless block is 1.
-      block: neighbouring scores that are first compared among themselves.
+      scores: scores [q, m], m a multiple of block.
+      k: number of scores; m / block >= k unless block is 1.
+      block: width of a block of neighbouring columns.
 
     Returns:
-      Values [q, k] and places int32 [q, k].
+      Scores [q, k] and columns int32 [q, k].
     """
     if block == 1:
         return jax.lax.top_k(scores, k)
     rows = len(scores)
     blocks = scores.reshape(rows, -1, block)
     _, chosen = jax.lax.top_k(blocks.max(-1), k)
-    chosen = jnp.sort(chosen, axis=1)  # so that of equal scores the lowest place stays first
+    chosen = jnp.sort(chosen, axis=1)  # of equal scores the lowest column stays first
     left = jnp.take_along_axis(blocks, chosen[:, :, None], axis=1).reshape(rows, k * block)
     values, place = jax.lax.top_k(left, k)
     return values, jnp.take_along_axis(chosen, place // block, axis=1) * block + place % block

@@ -1,4 +1,4 @@
-"""VecMap: a map and a dictionary that improve each other, from a dictionary or from none."""
+"""VecMap: self-learning of a map and a dictionary, with or without an initial dictionary."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ from clwe_jax.types import Array
 class SelfLearning:
     """Robust self-learning (Artetxe et al. 2018), and VecMap's supervised map.
 
-    Mikel Artetxe, Gorka Labaka, Eneko Agirre: A Robust Self-Learning Method for Fully Unsupervised
-    Cross-Lingual Mappings of Word Embeddings. In turns, the orthogonal map that fits the dictionary
-    is found, and a dictionary is drawn that fits the map; when the objective has not improved for
-    `interval` iterations, the draws become less random, and after the last stage the symmetrically
-    re-weighted map of the last dictionary is the result.
+    A Robust Self-Learning Method for Fully Unsupervised Cross-Lingual Mappings of Word Embeddings.
+    Every iteration fits an orthogonal map to the dictionary and draws a dictionary that fits the
+    map. When the objective has not improved for `interval` iterations, the draws become less
+    random. The result is the symmetrically re-weighted map of the last dictionary.
 
-    With `self_learning` False nothing is iterated: the re-weighted map of the given pairs, as
-    VecMap's --supervised finds it. With pairs it is as --semi_supervised, without as
-    --unsupervised.
+    `fit` with pairs is VecMap's --semi_supervised, without pairs --unsupervised. `self_learning`
+    False is --supervised: the re-weighted map of the given pairs, without iterations.
     """
 
     self_learning: bool = True
-    max_words: int = 20_000  # most frequent words of each side in self-learning
-    initial_words: int = 4_000  # ... in the initialisation without pairs
+    max_words: int = 20_000  # most frequent words of a side that self-learning uses
+    initial_words: int = 4_000  # most frequent words of a side that the initialisation uses
     neighbourhood: int = 10  # of CSLS
-    keep: float = 0.1  # probability that an entry of the similarity matrix is kept, at first
-    multiplier: float = 2.0  # of it, where the objective stalls
-    interval: int = 50  # iterations without improvement after which it stalls
-    threshold: float = 1e-6  # the least improvement
+    keep: float = 0.1  # initial probability that an entry of the similarity matrix is kept
+    multiplier: float = 2.0  # factor of that probability where the objective stalls
+    interval: int = 50  # iterations without improvement that make a stall
+    threshold: float = 1e-6  # least increase that counts as improvement
     reweight: float | None = 0.5  # power of the cross-correlations; None: the map stays orthogonal
     seed: int = 0
     preprocess: tuple[str, ...] = ("unit", "center", "unit")
@@ -42,27 +40,26 @@ class SelfLearning:
         """Learns the maps of both sides.
 
         Args:
-          source: [N, D] and
-          target: [M, D], most frequent words first.
-          pairs: integers [P, 2], rows of source and target; None: the initial dictionary comes
-            from the similarities within either side.
+          source: source vectors [N, D], most frequent word first.
+          target: target vectors [M, D], most frequent word first.
+          pairs: initial dictionary, integers [P, 2]; None: the similarities within either side
+            give it.
 
         Returns:
-          An Alignment with [D, D] maps of both sides (without re-weighting of the source alone,
-          orthogonal); `info` has 'pairs' (the size of the last dictionary), 'initial_pairs' and,
-          of each iteration, 'objective' (the mean cosine of words with the nearest word of the
-          other side) and 'keep'.
+          An Alignment with [D, D] maps of both sides, or with `reweight` None an orthogonal map of
+          the source; `info` has 'pairs' (size of the last dictionary), 'initial_pairs' and, for
+          each iteration, 'objective' (mean cosine of words with the nearest word of the other side)
+          and 'keep'.
 
         Raises:
-          ValueError: options out of range; no pairs where self-learning is off; see also
-            `alignment.check_vectors` and `alignment.check_pairs`.
+          ValueError: options out of range; no pairs with `self_learning` False; see also
+            `alignment.prepare`.
         """
         self._check()
-        alignment.check_vectors(source, target)
-        if pairs is not None or not self.self_learning:
-            pairs = alignment.check_pairs(pairs, source, target, "self_learning")
-        x, source_steps = preprocess.fit(source, self.preprocess)
-        y, target_steps = preprocess.fit(target, self.preprocess)
+        needed = pairs is not None or not self.self_learning
+        x, y, pairs, steps = alignment.prepare(
+            "self_learning", source, target, pairs, self.preprocess, dictionary=needed
+        )
         if pairs is None:
             pairs = self._initial(x, y)
         info: dict = {"aligner": "self_learning", "initial_pairs": len(pairs)}
@@ -76,7 +73,7 @@ class SelfLearning:
             maps = tuple(
                 side.astype(np.float32) for side in weighting.symmetric(*ends, self.reweight)
             )
-        return alignment.Alignment(*maps, source_steps, target_steps, info)
+        return alignment.Alignment(*maps, *steps, info)
 
     def _check(self) -> None:
         if not 0 < self.keep <= 1 or self.multiplier <= 1:
@@ -91,11 +88,11 @@ class SelfLearning:
             )
 
     def _initial(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Section 3.2: words whose sorted similarities to their own language are alike."""
+        """Pairs words with similar sorted similarities to their own side (section 3.2)."""
         count = min(len(x), len(y), self.initial_words)
         if count < self.neighbourhood:
             logging.warning(
-                "self_learning: %d words a side are too few to be told apart without a dictionary",
+                "self_learning: %d words per side are too few to align without a dictionary",
                 count,
             )
         profiles = []
@@ -106,7 +103,7 @@ class SelfLearning:
         return stochastic.induce(*profiles, neighbourhood=self.neighbourhood).pairs
 
     def _learned(self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, info: dict) -> np.ndarray:
-        """The dictionary that self-learning ends with."""
+        """The last dictionary of self-learning."""
         rng = np.random.default_rng(self.seed)
         info["objective"], info["keep"] = [], []
         best, keep, since = -np.inf, self.keep, 0
@@ -130,7 +127,7 @@ class SelfLearning:
             if objective - best >= self.threshold:
                 best, since = objective, 0
             if keep >= 1 and np.array_equal(last, pairs):
-                return pairs  # nothing is random any more: it would stay so
+                return pairs  # with keep = 1 the next iteration would repeat this one
             logging.log_every_n(
                 logging.INFO,
                 "self_learning: iteration %d, objective %.4f, keep %.2f",

@@ -1,4 +1,4 @@
-"""Dictionaries of VecMap's self-learning: induced at random from both directions at once."""
+"""Stochastic dictionary induction of VecMap's self-learning, in both directions at once."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 from clwe_jax.align import search
 from clwe_jax.types import Array
 
-MEMORY_BYTES = 2**30  # for similarities: of 9,000 words a side at once
-_TAIL = 1e-3  # of the words would be given a candidate beyond the last one that is asked for
+MEMORY_BYTES = 2**30  # for similarities: enough for 9,000 words per side at once
+_TAIL = 1e-3  # share of the draws that fall beyond the candidates searched for
 
 
 class Induced(NamedTuple):
-    """A dictionary and how close its two sides are."""
+    """An induced dictionary and its objective."""
 
-    pairs: np.ndarray  # int32 [N + M, 2], rows of x and y: first one a word of x, then of y
-    objective: float  # the mean cosine of all words with the nearest word of the other side
+    pairs: np.ndarray  # int32 [N + M, 2], rows of x and y: a pair per word of x, then of y
+    objective: float  # mean cosine of all words with the nearest word of the other side
 
 
 def induce(
@@ -33,34 +33,32 @@ def induce(
     rng: np.random.Generator | None = None,
     memory_bytes: int = MEMORY_BYTES,
 ) -> Induced:
-    """Every word of either side with a translation that CSLS finds good.
+    """Pairs every word of either side with a translation that CSLS ranks high.
 
-    Stochastic dictionary induction (Artetxe et al. 2018, A Robust Self-Learning Method for Fully
-    Unsupervised Cross-Lingual Mappings of Word Embeddings, section 3.3): each entry of the
-    similarity matrix is kept with probability `keep`, and every word takes the best entry that is
-    left. The first of a list of candidates that such a draw leaves is the n-th best with
-    probability keep (1 - keep)^(n - 1), so that n is drawn and no matrix of random numbers. (The
-    draws are from the best ceil(log(0.001) / log(1 - keep)) candidates.)
+    Artetxe et al. 2018, A Robust Self-Learning Method for Fully Unsupervised Cross-Lingual Mappings
+    of Word Embeddings, section 3.3: each entry of the similarity matrix is kept with probability
+    `keep`, and every word takes its best kept entry. That is the n-th best candidate with
+    probability keep (1 - keep)^(n - 1), so n is drawn instead of a matrix of random numbers. (Draws
+    are limited to the best ceil(log(0.001) / log(1 - keep)) candidates.)
 
     Args:
-      x: [N, D] and
-      y: [M, D], vectors in the common space.
-      keep: in (0, 1]; 1: the best candidates.
-      neighbourhood: of CSLS; cut to the number of words there.
-      rng: draws for keep < 1.
-      memory_bytes: for similarities. Both directions are read off one matrix; where it fits as a
-        whole, it is computed once, else slab by slab and twice: for the neighbourhoods' means, and
-        for the candidates.
+      x: source vectors in the common space, [N, D].
+      y: target vectors in the common space, [M, D].
+      keep: probability in (0, 1]; 1 takes the best candidates.
+      neighbourhood: neighbours of CSLS, at most as many as there are words.
+      rng: random numbers for keep < 1.
+      memory_bytes: limit for similarities. Both directions are read from one matrix; where the
+        whole matrix fits, it is computed once, else slab by slab and twice: for the means of CSLS
+        and for the candidates.
 
     Returns:
-      The pairs of both directions, one after the other (mutual ones are there twice), and the
-      objective.
+      The pairs of both directions (a mutual pair occurs twice), and the objective.
     """
     x, y = search.unit(x), search.unit(y)
     count = 1 if keep >= 1 else math.ceil(math.log(_TAIL) / math.log1p(-keep))
     rows = search.rows_that_fit(len(y), memory_bytes)
     slabs = [x[start : start + rows] for start in range(0, len(x), rows)]
-    # Where there is one slab, its similarities are kept from the first pass to the second.
+    # A single slab's similarities serve both passes.
     kept = _similarities(slabs[0], y) if len(slabs) == 1 else None
     forward, backward = _best_of_both(slabs, y, kept, 0.0, 0.0, neighbourhood)
     nearest_x, nearest_y = forward[0], backward[0]
@@ -78,7 +76,7 @@ def induce(
     return Induced(pairs, float(sum(sides) / 2))
 
 
-Best = tuple[Array, Array]  # scores, best first, and their places: [n, k]
+Best = tuple[Array, Array]  # scores, best first, and their rows or columns: [n, k]
 
 
 def _best_of_both(
@@ -100,13 +98,13 @@ def _best_of_both(
         part = _best_rows(transposed, of_x[start : start + len(slab)], min(k, len(slab)))
         backward = _better(backward, part, start, min(k, total))
         start += len(slab)
-        jax.block_until_ready(backward)  # or all slabs wait in memory at once
+        jax.block_until_ready(backward)  # else all slabs would be in memory
     return jax.tree.map(lambda *parts: jnp.concatenate(parts), *forward), backward
 
 
 @jax.jit
 def _similarities(x: Array, y: Array) -> tuple[Array, Array]:
-    """[n, m] and [m, n]: selecting in columns would take longer than a second product."""
+    """Cosines [n, m] and their transpose: top-k over columns would take longer than a copy."""
     scores = jnp.dot(x, y.T, precision=jax.lax.Precision.HIGHEST)
     return scores, scores.T
 
@@ -118,7 +116,7 @@ def _best_rows(scores: Array, penalty: Array, k: int) -> Best:
 
 @functools.partial(jax.jit, static_argnames=("k",))
 def _better(best: Best, more: Best, start: Array, k: int) -> Best:
-    """The at most k best of those so far and of more, whose places count from `start`."""
+    """Merges the best so far with more, whose rows count from `start`: at most k remain."""
     values = jnp.concatenate([best[0], more[0]], 1)
     places = jnp.concatenate([best[1], more[1] + start], 1)
     values, order = jax.lax.top_k(values, min(k, values.shape[1]))
@@ -126,12 +124,12 @@ def _better(best: Best, more: Best, start: Array, k: int) -> Best:
 
 
 def _drawn(candidates: np.ndarray, keep: float, rng: np.random.Generator | None) -> np.ndarray:
-    """One of each row, the n-th with a probability in proportion to (1 - keep)^n: int32 [N]."""
+    """Draws one candidate per row, the n-th with probability ~ (1 - keep)^n: int32 [N]."""
     count = candidates.shape[1]
     if keep >= 1 or count == 1:
         return candidates[:, 0]
     assert rng is not None
-    # A geometric variable that is less than `count`, from a uniform one.
+    # Inverse transform of the geometric distribution truncated at `count`.
     least = (1 - keep) ** count
     uniform = 1 - (1 - least) * rng.random(len(candidates))
     rank = np.floor(np.log(uniform) / math.log1p(-keep)).astype(np.int64)

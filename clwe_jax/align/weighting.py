@@ -1,6 +1,6 @@
-"""The map of VecMap: both sides whitened, rotated, re-weighted by how well they agree, dewhitened.
+"""The map of VecMap: whitening, rotation, re-weighting by cross-correlation, dewhitening.
 
-The algebra is of D x D matrices and runs in float64 on the host.
+The algebra on D x D matrices runs in float64 on the host.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ import numpy as np
 from clwe_jax.align import procrustes
 from clwe_jax.types import Array
 
-# Directions in which the words spread by less than this share of the largest spread are not
-# stretched any further: of float32 vectors nothing but rounding is left there.
+# Whitening treats smaller spreads, relative to the largest one, as this one: in such directions
+# float32 vectors hold only rounding errors.
 _FLOOR = 1e-6
 
 
 def symmetric(x: Array, y: Array, reweight: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
-    """The maps of both sides into a space where translations are close.
+    """The maps of both sides into a common space.
 
     Artetxe et al. 2018, Generalizing and Improving Bilingual Word Embedding Mappings with a
     Multi-Step Framework of Linear Transformations, section 3: whitening (step 1), orthogonal
     mapping of both sides (step 2), re-weighting (step 3) and each side's own dewhitening (step 4).
 
     Args:
-      x: [P, D] and
-      y: [P, D], the vectors of the dictionary's pairs; a pair that is named twice counts twice.
-      reweight: the power of the cross-correlations that both sides are multiplied by; 0.5 is
-        symmetric re-weighting (Artetxe et al. 2018, A Robust Self-Learning Method for Fully
-        Unsupervised Cross-Lingual Mappings of Word Embeddings, section 3.4).
+      x: source vectors of the dictionary's pairs, [P, D]; a repeated pair counts twice.
+      y: target vectors of the pairs, [P, D].
+      reweight: power of the cross-correlations that multiply both sides; 0.5 is symmetric
+        re-weighting (Artetxe et al. 2018, A Robust Self-Learning Method for Fully Unsupervised
+        Cross-Lingual Mappings of Word Embeddings, section 3.4).
 
     Returns:
       Two float64 [D, D] maps.
@@ -56,7 +56,7 @@ def root_similarity(x: Array) -> np.ndarray:
 
 
 def _whitening(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(x^T x)^(-1/2), and its inverse, from x^T x."""
+    """(x^T x)^(-1/2) and its inverse, from x^T x."""
     values, vectors = np.linalg.eigh(gram)
     spread = np.sqrt(np.maximum(values, _FLOOR**2 * max(values[-1], np.finfo(float).tiny)))
     return (vectors / spread) @ vectors.T, (vectors * spread) @ vectors.T

@@ -36,11 +36,18 @@ def numpy_loss(matrix, x, y, source, target, k):
     return total / len(x)
 
 
+def nearest(products, k):
+    """The k largest; the next one must not be within float32's rounding."""
+    order = np.argsort(-products)
+    assert len(order) == k or products[order[k - 1]] - products[order[k]] > 5e-5
+    return order[:k]
+
+
 def numpy_slope(matrix, x, y, source, target, k):
     slope = np.zeros_like(matrix)
     for a, b in zip(x, y, strict=True):
-        near_target = target[np.argsort(target @ (a @ matrix))[-k:]].mean(0)
-        near_source = source[np.argsort(source @ matrix @ b)[-k:]].mean(0)
+        near_target = target[nearest(target @ (a @ matrix), k)].mean(0)
+        near_source = source[nearest(source @ matrix @ b, k)].mean(0)
         slope += np.outer(a, near_target - 2 * b) + np.outer(near_source, b)
     return slope / len(x)
 
@@ -86,14 +93,14 @@ def test_gradient_equals_finite_differences():
         np.testing.assert_allclose(slope[place], rise / (2 * step), atol=1e-5)
 
 
-def numpy_descent(x, y, source, target, rate, iterations, k, spectral, shrink):
+def numpy_descent(x, y, source, target, rate, iterations, k, spectral):
     left, _, right = np.linalg.svd(x.T @ y)
     matrix, lowest, losses, rates = left @ right, np.inf, [], []
     for _ in range(iterations + 1):
         losses.append(numpy_loss(matrix, x, y, source, target, k))
         rates.append(rate)
         slope = numpy_slope(matrix, x, y, source, target, k)
-        matrix = (1 - rate * shrink) * matrix - rate * slope
+        matrix = matrix - rate * slope
         if spectral:
             left, values, right = np.linalg.svd(matrix)
             matrix = left @ np.diag(np.minimum(values, 1)) @ right
@@ -104,22 +111,19 @@ def numpy_descent(x, y, source, target, rate, iterations, k, spectral, shrink):
     return matrix, losses, rates
 
 
-@pytest.mark.parametrize(
-    "rate, spectral, shrink", [(1.0, False, 0.0), (30.0, True, 0.0), (2.0, False, 0.1)]
-)
-def test_the_steps_are_the_authors(rate, spectral, shrink):
+@pytest.mark.parametrize("rate, spectral", [(2.0, False), (30.0, True)])
+def test_the_steps_are_the_authors(rate, spectral):
     source, target = noisy()
     found = rcsls.Rcsls(
         learning_rate=rate,
         iterations=6,
         neighbourhood=4,
         spectral=spectral,
-        regularisation=shrink,
         max_neighbours=50,
         preprocess=("unit",),
     ).fit(source, target, diagonal(40))
     matrix, losses, rates = numpy_descent(
-        source[:40], target[:40], source[:50], target[:50], rate, 6, 4, spectral, shrink
+        source[:40], target[:40], source[:50], target[:50], rate, 6, 4, spectral
     )
     np.testing.assert_allclose(found.info["loss"], losses, rtol=1e-4, atol=1e-5)
     assert found.info["learning_rate"] == rates
@@ -142,7 +146,7 @@ def test_keeps_to_a_planted_rotation(spectral):
     turn = rotation(20)
     found = rcsls.Rcsls(spectral=spectral, iterations=5).fit(source, source @ turn, diagonal(200))
     best, _ = csls.nearest(found.apply(source), found.apply_target(source @ turn), 1, "csls")
-    np.testing.assert_array_equal(best[:, 0], np.arange(400))
+    assert np.mean(np.asarray(best)[:, 0] == np.arange(400)) > 0.99
 
 
 def test_translates_held_out_words_better_than_procrustes():
@@ -158,25 +162,6 @@ def test_translates_held_out_words_better_than_procrustes():
         return float((np.asarray(best)[600:, 0] == np.arange(600, 1_500)).mean())
 
     assert right(iterations=20, learning_rate=2.0) > right(learning_rate=0.0) + 0.05
-
-
-def test_batches_are_seeded():
-    source, target = noisy()
-
-    def fit(**options):
-        return rcsls.Rcsls(batch=15, iterations=3, **options).fit(source, target, diagonal(60))
-
-    first, again, other = fit(seed=4), fit(seed=4), fit(seed=5)
-    np.testing.assert_array_equal(first.source_map, again.source_map)
-    assert np.abs(first.source_map - other.source_map).max() > 1e-3
-    assert len(set(fit(learning_rate=40.0).info["learning_rate"])) == 1  # never halved
-
-
-def test_a_batch_of_all_pairs_needs_no_drawing():
-    source, target = noisy()
-    whole = rcsls.Rcsls(iterations=2).fit(source, target, diagonal(60))
-    batch = rcsls.Rcsls(iterations=2, batch=100).fit(source, target, diagonal(60))
-    np.testing.assert_array_equal(whole.source_map, batch.source_map)
 
 
 def test_fewer_words_than_neighbours():

@@ -42,7 +42,7 @@ def test_whitened_sides_correlate_direction_by_direction():
     np.testing.assert_allclose(cross, np.diag(correlation**2), atol=1e-9)
 
 
-def test_a_pair_that_is_named_twice_counts_twice():
+def test_a_repeated_pair_counts_twice():
     x, y = sides(20)
     twice = np.concatenate([np.arange(20), np.arange(5)])
     weights = np.sqrt(np.bincount(twice))[:, None]
