@@ -6,8 +6,8 @@
 
 A step is five steps of the discriminator (2 x 2048 units) and one of the map, each on 32 words of
 either made-up vocabulary, the defaults of MUSE's unsupervised.py. The peer runs MUSE's unmodified
-`Trainer`. `--clock=processor` counts processor seconds, for a busy machine (use one thread per side:
-OMP_NUM_THREADS=1 XLA_FLAGS=--xla_cpu_multi_thread_eigen=false).
+`Trainer`. `--clock=processor` counts processor seconds, for a busy machine (use one thread per
+side: OMP_NUM_THREADS=1 XLA_FLAGS=--xla_cpu_multi_thread_eigen=false).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import jax.numpy as jnp
 from side_by_side import CLOCKS, Peer, alternate
 
 from clwe_jax.align import adversarial
-
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from clwe_jax.align import geomm
 
 
 def problem(pairs: int, width: int) -> geomm.Statistics:
-    """Centered unit vectors with the decaying spectrum of word vectors, and their noisy rotation."""
+    """Statistics of centered unit vectors with a decaying spectrum and their noisy rotation."""
     r = np.random.default_rng(0)
     x = r.standard_normal((pairs, width)) * np.geomspace(1, 0.1, width)
     turn = np.linalg.qr(r.standard_normal((width, width)))[0]

@@ -1,10 +1,9 @@
 """The peer of bilm.py: nn.LSTM(proj_size=...) in PyTorch on the CPU.
 
-Run by bilm.py --peer-python=PYTHON; needs torch only. The same model but for the clips, which
-nn.LSTM does not have: character CNN once per distinct word, highway layers, a forward and a
-backward stack of projected LSTM layers with the skip connection, state carried from window to
-window, sampled softmax with one set of log-uniform negatives a direction, Adagrad, clipped by the
-global norm.
+Run by bilm.py --peer-python=PYTHON; needs torch only. The model is ours without the clips, which
+nn.LSTM lacks: character CNN once per distinct word, highway layers, a forward and a backward stack
+of projected LSTM layers with the skip connection, state carried from window to window, sampled
+softmax with one set of log-uniform negatives per direction, Adagrad, clipping by the global norm.
 """
 
 import json

@@ -3,13 +3,11 @@
 Run by geomm.py --peer-python=PYTHON; needs numpy and pymanopt.
 """
 
-
 import numpy as np
 import pymanopt
 import side_by_side
 from pymanopt.manifolds import Product, Stiefel, SymmetricPositiveDefinite
 from pymanopt.optimizers import ConjugateGradient
-
 
 
 def setup(options):

@@ -3,7 +3,7 @@
     git clone https://github.com/facebookresearch/fastText
     python benchmarks/rcsls.py --fasttext=fastText --words=200000 --pairs=5000
 
-Both sides run in this process, in turns, on the same made-up vectors and the same map. The peer runs
+Both sides run in this process, in turns, on the same made-up vectors and the same map. The peer is
 the unmodified functions `rcsls` and `getknn` of fastText's file. Both sides must give the same loss
 and the same gradient. On a busy machine, compare processor seconds with one thread per side:
 

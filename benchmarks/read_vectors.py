@@ -37,7 +37,7 @@ def write(path: str, words: int, dim: int) -> None:
 
 
 def turn(side: str, path: str, folder: str) -> dict[str, float | str]:
-    """Reads once: wall and processor seconds, peak memory in MB, and a digest of words and numbers."""
+    """Reads once: wall and processor seconds, peak memory in MB, digest of words and numbers."""
     if side == "gensim":
         from gensim.models import KeyedVectors
 
@@ -94,7 +94,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = options.file or os.path.join(folder, "vectors.vec")
         if not options.file:
-            # A process inherits the peak memory of the process that starts it, so another one writes.
+            # A process inherits the peak memory of its parent, so another process writes.
             sizes = ["--words", str(options.words), "--dim", str(options.dim)]
             run = [sys.executable, os.path.abspath(__file__), "--write", path, *sizes]
             subprocess.run(run, check=True)

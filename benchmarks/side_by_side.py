@@ -72,7 +72,7 @@ class Peer:
 
 
 def serve(setup: Callable[[dict[str, Any]], tuple[dict[str, Any], Callable[[], float]]]) -> None:
-    """Runs the peer's side; `setup(options)` returns its facts and a function that measures a round."""
+    """Runs the peer's side; `setup(options)` returns facts and a function that measures a round."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     # Output of libraries goes to the terminal, not to the other process.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

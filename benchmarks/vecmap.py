@@ -139,7 +139,7 @@ def main() -> None:
         if len(paths) < len(given):
             sizes = [f"--{name}={getattr(options, name)}" for name in ("words", "dim", "pairs")]
             sizes.append(f"--tested={options.tested}")
-            # A process inherits the peak memory of the process that starts it, so another one writes.
+            # A process inherits the peak memory of its parent, so another process writes.
             command = [sys.executable, os.path.abspath(__file__), f"--write={folder}", *sizes]
             paths = json.loads(timed(command)["printed"])
         run = [sys.executable, os.path.abspath(__file__), f"--turn={json.dumps(paths)}"]

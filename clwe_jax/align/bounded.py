@@ -6,8 +6,7 @@ the nearest vectors of any PART of the pool is at most r(y), so it gives an uppe
 score. The part for a key holds the vectors around it: k-means centers group the pool, and the part
 collects the groups nearest to the key's own center. r is then computed for keys that are among the
 best of some query by their bound, until the best keys of every query are known exactly (a threshold
-algorithm; Fagin et al. 2003, Optimal Aggregation Algorithms for Middleware). The answers equal those
-of the whole product.
+algorithm; Fagin et al. 2003, Optimal Aggregation Algorithms for Middleware). The answers are exact.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _LEAST_KEYS = 20_000  # with fewer keys the whole product is faster
 
 
 def pays(queries: int, keys: int) -> bool:
-    """Whether `nearest` is faster than the whole product, which accelerators compute in a second."""
+    """Whether `nearest` is faster than the whole product, which accelerators compute quickly."""
     return jax.default_backend() == "cpu" and keys >= _LEAST_KEYS and 4 * queries <= keys
 
 

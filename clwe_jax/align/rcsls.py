@@ -144,13 +144,13 @@ def _mean_rows(vectors, rows):
 
 @jax.jit
 def _loss(matrix, x, y, near_y, near_x):
-    """The loss, given the mean source neighbours of each y and the mean target neighbours of each x.
+    """The loss and its gradient, given the means of the neighbours.
 
     Args:
       matrix: map W, [D, D'].
       x, y: the pairs, [P, D] and [P, D'].
-      near_y: [P, D].
-      near_x: [P, D'].
+      near_y: mean of the source neighbours of each y, [P, D].
+      near_x: mean of the target neighbours of each x, [P, D'].
     """
     # Given the neighbours, the loss is linear in W: the inner product of W and the gradient.
     slope = jnp.dot(x.T, near_x - 2 * y, precision=_PRECISION)

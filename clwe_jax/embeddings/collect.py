@@ -1,4 +1,4 @@
-"""What a file of vectors gives, and what is wrong in it: counted and shown with its place."""
+"""Collects the usable words of a file of vectors; counts faults and records their places."""
 
 from __future__ import annotations
 
@@ -10,57 +10,56 @@ import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
 
-_START = 16_384  # rows that are made room for where nobody knows how many will come
+_START = 16_384  # first capacity in rows where the number of rows is unknown
 
-# What is counted, and what becomes of it.
+# Faults of a file and their treatment.
 MEANINGS = {
-    "duplicates": "a word that was there before; the first one counts",
+    "duplicates": "repeated words; the first occurrence is kept",
     "wrong_width": "too few or too many numbers; left out",
-    "not_numbers": "something that is no number; left out",
+    "not_numbers": "fields that are not numbers; left out",
     "not_finite": "NaN or infinity; left out",
     "zero_vectors": "all zero, without direction; left out",
     "empty_words": "no word; left out",
-    "not_utf8": "bytes that are no UTF-8; kept with U+FFFD in their place",
-    "words_with_spaces": "a word with a space in it; kept",
-    "missing_words": "announced in the first line, and not there",
-    "unwritable_words": "empty or with white space, which separates in such files; not written",
+    "not_utf8": "bytes that are not UTF-8; kept with U+FFFD in their place",
+    "words_with_spaces": "words that contain a space; kept",
+    "missing_words": "announced in the first line, but missing",
 }
-KEPT = ("not_utf8", "words_with_spaces")  # counted, and there all the same
+KEPT = ("not_utf8", "words_with_spaces")  # faults whose words are kept
 _SPACES = re.compile(r"[ \t\n\r\v\f]")
 
 
 class Collector:
-    """Gathers the words of a file, each once and with a usable vector, up to a number of them.
+    """Collects distinct words with usable vectors, up to a number of words.
 
     Attributes:
-      path: the file, for messages.
-      report, examples: as `Vectors` has them.
+      path: file, for messages.
+      report, examples: as in `Vectors`.
     """
 
     def __init__(self, path: str, dim: int, max_vocab: int | None, capacity: int | None = None):
         """Args:
-        path: the file, for messages.
-        dim: numbers of a vector.
-        max_vocab: words to keep; None for all.
-        capacity: no more than so many will come; None where that is unknown.
+        path: file, for messages.
+        dim: width of a vector.
+        max_vocab: number of words to keep; None: all.
+        capacity: upper limit of the file's rows; None where unknown.
         """
         self.path = path
         self.report: dict[str, int] = {}
         self.examples: dict[str, str] = {}
         self._most = max_vocab
         known = [size for size in (max_vocab, capacity) if size is not None]
-        # The system gives memory to what is written, not to what is asked for.
+        # np.empty reserves address space; only written rows take memory.
         self._vectors = np.empty((min(known) if capacity is not None else _START, dim), np.float32)
         self._words: dict[str, None] = {}
         self._counts: list[int] = []
 
     @property
     def full(self) -> bool:
-        """Whether no more words are wanted."""
+        """Whether `max_vocab` words are collected."""
         return self._most is not None and len(self._words) >= self._most
 
     def note(self, name: str, place: int | str, what: str) -> None:
-        """Counts something of `MEANINGS`; `place` is a line, or a word's number in binary files."""
+        """Counts a fault of `MEANINGS`; `place` is a line, or a word's number in binary files."""
         self.report[name] = self.report.get(name, 0) + 1
         if name not in self.examples:
             text = what if len(what) <= 60 else what[:57] + "..."
@@ -73,13 +72,13 @@ class Collector:
         places: Sequence[int] | np.ndarray,
         counts: Sequence[int] | None = None,
     ) -> None:
-        """Takes rows in their order until it is full.
+        """Adds rows in their order until the collector is full.
 
         Args:
           words: n words; bytes are UTF-8.
           vectors: float32 [n, D].
           places: n line numbers.
-          counts: n occurrences, where known; for all rows of a file or for none.
+          counts: n numbers of occurrences; given for all rows of a file or for none.
         """
         doubtful = set(np.flatnonzero(~_plain(vectors)).tolist())
         seen, rows = self._words, []
@@ -121,7 +120,7 @@ class Collector:
         elif not vector.any():
             self.note("zero_vectors", place, word)
         else:
-            return True  # its squares were too small or too large for float32, it is not
+            return True  # only its squares under- or overflow float32
         return False
 
     def _grow(self, size: int) -> None:
@@ -131,19 +130,18 @@ class Collector:
             self._vectors = larger
 
     def vectors(self, expected: str) -> Vectors:
-        """All that was taken; says in the log what was met, and where first.
+        """Returns the collected words and logs the faults with their first places.
 
         Args:
-          expected: what a line or entry should look like, for the error.
+          expected: description of the expected format, for the error.
 
         Raises:
-          ValueError: no word was taken.
+          ValueError: no word was usable.
         """
         if not self._words:
             met = "; ".join(f"{name}: {place}" for name, place in self.examples.items())
             raise ValueError(
-                f"{self.path} holds no usable vector ({met or 'nothing at all'}): expected "
-                f"{expected}"
+                f"{self.path} holds no usable vector ({met or 'it is empty'}): expected {expected}"
             )
         for name, count in self.report.items():
             place = f", first at {self.examples[name]}" if name in self.examples else ""
@@ -158,21 +156,19 @@ class Collector:
 
 
 def _plain(vectors: np.ndarray) -> np.ndarray:
-    """bool [n]: certainly finite and not all zero; the others are to be looked at."""
+    """bool [n]: whether a vector is certainly finite and not zero."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("nd,nd->n", vectors, vectors)
     return (squares > 0) & (squares < np.inf)
 
 
 def checked(path: str, vectors: Vectors, max_vocab: int | None) -> Vectors:
-    """Vectors that came from elsewhere, with their words once each and their numbers finite.
-
-    Where nothing is wrong, their memory is not copied.
+    """Keeps the distinct words with usable vectors; without faults no memory is copied.
 
     Args:
-      path: the file, for messages.
-      vectors: as they came.
-      max_vocab: words to keep; None for all.
+      path: file, for messages.
+      vectors: vectors that another reader loaded.
+      max_vocab: number of words to keep; None: all.
 
     Raises:
       ValueError: no word is usable.
@@ -192,7 +188,7 @@ def checked(path: str, vectors: Vectors, max_vocab: int | None) -> Vectors:
 def _say_fewer(path: str, words: int, wanted: int | None) -> None:
     if wanted is not None and words < wanted:
         logging.info(
-            "%s holds %s words, fewer than max_vocab=%s: all are read", path, f"{words:,}",
+            "%s holds %s words, fewer than max_vocab=%s; all are read", path, f"{words:,}",
             f"{wanted:,}",
         )  # fmt: skip
 
@@ -202,5 +198,5 @@ def _odd(word: str) -> bool:
 
 
 def writable(words: Iterable[str]) -> list[int]:
-    """The rows of the words that a file can hold in which white space separates."""
+    """The rows of words that are not empty and contain no white space."""
     return [row for row, word in enumerate(words) if word and not _SPACES.search(word)]

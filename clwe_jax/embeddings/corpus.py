@@ -1,11 +1,11 @@
-"""Running words to train static vectors on: per language, of equal size, in one shuffled order.
+"""Running words for static vectors: per language, of equal size, in one shuffled order.
 
     text = corpus.read(TextCorpus("corpora", ["en", "de"]), Normalizer(), Segmenter())
     equal = text.equalised(seed=0)
-    for words in equal.sentences(seed=0): ...    # as often as wanted, in the same order
+    for words in equal.sentences(seed=0): ...    # repeatable, always in the same order
     equal.counts("de")["haus"]
 
-Words are kept as numbers, four bytes each; text of 100 million words takes 0.4 GB.
+A running word takes four bytes: text of 100 million words takes 0.4 GB.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
 
-_LONGEST = 1_000  # words of a sentence; longer lines become several (gensim drops what is beyond)
-_CACHED = 24  # characters of a piece of text that may be remembered: longer ones hardly repeat
-_MOST_CACHED = 1_000_000
-_BATCH = 4_096  # sentences
+_LONGEST = 1_000  # words of a sentence; longer lines are cut, because gensim drops the rest
+_CACHED = 24  # characters of the longest cached piece of text: longer pieces seldom repeat
+_MOST_CACHED = 1_000_000  # cached pieces
+_BATCH = 4_096  # sentences converted at once
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Corpus:
-    """Sentences of several languages as numbers of one joint list of words.
+    """Sentences of several languages as ids of one joint list of words.
 
     Attributes:
-      words: by number; a word of two languages, spelled alike, is one.
-      ids: language -> int32, its running words.
-      splits: language -> int64 [sentences + 1], where each sentence starts in `ids`.
+      words: words by id; words of two languages with the same spelling are one word.
+      ids: language -> running words, int32.
+      splits: language -> starts of the sentences in `ids` and their end, int64 [sentences + 1].
     """
 
     words: Sequence[str]
@@ -46,22 +46,22 @@ class Corpus:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages, in the order given."""
+        """Languages in the order of `ids`."""
         return tuple(self.ids)
 
     def size(self, language: str) -> int:
-        """Running words of a language."""
+        """Number of running words of a language."""
         return len(self.ids[language])
 
     def counts(self, language: str) -> dict[str, int]:
-        """word -> how often it occurs in the language's text; the most frequent first."""
+        """word -> occurrences in the language's text, most frequent first."""
         counted = np.bincount(self.ids[language], minlength=len(self.words))
         found = np.flatnonzero(counted)
         found = found[np.argsort(-counted[found], kind="stable")]
         return {self.words[i]: n for i, n in zip(found.tolist(), counted[found].tolist())}
 
     def only(self, *languages: str) -> Corpus:
-        """The text of some of the languages."""
+        """The corpus of the given languages."""
         return Corpus(
             self.words,
             {language: self.ids[language] for language in languages},
@@ -69,9 +69,9 @@ class Corpus:
         )
 
     def equalised(self, seed: int = 0) -> Corpus:
-        """As many running words of each language as the smallest has, to a sentence.
+        """Reduces every language to the size of the smallest one.
 
-        Whole sentences are drawn at random from the larger ones and keep their order.
+        Whole sentences are drawn at random and keep their order.
         """
         smallest = min(self.languages, key=self.size)
         ids, splits = {}, {}
@@ -79,17 +79,18 @@ class Corpus:
             lengths = np.diff(self.splits[language])
             order = np.random.default_rng([seed, place]).permutation(len(lengths))
             kept = np.sort(order[np.cumsum(lengths[order]) <= self.size(smallest)])
-            ids[language], splits[language] = _chosen(
-                self.ids[language], self.splits[language], kept
-            )
+            mask = np.zeros(len(lengths), bool)
+            mask[kept] = True
+            ids[language] = self.ids[language][np.repeat(mask, lengths)]
+            splits[language] = np.concatenate([[0], np.cumsum(lengths[kept])])
             logging.info(
-                "%s: %s of %s running words, as many as %s has", language,
+                "%s: %s of %s running words, the size of %s", language,
                 f"{len(ids[language]):,}", f"{self.size(language):,}", smallest,
             )  # fmt: skip
         return Corpus(self.words, ids, splits)
 
     def sentences(self, seed: int | None = 0) -> Sentences:
-        """The sentences of all languages in one order, drawn by the seed; None: as they come."""
+        """The sentences of all languages in a random order; None: in the corpus's order."""
         starts = np.cumsum([0] + [self.size(language) for language in self.languages])
         first = [self.splits[x][:-1] + start for x, start in zip(self.languages, starts)]
         last = [self.splits[x][1:] + start for x, start in zip(self.languages, starts)]
@@ -102,12 +103,12 @@ class Corpus:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sentences:
-    """Lists of words, which can be gone through again and again.
+    """A repeatable iterable of sentences, each a list of words.
 
     Attributes:
-      words: by number.
-      ids: int32, running words.
-      spans: int64 [sentences, 2]: first and last (exclusive) running word of each, in order.
+      words: words by id.
+      ids: running words, int32.
+      spans: start and end of each sentence in `ids`, int64 [sentences, 2].
     """
 
     words: Sequence[str]
@@ -119,7 +120,7 @@ class Sentences:
 
     @functools.cached_property
     def size(self) -> int:
-        """Running words."""
+        """Number of running words."""
         return int((self.spans[:, 1] - self.spans[:, 0]).sum())
 
     def __iter__(self) -> Iterator[list[str]]:
@@ -129,28 +130,13 @@ class Sentences:
                 yield list(map(word, self.ids[first:last].tolist()))
 
 
-def _chosen(ids: np.ndarray, splits: np.ndarray, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(ids, splits) of the sentences of these numbers."""
-    lengths = np.diff(splits)
-    mask = np.zeros(len(lengths), bool)
-    mask[kept] = True
-    return ids[np.repeat(mask, lengths)], np.concatenate([[0], np.cumsum(lengths[kept])])
-
-
-def read(
-    text: TextCorpus,
-    normalizer: Normalizer,
-    segmenter: Segmenter,
-    *,
-    limit: int | None = None,
-) -> Corpus:
+def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corpus:
     """Reads the text files of several languages as words; a line is a sentence.
 
     Args:
-      text: the files.
-      normalizer: spells the words: lower case, by default.
-      segmenter: cuts lines into words; with lexicons for Chinese, Japanese, ...
-      limit: bytes of a language to read; None for all.
+      text: text files.
+      normalizer: normalises the spelling.
+      segmenter: splits lines into words, by lexicons for Chinese, Japanese and Thai.
 
     Raises:
       ValueError: a language without a word, or a damaged file.
@@ -160,7 +146,7 @@ def read(
     ids, splits = {}, {}
     for language in text.languages:
         counts = LineCounts()
-        lines = text.lines(language, limit, counts)
+        lines = text.lines(language, counts=counts)
         ids[language], splits[language] = _numbered(lines, language, normalizer, segmenter, numbers)
         if not len(ids[language]):
             raise ValueError(
@@ -173,7 +159,7 @@ def read(
         )  # fmt: skip
         if counts.repaired_lines:
             logging.warning(
-                "%s: %d of %d lines are not UTF-8; their bad bytes are treated as spaces", language,
+                "%s: %d of %d lines are not UTF-8; their invalid bytes become spaces", language,
                 counts.repaired_lines, counts.lines,
             )  # fmt: skip
     return Corpus(list(numbers), ids, splits)
@@ -186,8 +172,8 @@ def _numbered(
     segmenter: Segmenter,
     numbers: collections.defaultdict[str, int],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(ids, splits) of lines of text."""
-    # Most pieces of text between spaces come again: each is spelled and cut once.
+    """Returns (ids, splits) of lines of text."""
+    # Most pieces between spaces repeat: the cache normalises and segments each once.
     known: dict[str, list[int]] = {}
     ids, splits = array.array("i"), array.array("q", [0])
     for line in lines:
@@ -207,12 +193,12 @@ def _numbered(
 
 
 class Links(NamedTuple):
-    """The dictionary between words by number, those of word w at starts[w] up to starts[w + 1].
+    """A dictionary between word ids; the translations of word w are at starts[w] : starts[w + 1].
 
     Attributes:
-      starts: int64 [words + 1].
-      targets: int32 [links]: numbers of translations.
-      ends: float64 [links]: w plus the share of the draws that fall on this link or one before it.
+      starts: first link of each word, int64 [words + 1].
+      targets: ids of translations, int32 [links].
+      ends: w plus the cumulative probability of w's links up to this one, float64 [links].
     """
 
     starts: np.ndarray
@@ -220,13 +206,13 @@ class Links(NamedTuple):
     ends: np.ndarray
 
     def draw(self, words: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """int32: a translation of each word, all of which have one.
+        """Draws a translation of each word, int32; every word must have one.
 
-        As `Dictionary` has it: uniform over the languages that translate the word, then uniform
-        over its translations there.
+        The draw is uniform over the languages that translate the word, then uniform over its
+        translations in that language, as in `Dictionary`.
         """
         places = np.searchsorted(self.ends, words + random.random(len(words)), side="right")
-        # Of sums that end a hair below 1, the last one.
+        # The cumulative probability may end just below 1: the minimum takes the last link then.
         return self.targets[np.minimum(places, self.starts[words + 1] - 1)]
 
 
@@ -237,14 +223,14 @@ def links(
     targets: Mapping[str, Mapping[str, int]],
     size: int,
 ) -> Links:
-    """The translations of one language's words, by number.
+    """The translations of one language's words, by id.
 
     Args:
-      dictionary: normalised as the text.
-      language: the words'.
-      source: word -> number.
-      targets: language -> word -> number; translations elsewhere are left out.
-      size: above all numbers of `source`.
+      dictionary: dictionary with the text's normalisation.
+      language: language of the words.
+      source: word -> id.
+      targets: language -> word -> id; other translations are left out.
+      size: number of ids of `source`.
     """
     rows, found, shares = [], [], []
     for word in dictionary.language_words(language):
@@ -269,17 +255,17 @@ def links(
 
 
 def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int = 0) -> Corpus:
-    """Joint-Replace (joint-align, 4.1): dictionary words replaced at random by translations.
+    """Joint-Replace (joint-align, 4.1): replaces dictionary words at random by translations.
 
-    Every running word that the dictionary translates into another language of the corpus is, with
-    probability `rate`, replaced by a translation: of a random one of these languages, and there a
-    random one. Translations of several words are left out.
+    Every running word with a translation into another language of the corpus is replaced with
+    probability `rate`, by a random translation in a random one of these languages. Translations of
+    several words are left out.
 
     Args:
-      corpus: stays as it is; its counts are those of the real text.
-      dictionary: normalised as the text.
-      rate: in [0, 1].
-      seed: same seed, same text.
+      corpus: text; it is not changed.
+      dictionary: dictionary with the text's normalisation.
+      rate: probability in [0, 1].
+      seed: seed of the draws.
 
     Raises:
       ValueError: a rate out of range, or a dictionary that translates no word of the text.
@@ -287,7 +273,7 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
     if not 0 <= rate <= 1:
         raise ValueError(f"rate={rate}: must be in [0, 1]")
     numbers = {word: number for number, word in enumerate(corpus.words)}
-    # Translations that the text does not have come in with it.
+    # Translations may be missing from the text: they get ids too.
     for language in corpus.languages:
         for word in dictionary.language_words(language):
             if " " not in word:
@@ -314,11 +300,11 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
 
 
 def uncovered(dictionary: Dictionary, words: Mapping[str, Mapping[str, int]]) -> str:
-    """Says that a dictionary does not fit the text, with three words of each side.
+    """The error message for a dictionary that does not fit the text, with words of both.
 
     Args:
-      dictionary: of which no pair is covered.
-      words: language -> its words, most frequent first.
+      dictionary: dictionary without a covered pair.
+      words: language -> words of the text, most frequent first.
     """
     seen = []
     for language, counts in words.items():
@@ -330,6 +316,6 @@ def uncovered(dictionary: Dictionary, words: Mapping[str, Mapping[str, int]]) ->
         )
     return (
         "The dictionary translates 0% of the running words: " + "; ".join(seen) + ". Are both "
-        "spelled alike (config.data.lower_case), and are these dictionaries "
-        "(config.data.dictionaries) of the text's languages (config.data.languages)?"
+        "normalised alike (config.data.lower_case), and do the dictionaries "
+        "(config.data.dictionaries) have the text's languages (config.data.languages)?"
     )

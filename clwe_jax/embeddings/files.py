@@ -1,9 +1,9 @@
-"""Files of vectors: read fast and with their faults counted, written so that other tools read them.
+"""Files of vectors: fast reading that counts faults, and writing for other tools.
 
     vectors = files.read("wiki.de.vec", max_vocab=200_000)
     files.write("de.vec", vectors)
 
-A file is read once: a binary twin beside it is what later reads map into memory.
+The first read leaves a binary copy, the twin, beside the file; later reads memory-map the twin.
 """
 
 from __future__ import annotations
@@ -20,43 +20,44 @@ from typing import BinaryIO, Callable
 from absl import logging
 import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax.embeddings import vectors as stored
 from clwe_jax.embeddings.collect import Collector, checked, writable
 from clwe_jax.embeddings.vectors import Vectors
 
-_FASTTEXT = (793_712_314).to_bytes(4, "little")  # what fastText's binary files start with
+_FASTTEXT = (793_712_314).to_bytes(4, "little")  # first bytes of fastText's binary files
 _BLOCK = 1 << 20  # bytes read at once
-_SAMPLE = 4_096  # bytes after the first line that tell text from numbers
+_SAMPLE = 4_096  # first bytes of a file, which show whether it is text
 _LONGEST_WORD = 10_000  # bytes
-_ROWS = 4_096  # written at once
+_ROWS = 4_096  # rows written at once
 FORMATS = (".vec", ".txt", ".bin", ".npz")
 
 
 def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True) -> Vectors:
-    """The words of a file and their vectors, in the file's order, which is by frequency as a rule.
+    """Reads words and their vectors, in the file's order, which usually is by frequency.
 
-    Text (.vec, .txt, or any name) with or without a first line of numbers, word2vec's and
-    fastText's .bin, and .npz, each also with .gz. What is wrong in it is left out or kept as
-    `collect.MEANINGS` says, counted in `.report`, shown in `.examples` with file and line, and
+    The formats are text (.vec, .txt or any name) with or without a first line of sizes, word2vec's
+    and fastText's .bin, and .npz, each also with .gz. Faults are left out or kept as
+    `collect.MEANINGS` says, counted in `.report`, shown with file and line in `.examples`, and
     logged.
 
     Args:
-      path: the file.
-      max_vocab: the first so many usable words; None for all.
-      cache: True: the binary twin lies beside the file, or where nothing can be written there, in
-        the user's cache folder; a folder: there; False: none is looked for or written. It is
-        used as long as the file's size and time of change stay and max_vocab is the same.
+      path: file to read.
+      max_vocab: number of usable words to read; None: all.
+      cache: place of the binary twin. True: beside the file, or in the user's cache folder where
+        the file's folder is not writable; a string: that folder; False: no twin. A twin is valid
+        while the file's size and time of change and max_vocab stay the same.
 
     Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: max_vocab is not positive; the file is damaged or holds no vectors.
+      FileNotFoundError: the file does not exist.
+      ValueError: max_vocab is below 1; the file is damaged or holds no vectors.
     """
     if max_vocab is not None and max_vocab < 1:
         raise ValueError(f"max_vocab={max_vocab}: must be at least 1, or None for all words")
     if not os.path.isfile(path):
         raise FileNotFoundError(
-            f"There is no file of vectors {path}; expected one of {', '.join(FORMATS)}, or one of "
-            "these with .gz"
+            f"{path} does not exist: expected a file of vectors ({', '.join(FORMATS)}, each also "
+            "with .gz)"
         )
     if _name(path).endswith(".npz") and not path.endswith(".gz"):
         return checked(path, Vectors.load(path), max_vocab)
@@ -76,25 +77,26 @@ def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True
             vectors.save(twin, {"source": key})
             break
         except OSError as error:
-            logging.info("No binary twin at %s (%s): cache=FOLDER names a place", twin, error)
+            logging.info(
+                "No binary twin at %s (%s): cache=FOLDER names another folder", twin, error
+            )
     return vectors
 
 
 def write(path: str, vectors: Vectors) -> None:
-    """Writes vectors in the format that the name ends in: .vec or .txt, .bin, .npz, also with .gz.
+    """Writes vectors in the format of the name's ending: .vec or .txt, .bin, .npz, also with .gz.
 
-    Text has word2vec's first line and the shortest decimals that float32 reads back the same;
-    gensim, MUSE and VecMap read it. Words that are empty or have white space inside cannot be in
-    text or .bin; they are left out, and the log says how many. The file is there whole or not at
-    all.
+    Text has word2vec's first line and the shortest decimals that give the same float32; gensim,
+    MUSE and VecMap read it. Text and .bin leave out words that are empty or contain white space;
+    the log has their number.
 
     Raises:
-      ValueError: a name that ends otherwise.
-      OSError: it cannot be written.
+      ValueError: another ending.
+      OSError: the file cannot be written.
     """
     name = _name(path)
     if not name.endswith(FORMATS):
-        raise ValueError(f"{path}: the name of a file of vectors ends in {', '.join(FORMATS)}")
+        raise ValueError(f"{path}: a file of vectors must end in {', '.join(FORMATS)}")
     if name.endswith(".npz") and not path.endswith(".gz"):
         vectors.save(path)
         return
@@ -102,23 +104,15 @@ def write(path: str, vectors: Vectors) -> None:
         rows = writable(vectors.words)
         if len(rows) < len(vectors):
             logging.warning(
-                "%s: %d words are empty or have white space inside and are not written", path,
+                "%s: %d words are empty or contain white space and are not written", path,
                 len(vectors) - len(rows),
             )  # fmt: skip
             vectors = vectors.take(rows)
-    folder = os.path.dirname(os.path.abspath(path))
-    handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as raw:
-            file = gzip.GzipFile("", "wb", 6, raw, 0) if path.endswith(".gz") else raw
-            _WRITERS[os.path.splitext(name)[1]](file, vectors)
-            if file is not raw:
-                file.close()
-        stored.publish(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+    with atomic.writing(path) as raw:
+        file = gzip.GzipFile("", "wb", 6, raw, 0) if path.endswith(".gz") else raw
+        _WRITERS[os.path.splitext(name)[1]](file, vectors)
+        if file is not raw:
+            file.close()
 
 
 def _name(path: str) -> str:
@@ -132,7 +126,7 @@ def _key(path: str, max_vocab: int | None) -> list[int | None]:
 
 
 def _twins(path: str, max_vocab: int | None, cache: bool | str) -> list[str]:
-    """Where the binary twin may lie, the first choice first."""
+    """Possible paths of the binary twin, the first choice first."""
     if not cache:
         return []
     path = os.path.abspath(path)
@@ -151,7 +145,7 @@ def _cached(twin: str, key: list[int | None]) -> Vectors | None:
     try:
         vectors, about = stored.load(twin)
     except (ValueError, OSError) as error:
-        logging.warning("The binary twin %s is read anew (%s)", twin, error)
+        logging.warning("The binary twin %s is made again (%s)", twin, error)
         return None
     return vectors if about.get("source") == key else None
 
@@ -171,20 +165,22 @@ def _read(path: str, max_vocab: int | None) -> Vectors:
         body = start.partition(b"\n")[2]
         if _name(path).endswith(".bin") or any(byte < 9 for byte in body):
             return _read_binary(file, path, max_vocab, size)
-        # Importing Arrow takes a moment, and only text needs it.
+        # Only text needs Arrow, whose import takes a moment.
         from clwe_jax.embeddings import text_files
 
         return text_files.read(file, path, max_vocab, size)
 
 
 def _read_fasttext(path: str, max_vocab: int | None) -> Vectors:
-    """A model of fastText's: each word's vector is the mean of its own and its n-grams'."""
+    """Reads fastText's binary model; a word's vector is the mean of its own and its n-grams'."""
     from gensim.models.fasttext import load_facebook_vectors
 
     try:
         model = load_facebook_vectors(path)
     except (AssertionError, RuntimeError, ValueError, EOFError, struct.error) as error:
-        raise ValueError(f"{path} is no whole fastText model ({error}): fetch it again") from error
+        raise ValueError(
+            f"{path} is not a complete fastText model ({error}): fetch it again"
+        ) from error
     counts = [model.get_vecattr(word, "count") for word in model.index_to_key]
     found = Vectors(model.index_to_key, model.vectors, np.array(counts, np.int64))
     return checked(path, found, max_vocab)
@@ -199,11 +195,11 @@ def _read_packed_npz(file: BinaryIO, path: str, max_vocab: int | None) -> Vector
 
 
 def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> Vectors:
-    """word2vec's format: 'words numbers' in a line, then each word, a space and its float32s."""
+    """Reads word2vec's format: a line with both sizes, then each word, a space and its float32s."""
     fields = file.readline(_SAMPLE).split()
     if len(fields) != 2 or not all(field.isdigit() for field in fields) or not int(fields[1]):
         raise ValueError(
-            f"{path}:1: expected the numbers of words and of dimensions, found "
+            f"{path}:1: expected the number of words and the number of dimensions, found "
             f"{b' '.join(fields)[:60]!r}. Text files are named .vec or .txt"
         )
     announced, dim = map(int, fields)
@@ -219,7 +215,7 @@ def _read_binary(file: BinaryIO, path: str, max_vocab: int | None, size: int | N
             space = data.find(b" ", start)
             if space < 0 or space + 1 + width > len(data):
                 break
-            # A line end stands before each word, or none.
+            # Some programs write a line end before each word.
             words.append(data[start:space].lstrip(b"\n"))
             places.append(space + 1)
             start = space + 1 + width
@@ -268,7 +264,7 @@ def _write_binary(file: BinaryIO, vectors: Vectors) -> None:
 
 
 def _write_npz(file: BinaryIO, vectors: Vectors) -> None:
-    # A zip archive goes back in its file, which a packed one does not allow.
+    # A gzip stream cannot seek back, as writing a zip archive needs.
     with tempfile.TemporaryDirectory() as folder:
         whole = os.path.join(folder, "vectors.npz")
         vectors.save(whole)

@@ -1,4 +1,7 @@
-"""Vocabulary reallocation: which words of a joint vocabulary languages share (joint-align, 3.2)."""
+"""Vocabulary reallocation: splits a joint vocabulary into shared words and words of one language.
+
+Wang et al. 2020, Cross-lingual Alignment vs Joint Training (joint-align), section 3.2.
+"""
 
 from __future__ import annotations
 
@@ -12,40 +15,38 @@ import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
 
-_ANCHORS = 5_000  # most frequent words of two languages among which neighbours are looked for
-_LEAST_ANCHORS = 20  # fewer make no neighbourhood
-_CHUNK = 1_024  # words whose neighbours are looked for at once
-_MISMATCHES = 2_000  # pairs of different words that tell how much agreement chance gives
+_ANCHORS = 5_000  # most frequent common words, the possible neighbours
+_LEAST_ANCHORS = 20  # with fewer common words two languages are not compared
+_CHUNK = 1_024  # words compared at once
+_MISMATCHES = 2_000  # pairs of different words that estimate the agreement by chance
 
 Counts = Mapping[str, Mapping[str, int]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Reallocation:
-    """Disjoint sets of words that together are the joint vocabulary.
+    """A partition of the joint vocabulary.
 
     Attributes:
-      own: language -> the words that it alone keeps, its most frequent first.
-      sharers: shared word -> the languages that share it, at least two; most frequent words first.
-      scores: word -> what decided: the ratio to the next language, or the agreement.
+      own: language -> words that only this language keeps, most frequent first.
+      sharers: shared word -> its languages, at least two; most frequent word first.
     """
 
     own: Mapping[str, list[str]]
     sharers: Mapping[str, tuple[str, ...]]
-    scores: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @functools.cached_property
     def shared(self) -> list[str]:
-        """The shared words, most frequent first."""
+        """Shared words, most frequent first."""
         return list(self.sharers)
 
     def vocabulary(self, language: str) -> list[str]:
-        """What a language keeps: its own words, and the shared ones that it is a sharer of."""
+        """The words that a language keeps: its own words, then the words that it shares."""
         shared = [word for word, languages in self.sharers.items() if language in languages]
         return self.own.get(language, []) + shared
 
     def examples(self, most: int = 20) -> dict[str, list[str]]:
-        """The most frequent words of each set that have a letter: 'shared' and each language."""
+        """The most frequent words with a letter, of 'shared' and of each language."""
         found = {}
         for name, words in {"shared": self.shared, **self.own}.items():
             spelled = (word for word in words if any(map(str.isalpha, word)))
@@ -64,29 +65,25 @@ def reallocate(
     chance: float = 0.95,
     seed: int = 0,
 ) -> Reallocation:
-    """Splits a joint vocabulary into words that languages share and words of one language.
+    """Splits a joint vocabulary into shared words and words of one language.
 
-    With f_i(w) = C_i(w) / T_i, the relative frequency of a word in language i, and m the language
-    where it is highest, w is shared by m and every language i with f_i / f_m >= (1-g)/g; where no
-    other one reaches that, the word is m's alone. For two languages this is joint-align's Eqs 5-6
-    to the letter: r = f_1 / f_2 lies in [(1-g)/g, g/(1-g)] exactly when min(r, 1/r) >= (1-g)/g.
-    The comparison is one of whole numbers, with g as the decimal fraction that it is written as:
-    a word at exactly g is shared.
+    rule='ratio': with the relative frequencies f_i(w) = C_i(w) / T_i and m the language of the
+    highest one, w is shared by m and every language i with f_i / f_m >= (1-g)/g. A word that no
+    other language reaches is m's own. For two languages this is Eqs 5-6 of joint-align: r = f_1/f_2
+    lies in [(1-g)/g, g/(1-g)] exactly when min(r, 1/r) >= (1-g)/g. The comparison uses integers and
+    takes g as a decimal fraction: a word at exactly g is shared.
 
-    rule='neighbours' decides from use instead: see `agreement`. Two languages share a word when its
-    neighbourhoods in them agree more than those of two different words do; with more languages,
-    language m and those that agree with it share. A word that is in the vectors of one language
-    only is that language's (it is too rare in the others to be compared, or not there), and
-    whatever is left over goes where it is most frequent.
+    rule='neighbours': language m and every language whose neighbourhood of w agrees with m's more
+    than neighbourhoods of different words do share w, see `agreement`. A word without a vector in
+    other languages is m's own.
 
     Args:
-      counts: language -> word -> occurrences in that language's text, all its words.
-      gamma: g, in [.5, 1); the larger, the more is shared. Only of rule='ratio'.
-      words: the joint vocabulary; None: all words of `counts`. Words that do not occur are left
-        out.
+      counts: language -> word -> occurrences, of all words of the language's text.
+      gamma: g in [0.5, 1), for 'ratio'; a larger g shares more words.
+      words: joint vocabulary; None: all words of `counts`. Words that do not occur are left out.
       rule: 'ratio' or 'neighbours'.
-      vectors: language -> vectors trained on that language's text alone; for 'neighbours'.
-      neighbours, chance, seed: see `agreement` and `chance_level`; for 'neighbours'.
+      vectors: language -> vectors trained on that language's text alone, for 'neighbours'.
+      neighbours, chance, seed: arguments of `agreement` and `chance_level`, for 'neighbours'.
 
     Raises:
       ValueError: gamma out of range, an unknown rule, or 'neighbours' without vectors.
@@ -101,7 +98,7 @@ def reallocate(
         absent = [language for language in languages if language not in (vectors or {})]
         if absent:
             raise ValueError(
-                "rule='neighbours' compares vectors trained on each language alone; none are given "
+                "rule='neighbours' needs vectors trained on each language alone; none are given "
                 f"for {', '.join(absent)}"
             )
     if words is None:
@@ -111,53 +108,47 @@ def reallocate(
         for word in dict.fromkeys(words)
         if any(occurrences := [counts[language].get(word, 0) for language in languages])
     ]
-    if rule == "ratio":
-        decided = _by_ratio(found, totals, fractions.Fraction(str(gamma)))
-    else:
-        spaces = [vectors[language] for language in languages]
-        decided = _by_neighbours(found, totals, spaces, neighbours, chance, seed)
     frequency = {
         word: sum(n / total for n, total in zip(occurrences, totals) if n)
         for word, occurrences in found
     }
+    order = sorted(frequency, key=lambda word: (-frequency[word], word))
+    if rule == "ratio":
+        decided = _by_ratio(found, totals, fractions.Fraction(str(gamma)))
+    else:
+        spaces = [vectors[language] for language in languages]
+        decided = _by_neighbours(found, order, totals, spaces, neighbours, chance, seed)
     own: dict[str, list[str]] = {language: [] for language in languages}
-    sharers, scores = {}, {}
-    for word, _ in sorted(found, key=lambda item: (-frequency[item[0]], item[0])):
-        owners, scores[word] = decided[word]
+    sharers = {}
+    for word in order:
+        owners = decided[word]
         if len(owners) == 1:
             own[languages[owners[0]]].append(word)
         else:
             sharers[word] = tuple(languages[owner] for owner in owners)
-    return Reallocation(own, sharers, scores)
+    return Reallocation(own, sharers)
 
 
-Decisions = dict[str, tuple[list[int], float]]
+Decisions = dict[str, list[int]]  # word -> places of its languages
 
 
 def _by_ratio(found, totals: Sequence[int], gamma: fractions.Fraction) -> Decisions:
-    """word -> (its languages, the second highest relative frequency over the highest)."""
     high, low = gamma.numerator, gamma.denominator - gamma.numerator
     decided: Decisions = {}
     for word, occurrences in found:
         top = _most_frequent(occurrences, totals)
         count, total = occurrences[top], totals[top]
-        owners = [
+        decided[word] = [
             i
             for i, (n, size) in enumerate(zip(occurrences, totals))
             # f_i / f_m >= (1-g)/g without division.
             if n and n * total * high >= count * size * low
         ]
-        second = max(
-            (n * total / (count * size) for i, (n, size) in enumerate(zip(occurrences, totals))
-             if i != top and n),
-            default=0.0,
-        )  # fmt: skip
-        decided[word] = owners, second
     return decided
 
 
 def _most_frequent(occurrences: Sequence[int], totals: Sequence[int]) -> int:
-    """The language of the highest relative frequency; the first of equal ones."""
+    """The place of the language with the highest relative frequency; of equal ones the first."""
     top = max(range(len(totals)), key=lambda i: bool(occurrences[i]))
     for i, (n, size) in enumerate(zip(occurrences, totals)):
         if n * totals[top] > occurrences[top] * size:
@@ -166,32 +157,24 @@ def _most_frequent(occurrences: Sequence[int], totals: Sequence[int]) -> int:
 
 
 def _by_neighbours(
-    found, totals: Sequence[int], spaces: Sequence[Vectors], neighbours: int, chance: float,
-    seed: int,
+    found, order: Sequence[str], totals: Sequence[int], spaces: Sequence[Vectors],
+    neighbours: int, chance: float, seed: int,
 ) -> Decisions:  # fmt: skip
-    """word -> (its languages, the highest agreement of the language where it is most frequent)."""
-    order = {word: sum(n / t for n, t in zip(counted, totals) if n) for word, counted in found}
-    agreed: dict[str, dict[tuple[int, int], tuple[bool, float]]] = collections.defaultdict(dict)
+    agreed: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
     for i in range(len(spaces)):
         for j in range(i + 1, len(spaces)):
             both = [w for w in order if w in spaces[i].index and w in spaces[j].index]
-            both.sort(key=lambda word: (-order[word], word))
             if len(both) < _LEAST_ANCHORS:
                 continue
             level = chance_level(spaces[i], spaces[j], both, neighbours, chance, seed)
             values = agreement(spaces[i], spaces[j], both, neighbours=neighbours)
-            for word, value in zip(both, values.tolist()):
-                agreed[word][i, j] = value > level, value
+            for word in np.array(both, object)[values > level]:
+                agreed[word].append((i, j))
     decided: Decisions = {}
     for word, occurrences in found:
         top = _most_frequent(occurrences, totals)
-        owners, best = [top], 0.0
-        for pair, (agrees, value) in agreed.get(word, {}).items():
-            if top in pair:
-                best = max(best, value)
-                if agrees:
-                    owners.append(pair[0] + pair[1] - top)
-        decided[word] = sorted(owners), best
+        others = [sum(pair) - top for pair in agreed.get(word, ()) if top in pair]
+        decided[word] = sorted([top, *others])
     return decided
 
 
@@ -203,20 +186,18 @@ def agreement(
     anchors: Sequence[str] | None = None,
     neighbours: int = 10,
 ) -> np.ndarray:
-    """The share of a word's nearest words that two languages agree on: float64 [words].
+    """The share of a word's neighbours that is the same in two languages: float64 [words].
 
-    Both spaces are looked at by themselves, no map between them is needed: of the words that both
-    have (the 5,000 most frequent), the nearest ones to the word by cosine are taken in each space,
-    and those are compared. Words used alike in both languages, such as names, have the same
-    neighbours; 'die' or 'gift' in German and English do not.
+    The neighbours of a word are the nearest common words by cosine in either space, so no map
+    between the spaces is needed. Words of similar use in both languages, such as names, have the
+    same neighbours; 'die' and 'gift' in German and English do not.
 
     Args:
       source, target: vectors of two languages, each trained on its own text.
-      words: that both have, most frequent first.
-      others: what stands for each word in the target; None: the word itself.
-      anchors: words that both have, of which the first 5,000 are the possible neighbours; None:
-        `words`.
-      neighbours: how many are compared.
+      words: common words, most frequent first.
+      others: word of the target to compare with each word; None: the word itself.
+      anchors: common words, of which the first 5,000 are the possible neighbours; None: `words`.
+      neighbours: number of neighbours.
     """
     anchors = list((words if anchors is None else anchors)[:_ANCHORS])
     places = {word: place for place, word in enumerate(anchors)}
@@ -225,7 +206,7 @@ def agreement(
     units = [_unit(space.vectors[space.rows(anchors)]) for space in (source, target)]
     for first in range(0, len(words), _CHUNK):
         part = [words[first : first + _CHUNK], others[first : first + _CHUNK]]
-        # Neither a word nor its stand-in is a neighbour of either.
+        # Neither of the two compared words is a neighbour of the other.
         hidden = [
             (row, places[word])
             for listed in part
@@ -254,8 +235,7 @@ def chance_level(
 ) -> float:
     """The agreement that a share `chance` of pairs of DIFFERENT words does not exceed.
 
-    Each word is compared with a random other one, so that the level is learned from the two spaces
-    themselves: it takes in how dense they are and how well they are trained.
+    The pairs are random words of both spaces, so the level reflects their density and quality.
     """
     random = np.random.default_rng(seed)
     chosen = random.choice(len(words), min(len(words), _MISMATCHES), replace=False)

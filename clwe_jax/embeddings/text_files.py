@@ -1,8 +1,8 @@
-"""Vectors as text, a word and its numbers a line: word2vec's, fastText's and GloVe's format.
+"""Vectors as text, one word and its numbers per line: word2vec's, fastText's and GloVe's format.
 
-Blocks of lines go through Arrow's C reader, whose decimals are rounded correctly to float32. A
-block that it does not take as it is (a word with a space, a cut line, no number) is taken apart in
-Python, line by line, so that one bad line costs a block and not the file.
+Arrow's C reader parses blocks of lines and rounds decimals correctly to float32. Python parses the
+blocks that Arrow refuses (a word with a space, a cut line, a field that is not a number) line by
+line, so that one bad line slows down a block and not the file.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from clwe_jax.embeddings.vectors import Vectors
 _BLOCK = 2 << 20  # bytes
 _LONGEST_LINE = 64 << 20  # bytes
 _THREADS = 2
-_PROBED = 100  # lines that tell how wide the vectors are
+_PROBED = 100  # lines that determine the width of the vectors
 _BOM = b"\xef\xbb\xbf"
 EXPECTED = "lines of a word and its numbers, separated by spaces"
 
 
 @dataclasses.dataclass(frozen=True)
 class _Layout:
-    """How the lines of a file look.
+    """The layout of a file's lines.
 
     Attributes:
-      dim: numbers of a vector.
+      dim: width of a vector.
       trailing: whether lines end in a space, as fastText writes them.
-      tabs: whether tabs separate.
+      tabs: whether tabs separate the fields.
     """
 
     dim: int
@@ -47,28 +47,29 @@ class _Parsed:
     """The good rows of a block and its bad lines.
 
     Attributes:
-      words, vectors: n words in bytes, and float32 [n, D].
+      words: n words in bytes.
+      vectors: float32 [n, D].
       places: n line numbers.
-      met: (what, line number, text), as `Collector.note` takes them.
+      faults: (name, line number, text) of bad lines, the arguments of `Collector.note`.
     """
 
     words: list[bytes]
     vectors: np.ndarray
     places: np.ndarray | range
-    met: list[tuple[str, int, str]]
+    faults: list[tuple[str, int, str]]
 
 
 def read(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> Vectors:
-    """Reads vectors from text, with a first line 'words numbers' or without.
+    """Reads vectors from text, with or without a first line of sizes.
 
     Args:
-      file: at its beginning.
-      path: for messages.
-      max_vocab: words to keep; None for all.
-      size: bytes in the file; None where that is unknown.
+      file: open file at its beginning.
+      path: file, for messages.
+      max_vocab: number of words to keep; None: all.
+      size: bytes of the file; None where unknown.
 
     Raises:
-      ValueError: nothing in it is a word with its numbers; the message says what line 1 holds.
+      ValueError: no line is a word with its numbers; the message shows the first line.
     """
     blocks = _blocks(file, path)
     first = next(blocks, (b"", 1))[0]
@@ -93,10 +94,10 @@ def read(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> 
             if not waiting:
                 break
             parsed = waiting.popleft().result()
-            for name, place, what in parsed.met:
-                collector.note(name, place, what)
+            for fault in parsed.faults:
+                collector.note(*fault)
             collector.add(parsed.words, parsed.vectors, parsed.places)
-            lines += len(parsed.words) + len(parsed.met)
+            lines += len(parsed.words) + len(parsed.faults)
         for future in waiting:
             future.cancel()
     missing = 0 if announced is None else announced[0] - (lines - 1)
@@ -107,7 +108,7 @@ def read(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> 
 
 
 def _blocks(file: BinaryIO, path: str) -> Iterator[tuple[bytes, int]]:
-    """(whole lines, the number of their first one)."""
+    """Yields (complete lines, number of the first line)."""
     line, rest = 1, b""
     first = True
     while block := file.read(_BLOCK):
@@ -130,7 +131,7 @@ def _blocks(file: BinaryIO, path: str) -> Iterator[tuple[bytes, int]]:
 
 
 def _header(block: bytes) -> tuple[tuple[int, int] | None, bytes]:
-    """(words, numbers) of the first line if that says so, and the lines after it."""
+    """Splits off a first line of two sizes, (words, width), where the block has one."""
     line, _, body = block.partition(b"\n")
     fields = line.split()
     if len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
@@ -159,7 +160,7 @@ def _parse(block: bytes, first_line: int, layout: _Layout) -> _Parsed:
     if layout.tabs:
         block = block.replace(b"\t", b" ")
     lines = block.count(b"\n") + (not block.endswith(b"\n"))
-    # Arrow ends lines at a lone \r too, and takes a byte order mark away wherever it starts.
+    # Arrow also ends lines at a lone \r and removes any byte order mark.
     lone = b"\r" in block and block.count(b"\r") != block.count(b"\r\n")
     if not lone and not block.startswith(_BOM):
         found = _table(block, layout.dim, layout.trailing)
@@ -169,7 +170,7 @@ def _parse(block: bytes, first_line: int, layout: _Layout) -> _Parsed:
 
 
 def _table(block: bytes, dim: int, trailing: bool) -> tuple[list[bytes], np.ndarray] | None:
-    """(words, vectors) of lines that all look alike; None if they do not."""
+    """Words and vectors of lines of one layout; None if a line differs."""
     names = [str(column) for column in range(1 + dim + trailing)]
     kept = names[: 1 + dim]
     types = {"0": pyarrow.binary()} | {name: pyarrow.float32() for name in kept[1:]}
@@ -206,12 +207,12 @@ def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:
         words, vectors = [], np.empty((0, dim), np.float32)
     else:
         words, vectors = found
-    rows, more, met = [], [], []
+    rows, more, faults = [], [], []
     for i in odd:
         taken = _line(lines[i], dim)
         if isinstance(taken, str):
             text = lines[i][:80].decode("utf-8", errors="replace")
-            met.append((taken, first_line + i, text))
+            faults.append((taken, first_line + i, text))
         else:
             rows.append(i)
             words.append(taken[0])
@@ -219,22 +220,22 @@ def _by_line(block: bytes, first_line: int, dim: int) -> _Parsed:
     places = np.array(usual + rows, np.int64)
     order = np.argsort(places)
     vectors = np.concatenate([vectors, np.array(more, np.float32).reshape(-1, dim)])[order]
-    return _Parsed([words[i] for i in order.tolist()], vectors, first_line + places[order], met)
+    return _Parsed([words[i] for i in order.tolist()], vectors, first_line + places[order], faults)
 
 
 def _line(line: bytes, dim: int) -> tuple[bytes, list[np.float32]] | str:
-    """(word, numbers) of an odd line, or what is wrong with it."""
+    """Word and numbers of an odd line, or the name of its fault."""
     fields = line.rsplit(None, dim)
     if len(fields) <= dim:
         return "empty_words" if len(fields) == dim and line[:1].isspace() else "wrong_width"
     try:
-        if b"_" in b"".join(fields[1:]):  # which Python reads over
+        if b"_" in b"".join(fields[1:]):  # float() would ignore it
             raise ValueError
         with np.errstate(over="ignore"):
             numbers = [np.float32(float(field)) for field in fields[1:]]
     except ValueError:
         return "not_numbers"
-    # 'new york' is a word; 'york 0.25' is one with a number too many behind it.
+    # 'new york' is a word; 'york 0.25' is a word and a surplus number.
     if any(b"." in part and _is_number(part) for part in fields[0].split()[1:]):
         return "wrong_width"
     return fields[0].strip(), numbers

@@ -1,96 +1,76 @@
-"""Training of static vectors: fastText's skip-gram, by gensim, with progress."""
+"""Training of static vectors: fastText's skip-gram by gensim, with progress in the log."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import tempfile
 import time
-from typing import Callable, Iterator, NamedTuple
+from typing import Any, Iterator
 
 from absl import logging
 import numpy as np
 
 from clwe_jax.embeddings.corpus import Sentences
-from clwe_jax.embeddings.vectors import Vectors, publish
+from clwe_jax.embeddings.vectors import Vectors
 
-_EVERY = 10.0  # seconds between two lines of the log
-_LOOKED = 2_000  # words between two looks at the clock
-_JOBS = 200  # parts of an epoch at least: the learning rate falls in so many steps
-
-
-class Progress(NamedTuple):
-    """How far a training is.
-
-    Attributes:
-      done: share of the running words of all epochs, in [0, 1].
-      words_per_second: running words; the mean since the start.
-      seconds_left: at that rate.
-    """
-
-    done: float
-    words_per_second: float
-    seconds_left: float
+_EVERY = 10.0  # seconds between two log lines
+_CHECKED = 2_000  # words between two looks at the clock
+_JOBS = 200  # least number of batches per epoch: the learning rate falls in as many steps
 
 
-Report = Callable[[Progress], None]
-
-
-def log(progress: Progress) -> None:
-    """Writes progress to the log."""
-    minutes, seconds = divmod(round(progress.seconds_left), 60)
-    logging.info(
-        "Trained %.0f%%, %s words/s, %d:%02d left", 100 * progress.done,
-        f"{progress.words_per_second:,.0f}", minutes, seconds,
-    )  # fmt: skip
+def at_least_one(settings: Any, *names: str) -> None:
+    """Raises ValueError where one of the named numbers is below 1."""
+    for name in names:
+        if getattr(settings, name) < 1:
+            raise ValueError(f"{name}={getattr(settings, name)}: must be at least 1")
 
 
 class Meter:
-    """Tells how far a training is, every ten seconds and at the end."""
+    """Logs the progress of a training every ten seconds and at the end."""
 
-    def __init__(self, words: int, report: Report | None):
+    def __init__(self, words: int):
         """Args:
         words: running words of all epochs together.
-        report: what is told; None: the log.
         """
-        self._words, self._report = max(1, words), report or log
-        self._started = self._told = time.monotonic()
-        self._done = 0
+        self._words, self._done = max(1, words), 0
+        self._started = self._logged = time.monotonic()
 
     def advance(self, words: int) -> None:
-        """So many more running words are trained on."""
+        """Counts more running words as trained."""
         self._done += words
-        now = time.monotonic()
-        if now - self._told >= _EVERY:
-            self._told = now
-            self._tell(now)
+        if time.monotonic() - self._logged >= _EVERY:
+            self._log()
 
     def finish(self) -> None:
-        """Tells the end."""
+        """Counts all running words as trained."""
         self._done = self._words
-        self._tell(time.monotonic())
+        self._log()
 
-    def _tell(self, now: float) -> None:
-        rate = self._done / max(1e-9, now - self._started)
+    def _log(self) -> None:
+        self._logged = time.monotonic()
+        rate = self._done / max(1e-9, self._logged - self._started)
         left = max(0, self._words - self._done) / max(1e-9, rate)
-        self._report(Progress(min(1.0, self._done / self._words), rate, left))
+        logging.info(
+            "Trained %.0f%%, %s words/s, %d:%02d left",
+            100 * min(1.0, self._done / self._words), f"{rate:,.0f}", *divmod(round(left), 60),
+        )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
 class FastText:
-    """Hyperparameters of fastText's skip-gram (joint-align, 4.1: fastText's defaults).
+    """Hyperparameters of fastText's skip-gram; the defaults are fastText's (joint-align, 4.1).
 
     Attributes:
-      dim: numbers of a vector.
+      dim: width of a vector.
       epochs: passes over the text.
-      min_count: rarer words get no vector.
-      window: words to each side at most; the width is drawn for every word.
-      negatives: noise words for each pair, drawn by the square root of their frequency.
-      learning_rate: at the start; it falls to 0.
-      min_n, max_n: lengths of the character n-grams; max_n=0 for none.
-      buckets: that n-grams are hashed to.
-      subsample: words above this relative frequency are left out at random.
-      workers: threads. With one, the same seed gives the same bits; more are faster, not the same.
+      min_count: least number of occurrences of a word with a vector.
+      window: largest number of context words on either side; the width is drawn for every word.
+      negatives: noise words per pair, drawn by the square root of their frequency.
+      learning_rate: learning rate at the start; it falls to 0.
+      min_n, max_n: shortest and longest character n-grams; max_n=0: no n-grams.
+      buckets: number of hash buckets of n-grams.
+      subsample: relative frequency above which words are left out at random.
+      workers: threads. One thread makes the same bits from the same seed; more are faster but not
+        reproducible.
     """
 
     dim: int = 300
@@ -106,33 +86,24 @@ class FastText:
     workers: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("dim", "epochs", "min_count", "window", "negatives", "buckets", "workers"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: must be at least 1")
+        at_least_one(
+            self, "dim", "epochs", "min_count", "window", "negatives", "buckets", "workers"
+        )
 
 
-def fasttext(
-    sentences: Sentences,
-    settings: FastText = FastText(),
-    seed: int = 0,
-    progress: Report | None = None,
-    *,
-    model_path: str | None = None,
-) -> Vectors:
-    """Trains fastText's skip-gram: a vector a word, the mean of its own and its n-grams'.
+def fasttext(sentences: Sentences, settings: FastText = FastText(), seed: int = 0) -> Vectors:
+    """Trains fastText's skip-gram; a word's vector is the mean of its own and its n-grams' vectors.
 
-    What gensim does otherwise than fastText by default is set as fastText has it: subsampling,
-    noise distribution, learning rate down to 0.
+    Subsampling, noise distribution and the fall of the learning rate are set to fastText's defaults
+    where gensim's differ.
 
     Args:
-      sentences: in the order to train in, the same one every epoch.
+      sentences: text in the order of training, the same in every epoch.
       settings: hyperparameters.
-      seed: of the initialisation, windows and negatives.
-      progress: is told how far it is, every ten seconds and at the end; None: the log.
-      model_path: a file for the whole model, n-grams included, as fastText's .bin.
+      seed: seed of initialisation, windows and negatives.
 
     Returns:
-      The words that occur `min_count` times or more, most frequent first, with their counts.
+      Words that occur at least `min_count` times, most frequent first, with their counts.
 
     Raises:
       ValueError: no word occurs that often.
@@ -157,7 +128,7 @@ def fasttext(
         "Training vectors of %d dimensions for %s words on %s running words, %d epochs",
         settings.dim, f"{len(model.wv):,}", f"{sentences.size:,}", settings.epochs,
     )  # fmt: skip
-    meter = Meter(sentences.size * settings.epochs, progress)
+    meter = Meter(sentences.size * settings.epochs)
     model.train(
         _Metered(sentences, meter),
         total_examples=model.corpus_count,
@@ -165,38 +136,24 @@ def fasttext(
         epochs=settings.epochs,
     )
     meter.finish()
-    if model_path is not None:
-        _save(model, model_path)
     words = list(model.wv.index_to_key)
     counts = np.array([model.wv.get_vecattr(word, "count") for word in words], np.int64)
     return Vectors(words, np.array(model.wv.vectors, np.float32), counts)
 
 
+@dataclasses.dataclass(frozen=True)
 class _Metered:
-    """Sentences that tell a meter how many words of them were asked for."""
+    """Sentences that report to a meter how many of their words were read."""
 
-    def __init__(self, sentences: Sentences, meter: Meter):
-        self._sentences, self._meter = sentences, meter
+    sentences: Sentences
+    meter: Meter
 
     def __iter__(self) -> Iterator[list[str]]:
         words = 0
-        for sentence in self._sentences:
+        for sentence in self.sentences:
             words += len(sentence)
-            if words >= _LOOKED:
-                self._meter.advance(words)
+            if words >= _CHECKED:
+                self.meter.advance(words)
                 words = 0
             yield sentence
-        self._meter.advance(words)
-
-
-def _save(model, path: str) -> None:
-    from gensim.models.fasttext import save_facebook_model
-
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), suffix=".tmp")
-    os.close(handle)
-    try:
-        save_facebook_model(model, temporary)
-        publish(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        self.meter.advance(words)

@@ -1,23 +1,23 @@
-"""Words with a vector each: one language's, or those of a joint vocabulary."""
+"""Words with one vector each, of one language or of a joint vocabulary."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import json
-import os
 import struct
-import tempfile
 import zipfile
 from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from clwe_jax import atomic
+
 _VERSION = 1
-_ALIGNMENT = 64  # bytes: where an array's numbers start in the file, so that they can be mapped
-_EXTRA = 0x4C43  # the private id of the padding, as zip's extra fields have one
+_ALIGNMENT = 64  # an array's numbers start at a multiple of so many bytes, to be memory-mapped
+_EXTRA = 0x4C43  # private id of the padding among zip's extra fields
 _DAMAGED = (ValueError, KeyError, EOFError, IndexError, AttributeError, zipfile.BadZipFile)
-_ZIP64 = 20  # bytes of the extra field that `zipfile` itself puts in front with force_zip64
+_ZIP64 = 20  # bytes of the extra field that `zipfile` writes with force_zip64
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,11 +25,11 @@ class Vectors:
     """Words, most frequent first, and their vectors.
 
     Attributes:
-      words: N words, each once.
-      vectors: float32 [N, D]; read-only where it is a file's memory.
-      counts: int64 [N]: how often each word occurs in the text, or None where unknown.
-      report: what reading the file met, by name: 'duplicates', 'wrong_width', ...
-      examples: for each of them the first place, as 'FILE:LINE: what'.
+      words: N distinct words.
+      vectors: float32 [N, D], read-only where a file is memory-mapped.
+      counts: occurrences of each word in the text, int64 [N]; None where unknown.
+      report: counts of faults of the file, by their names in `collect.MEANINGS`.
+      examples: first place of each fault, as 'FILE:LINE: text'.
 
     Raises:
       ValueError: the numbers of words, vectors and counts differ.
@@ -53,22 +53,22 @@ class Vectors:
 
     @property
     def dim(self) -> int:
-        """Numbers of a vector."""
+        """Width of a vector."""
         return self.vectors.shape[1]
 
     @functools.cached_property
     def index(self) -> dict[str, int]:
-        """word -> its row; of a word that is there twice, the first."""
+        """word -> its row; a repeated word has its first row."""
         rows = range(len(self.words) - 1, -1, -1)
         return dict(zip(reversed(self.words), rows))
 
     def rows(self, words: Iterable[str]) -> np.ndarray:
-        """int64 [words]: the row of each word, -1 where it has no vector."""
+        """The row of each word, int64 [words]; -1 for a word without a vector."""
         index = self.index
         return np.fromiter((index.get(word, -1) for word in words), np.int64)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> Vectors:
-        """The words of these rows, in their order; the report is left behind."""
+        """The words of these rows, in the order of the rows, without the report."""
         rows = np.asarray(rows, np.int64)
         return Vectors(
             words=[self.words[row] for row in rows.tolist()],
@@ -77,7 +77,7 @@ class Vectors:
         )
 
     def top(self, most: int | None) -> Vectors:
-        """The first `most` words, without a copy of their vectors; all where there are fewer."""
+        """The first `most` words, or all of them; vectors are not copied."""
         if most is None or most >= len(self):
             return self
         counts = None if self.counts is None else self.counts[:most]
@@ -85,17 +85,17 @@ class Vectors:
         return Vectors(words, vectors, counts, self.report, self.examples)
 
     def save(self, path: str, about: Mapping[str, Any] | None = None) -> None:
-        """Writes an .npz that `load` maps into memory and `numpy.load` reads; whole or not at all.
+        """Writes an .npz file that `load` memory-maps and `numpy.load` reads.
 
-        Its arrays: `blob` and `offsets` (the words in UTF-8, one after the other), `vectors`,
-        `counts` where known, `about` (JSON).
+        Its arrays are `blob` and `offsets` (the words in UTF-8, concatenated), `vectors`, `counts`
+        where known, and `about` (JSON).
 
         Args:
-          path: the file.
-          about: more to keep in `about`.
+          path: file to write.
+          about: further facts for `about`.
 
         Raises:
-          OSError: it cannot be written.
+          OSError: the file cannot be written.
         """
         encoded = [word.encode("utf-8", errors="replace") for word in self.words]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
@@ -109,32 +109,25 @@ class Vectors:
         }
         if self.counts is not None:
             arrays["counts"] = np.asarray(self.counts, np.int64)
-        folder = os.path.dirname(os.path.abspath(path))
-        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
-                for name, array in arrays.items():
-                    _write_aligned(archive, file.tell(), name + ".npy", array)
-            publish(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with atomic.writing(path) as file, zipfile.ZipFile(file, "w") as archive:
+            for name, array in arrays.items():
+                _write_aligned(archive, file.tell(), name + ".npy", array)
 
     @classmethod
     def load(cls, path: str) -> Vectors:
-        """Reads what `save` wrote; the vectors are mapped into memory and read when used.
+        """Reads a file that `save` wrote; vectors are memory-mapped and read on use.
 
-        An .npz of other makers serves too if it has `words` (an array of strings) and `vectors`.
+        Another program's .npz file is read too if it has `words` (strings) and `vectors`.
 
         Raises:
-          FileNotFoundError: there is no such file.
-          ValueError: it is damaged, or holds something else.
+          FileNotFoundError: the file does not exist.
+          ValueError: the file is damaged or holds no vectors.
         """
         return load(path)[0]
 
 
 def load(path: str) -> tuple[Vectors, dict[str, Any]]:
-    """As `Vectors.load`, and what the file says about itself."""
+    """As `Vectors.load`, with the facts that `save` was given as `about`."""
     try:
         with np.load(path, allow_pickle=False) as stored:
             names = set(stored.files)
@@ -153,8 +146,8 @@ def load(path: str) -> tuple[Vectors, dict[str, Any]]:
         return Vectors(words, vectors, counts, report, examples), about
     except _DAMAGED as error:
         raise ValueError(
-            f"{path} is damaged or holds no vectors ({error}): expected an .npz as "
-            "clwe_jax.embeddings.files.write makes it"
+            f"{path} is damaged or holds no vectors ({error}): expected an .npz file written by "
+            "clwe_jax.embeddings.files.write"
         ) from error
 
 
@@ -168,18 +161,10 @@ def _words(blob: np.ndarray, offsets: np.ndarray) -> list[str]:
     return [data[a:b].decode("utf-8") for a, b in zip(ends[:-1], ends[1:])]
 
 
-def publish(temporary: str, path: str) -> None:
-    """Gives a file that `tempfile` made its name and the permissions of a usual file."""
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(temporary, 0o666 & ~mask)
-    os.replace(temporary, path)
-
-
 def _write_aligned(archive: zipfile.ZipFile, place: int, name: str, array: np.ndarray) -> None:
-    """Stores an array, uncompressed, so that its numbers start at a multiple of `_ALIGNMENT`."""
+    """Stores an array uncompressed, with its numbers at a multiple of `_ALIGNMENT`."""
     info = zipfile.ZipInfo(name)
-    # A .npy header is a multiple of 64 bytes long: where the header starts is what counts.
+    # A .npy header is a multiple of 64 bytes long, so aligning the header aligns the numbers.
     start = place + zipfile.sizeFileHeader + len(name) + _ZIP64 + 4
     padding = -start % _ALIGNMENT
     info.extra = struct.pack("<HH", _EXTRA, padding) + bytes(padding)
@@ -188,7 +173,7 @@ def _write_aligned(archive: zipfile.ZipFile, place: int, name: str, array: np.nd
 
 
 def _mapped(path: str, archive: zipfile.ZipFile, name: str) -> np.ndarray | None:
-    """An array of the file as it lies there; None if it is compressed, unaligned or no float32."""
+    """Memory-maps an array; None if it is compressed, unaligned or not float32."""
     info = archive.getinfo(name)
     if info.compress_type != zipfile.ZIP_STORED:
         return None

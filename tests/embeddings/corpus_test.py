@@ -28,8 +28,8 @@ def folder(tmp_path):
     return str(tmp_path)
 
 
-def read(folder, languages=("en", "de", "zh"), **options) -> Corpus:
-    return corpora.read(TextCorpus(folder, languages), Normalizer(), Segmenter(LEXICONS), **options)
+def read(folder, languages=("en", "de", "zh")) -> Corpus:
+    return corpora.read(TextCorpus(folder, languages), Normalizer(), Segmenter(LEXICONS))
 
 
 def numbered(texts) -> Corpus:
@@ -85,11 +85,6 @@ def test_long_lines_become_several_sentences(tmp_path):
     found = lines(read(str(tmp_path), ["en"]), "en")
     assert [len(sentence) for sentence in found] == [1_000, 1_000, 1_000, 1]
     assert sum(found, []) == ["a", "b", "c"] * 1_000 + ["end"]
-
-
-def test_limit_reads_a_part(tmp_path):
-    (tmp_path / "en.txt").write_text("word here\n" * 1_000, encoding="utf-8")
-    assert 190 <= read(str(tmp_path), ["en"], limit=1_000).size("en") <= 210
 
 
 def big(seed=0) -> Corpus:
@@ -192,7 +187,7 @@ def test_a_language_without_words_is_named(tmp_path):
         read(str(tmp_path), ["en", "de"])
 
 
-def test_bytes_that_are_no_utf8_separate_words_and_are_told(tmp_path, caplog):
+def test_bytes_that_are_not_utf8_separate_words_and_are_logged(tmp_path, caplog):
     (tmp_path / "en.txt").write_bytes(b"one\xfftwo three\n")
     assert lines(read(str(tmp_path), ["en"]), "en")[0][0] == "one"
     assert "1 of 1 lines are not UTF-8" in caplog.text

@@ -1,11 +1,12 @@
-"""Files of vectors: what is read is what stands there, faults are counted and found again."""
+"""Files of vectors: exact numbers, counted faults, formats of other programs, twins."""
 
 import gzip
 import os
 
 import numpy as np
 import pytest
-from gensim.models import KeyedVectors
+from gensim.models import FastText, KeyedVectors
+from gensim.models.fasttext import save_facebook_model
 
 from clwe_jax.embeddings import files, text_files
 from clwe_jax.embeddings.vectors import Vectors
@@ -251,13 +252,23 @@ def test_what_gensim_writes_is_read(tmp_path, binary):
         assert read(str(tmp_path / "vectors")).words == vectors.words
 
 
+def test_models_of_fasttext_are_read(tmp_path):
+    text = [["haus", "baum", "haus"], ["see", "haus", "baum"]] * 20
+    model = FastText(text, vector_size=6, min_count=1, epochs=1, bucket=100, seed=1, workers=1)
+    path = str(tmp_path / "model.bin")
+    save_facebook_model(model, path)
+    found = read(path)
+    assert dict(zip(found.words, found.counts.tolist())) == {"haus": 60, "baum": 40, "see": 20}
+    np.testing.assert_allclose(found.vectors, model.wv[list(found.words)], atol=1e-6)
+
+
 def test_white_space_in_words_is_not_written_to_text(tmp_path, caplog):
     names = ["a", "b c", "", "d\u00a0e", "f\n"]
     vectors = Vectors(names, np.arange(1, 11, dtype=np.float32).reshape(5, 2))
     path = str(tmp_path / "v.vec")
     files.write(path, vectors)
     assert as_dict(read(path)) == expected({"a": [1, 2], "d\u00a0e": [7, 8]})
-    assert "3 words are empty or have white space inside" in caplog.text
+    assert "3 words are empty or contain white space" in caplog.text
     files.write(str(tmp_path / "v.npz"), vectors.take([0, 1]))
     assert read(str(tmp_path / "v.npz")).words == ["a", "b c"]
 
@@ -288,9 +299,13 @@ def test_cut_binary_file(tmp_path):
         ("haus house\nbaum tree\n", "v.txt", "no usable vector .*v.txt:1: haus house.*expected"),
         ("haus\nbaum\n", "v.txt", "v.txt:1: expected a word and its numbers, found 'haus'"),
         ("3 5\na 1 2\nb 3 4\n", "v.vec", "v.vec:2: expected a word and 5 numbers as .*v.vec:1"),
-        ("haus 1 2\n", "v.bin", "v.bin:1: expected the numbers of words and of dimensions"),
+        ("haus 1 2\n", "v.bin", "v.bin:1: expected the number of words and the number of dim"),
         (gzip.compress(b"a 1 2\n" * 500, mtime=0)[:-30], "v.vec.gz", "v.vec.gz is damaged"),
-        ((793_712_314).to_bytes(4, "little") + bytes(40), "v.bin", "v.bin is no whole fastText"),
+        (
+            (793_712_314).to_bytes(4, "little") + bytes(40),
+            "v.bin",
+            "v.bin is not a complete fastText",
+        ),
     ],
 )
 def test_files_without_vectors_are_named(tmp_path, data, name, message):
@@ -306,11 +321,13 @@ def test_a_line_without_end(tmp_path, monkeypatch):
 
 
 def test_bad_arguments(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no file of vectors .*absent\.vec"):
+    with pytest.raises(
+        FileNotFoundError, match=r"absent\.vec does not exist: expected a file of vectors"
+    ):
         read(str(tmp_path / "absent.vec"))
     with pytest.raises(ValueError, match="max_vocab=0"):
         read(written(tmp_path, GOOD), max_vocab=0)
-    with pytest.raises(ValueError, match=r"v\.doc: the name .* ends in \.vec"):
+    with pytest.raises(ValueError, match=r"v\.doc: a file of vectors must end in \.vec"):
         files.write(str(tmp_path / "v.doc"), many())
 
 
@@ -336,7 +353,7 @@ def test_the_twin_goes_by_size_time_and_max_vocab(tmp_path):
     assert files.read(path).words[-1] == "alt"
 
 
-def test_a_damaged_twin_is_read_anew(tmp_path):
+def test_a_damaged_twin_is_made_again(tmp_path):
     path = written(tmp_path, GOOD)
     files.read(path)
     (twin,) = [name for name in os.listdir(tmp_path) if name.endswith(".npz")]

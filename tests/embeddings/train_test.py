@@ -1,12 +1,14 @@
-"""fastText by gensim: settings arrive, same seed same bits, progress, models others read."""
+"""fastText by gensim: settings, seeds, progress, fastText's own model files."""
+
+import re
+import types
 
 import numpy as np
 import pytest
-from gensim.models.fasttext import load_facebook_vectors
 
-from clwe_jax.embeddings import files, train
+from clwe_jax.embeddings import train
 from clwe_jax.embeddings.corpus import Sentences
-from clwe_jax.embeddings.train import FastText, Progress
+from clwe_jax.embeddings.train import FastText
 
 SMALL = FastText(dim=8, epochs=2, min_count=2, buckets=200)
 
@@ -47,31 +49,27 @@ def test_words_of_a_topic_are_neighbours():
     assert cosines[sun][:, sun].mean() > cosines[sun][:, ~sun].mean() + 0.2
 
 
-def test_progress_is_told_to_the_end(monkeypatch):
+def test_progress_is_logged_to_the_end(monkeypatch, caplog):
     monkeypatch.setattr(train, "_EVERY", 0.0)
-    monkeypatch.setattr(train, "_LOOKED", 100)
-    told: list[Progress] = []
-    train.fasttext(topics(), SMALL, progress=told.append)
-    done = [progress.done for progress in told]
-    assert len(told) > 10 and done == sorted(done) and done[-1] == 1
-    assert all(progress.words_per_second > 0 for progress in told)
-    assert told[-1].seconds_left == 0 and told[0].seconds_left > 0
-    for progress in told[:-1]:
-        words = topics().size * SMALL.epochs
-        left = (1 - progress.done) * words / progress.words_per_second
-        np.testing.assert_allclose(progress.seconds_left, left, rtol=1e-6)
+    monkeypatch.setattr(train, "_CHECKED", 100)
+    caplog.set_level("INFO", "absl")
+    train.fasttext(topics(), SMALL)
+    done = [
+        int(x) for x in re.findall(r"Trained (\d+)%, [\d,]+ words/s, \d+:\d\d left", caplog.text)
+    ]
+    assert len(done) > 10 and done == sorted(done) and done[0] < 20 and done[-1] == 100
 
 
-def test_the_model_is_one_that_fasttext_tools_read(tmp_path):
-    path = str(tmp_path / "model.bin")
-    vectors = train.fasttext(topics(), SMALL, model_path=path)
-    theirs = load_facebook_vectors(path)
-    np.testing.assert_allclose(theirs[vectors.words], vectors.vectors, atol=1e-6)
-    assert theirs["sunny"].any()  # made of n-grams
-    ours = files.read(path, cache=False)
-    assert ours.words == vectors.words and ours.counts.tolist() == vectors.counts.tolist()
-    np.testing.assert_allclose(ours.vectors, vectors.vectors, atol=1e-6)
-    assert [name.name for name in tmp_path.iterdir()] == ["model.bin"]
+def test_the_meter_estimates_the_time_left(monkeypatch, caplog):
+    now = iter([100.0, 105.0, 160.0, 160.0, 220.0])
+    monkeypatch.setattr(train, "time", types.SimpleNamespace(monotonic=lambda: next(now)))
+    caplog.set_level("INFO", "absl")
+    meter = train.Meter(36_000)
+    meter.advance(2_000)  # after 5 seconds: too early for a line
+    meter.advance(7_000)
+    meter.finish()
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["Trained 25%, 150 words/s, 3:00 left", "Trained 100%, 300 words/s, 0:00 left"]
 
 
 def test_settings_reach_the_trainer(monkeypatch):
