@@ -181,7 +181,7 @@ def agreement_by_hand(source, target, words, others, anchors, neighbours):
 def test_agreement_is_the_overlap_of_neighbours(monkeypatch):
     monkeypatch.setattr(module, "_CHUNK", 17)
     monkeypatch.setattr(module, "_ANCHORS", 60)
-    source, target, _ = spaces(120, 20)
+    source, target, _ = spaces(120, 20, seed=6)  # no near ties
     words = list(source.words)
     found = agreement(source, target, words, neighbours=5)
     np.testing.assert_allclose(
