@@ -58,11 +58,17 @@ class Collector:
         """Whether `max_vocab` words are collected."""
         return self._most is not None and len(self._words) >= self._most
 
-    def note(self, name: str, place: int | str, what: str) -> None:
-        """Counts a fault of `MEANINGS`; `place` is a line, or a word's number in binary files."""
+    def note(self, name: str, place: int | str, text: str) -> None:
+        """Counts a fault of `MEANINGS` and keeps its first place and text.
+
+        Args:
+          name: key of `MEANINGS`.
+          place: line number, or number of the word in binary files.
+          text: word or line.
+        """
         self.report[name] = self.report.get(name, 0) + 1
         if name not in self.examples:
-            text = what if len(what) <= 60 else what[:57] + "..."
+            text = text if len(text) <= 60 else text[:57] + "..."
             self.examples[name] = f"{self.path}:{place}: {text}"
 
     def add(

@@ -41,11 +41,12 @@ class Duong:
       learning_rate: learning rate of AdaGrad at the start; it falls to 0.
       subsample: relative frequency in a language above which words are left out at random.
       combining: weight of the squared distance of a word's two vectors, delta in the paper. The
-        paper has 0.01 for corpora 1,000 times the laptop's; there 0.1 finds twice the translations.
+        paper has 0.01; on text of the laptop scale, a thousandth of the paper's, 0.1 finds twice as
+        many translations.
       batch: words per step.
       shared_negatives: noise words per step. Every word of the step is compared with all of them,
-        each with weight `negatives` / `shared_negatives`; the expectation equals that of
-        independent noise words, and a matrix product computes it.
+        each with weight `negatives` / `shared_negatives`; independent noise words
+        have the same expectation, and a matrix product computes this one.
     """
 
     dim: int = 300

@@ -106,7 +106,7 @@ def fasttext(sentences: Sentences, settings: FastText = FastText(), seed: int = 
       Words that occur at least `min_count` times, most frequent first, with their counts.
 
     Raises:
-      ValueError: no word occurs that often.
+      ValueError: no word occurs `min_count` times.
     """
     from gensim.models.fasttext import FastText as Model
 

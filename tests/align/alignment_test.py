@@ -1,4 +1,4 @@
-"""Alignments: what they do to vectors, on disk and with bad input."""
+"""Alignments: their effect on vectors, their files, bad input."""
 
 import numpy as np
 import pytest

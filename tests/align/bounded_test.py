@@ -7,7 +7,7 @@ from clwe_jax.align import bounded, csls, search
 
 
 def made_up(seed, queries, keys, pool, width=16, topics=30):
-    """Vectors in clusters, so that there are hubs and near misses."""
+    """Vectors in clusters, which have hubs and near misses."""
     r = np.random.RandomState(seed)
     centers = r.standard_normal((topics, width))
 
@@ -44,7 +44,7 @@ def run(queries, keys, pool, k, neighbourhood):
 
 @pytest.fixture
 def check(same_ranking):
-    """Fails unless the found keys and their scores are those of the whole product."""
+    """Fails unless the found keys and scores equal those of the whole product."""
 
     def compared(vectors, k, neighbourhood, found):
         expected = whole(*vectors, neighbourhood)

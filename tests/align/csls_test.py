@@ -19,7 +19,7 @@ def numpy_scores(queries, keys, pool, method, neighbourhood, beta):
     if method == "cosine":
         return cosine
     if method == "csls":
-        # A slice takes what there is where fewer are there.
+        # Of fewer rows the slice takes all.
         own = np.sort(cosine, axis=1)[:, -neighbourhood:].mean(1)
         hubness = np.sort(y @ p.T, axis=1)[:, -neighbourhood:].mean(1)
         return 2 * cosine - own[:, None] - hubness[None]

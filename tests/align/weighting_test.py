@@ -37,7 +37,7 @@ def test_whitened_sides_correlate_direction_by_direction():
     white_x, white_y = inverse_root(x.T @ x), inverse_root(y.T @ y)
     correlation = np.linalg.svd(white_x @ x.T @ y @ white_y)[1]
     a, b = weighting.symmetric(x @ white_x, y @ white_y, 0.5)
-    # White sides stay white but for the weights, which are the correlations' roots.
+    # Whitened sides stay white except for the weights, the roots of the correlations.
     cross = (x @ white_x @ a).T @ (y @ white_y @ b)
     np.testing.assert_allclose(cross, np.diag(correlation**2), atol=1e-9)
 

@@ -19,7 +19,7 @@ sys.path.insert(0, {folder!r})
 import side_by_side
 
 def setup(options):
-    print("what a library prints does not get between the answers")
+    print("output of a library does not mix with the answers")
     rates = iter(options["rates"])
     def measure():
         print("more noise")

@@ -1,4 +1,4 @@
-"""Supervised joint training: loss, gradients and choice against oracles, and what is learned."""
+"""Supervised joint training: loss, gradients and choice against oracles, and learned topics."""
 
 import dataclasses
 import math

@@ -50,7 +50,7 @@ def test_two_languages_are_split_as_the_paper_says(gamma, seed):
     wanted = by_the_paper(counts, gamma)
     assert set(found.shared) == wanted["shared"]
     assert {x: set(words) for x, words in found.own.items()} == {x: wanted[x] for x in "ab"}
-    # The same in terms of the share r / (1 + r), which is what gamma bounds.
+    # Equivalently, gamma bounds the share r / (1 + r).
     totals = {x: sum(counts[x].values()) for x in "ab"}
     for word in found.shared:
         one, two = (fractions.Fraction(counts[x].get(word, 0), totals[x]) for x in "ab")
