@@ -107,6 +107,11 @@ def python(*arguments, devices=None, check=True, timeout=300, **environment):
     return done
 
 
+def pytest_collection_modifyitems(items):
+    """Puts the files directly under tests/ first: they train models and take longest."""
+    items.sort(key=lambda item: item.path.parent != ROOT / "tests")
+
+
 @pytest.fixture(scope="session")
 def run_python():
     """The function `python` of this file."""
