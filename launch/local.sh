@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs one system on this machine, in a virtual environment of its own that is made when absent.
+# Runs one system on this machine, in its own virtual environment, which it makes when absent.
 #
 #   launch/local.sh [--dry-run] [--venv=DIR] [--restarts=N] --config=configs/dict_mlm_50.py [...]
 #
 #   --dry-run      print the commands, run none
 #   --venv=DIR     the environment (default: .venv)
-#   --restarts=N   when the program is killed (out of memory, a signal it could not answer), start
-#                  it again up to N times; it resumes from its last checkpoint (default: 0)
+#   --restarts=N   start the program again up to N times when it is killed (out of memory, a signal);
+#                  it resumes from its last checkpoint (default: 0)
 #
 # Everything else goes to clwe_jax.main. An NVIDIA GPU is used when nvidia-smi finds one.
 set -euo pipefail
@@ -52,7 +52,7 @@ fi
 for ((attempt = 0; ; attempt++)); do
   status=0
   say_and_do "$venv/bin/python" -m clwe_jax.main "${arguments[@]}" || status=$?
-  # Above 128 the program was killed by a signal; an error of its own would only come back.
+  # A status above 128 means a signal; an error of the program would only occur again.
   if ((status <= 128 || status == 130 || attempt >= restarts)); then
     exit "$status"
   fi

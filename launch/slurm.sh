@@ -7,17 +7,17 @@
 #SBATCH --output=clwe_jax-%j.log
 #SBATCH --signal=B:TERM@300
 #
-# Trains on a Slurm cluster, one process a node; saves, and queues itself again, when its time is up
-# or when it is preempted.
+# Trains on a Slurm cluster, one process a node. When its time is up or when it is preempted, it saves
+# and queues itself again.
 #
 #   sbatch --nodes=4 --gpus-per-node=8 --time=12:00:00 launch/slurm.sh --config=... --workdir=DIR
 #   launch/slurm.sh --dry-run ...    print the commands of the job, run none
 #
-# Start it in the project's folder. --workdir has to be where every node sees it. PYTHON names the
-# environment's interpreter (default: .venv/bin/python, which launch/worker.sh setup makes).
+# Start it in the project's folder. All nodes must see --workdir. PYTHON is the interpreter of the
+# environment (default: .venv/bin/python, which launch/worker.sh setup makes).
 set -euo pipefail
 
-# sbatch runs a copy of this file: the project is where it was submitted.
+# sbatch runs a copy of this file, so the project is the folder of the submission.
 cd "${SLURM_SUBMIT_DIR:-$(dirname "${BASH_SOURCE[0]}")/..}"
 
 dry_run=
@@ -44,7 +44,7 @@ say() {
   printf '\n' >&2
 }
 
-# In a Slurm step jax takes one GPU a process unless told of all; here a process has its node's.
+# In a Slurm step jax takes one GPU a process by default; here a process takes all GPUs of its node.
 gpus=${SLURM_GPUS_ON_NODE:-0}
 if ((gpus > 0)); then
   JAX_LOCAL_DEVICE_IDS=$(seq --separator=, 0 $((gpus - 1)))
@@ -72,10 +72,10 @@ say "${step[@]}"
 while true; do
   status=0
   wait $! || status=$?
-  # A signal ends `wait`, not the step.
+  # A signal ends `wait` but not the step.
   kill -0 $! 2>/dev/null || break
 done
-# 75: saved, but not finished.
+# Status 75 means saved but not finished.
 if [[ -n $interrupted || $status == 75 ]]; then
   say "${requeue[@]}"
   exec "${requeue[@]}"

@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
-# Trains on a Cloud TPU slice: makes it, runs on every worker, resumes after preemption.
+# Trains on a Cloud TPU slice: makes the slice, runs on every worker, resumes after preemption.
 #
 #   launch/tpu_vm.sh COMMAND --name=NAME --zone=ZONE [options] -- --config=... [...]
 #
 # Commands:
-#   up       all of it: create, copy, install, run, then watch until the run has finished
+#   up       create, copy, install, run, then watch until the run has finished
 #   create   make the slice            copy     copy this folder's code to every worker
-#   install  install it there          run      start clwe_jax.main --multihost on every worker
-#   watch    until the run has finished; a preempted slice is deleted and made again
-#   status   of the slice and the run  logs     the end of worker 0's log
+#   install  install the code          run      start clwe_jax.main --multihost on every worker
+#   watch    wait until the run has finished; delete a preempted slice and make it again
+#   status   show slice and run        logs     show the end of worker 0's log
 #   stop     save and exit             delete   the slice (the bucket stays)
 #
 # Options:
-#   --type=TYPE        accelerator type (default: v3-256, as the paper's: 256 cores)
-#   --version=VERSION  its software (default: tpu-ubuntu2204-base)
-#   --project=ID       (default: gcloud's own)
-#   --bucket=NAME      a Cloud Storage bucket, mounted at ~/share on every worker. Checkpoints have
-#                      to be where all workers see them and where they outlive the slice: without
-#                      --workdir the run goes to ~/share/runs/NAME
-#   --spot             cheaper, and may be preempted
-#   --every=SECONDS    between two looks of watch (default: 60)
-#   --restarts=N       of a run that fails on a healthy slice, before giving up (default: 2)
+#   --type=TYPE        accelerator type (default: v3-256, the paper's 256 cores)
+#   --version=VERSION  software of the slice (default: tpu-ubuntu2204-base)
+#   --project=ID       project (default: gcloud's own)
+#   --bucket=NAME      a Cloud Storage bucket, mounted at ~/share on every worker. All workers must
+#                      see the checkpoints, and the checkpoints must outlive the slice, so the
+#                      default --workdir is ~/share/runs/NAME
+#   --spot             a cheaper slice, which may be preempted
+#   --every=SECONDS    interval at which watch looks (default: 60)
+#   --restarts=N       restarts of a run that fails on a healthy slice (default: 2)
 #   --dry-run          print every command, run none
 #
-# What follows -- goes to clwe_jax.main. Example:
+# The arguments after -- go to clwe_jax.main. Example:
 #   launch/tpu_vm.sh up --name=dict-mlm-50 --zone=europe-west4-a --bucket=my-runs --spot -- \
 #     --config=configs/dict_mlm_50.py:paper --config.data.tfds_dir=gs://my-tfds
 set -euo pipefail
@@ -95,12 +95,12 @@ on() {
 create() {
   local options=("--accelerator-type=$type" "--version=$version")
   [[ -z $spot ]] || options+=(--spot)
-  # The workers' own account has to be allowed to write to the bucket.
+  # The account of the workers needs permission to write to the bucket.
   [[ -z $bucket ]] || options+=("--scopes=https://www.googleapis.com/auth/cloud-platform")
   tpu create "${options[@]}"
 }
 
-# Everything git knows or would know, also what is not committed yet.
+# All files that git tracks or would track, including changes that are not committed.
 copy() {
   local archive=${TMPDIR:-/tmp}/clwe_jax-$name.tar.gz
   pack "$archive" &&
@@ -132,7 +132,7 @@ run() {
   on all "launch/worker.sh start$line"
 }
 
-# READY, PREEMPTED, ..., ABSENT when there is no such slice, UNKNOWN when gcloud could not tell.
+# READY, PREEMPTED, ..., ABSENT when no such slice exists, UNKNOWN when gcloud fails.
 slice_state() {
   local errors state
   errors=$(mktemp)
@@ -177,7 +177,7 @@ watch() {
           "launch/tpu_vm.sh delete --name=$name --zone=$zone" >&2
         return
         ;;
-      # Some workers of a slice that is being preempted go before the others, and those then fail.
+      # During a preemption some workers stop before the others, and the others then fail.
       *failed*)
         echo "The end of its log:" >&2
         on 0 'launch/worker.sh log 40' || true
@@ -187,7 +187,7 @@ watch() {
         fi
         again restart_all
         ;;
-      # A worker that went down has lost its process, and all have to start together.
+      # A worker that went down has lost its process, and all processes must start together.
       *idle | *killed | *interrupted) again restart_all ;;
       *bare) again copy_and_start ;;
       *running) left=$restarts ;;
@@ -213,7 +213,7 @@ up() {
   if [[ -n $dry_run ]]; then
     start_everything
   fi
-  # A slice that is there already is used; watch makes it when it is absent.
+  # An existing slice is used; watch makes an absent one.
   watch
 }
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# What a launcher does on one machine. The other scripts of this folder call it; so can a person.
+# Installs and runs the project on one machine. The other scripts of this folder call it.
 #
 #   launch/worker.sh setup [--venv=DIR] [--extra='[tpu]'] [--bucket=NAME]
 #                                    make the environment and install the project; with --bucket,
 #                                    mount that Cloud Storage bucket at ~/share
 #   launch/worker.sh start ARGS...   start clwe_jax.main ARGS in the background
 #   launch/worker.sh state           idle, running, finished, interrupted (saved), failed N, killed
-#   launch/worker.sh log [LINES]     the end of what it printed
-#   launch/worker.sh stop            ask it to save and exit (SIGTERM), and wait until it has
+#   launch/worker.sh log [LINES]     the end of its output
+#   launch/worker.sh stop            make it save and exit (SIGTERM), and wait for its end
 #
 # STATE_DIR (default: ~/.clwe_jax) holds log, pid and exit status of the last start.
 set -euo pipefail
@@ -34,7 +34,7 @@ setup() {
   fi
 }
 
-# TPU images carry Python 3.10: where no 3.11 or 3.12 is installed, uv brings one.
+# TPU images have Python 3.10, so uv installs 3.11 where neither 3.11 nor 3.12 exists.
 make_environment() {
   local python
   for python in python3.11 python3.12 python3; do
@@ -69,7 +69,7 @@ start() {
   fi
   mkdir -p "$state_dir"
   rm -f "$state_dir/exit" "$state_dir/pid"
-  # The shell in the background outlives this one and writes down how the program ended.
+  # The background shell outlives this one and records the exit status of the program.
   # shellcheck disable=SC2016  # expanded by that shell
   setsid nohup bash -c '
     state_dir=$1
@@ -102,15 +102,15 @@ state() {
   elif alive; then
     echo running
   else
-    # The exit status is written a moment after the end; where it stays away the machine went down.
+    # The exit status appears a moment after the end; without one the machine went down.
     sleep 1
     if [[ -s $state_dir/exit ]]; then state; else echo killed; fi
   fi
 }
 
-# After a restart of the machine another program may have the number.
+# After a restart of the machine another program may have this process id.
 alive() {
-  # -ww: the whole command line, however narrow the terminal is said to be.
+  # -ww prints the complete command line for any terminal width.
   [[ $(ps -ww -o args= -p "$(<"$state_dir/pid")" 2>/dev/null) == *clwe_jax.main* ]]
 }
 

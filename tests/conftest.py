@@ -1,27 +1,76 @@
-"""What every test needs before the first import of jax or TensorFlow."""
+"""The environment of all tests, set before the first import of jax or TensorFlow."""
 
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 import tempfile
 
 import pytest
 
-# The tests' tolerances are those of float32 on a CPU, and simulated devices exist only there. The
-# variables are inherited by the processes that tests start.
+MOST_COMPILED = 1 << 30  # bytes of compiled programs that are kept between runs
+
+# The tolerances are for float32 on a CPU, and only the CPU backend simulates several devices.
+# Processes that tests start inherit the variables.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 if os.environ["JAX_PLATFORMS"] == "cpu":
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    # Most of the suite's time is LLVM's, on programs that run for milliseconds.
+    # LLVM takes most of the suite's time, for programs that run for milliseconds.
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 os.environ.setdefault("MPLBACKEND", "agg")
 
+
+def compiled_folder(cache: pathlib.Path) -> pathlib.Path:
+    """The writable folder below the user's cache in which compiled programs are kept between runs.
+
+    Raises:
+      OSError: the folder cannot be made or written.
+    """
+    # A program is compiled for the CPU of one host, and hosts may share a home.
+    folder = cache / "clwe_jax" / "tests" / (platform.node() or "host")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+    return folder
+
+
+def trim(folder: pathlib.Path, most: int) -> None:
+    """Deletes the files that were used least recently until the others hold at most `most` bytes.
+
+    Another run may read or trim the folder at the same time: JAX compiles a program again whose file
+    is gone, and a file that is gone needs no deletion.
+    """
+    # JAX's own limit (jax_compilation_cache_max_size) needs a further package, and reads the whole
+    # folder for every program that it adds.
+    found = []
+    for path in folder.rglob("*"):
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        if path.is_file():
+            found.append((max(status.st_atime, status.st_mtime), status.st_size, path))
+    size = sum(each[1] for each in found)
+    for _, bytes_, path in sorted(found):
+        if size <= most:
+            break
+        path.unlink(missing_ok=True)
+        size -= bytes_
+
+
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-    # Many tests and processes compile the same programs.
-    _compiled = tempfile.TemporaryDirectory(prefix="clwe_jax_compiled_")
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = _compiled.name
+    # Many tests and processes compile the same programs. The processes of pytest-xdist inherit the
+    # variable, so that one process trims.
+    _user = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    try:
+        _folder = compiled_folder(_user)
+        trim(_folder.parent, MOST_COMPILED)
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = str(_folder)
+    except (OSError, RuntimeError):  # RuntimeError: no home directory
+        _temporary = tempfile.TemporaryDirectory(prefix="clwe_jax_compiled_")
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = _temporary.name
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
@@ -29,10 +78,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def python(*arguments, devices=None, check=True, timeout=300, **environment):
-    """Runs `python ARGS` in the project's folder, in its own process.
+    """Runs `python ARGUMENTS` in the project's folder, in a process of its own.
 
-    `devices` simulates that many CPU devices. The process must succeed unless `check` is False;
-    what it printed is shown when it does not. Returns the finished process, with text output.
+    Args:
+      devices: number of CPU devices to simulate.
+      check: fail the test, with the output of the process, where the process fails.
+      timeout: seconds.
+      environment: further environment variables.
+
+    Returns:
+      The finished process, with text output.
     """
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     env = {**os.environ, "PYTHONPATH": path, **environment}
@@ -50,6 +105,11 @@ def python(*arguments, devices=None, check=True, timeout=300, **environment):
     if check and done.returncode:
         pytest.fail(f"exit {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}")
     return done
+
+
+def pytest_collection_modifyitems(items):
+    """Puts the files directly under tests/ first: they train models and take longest."""
+    items.sort(key=lambda item: item.path.parent != ROOT / "tests")
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from clwe_jax import api
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TINY = [
     "--config.data.languages=de,en",
-    "--config.data.pocket_sentences=1500",
+    "--config.data.pocket_sentences=800",
     "--config.data.pocket_domains=money,sport",
     "--config.data.sequence_length=32",
     "--config.vocab.size=1500",
@@ -97,7 +97,7 @@ def test_the_model_serves(workdir):
 
 
 def test_prepared_batches_train_without_tensorflow(tmp_path):
-    config = ["--config=configs/dict_mlm_50.py", *TINY]
+    config = ["--config=configs/dict_mlm_50.py", *TINY, "--config.evals.bli.data="]
     python("-m", "clwe_jax.data.prepare", *config, f"--out={tmp_path}/batches", "--heldout_rows=8")
     said = python(
         "-c", NO_TENSORFLOW, *config, f"--workdir={tmp_path}/run",

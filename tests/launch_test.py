@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LAUNCH = ROOT / "launch"
 SCRIPTS = sorted(LAUNCH.glob("*.sh"))
 
-# Writes its command line down, one argument a line, commands separated by '--'. What `describe`
-# and `worker.sh state` answer stands in the files slice and run: a line an answer, the last repeated.
+# The stub records its command line, one argument a line, commands separated by '--'. The files slice
+# and run hold the answers of `describe` and `worker.sh state`, one a line; the last line repeats.
 STUB = r"""#!/usr/bin/env bash
 set -eu
 { echo "$(basename "$0")"; for a in "$@"; do echo "$a"; done; echo "--"; } >>"$STUBS/calls"
@@ -69,7 +69,7 @@ def calls(stubs):
 
 
 def verbs(stubs):
-    """What was asked of the slice, in order: create, scp, ssh (the worker.sh command), ..."""
+    """The requests to the slice, in order: create, scp, ssh (the worker.sh command), ..."""
     found = []
     for call in calls(stubs):
         verb = call[4]
@@ -123,7 +123,7 @@ def test_tpu_run_reaches_every_worker_with_its_arguments_intact(stubs):
     assert call[:6] == ["gcloud", "compute", "tpus", "tpu-vm", "ssh", "n"]
     assert "--worker=all" in call and "--zone=z" in call and "--project=p" in call
     [command] = [a.removeprefix("--command=") for a in call if a.startswith("--command=")]
-    # What the worker's shell makes of it: with `launch/worker.sh` as a printer of its arguments.
+    # Run the command in a shell, with a `launch/worker.sh` that prints its arguments.
     printer = stubs / "clwe_jax" / "launch" / "worker.sh"
     printer.parent.mkdir(parents=True)
     printer.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
@@ -222,7 +222,7 @@ def test_slurm_starts_one_process_a_node_with_all_its_gpus(stubs):
     assert (stubs / "devices").read_text().strip() == "0,1,2,3"
 
 
-def test_slurm_hands_on_a_failure_and_does_not_queue_again(stubs):
+def test_slurm_returns_a_failure_and_does_not_queue_again(stubs):
     (stubs / "bin" / "srun").write_text(STUB + "\nexit 3\n")
     done = launch(stubs, "slurm.sh", *JOB, SLURM_JOB_ID="7", SLURM_SUBMIT_DIR=str(ROOT))
     assert done.returncode == 3
@@ -237,11 +237,11 @@ def test_slurm_queues_an_unfinished_run_again(stubs):
 
 
 def test_slurm_saves_and_queues_again_on_sigterm(stubs):
-    # The step ends when it is told to, as the program does after its checkpoint.
+    # The step ends on the signal, like the program after its checkpoint.
     (stubs / "bin" / "srun").write_text(
-        STUB + '\nwhile [ ! -e "$STUBS/told" ]; do sleep 0.05; done\necho saved >"$STUBS/saved"\n'
+        STUB + '\nwhile [ ! -e "$STUBS/signal" ]; do sleep 0.05; done\necho saved >"$STUBS/saved"\n'
     )
-    (stubs / "bin" / "scancel").write_text(STUB + '\ntouch "$STUBS/told"\n')
+    (stubs / "bin" / "scancel").write_text(STUB + '\ntouch "$STUBS/signal"\n')
     env = environment(stubs, SLURM_JOB_ID="7", SLURM_SUBMIT_DIR=str(ROOT))
     job = subprocess.Popen([LAUNCH / "slurm.sh", *JOB], env=env, stderr=subprocess.PIPE, text=True)
     deadline = time.time() + 20
@@ -278,7 +278,7 @@ def test_local_installs_once_and_hands_the_arguments_on(stubs):
     assert f"+ {stubs}/v/bin/python -m clwe_jax.main --config=c.py --x=1\\ 2" in done.stderr
     python_stub(stubs, "exit 5")
     done = launch(stubs, "local.sh", f"--venv={stubs}/venv", "--restarts=3", "--config=c.py")
-    # An error of the program is handed on; the environment was there, so nothing was installed.
+    # The script returns the program's error; it installs nothing into an existing environment.
     assert done.returncode == 5
     assert (stubs / "python_calls").read_text() == "-m clwe_jax.main --config=c.py\n"
     assert "which system" in launch(stubs, "local.sh").stderr
@@ -325,7 +325,7 @@ def test_worker_follows_a_run_to_its_end(stubs):
 
 
 @pytest.mark.parametrize("body, state", [("exit 0", "finished"), ("exit 9", "failed 9")])
-def test_worker_tells_how_a_run_ended(stubs, body, state):
+def test_worker_reports_how_a_run_ended(stubs, body, state):
     python = python_stub(stubs, body)
     worker(stubs, "start", "--config=c.py", python=python)
     wait_for(stubs, state)

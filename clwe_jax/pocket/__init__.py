@@ -1,12 +1,12 @@
-"""The pocket world: a handwritten lexicon and six small grammars that generate text without end.
+"""The embedded world: a handwritten lexicon and six small grammars that generate endless text.
 
-English, German, Spanish, French, Japanese and Chinese sentences of everyday domains, grammatical,
-NOT parallel across languages, with the sense of every word known. A meaning (who does what to what,
-where, when, how) is drawn first (`meanings`), from what the lexicon (`lexicon/*.txt`) says goes
-together; a grammar (`english`, `german`, ...) then renders it. One meaning in eight is held out of
-the training text; `parallel` renders those in every language.
+The sentences are grammatical English, German, Spanish, French, Japanese and Chinese about everyday
+domains. The sense of every word is known, and the text is NOT parallel across languages. `meanings`
+draws a meaning (who does what to what, where, when, how) from the combinations that the lexicon
+(`lexicon/*.txt`) allows; a grammar (`english`, `german`, ...) renders it. One meaning in eight is
+held out of the training text; `parallel` renders held-out meanings in every language.
 
-    >>> from clwe_jax.text import pocket
+    >>> from clwe_jax import pocket
     >>> row = pocket.parallel(pocket.LANGUAGES, 1)[0]
     >>> row["fr"].text, row["fr"].tokens
 
@@ -19,9 +19,9 @@ One meaning in six languages:
     ja  客は夜お金を引き出します。
     zh  顾客夜里取出钱。
 
-A token's `text` is the word as it stands in the sentence, its `concept` an id as 'bank.money', or
-None for function words and punctuation. In spaced scripts a token is a maximal run of letters or a
-single mark; in Japanese and Chinese a word or particle. Of a German verb in two parts
+A token's `text` is the word as the sentence spells it. Its `concept` is an id such as 'bank.money',
+or None for function words and punctuation. In spaced scripts a token is a maximal run of letters or
+a single mark; in Japanese and Chinese it is a word or particle. In a separated German verb
 ("hebt ... ab") the finite part carries the concept.
 """
 
@@ -40,7 +40,6 @@ from clwe_jax.pocket.write import (
     write_bli,
     write_corpus,
     write_dictionaries,
-    write_gold,
     write_parallel,
     write_retrieval,
 )
@@ -64,7 +63,6 @@ __all__ = [
     "write_bli",
     "write_corpus",
     "write_dictionaries",
-    "write_gold",
     "write_parallel",
     "write_retrieval",
 ]

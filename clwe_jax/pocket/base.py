@@ -1,8 +1,8 @@
-"""What the six grammars share: tokens, meanings, and the assembly of a sentence.
+"""Tokens, meanings, and the assembly of a sentence, shared by the six grammars.
 
-A meaning is language-independent: a `Meaning` holds one or two clauses made of noun phrases (`NP`)
-whose words are concept ids. A `Grammar` renders it into one language. Rendered pieces are
-*segments* `(text, tokens)`; noun phrases repeat a lot, so their segments are cached.
+A meaning is independent of languages: a `Meaning` holds one or two clauses of noun phrases (`NP`)
+whose words are concept ids. A `Grammar` renders it into one language, from *segments*
+`(text, tokens)`. The segments of noun phrases are cached, because noun phrases repeat often.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LANGUAGES = ("de", "en", "es", "fr", "ja", "zh")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Token:
-    """A word, or a punctuation mark, with the concept it stands for (None for function words)."""
+    """A word or punctuation mark with its concept (None for function words and punctuation)."""
 
     text: str
     concept: str | None = None
@@ -57,7 +57,7 @@ class Place(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """Who does what with what, to whom, where, when and how.
+    """A clause: who does what with what, to whom, where, when and how.
 
     `tense` is 'present', 'past' or 'future'; `modal` a concept id of `MODALS` or None. `kind` is
     'event', 'is' (subject is `adj`), 'more' (subject is more `adj` than `obj`), 'at' (subject is at
@@ -83,11 +83,11 @@ class Clause(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """One sentence's meaning.
+    """The meaning of one sentence.
 
     `frame` is 'say' (a statement), 'ask' (yes or no), 'who', 'what', 'where', or joins two clauses:
     'and', 'but', 'when', 'if', 'because', 'report' (`first` holds subject and verb of saying).
-    `key` is the sequence of its concepts, which decides the split it belongs to.
+    `key` is the sequence of its concepts; it decides whether the meaning is held out.
     """
 
     frame: str
@@ -115,19 +115,19 @@ Segment = tuple[str, tuple[Token, ...]]
 
 
 def segment(text: str, concept: str | None = None) -> Segment:
-    """One word."""
+    """The segment of one word."""
     return text, (Token(text, concept),)
 
 
 def phrase(text: str, concept: str | None = None, space: str = " ") -> Segment:
-    """Words of a fixed phrase; the one that is marked with `*` carries the concept."""
+    """The segment of a fixed phrase; the word that begins with `*` carries the concept."""
     words = text.split()
     tokens = tuple(Token(w.lstrip("*"), concept if w[0] == "*" else None) for w in words)
     return space.join(token.text for token in tokens), tokens
 
 
 class Grammar:
-    """Renders meanings into one language. Subclasses say how clauses and noun phrases look."""
+    """Renders meanings into one language; subclasses render clauses and noun phrases."""
 
     language = ""
     space = " "
@@ -156,14 +156,14 @@ class Grammar:
         return found
 
     def join(self, *segments: Segment) -> Segment:
-        """Several segments as one."""
+        """Joins segments into one."""
         return (
             self.space.join([s[0] for s in segments]),
             tuple([token for s in segments for token in s[1]]),
         )
 
     def cached(self, key, make, *args) -> Segment:
-        """`make(*args)`, remembered under `key`."""
+        """`make(*args)`, computed once for each `key`."""
         found = self.phrases.get(key)
         if found is None:
             if len(self.phrases) >= CACHE_SIZE:
@@ -172,12 +172,12 @@ class Grammar:
         return found
 
     def time(self, concept: str) -> Segment:
-        """An adverbial of time, as 'in the morning'."""
+        """An adverbial of time, such as 'in the morning'."""
         text = self.lexicon.times[concept][self.language]
         return self.cached(("time", concept), phrase, text, concept, self.space)
 
     def own_preposition(self, place: Place) -> str | None:
-        """The preposition that the ground's own entry gives for this language (`de=an`)."""
+        """The preposition that the entry of the ground names for this language (`de=an`)."""
         if place.relation in PLACES:
             for flag in self.lexicon.nouns[place.ground.noun]["flags"]:
                 if flag.startswith(f"{self.language}="):
@@ -195,11 +195,11 @@ class Grammar:
         return self.finish(meaning.domain, segments, asks)
 
     def compose(self, meaning: Meaning) -> tuple[list[Segment], bool]:
-        """A sentence's segments without its final mark, and whether it is a question."""
+        """The segments of a sentence without its final mark, and whether it is a question."""
         raise TypeError(f"{type(self).__name__} composes nothing: {meaning}")
 
     def finish(self, domain: str, segments: list[Segment], asks: bool) -> Sentence:
-        """Joins the segments, sets the final mark and the capital."""
+        """Joins the segments, appends the final mark and capitalises the first letter."""
         mark = self.question if asks else self.stop
         text = self.space.join([s[0] for s in segments]).replace(" ,", ",")
         tokens = [token for s in segments for token in s[1]]
@@ -211,5 +211,5 @@ class Grammar:
         return Sentence(self.language, domain, tuple(tokens), text + mark)
 
     def capital(self, text: str) -> str:
-        """The text as it begins a sentence."""
+        """The text with its first letter capitalised."""
         return text[0].upper() + text[1:]

@@ -28,7 +28,7 @@ MODAL_WORDS = {"want": "想", "can": "能", "must": "必须", "may.permission": 
 
 
 class Chinese(Grammar):
-    """See the module."""
+    """The grammar of Chinese."""
 
     language = "zh"
     space = ""
@@ -109,7 +109,7 @@ class Chinese(Grammar):
         return self.join(self.np(place.ground), *words)
 
     def predicate(self, c: Clause) -> list[Segment]:
-        """Everything after subject and time."""
+        """The clause without its subject and time."""
         if c.kind == "at":
             return [*([self.word("不")] if c.negated else []), self.word("在"), self.place(c.place)]
         if c.kind in ("is", "more"):
@@ -207,7 +207,7 @@ class Chinese(Grammar):
             return [*first, *self.clause(m.second)], False
         first, second = m.first, m.second
         if m.frame == "because" and second.subject.noun in PRONOUN_WORDS:
-            # The reason comes first here, so it is the one to name the person.
+            # Chinese states the reason first, so the reason names the person.
             first, second = (
                 first._replace(subject=second.subject), second._replace(subject=first.subject)
             )  # fmt: skip

@@ -16,7 +16,7 @@ PREPOSITIONS = {
     "before": "in front of",
     "to": "to",
 }
-# Vowel letters that begin with a consonant, and the reverse.
+# Words whose first letter and first sound differ in being a vowel.
 AN_EXCEPTIONS = {"university": "a", "uniform": "a", "hour": "an", "honest": "an", "useful": "a"}
 BE = {"present": ("am", "is", "are"), "past": ("was", "was", "were")}
 OBJECT_PRONOUNS = {"I": "me", "we": "us", "he": "him", "she": "her", "they": "them"}
@@ -53,7 +53,7 @@ def article(word: str) -> str:
 
 
 class English(Grammar):
-    """See the module."""
+    """The grammar of English."""
 
     language = "en"
 
@@ -178,7 +178,7 @@ class English(Grammar):
         return parts + [self.word("not")] if c.negated else parts
 
     def state(self, c: Clause):
-        """What follows the copula."""
+        """The complement of the copula."""
         if c.kind == "is":
             return [segment(self.adjectives[c.adj][0], c.adj)]
         if c.kind == "more":
@@ -213,7 +213,7 @@ class English(Grammar):
         return parts
 
     def predicate(self, c: Clause):
-        """Everything after the subject."""
+        """The clause without its subject."""
         if c.kind != "event":
             return self.be(c) + self.state(c)
         verb, preposition = self.verb(c)

@@ -33,7 +33,7 @@ from clwe_jax.pocket.french_forms import (
 
 
 class French(Grammar):
-    """See the module."""
+    """The grammar of French."""
 
     language = "fr"
     question = " ?"
@@ -158,7 +158,7 @@ class French(Grammar):
         return self.join(*body, *rest)
 
     def _determined(self, np, gender, body, before, parts, negated):
-        """The body after preposition and determiner, contracted and elided."""
+        """Preposition, determiner and body of a noun phrase, contracted and elided."""
         last = parts[-1][0] if parts else ""
         mass = self.lexicon.mass(np.noun)
         if np.det == "def" or np.owner:
@@ -252,7 +252,7 @@ class French(Grammar):
         return parts
 
     def predicate(self, c: Clause) -> list[Segment]:
-        """Everything after the subject."""
+        """The clause without its subject."""
         if c.kind != "event":
             return self._state(c)
         verb, preposition = self.verb(c)

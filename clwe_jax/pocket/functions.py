@@ -1,4 +1,4 @@
-"""Function words that translate word for word, as large bilingual dictionaries list them too."""
+"""Function words and their translations, which large bilingual dictionaries list too."""
 
 from __future__ import annotations
 
@@ -52,17 +52,14 @@ COLUMNS = ("en", "de", "es", "fr", "ja", "zh")
 
 
 def rows() -> list[dict[str, tuple[str, ...]]]:
-    """The table: for each entry its words by language; a language may lack it."""
-    found = []
-    for line in TABLE.strip().splitlines():
-        cells = [cell.split() for cell in line.split("|")]
-        found.append(
-            {
-                c: tuple(w for w in words if w != "-")
-                for c, words in zip(COLUMNS, cells, strict=True)
-            }
-        )
-    return found
+    """The table, one dict an entry: language -> words, () where the language has none."""
+    return [
+        {
+            language: tuple(word for word in cell.split() if word != "-")
+            for language, cell in zip(COLUMNS, line.split("|"), strict=True)
+        }
+        for line in TABLE.strip().splitlines()
+    ]
 
 
 def pairs(source: str, target: str) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The pocket world's interface: sentences, parallel sentences, dictionaries, ambiguous words."""
+"""Sentences, parallel sentences, dictionaries and ambiguous words of the embedded world."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from clwe_jax.pocket.spanish import Spanish
 from clwe_jax.pocket.world import world
 
 GRAMMARS = {g.language: g for g in (German, English, Spanish, French, Japanese, Chinese)}
-# The slot that a concept is listed under in a test dictionary, best first.
+# Slots whose form a test dictionary lists; the first that a concept has is taken.
 BASE_SLOTS = ("sg", "inf", "adj_sg", "word")
 
 
 @functools.cache
 def grammar(language: str) -> Grammar:
-    """The grammar of a language, made once a process.
+    """The grammar of a language, made once in a process.
 
     Raises:
-      ValueError: the pocket world does not speak the language.
+      ValueError: a language outside `LANGUAGES`.
     """
     if language not in GRAMMARS:
         raise ValueError(
@@ -37,22 +37,25 @@ def grammar(language: str) -> Grammar:
 
 
 def domains() -> tuple[str, ...]:
-    """What the pocket world can talk about, for the argument `among` of the other functions."""
+    """The names of all domains; the argument `among` of other functions takes some of them."""
     return tuple(world().events)
 
 
 def sentences(
     language: str, seed: int = 0, split: str = "train", among: tuple[str, ...] = ()
 ) -> Iterator[Sentence]:
-    """Endless sentences of one language, not parallel to those of the others.
+    """Yields sentences of one language without end, not parallel to other languages.
+
+    No meaning is in both splits, for any seeds and languages.
 
     Args:
-      language: which of `LANGUAGES`.
-      seed: other seeds, other sentences.
+      language: one of `LANGUAGES`.
+      seed: seed of the draws.
       split: 'train' or 'heldout'.
-      among: the domains to draw from; all where there are none.
+      among: domains to draw from; () means all.
 
-    No meaning of the split 'train' is one of 'heldout', whatever the seed and the language.
+    Raises:
+      ValueError: an unknown language, split or domain.
     """
     render = grammar(language).render
     sampler = Sampler(f"{language}/{split}/{seed}", split, among)
@@ -63,9 +66,14 @@ def sentences(
 def parallel(
     languages, count: int, seed: int = 0, split: str = "heldout", among: tuple[str, ...] = ()
 ) -> list[dict[str, Sentence]]:
-    """`count` meanings (of the domains `among`, or of all), each rendered in every language.
+    """`count` meanings, each rendered in every language: language -> sentence.
 
-    No two rows have the same meaning, nor the same text in any of the languages.
+    Meanings are distinct, and so are the texts of each language.
+
+    Args:
+      languages: some of `LANGUAGES`.
+      count: number of meanings.
+      seed, split, among: as of `sentences`.
     """
     grammars = [grammar(language) for language in languages]
     sampler = Sampler(f"parallel/{split}/{seed}", split, among)
@@ -87,7 +95,7 @@ def parallel(
 
 @functools.cache
 def _forms(language: str) -> dict[str, dict[str, tuple[str, ...]]]:
-    """concept -> slot -> lower-cased single words."""
+    """The forms of each concept: concept -> slot -> lower-cased single words."""
     lexicon, rules = load(), grammar(language)
     table = {}
     for concept in lexicon.concepts:
@@ -106,7 +114,7 @@ def _forms(language: str) -> dict[str, dict[str, tuple[str, ...]]]:
 
 @functools.cache
 def concepts(language: str) -> dict[str, tuple[str, ...]]:
-    """Lower-cased word of the language: the concepts that it stands for."""
+    """The concepts of each word of the language: lower-cased word -> concepts."""
     found: dict[str, dict[str, None]] = {}
     for concept, slots in _forms(language).items():
         for words in slots.values():
@@ -116,15 +124,15 @@ def concepts(language: str) -> dict[str, tuple[str, ...]]:
 
 
 def ambiguous(language: str) -> dict[str, tuple[str, ...]]:
-    """Lower-cased words of the language that stand for two or more concepts."""
+    """The words of the language with two or more concepts: lower-cased word -> concepts."""
     return {word: found for word, found in concepts(language).items() if len(found) > 1}
 
 
 def translations(concept: str) -> dict[str, tuple[str, ...]]:
-    """A concept's lower-cased surface forms in every language, the base form first.
+    """The lower-cased forms of a concept in every language, the base form first.
 
     Raises:
-      KeyError: there is no such concept.
+      KeyError: an unknown concept.
     """
     found = {}
     for language in LANGUAGES:
@@ -135,10 +143,13 @@ def translations(concept: str) -> dict[str, tuple[str, ...]]:
 
 
 def dictionary(source: str, target: str, base_forms: bool = False) -> list[tuple[str, str]]:
-    """Word pairs as MUSE has them: lower-cased single words, all senses, inflected forms too.
+    """Word pairs as in MUSE: lower-cased single words in all senses, with inflected forms.
 
-    A form is paired with the forms of the same number, person and tense. `base_forms` keeps one
-    form of each content word (singular, infinitive) and leaves function words out.
+    A form is paired with the forms of the same number, person and tense.
+
+    Args:
+      source, target: languages.
+      base_forms: keep one form of each content word (singular, infinitive) and no function words.
     """
     here, there = _forms(source), _forms(target)
     pairs: dict[tuple[str, str], None] = {}

@@ -30,7 +30,7 @@ from clwe_jax.pocket.german_forms import (
 
 
 class German(Grammar):
-    """See the module."""
+    """The grammar of German."""
 
     language = "de"
 
@@ -175,7 +175,7 @@ class German(Grammar):
         return self.np(c.obj, case, preposition), bool(preposition)
 
     def middle(self, c: Clause) -> list[Segment]:
-        """Everything between the finite verb and the end of the clause, without the subject."""
+        """The middle field without the subject: between the finite verb and the clause's end."""
         if c.kind != "event":
             return self._state(c)
         head, tail, bare = [], [], None
@@ -226,7 +226,7 @@ class German(Grammar):
         return [*parts, self.place(c.place)]
 
     def finite(self, c: Clause) -> tuple[Segment, list[Segment]]:
-        """The finite verb of a main clause, and what stands at its end."""
+        """The finite verb of a main clause, and the verbs at the end of the clause."""
         person = self.person(c.subject)
         slot = ("1sg", "3sg", "3pl")[person]
         if c.kind != "event":
@@ -253,7 +253,7 @@ class German(Grammar):
         return [*rest, finite]
 
     def main(self, c: Clause, inverted: bool = False) -> list[Segment]:
-        """A verb-second clause; `inverted` when something stands before its verb already."""
+        """A verb-second clause; `inverted` when another phrase already precedes the verb."""
         finite, rest = self.finite(c)
         time = [self.time(c.time)] if c.time else []
         if c.kind == "there":

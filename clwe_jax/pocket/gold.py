@@ -1,4 +1,4 @@
-"""Sentences whose ambiguous words bear the sense that was meant, for evaluation."""
+"""Sentences with the gold sense of each ambiguous word, for evaluation."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from clwe_jax.pocket import generate
 
-LEAST_SHARE = 0.1  # of a word's occurrences that its second sense has, at least
-_SAMPLE = 6_000  # sentences that senses are counted in
+LEAST_SHARE = 0.1  # smallest share of a word's occurrences for a sense to count
+_SAMPLE = 6_000  # sentences in which senses are counted
 _SAMPLE_SEED = "senses"
-_PATIENCE = 200  # sentences read for one that is wanted
-_RARE = 600  # sentences read for one occurrence of a rare word
+_PATIENCE = 200  # sentences read, at most, for each sentence of the result
+_RARE = 600  # sentences read, at most, for each occurrence of a rare word
 
 
 class GoldSentence(NamedTuple):
     """A sentence with gold senses.
 
     Attributes:
-      words: as the tokenizer cuts them.
-      senses: for every ambiguous word its concept's id, as 'bank.money'; None for the others.
-      language: code.
+      words: the words of the tokenizer.
+      senses: concept id of each ambiguous word, such as 'bank.money'; None for other words.
+      language: language code.
     """
 
     words: list[str]
@@ -32,15 +32,15 @@ class GoldSentence(NamedTuple):
 
 @functools.cache
 def shares(language: str, domains: tuple[str, ...] = ()) -> dict[str, dict[str, float]]:
-    """What the words of `pocket.ambiguous` mean in text about the domains, and how often.
+    """The share of each concept among the occurrences of each word of `pocket.ambiguous`.
 
     Args:
-      language: which of `pocket.LANGUAGES`.
-      domains: see `pocket.domains`; all where there are none.
+      language: one of `pocket.LANGUAGES`.
+      domains: some of `pocket.domains`; () means all.
 
     Returns:
-      word (lower-cased): {concept: share}, one or more, the most frequent first; words in the order
-      of their frequency. Words that hardly occur in the domains are not there.
+      Lower-cased word -> {concept: share}, words and concepts by falling frequency. Words that do
+      not occur in a sample of text about the domains are absent.
     """
     possible = generate.ambiguous(language)
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
@@ -58,17 +58,17 @@ def shares(language: str, domains: tuple[str, ...] = ()) -> dict[str, dict[str, 
 def senses(
     language: str, domains: tuple[str, ...] = (), least_share: float = LEAST_SHARE
 ) -> dict[str, dict[str, float]]:
-    """The words that really are ambiguous in text about the domains, and their senses' shares.
+    """The words that are ambiguous in text about the domains, with the shares of their senses.
 
-    `pocket.ambiguous` lists what may be; of a word of one sense in these domains, or of nearly one
-    sense, any clustering is pure.
+    `pocket.ambiguous` lists words of several senses in any text. A word that has one sense in nearly
+    all its occurrences cannot measure a clustering, because every clustering of it is pure.
 
     Args:
-      language, domains: as `shares`.
-      least_share: senses that have less of the word's occurrences do not count.
+      language, domains: as of `shares`.
+      least_share: smallest share of a word's occurrences for a sense to count.
 
     Returns:
-      As `shares`, two or more concepts of each word.
+      As `shares`, with two or more concepts for each word.
     """
     found = {}
     for word, of_word in shares(language, domains).items():
@@ -88,24 +88,25 @@ def gold_sentences(
     words: Iterable[str] | None = None,
     least_share: float = LEAST_SHARE,
 ) -> list[GoldSentence]:
-    """`n` different held-out sentences of each language that hold an ambiguous word.
+    """`n` distinct held-out sentences of each language that contain an ambiguous word.
 
-    None of their meanings is one of the training text's, whatever the seeds. A word bears a sense
-    where the tokenizer cuts it out as it was written; where it cuts otherwise (Chinese, Japanese)
-    it bears none.
+    Their meanings never occur in training text, for any seeds. A word has a gold sense where the
+    tokenizer finds exactly the word that the grammar wrote; a tokenizer of Chinese or Japanese may
+    cut elsewhere, and that word has none.
 
     Args:
-      languages: a code or several.
-      domains: what they are about, as of the training text; all where there are none.
-      seed: other seeds, other sentences.
-      n: how many of each language.
-      tokenizer: has `words(text, language)` and `normalizer(text, language)`, as
+      languages: one language code or several.
+      domains: domains of the sentences, normally of the training text; () means all.
+      seed: seed of the draws.
+      n: number of sentences of each language.
+      tokenizer: an object with `words(text, language)` and `normalizer(text, language)`, such as
         `text.tokenizer.Tokenizer`.
-      words: lower-cased; only these are taken for ambiguous; all of `senses` otherwise.
-      least_share: see `senses`.
+      words: lower-cased ambiguous words; None means all of `senses`.
+      least_share: as of `senses`.
 
     Raises:
-      ValueError: an unknown language or domain, or no such word in the domains.
+      ValueError: an unknown language or domain, no ambiguous word in the domains, or fewer than `n`
+        sentences.
     """
     found: list[GoldSentence] = []
     domains = tuple(domains)
@@ -133,15 +134,16 @@ def gold_sentences(
 def occurrences(
     language: str, domains: Sequence[str], seed: int, each: int, tokenizer: Any
 ) -> list[GoldSentence]:
-    """Different sentences in which every word of several concepts occurs `each` times.
+    """Distinct sentences in which every word of several concepts occurs about `each` times.
 
-    However rare its concepts are: what a sense means is told by where it was assigned. Fewer times
-    where a word is rare; more where it stands beside one that is. Their meanings are those that the
-    training text draws from, and none is one of `gold_sentences`.
+    The concepts at which a model assigns a sense define the meaning of the sense, so rare concepts
+    count here. A rare word occurs fewer times; a word that accompanies a rare word occurs more
+    often. The sentences belong to the split 'train' and share no meaning with `gold_sentences`.
 
     Args:
-      language: code.
-      domains, seed, tokenizer: as `gold_sentences`.
+      language: language code.
+      each: wanted occurrences of each word.
+      domains, seed, tokenizer: as of `gold_sentences`.
     """
     domains = tuple(domains)
     known = senses(language, domains, 0.0)
@@ -169,7 +171,7 @@ def _stream(
     patience: int,
     split: str = "heldout",
 ) -> Iterator[GoldSentence]:
-    """The different ones that bear a known sense, of as many sentences of a split as `patience`."""
+    """Distinct sentences with a known sense, among the first `patience` sentences of a split."""
     seen: set[str] = set()
     for sentence in islice(generate.sentences(language, seed, split, domains), patience):
         if sentence.text in seen:
@@ -181,7 +183,7 @@ def _stream(
 
 
 def _labelled(sentence, known, tokenizer) -> GoldSentence:
-    """The tokenizer's words, with the senses of tokens of the same characters."""
+    """The tokenizer's words; a word gets the sense of the token at exactly its characters."""
     language, place = sentence.language, 0
     spans: dict[tuple[int, int], str] = {}
     for token in sentence.tokens:

@@ -47,7 +47,7 @@ MODAL_WORDS = {
 
 
 class Japanese(Grammar):
-    """See the module."""
+    """The grammar of Japanese."""
 
     language = "ja"
     space = ""
@@ -188,7 +188,7 @@ class Japanese(Grammar):
         return [self.word(w) for w in PLAIN_COPULA[key]]
 
     def _state(self, c: Clause, style: str) -> list[Segment]:
-        """What is said of the subject by an adjective."""
+        """An adjective as the predicate."""
         form = self.adjectives[c.adj]
         past = c.tense == "past"
         polite = style == "polite"
@@ -219,7 +219,7 @@ class Japanese(Grammar):
         return self.word(("いた" if past else "いる") if animate else "あった" if past else "ある")
 
     def predicate(self, c: Clause, style: str) -> list[Segment]:
-        """Everything but subject and time."""
+        """The clause without its subject and time."""
         if c.kind == "is":
             return self._state(c, style)
         if c.kind == "more":
@@ -244,7 +244,7 @@ class Japanese(Grammar):
         return parts + self.verb(c, style)
 
     def clause(self, c: Clause, style: str = "polite", mark: str = "は") -> list[Segment]:
-        """A clause; `mark` is the subject's particle, '' for a subject that goes without saying."""
+        """A clause; `mark` is the particle of the subject, '' for an omitted subject."""
         parts = []
         if c.time and c.fronted:
             parts += [self.time(c.time), self.comma_segment]
@@ -284,7 +284,7 @@ class Japanese(Grammar):
             return self.clause(m.first), False
         first, second = m.first, m.second
         if m.frame == "because" and second.subject.noun in PRONOUN_WORDS:
-            # The reason comes first here, so it is the one to name the person.
+            # Japanese states the reason first, so the reason names the person.
             first, second = (
                 first._replace(subject=second.subject), second._replace(subject=first.subject)
             )  # fmt: skip

@@ -33,7 +33,8 @@ Times and adverbs. Flags: the tenses a time fits; `manner` or `often`. The starr
     == properties  nouns : adjectives
     == spots       things @ places               a place is `id` or `relation:id`
 
-Lists are in order of frequency. Every mistake is answered with file, line and what was expected.
+Lists are in order of falling frequency. The error for a mistake names the file, the line and the
+expected form.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ KINDS = ("person", "woman", "animal", "thing", "unique", "num") + PLACES
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """Who may do what to what, with what, where: lists of concept ids, frequent ones first."""
+    """Who may do what to what, with what, where: lists of concept ids by falling frequency."""
 
     who: tuple[str, ...]
     verbs: tuple[str, ...]
@@ -65,7 +66,7 @@ class Event:
 
 @dataclasses.dataclass
 class Domain:
-    """What is said in one domain."""
+    """The events, properties and spots of one domain."""
 
     name: str
     events: list[Event] = dataclasses.field(default_factory=list)
@@ -80,8 +81,8 @@ class Domain:
 class Lexicon:
     """All concepts and domains.
 
-    `nouns`, `verbs`, `adjectives`, `times` and `adverbs` map a concept id to its entries, a dict of
-    the six languages and 'flags' (a tuple). `concepts` lists all ids in order.
+    `nouns`, `verbs`, `adjectives`, `times` and `adverbs` map a concept id to its entry, a dict with a
+    string for each of the six languages and 'flags', a tuple. `concepts` lists all ids in order.
     """
 
     def __init__(self):
@@ -101,11 +102,15 @@ class Lexicon:
         return list(self.domain_of)
 
     def mass(self, noun: str) -> bool:
-        """Whether the noun is not counted."""
+        """Whether the noun is a mass noun, which has no plural."""
         return self.nouns[noun]["mass"]
 
     def read(self, files: list[tuple[str, str]]) -> None:
-        """Reads (name, text) of every file: the concepts of all of them, then what is said."""
+        """Reads (name, text) of every file: first all concepts, then the events of each domain.
+
+        Raises:
+          ValueError: a mistake in a line; the message names file and line.
+        """
         lines = [(name, *line) for name, text in files for line in _lines(name, text)]
         for name, number, section, line in lines:
             if section in TABLES:
@@ -174,7 +179,7 @@ class Lexicon:
         for word in self._ids(where, text):
             relation, colon, noun = word.rpartition(":")
             self._known(where, self.nouns, (noun,))
-            # "in the bag" whatever preposition a bag as a place has.
+            # A written "in" means inside ("in the bag"), not the preposition of the place itself.
             relation = "inside" if relation == "in" else relation
             if not colon:
                 relation = self.nouns[noun]["flags"][0]
@@ -218,7 +223,7 @@ def _lines(name: str, text: str):
 
 @functools.cache
 def load() -> Lexicon:
-    """The package's own lexicon, read once a process."""
+    """The package's lexicon, read once in a process."""
     folder = resources.files("clwe_jax.pocket") / "lexicon"
     files = sorted(f.name for f in folder.iterdir() if f.name.endswith(".txt"))
     lexicon = Lexicon()

@@ -1,7 +1,7 @@
-"""Draws meanings: what is said in the pocket world, before any language says it.
+"""Draws meanings, which are independent of languages.
 
-A domain is drawn, then a frame, then the words, each from what the lexicon's `events`, `properties`
-and `spots` allow, so that verbs select for objects, tools and places.
+A domain is drawn, then a frame, then the words. The lexicon's `events`, `properties` and `spots`
+limit the words, so that verbs select their objects, tools and places.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Sampler:
         return NP(noun, plural, det, adjective)
 
     def subject(self, table, domain: str, rich: bool = True) -> NP:
-        """The subject of an event: a pronoun, a coordination, a noun with or without relative."""
+        """The subject of an event: a pronoun, a coordination, a noun, or a noun with a relative."""
         u = self.uniform
         noun = self.pick(table.who)
         if table.people and u() < 0.1:
@@ -174,12 +174,12 @@ class Sampler:
         )  # fmt: skip
 
     def place(self, table) -> Place:
-        """A place of a table of (relation, noun)."""
+        """A place drawn from a table of (relation, noun)."""
         relation, noun = self.pick(table)
         return Place(relation, self.noun_phrase(noun, "place"))
 
     def still(self, frame: str, domain: str, tense=None) -> Clause | None:
-        """A clause of the kind `frame`, one with the copula; None when a draw does not fit."""
+        """A clause with the copula, of the kind `frame`; None when a draw does not fit."""
         u, w = self.uniform, self.world
         tense = tense or ("past" if u() < 0.3 else "present")
         negated = u() < 0.1
@@ -261,7 +261,7 @@ class Sampler:
         return (first, second) if second.verb != first.verb else None
 
     def back(self, np: NP) -> NP:
-        """The pronoun that takes up a person."""
+        """The pronoun that refers back to a person."""
         if np.noun in self.world.kind:
             nouns = (np.noun, np.other.noun) if np.other else (np.noun,)
             women = all(self.world.kind[noun] == "woman" for noun in nouns)
@@ -271,7 +271,7 @@ class Sampler:
         return np
 
     def question(self, frame: str, domain: str, table):
-        """Who, what and where."""
+        """A question with 'who', 'what' or 'where'; None when a draw does not fit."""
         clause = self.event(table, domain, simple=True)._replace(manner=None)
         verb = self.world.lexicon.verbs[clause.verb]
         if frame == "where":
@@ -292,7 +292,7 @@ class Sampler:
         return clause, None
 
     def because(self, domain: str, table, tense: str):
-        """Somebody's mood, and its cause."""
+        """A person's mood and its cause; None when a draw does not fit."""
         if not table.people:
             return None
         subject = self.noun_phrase(self.pick(table.who), "subject")._replace(adj=None)
@@ -306,7 +306,7 @@ class Sampler:
         )
 
     def report(self, domain: str, table, tense: str):
-        """Somebody says or thinks that something is so."""
+        """A clause that a person says or thinks; None when a draw does not fit."""
         speakers = self.pick(self.world.events[domain])
         if not speakers.people:
             return None
@@ -320,7 +320,7 @@ class Sampler:
         return Clause("event", subject, verb, tense=tense), said
 
     def contrast(self, domain: str, table, tense: str):
-        """Somebody does it to one thing but not to another."""
+        """An action on one thing but not on another; None when a draw does not fit."""
         if not table.people or table.whom or len(table.choices) < 2:
             return None
         first = self.event(table, domain, tense, simple=True)

@@ -35,7 +35,7 @@ from clwe_jax.pocket.spanish_forms import (
 
 
 class Spanish(Grammar):
-    """See the module."""
+    """The grammar of Spanish."""
 
     language = "es"
 
@@ -211,7 +211,7 @@ class Spanish(Grammar):
         return parts
 
     def predicate(self, c: Clause) -> list[Segment]:
-        """Everything after the subject."""
+        """The clause without its subject."""
         if c.kind != "event":
             return [*([self.word("no")] if c.negated else []), *self._state(c)]
         verb, preposition = self.verb(c)
@@ -244,7 +244,7 @@ class Spanish(Grammar):
         return [*words, adjective]
 
     def subject(self, np: NP, known: bool = False) -> list[Segment]:
-        """The subject; first persons are left out, and pronouns for somebody just named."""
+        """The subject; first persons are omitted, and so are pronouns for a person just named."""
         if np.noun in ("I", "we") or (known and np.noun in PRONOUNS):
             return []
         return [self.np(np, role="subject")]

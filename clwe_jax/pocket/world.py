@@ -1,6 +1,6 @@
 """The lexicon as tables to draw from.
 
-Lists are read with Zipf-like frequencies: the r-th of a list is drawn with weight 1 / (r + 2).
+Draws have Zipf-like frequencies: item r of a list (r = 0, 1, ...) has weight 1 / (r + 2).
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ from __future__ import annotations
 import functools
 import zlib
 
-from clwe_jax.registry import nearest
 from clwe_jax.pocket.base import PEOPLE
 from clwe_jax.pocket.lexicon import Event, Lexicon, load
 
 HELDOUT_BUCKETS = 8
-# Nobody says "my river": in these domains only nouns with the flag `own` are somebody's.
+# Nobody says "my river": in these domains only nouns with the flag `own` take a possessive.
 OUTDOORS = ("nature", "weather", "city", "sea")
 FRAMES = {
     "say": 50, "is": 8, "more": 5, "at": 5, "there": 5, "ask": 5, "who": 2, "what": 3, "where": 3,
@@ -24,7 +23,7 @@ MODAL_TABLE = ("want",) * 3 + ("can",) * 3 + ("must",) * 2 + ("may.permission",)
 
 
 def zipf(items: tuple, offset: int = 2, size: int = 96) -> tuple:
-    """A table in which each item stands as often as it is to be drawn."""
+    """A table that repeats item r in proportion to 1 / (r + offset); about `size` entries."""
     weights = [1 / (r + offset) for r in range(len(items))]
     total = sum(weights)
     table = []
@@ -34,12 +33,12 @@ def zipf(items: tuple, offset: int = 2, size: int = 96) -> tuple:
 
 
 def split_of(key: str) -> str:
-    """'heldout' for one meaning in `HELDOUT_BUCKETS`, else 'train': the same in every process."""
+    """'heldout' for one key in `HELDOUT_BUCKETS`, else 'train'; every process agrees."""
     return "train" if zlib.crc32(key.encode()) % HELDOUT_BUCKETS else "heldout"
 
 
 class _EventTables:
-    """An event with its lists as tables to draw from."""
+    """The lists of an event as tables to draw from."""
 
     def __init__(self, event: Event, lexicon: Lexicon):
         self.who, self.verbs = zipf(event.who), zipf(event.verbs)
@@ -54,7 +53,7 @@ class _EventTables:
 
 
 class World:
-    """All tables, built once for a lexicon."""
+    """All tables of a lexicon."""
 
     def __init__(self, lexicon: Lexicon):
         self.lexicon = lexicon
@@ -92,15 +91,19 @@ class World:
         self.domains = self.drawn()
 
     def drawn(self, among: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """The table that domains are drawn from: of all, or of some only.
+        """The table to draw domains from.
+
+        Args:
+          among: names of domains; () means all.
 
         Raises:
-          ValueError: there is no such domain.
+          ValueError: an unknown domain.
         """
         for name in among:
             if name not in self.events:
                 raise ValueError(
-                    f"the embedded world has no domain {name!r}. {nearest(name, self.events)}"
+                    f"the embedded world has no domain {name!r}; its domains are "
+                    f"{', '.join(self.events)}"
                 )
         return zipf(tuple(name for name in self.events if not among or name in among), 12, 240)
 
@@ -138,5 +141,5 @@ class World:
 
 @functools.cache
 def world() -> World:
-    """The world of the package's own lexicon."""
+    """The tables of the package's lexicon."""
     return World(load())

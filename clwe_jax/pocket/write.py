@@ -1,14 +1,13 @@
-"""Writes the pocket world to files, in the formats that real data comes in."""
+"""Writes text, dictionaries and test sets of the embedded world in the formats of real data."""
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
 import zlib
 from collections.abc import Iterable
 from itertools import islice
 
+from clwe_jax import atomic
 from clwe_jax.pocket import generate
 from clwe_jax.pocket.base import LANGUAGES
 
@@ -17,67 +16,27 @@ BLI_BUCKETS = 3
 
 
 def _write(path: str, lines: Iterable[str]) -> None:
-    """Writes lines to a temporary file and moves it into place."""
-    folder = os.path.dirname(os.path.abspath(path))
-    os.makedirs(folder, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".pocket-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            for line in lines:
-                file.write(line + "\n")
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    """Writes a text file, a line at a time, into a folder that is made where it is missing."""
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    with atomic.writing(path, "w") as file:
+        file.writelines(f"{line}\n" for line in lines)
 
 
 def write_corpus(directory, languages=LANGUAGES, sentences=40000, seed=0, among=()) -> None:
     """Writes DIR/{lang}.txt: `sentences` lines of the split 'train', each language drawn alone.
 
-    `among` names the domains (`pocket.domains`) to draw from; all where there are none. So it does
-    for the other writers of text.
+    Args:
+      among: domains to draw from (`pocket.domains`), here and in the other functions; () means all.
     """
     for language in languages:
         stream = islice(generate.sentences(language, seed, among=among), sentences)
         _write(os.path.join(directory, f"{language}.txt"), (s.text for s in stream))
 
 
-def write_gold(path, language, count, seed=0, split="heldout") -> None:
-    """Writes sentences that hold an ambiguous word, a JSON object a line.
-
-    Keys: `language`, `domain`, `text`, `tokens` (list of str), `concepts` (a concept id or null for
-    each token) and `ambiguous` (the indices of tokens whose word has two or more concepts).
-    """
-    words = generate.ambiguous(language)
-
-    def lines():
-        left = count
-        for sentence in generate.sentences(language, seed, split):
-            if not left:
-                return
-            where = [
-                i for i, t in enumerate(sentence.tokens) if t.concept and t.text.lower() in words
-            ]
-            if where:
-                left -= 1
-                record = {
-                    "language": language,
-                    "domain": sentence.domain,
-                    "text": sentence.text,
-                    "tokens": [t.text for t in sentence.tokens],
-                    "concepts": [t.concept for t in sentence.tokens],
-                    "ambiguous": where,
-                }
-                yield json.dumps(record, ensure_ascii=False)
-
-    _write(path, lines())
-
-
 def dictionary_pairs(languages=LANGUAGES) -> list[tuple[str, str]]:
-    """The pairs that MUSE has: English with every language, both ways, and de, es, fr among them.
+    """The pairs of MUSE: English with every language, both ways, and the pairs among de, es, fr.
 
-    Without English all pairs.
+    Without English, all pairs of the languages.
     """
     return [
         (source, target)
@@ -93,7 +52,7 @@ def dictionary_pairs(languages=LANGUAGES) -> list[tuple[str, str]]:
 
 
 def write_dictionaries(directory, languages=LANGUAGES) -> None:
-    """Writes DIR/xx-yy.txt for `dictionary_pairs`: `source target` a line, as MUSE."""
+    """Writes DIR/xx-yy.txt for `dictionary_pairs`: `source target` a line, as in MUSE."""
     for source, target in dictionary_pairs(languages):
         pairs = generate.dictionary(source, target)
         path = os.path.join(directory, f"{source}-{target}.txt")
@@ -103,8 +62,8 @@ def write_dictionaries(directory, languages=LANGUAGES) -> None:
 def write_retrieval(directory, languages=LANGUAGES, count=1000, seed=0, among=()) -> None:
     """Writes DIR/tatoeba.{xxx}-eng.{xxx} and .eng (ISO 639-3): line n translates line n.
 
-    The meanings are held out of the training text. English is written even where it is not one of
-    the languages.
+    The meanings are held out of the training text. English is written even where `languages` lacks
+    it.
     """
     rows = generate.parallel(sorted({"en", *languages}), count, seed, among=among)
     for language in languages:
@@ -117,9 +76,10 @@ def write_retrieval(directory, languages=LANGUAGES, count=1000, seed=0, among=()
 
 
 def write_parallel(directory, languages=LANGUAGES, count=20000, seed=0, among=()) -> None:
-    """Writes DIR/xx-yy.xx and DIR/xx-yy.yy, parallel text to train on (split 'train').
+    """Writes DIR/xx-yy.xx and DIR/xx-yy.yy, parallel text for training (split 'train').
 
-    Pairs: the first of `languages` that is English, else the first, with every other language.
+    One side of each pair is English, or the first of `languages` where they lack English; the other
+    side is each other language.
     """
     rows = generate.parallel(languages, count, seed, "train", among)
     pivot = "en" if "en" in languages else languages[0]
@@ -133,10 +93,10 @@ def write_parallel(directory, languages=LANGUAGES, count=20000, seed=0, among=()
 
 
 def write_bli(directory, languages=LANGUAGES) -> None:
-    """Writes DIR/xx-en.5000-6500.txt and DIR/en-xx.5000-6500.txt, test dictionaries.
+    """Writes the test dictionaries DIR/xx-en.5000-6500.txt and DIR/en-xx.5000-6500.txt.
 
-    Without English, all pairs of the languages. They hold the base forms of one content word in
-    `BLI_BUCKETS`, every translation of it.
+    Without English, all pairs of the languages. A test dictionary holds the base form of one content
+    word in `BLI_BUCKETS`, with all its translations.
     """
     for source, target in dictionary_pairs(languages):
         if "en" in languages and "en" not in (source, target):

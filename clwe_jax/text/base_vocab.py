@@ -1,4 +1,4 @@
-"""What every vocabulary is: words to piece ids and back, with five special pieces."""
+"""The base class of vocabularies: words to piece ids and back, with five special pieces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clwe_jax.config import padded_rows
 
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIALS = (PAD, UNK, CLS, SEP, MASK)
-LONGEST_WORD = 100  # characters of a WordPiece word, as BERT; a longer one is [UNK]
+LONGEST_WORD = 100  # characters; WordPiece encodes a longer word as [UNK], like BERT
 _CACHED_WORDS = 1 << 20
 
 
@@ -19,9 +19,9 @@ class Vocabulary(abc.ABC):
 
     Attributes:
       kind: 'wordpiece', 'sentencepiece' or 'word'.
-      pieces: the piece of every id.
-      size: len(pieces) rounded up to a multiple of 128; ids from len(pieces) on never occur.
-      pad_id, unk_id, cls_id, sep_id, mask_id: the special pieces.
+      pieces: the piece of each id.
+      size: len(pieces) rounded up to a multiple of 128; the ids above len(pieces) never occur.
+      pad_id, unk_id, cls_id, sep_id, mask_id: ids of the special pieces.
     """
 
     kind: str
@@ -39,11 +39,11 @@ class Vocabulary(abc.ABC):
 
     @property
     def special_ids(self) -> tuple[int, ...]:
-        """Pad, unk, cls, sep and mask; sorted."""
+        """The ids of the five special pieces, sorted."""
         return tuple(sorted((self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id)))
 
     def encode_word(self, word: str) -> list[int]:
-        """The piece ids of one normalised word; never empty, never a special piece but [UNK]."""
+        """The piece ids of one normalised word: at least one, and no special piece except [UNK]."""
         ids = self._cache.get(word)
         if ids is None:
             ids = self._encode(word) or [self.unk_id]
@@ -52,7 +52,7 @@ class Vocabulary(abc.ABC):
         return ids
 
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that another vocabulary does not share."""
+        """Sixteen hexadecimal digits of a hash of the kind and the pieces."""
         text = "\n".join([self.kind, *self.pieces])
         return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
 
@@ -61,7 +61,7 @@ class Vocabulary(abc.ABC):
 
     @abc.abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
-        """Readable text; special pieces are shown."""
+        """Readable text of piece ids, special pieces included."""
 
     @abc.abstractmethod
     def save(self, directory: str) -> None:

@@ -1,8 +1,8 @@
-"""What each character is: one set of tables that plain Python and the in-graph twin both read.
+"""Tables of character properties, read by Python (`words`) and by the tf.data graph (`data`).
 
-Every table has an entry for each of the 0x110000 Unicode code points and is read-only. Text is
-normalised (NFKC) before it is classified. Python's `unicodedata` knows no scripts, so the scripts
-that are written without spaces are given as ranges of code points.
+Each table has an entry for each of the 0x110000 Unicode code points and is read-only. They apply to
+normalised text (NFKC). Python's `unicodedata` knows no scripts, so ranges of code points define the
+scripts that put no spaces between words.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ import numpy as np
 CODE_POINTS = 0x110000
 
 # The classes of `class_table`.
-SPACE = 0  # between words: white space, controls, U+FFFD
-WORD = 1  # letters, marks and numbers of scripts that put spaces between words: a run is a word
-UNSPACED = 2  # letters and marks of scripts that do not: a run is cut by longest match
-SINGLE = 3  # punctuation, symbols and everything else: each character a word
-IGNORED = 4  # invisible characters inside words (soft hyphen, joiners): removed when normalising
+SPACE = 0  # white space, controls, U+FFFD: separates words
+WORD = 1  # letters, marks and numbers of scripts with spaces: a run is a word
+UNSPACED = 2  # letters and marks of scripts without spaces: longest match cuts a run into words
+SINGLE = 3  # punctuation, symbols and everything else: each character is a word
+IGNORED = 4  # invisible characters inside words (soft hyphen, joiners): normalisation removes them
 
-# How an UNSPACED character that belongs to no lexicon word joins the character before it.
-ALONE = 0  # not at all (Han)
-HIRAGANA = 1  # with its like, as in an unknown stretch of hiragana
-KATAKANA = 2  # with its like: an unknown name in katakana stays in one piece
-MARK = 3  # with whatever stands before it: a vowel sign or tone mark never stands alone
+# The classes of `stretch_table`: whether an UNSPACED character that no lexicon word covers joins the
+# character before it.
+ALONE = 0  # it joins nothing (Han)
+HIRAGANA = 1  # it joins hiragana
+KATAKANA = 2  # it joins katakana, so that an unknown name stays whole
+MARK = 3  # a vowel sign or tone mark joins any character
 
 _HAN = (
     (0x2E80, 0x2FD5), (0x3005, 0x3007), (0x3021, 0x3029), (0x3038, 0x303B), (0x3400, 0x4DBF),
@@ -44,17 +45,17 @@ _OTHER_UNSPACED = (
     (0x1000, 0x109F), (0xA9E0, 0xA9FF), (0xAA60, 0xAA7F),  # Myanmar
 )  # fmt: skip
 
-# What BERT calls a Chinese character (`_is_chinese_char` of its tokenizer).
+# The Chinese characters of BERT (`_is_chinese_char` of its tokenizer).
 _BERT_HAN = (
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
     (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
 )  # fmt: skip
 
-# Variation selectors and the like: marks that only choose a glyph.
+# Variation selectors and other marks that only choose a glyph.
 _GLYPH_CHOOSERS = ((0x034F, 0x034F), (0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 _ZERO_WIDTH_SPACE = 0x200B
 _REPLACEMENT = 0xFFFD
-_SMALL_KE_KA = (0x30F5, 0x30F6)  # counters as in 5ヶ月: katakana in shape only
+_SMALL_KE_KA = (0x30F5, 0x30F6)  # counters (5ヶ月), not parts of katakana words
 _SENTENCE_ENDS = ".!?…。！？｡؟۔।॥։።፧။៕‼⁇⁈⁉"
 
 
@@ -71,14 +72,14 @@ def _frozen(table: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _categories() -> np.ndarray:
-    """S2[0x110000]: the general category of every code point, such as b'Lu'."""
+    """S2 [0x110000]: the general category of each code point, such as b'Lu'."""
     kinds = "".join(map(unicodedata.category, map(chr, range(CODE_POINTS))))
     return np.frombuffer(kinds.encode("ascii"), "S2")
 
 
 @functools.cache
 def class_table() -> np.ndarray:
-    """uint8[0x110000]: SPACE, WORD, UNSPACED, SINGLE or IGNORED of every code point."""
+    """uint8 [0x110000]: SPACE, WORD, UNSPACED, SINGLE or IGNORED for each code point."""
     kinds = _categories()
     table = np.full(CODE_POINTS, SINGLE, np.uint8)
     table[np.isin(kinds, (b"Zs", b"Zl", b"Zp", b"Cc", b"Cs"))] = SPACE
@@ -97,7 +98,7 @@ def class_table() -> np.ndarray:
 
 @functools.cache
 def stretch_table() -> np.ndarray:
-    """uint8[0x110000]: ALONE, HIRAGANA, KATAKANA or MARK, of the UNSPACED code points."""
+    """uint8 [0x110000]: ALONE, HIRAGANA, KATAKANA or MARK for each UNSPACED code point."""
     table = np.full(CODE_POINTS, ALONE, np.uint8)
     _mark_ranges(table, _HIRAGANA, HIRAGANA)
     _mark_ranges(table, _KATAKANA, KATAKANA)
@@ -109,22 +110,22 @@ def stretch_table() -> np.ndarray:
 
 @functools.cache
 def lower_table() -> np.ndarray:
-    """int32[0x110000]: the simple (one-to-one) lower case of every code point.
+    """int32 [0x110000]: the simple (one-to-one) lower case of each code point.
 
-    Unlike `str.lower` it does not look at the neighbours (no final sigma) and never lengthens.
+    Unlike `str.lower` it ignores neighbouring characters (no final sigma) and keeps the length.
     """
     table = np.arange(CODE_POINTS, dtype=np.int32)
     for code in range(CODE_POINTS):
         low = chr(code).lower()
         if len(low) == 1:
             table[code] = ord(low)
-    table[0x0130] = ord("i")  # I with a dot, whose full lower case is two code points
+    table[0x0130] = ord("i")  # the full lower case of I with a dot is two code points
     return _frozen(table)
 
 
 @functools.cache
 def sentence_end_table() -> np.ndarray:
-    """bool[0x110000]: the characters that end a sentence."""
+    """bool [0x110000]: whether the character ends a sentence."""
     table = np.zeros(CODE_POINTS, np.bool_)
     table[[ord(character) for character in _SENTENCE_ENDS]] = True
     return _frozen(table)
@@ -132,7 +133,7 @@ def sentence_end_table() -> np.ndarray:
 
 @functools.cache
 def han_table() -> np.ndarray:
-    """bool[0x110000]: what WordPiece encodes character by character, as BERT does."""
+    """bool [0x110000]: whether BERT's WordPiece encodes the character as a word of its own."""
     table = np.zeros(CODE_POINTS, np.bool_)
     _mark_ranges(table, _BERT_HAN, True)
     return _frozen(table)
@@ -140,7 +141,7 @@ def han_table() -> np.ndarray:
 
 @functools.cache
 def simplified_table() -> np.ndarray:
-    """int32[0x110000]: traditional to simplified Chinese, one character to one.
+    """int32 [0x110000]: traditional to simplified Chinese, one character to one.
 
     Raises:
       ModuleNotFoundError: the optional package opencc is not installed.
@@ -154,7 +155,7 @@ def simplified_table() -> np.ndarray:
         ) from error
     table = np.arange(CODE_POINTS, dtype=np.int32)
     han = [chr(code) for code in np.flatnonzero(han_table())]
-    # A line a character, so that no phrase rule applies.
+    # One character a line, so that no phrase rule applies.
     converted = opencc.OpenCC("t2s").convert("\n".join(han)).split("\n")
     for before, after in zip(han, converted, strict=True):
         if len(after) == 1:
@@ -163,10 +164,10 @@ def simplified_table() -> np.ndarray:
 
 
 def character_class(codes: np.ndarray) -> str:
-    """The inside of a regular expression's [...] that matches the given code points.
+    """The content of a regular expression's [...] that matches the code points.
 
     Args:
-      codes: sorted distinct code points.
+      codes: distinct code points, sorted.
     """
     parts = []
     for run in np.split(codes, np.flatnonzero(np.diff(codes) != 1) + 1):

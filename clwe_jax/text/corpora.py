@@ -1,4 +1,4 @@
-"""Running text in files: found, read robustly, counted and described."""
+"""Text files of a corpus: finding, reading with repair, counting and describing them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from clwe_jax.text.merged import Dictionary
 
 _BLOCK = 1 << 20  # bytes read at once
 _BOM = b"\xef\xbb\xbf"
-SAMPLE_BYTES = 8 << 20  # text that `inspect` reads of a language
-_MANY = 10  # languages above which it reads less of each
-_NEAR_ZERO = 0.02  # share of the running words that a dictionary at least covers
-_PROBED = 2_000  # frequent words that are looked up under the other languages
+SAMPLE_BYTES = 8 << 20  # text of each language that `inspect` reads
+_MANY = 10  # number of languages above which `inspect` reads less of each
+_NEAR_ZERO = 0.02  # smallest share of running words that a fitting dictionary covers
+_PROBED = 2_000  # frequent words that are looked up in dictionaries of other languages
 
 
 @dataclasses.dataclass
 class LineCounts:
-    """What reading lines met.
+    """Counts of the lines that were read.
 
     Attributes:
-      lines, empty_lines: all lines, and those of white space alone.
-      repaired_lines: not UTF-8; the bad bytes became U+FFFD, which separates words.
-      longest_line: in characters.
-      bytes: read, decompressed.
-      share: of the whole text that was read, estimated by bytes in the files; 1 when all was.
+      lines, empty_lines: number of lines, and of lines of white space only.
+      repaired_lines: lines that were not UTF-8; each bad byte became U+FFFD, which separates words.
+      longest_line: length of the longest line in characters.
+      bytes: decompressed bytes.
+      share: fraction of the text that was read, by bytes in the files; 1 when all was read.
     """
 
     lines: int = 0
@@ -43,14 +43,14 @@ class LineCounts:
 
 @dataclasses.dataclass
 class LanguageStats:
-    """A language's text: counts for all of it, extrapolated where only a part was read.
+    """Counts for the whole text of a language, extrapolated where only a part was read.
 
     Attributes:
-      lines, bytes, words: as estimated for the whole text.
-      covered_words: running words that have a dictionary entry.
+      lines, bytes, words: size of the text; words are running words.
+      covered_words: running words with a dictionary entry.
       repaired_lines, empty_lines, longest_line: see `LineCounts`.
-      sampled_share: the share of the text that was read.
-      frequent: the most frequent words made of letters, most frequent first.
+      sampled_share: fraction of the text that was read.
+      frequent: frequent words that begin with a letter, most frequent first.
     """
 
     lines: int
@@ -65,12 +65,12 @@ class LanguageStats:
 
     @property
     def coverage(self) -> float:
-        """The share of the running words that have a dictionary entry."""
+        """The fraction of running words with a dictionary entry."""
         return self.covered_words / self.words if self.words else 0.0
 
     @property
     def words_per_line(self) -> float:
-        """Words of an average line that is not empty."""
+        """Mean number of words of a line that is not empty."""
         return self.words / max(1, self.lines - self.empty_lines)
 
 
@@ -78,13 +78,13 @@ class TextCorpus:
     """The text files of several languages: DIR/{lang}.txt[.gz] and DIR/{lang}/*.txt[.gz].
 
     Attributes:
-      files: for each language its files, sorted.
+      files: language -> its files, sorted.
     """
 
     def __init__(self, directory: str, languages: Sequence[str]):
         """Raises:
         FileNotFoundError: the directory is missing.
-        ValueError: a language has no file, or nothing but empty files, there.
+        ValueError: a language has no file in the directory, or only empty ones.
         """
         if not os.path.isdir(directory):
             raise FileNotFoundError(
@@ -113,18 +113,19 @@ class TextCorpus:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages, in the order given."""
+        """The languages, in the order of the argument."""
         return tuple(self.files)
 
     def lines(
         self, language: str, limit: int | None = None, counts: LineCounts | None = None
     ) -> Iterator[str]:
-        """The language's lines, without line ends, byte order marks or invalid UTF-8.
+        """Yields the lines of a language without line ends, byte order marks and invalid UTF-8.
 
         Args:
-          language: one of the corpus.
-          limit: stop after so many bytes, taken from the beginnings of all files in proportion.
-          counts: filled in while reading.
+          language: a language of the corpus.
+          limit: bytes to read, from the beginning of each file in proportion to its size; None
+            reads all.
+          counts: counts to which this reading is added.
 
         Raises:
           ValueError: a .gz file is damaged.
@@ -138,18 +139,17 @@ class TextCorpus:
         words: Callable[[str], Sequence[str]],
         limit: int | None = None,
     ) -> tuple[collections.Counter[str], LineCounts]:
-        """How often each word occurs in the language's text, and what reading met.
+        """Counts the words of a language's text: (word -> occurrences, counts of the lines).
 
         Args:
-          language: one of the corpus.
-          words: raw text to words; white space must separate words whatever stands around it.
-          limit: as in `lines`.
+          language: a language of the corpus.
+          words: function from raw text to words; it must separate words at all white space.
+          limit: as of `lines`.
         """
         counts = LineCounts()
         tokens: collections.Counter[str] = collections.Counter()
         for block in self._blocks(language, limit, counts):
-            # Most tokens repeat: each distinct one is segmented once. Lines of scripts without
-            # spaces hardly repeat, and would only pile up.
+            # Most tokens repeat, so each distinct token is segmented once.
             for line in block:
                 tokens.update(line.split())
         result: collections.Counter[str] = collections.Counter()
@@ -159,7 +159,7 @@ class TextCorpus:
         return result, counts
 
     def _blocks(self, language: str, limit: int | None, counts: LineCounts) -> Iterator[list[str]]:
-        """Lists of lines."""
+        """Yields lists of lines."""
         files = self.files[language]
         sizes = [os.path.getsize(path) for path in files]
         read = 0.0
@@ -175,7 +175,7 @@ class TextCorpus:
 
 
 def _read(raw: BinaryIO, path: str, limit: float | None, counts: LineCounts) -> Iterator[list[str]]:
-    """The lines of one file, a block of bytes at a time; the line at the limit is read whole."""
+    """Yields the lines of one file in lists; the line that crosses the limit is read completely."""
     file = gzip.open(raw) if path.endswith(".gz") else raw
     rest: list[bytes] = []
     read = 0
@@ -219,7 +219,7 @@ def _is_text(name: str) -> bool:
 
 
 def files_of(directory: str, language: str) -> list[str]:
-    """The text files of a language in a directory, sorted; none where it has none."""
+    """The text files of a language in a directory, sorted."""
     files = [os.path.join(directory, language + end) for end in (".txt", ".txt.gz")]
     files = [path for path in files if os.path.isfile(path)]
     folder = os.path.join(directory, language)
@@ -247,17 +247,17 @@ def inspect(
     sample_bytes: int | None = SAMPLE_BYTES,
     frequent: int = 1_000,
 ) -> dict[str, LanguageStats]:
-    """Describes each language's text and how much of it the dictionary covers (D11).
+    """Describes the text of each language and the share of it that the dictionary covers (D11).
 
-    Warns where the dictionary has words of a language and next to none of them occurs.
+    Logs a warning for a language whose dictionary words almost never occur in its text.
 
     Args:
-      corpus: the text.
-      tokenizer: has `words(text, language)`, as `Tokenizer`.
-      dictionary: None where there is none.
-      sample_bytes: read so much of each language, and of more than ten languages so much less of
-        each that the sum is the same, and extrapolate; None reads all.
-      frequent: how many frequent words to list.
+      corpus: text of all languages.
+      tokenizer: an object with `words(text, language)`, such as `Tokenizer`.
+      dictionary: merged dictionary, or None.
+      sample_bytes: bytes of each language to read and extrapolate from; with more than ten
+        languages, ten times as many bytes are shared among all; None reads all.
+      frequent: number of frequent words to list.
     """
     if sample_bytes is not None and len(corpus.languages) > _MANY:
         sample_bytes = sample_bytes * _MANY // len(corpus.languages)
@@ -295,14 +295,14 @@ def inspect(
 
 
 def by_count(counter: Mapping[str, int]) -> list[tuple[str, int]]:
-    """(word, count), the most frequent first, equal ones in alphabetical order."""
+    """(word, count) by falling count; words of equal count in alphabetical order."""
     return sorted(counter.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _warn_near_zero(
     language: str, counter: Mapping[str, int], coverage: float, dictionary: Dictionary
 ) -> None:
-    """Says that the dictionary does not fit the text, and which language's words would fit."""
+    """Warns that the dictionary does not fit the text, and names the language that would fit."""
     probe = by_count(counter)[:_PROBED]
     total = sum(count for _, count in probe)
     best, fits = 0.0, ""
@@ -312,12 +312,12 @@ def _warn_near_zero(
             if share > best:
                 best, fits = share, other
     text = (
-        f"The dictionaries cover only {coverage:.2%} of the running words in {language}: hardly a "
-        "word will be switched. "
+        f"The dictionaries cover only {coverage:.2%} of the running words in {language}: almost "
+        "no word will be switched. "
     )
     if best > max(0.1, 5 * coverage):
         text += (
-            f"The words that they list as {fits} cover {best:.0%} of its frequent words: are the "
+            f"Their words in {fits} cover {best:.0%} of the frequent words of {language}: are the "
             f"two columns of {language}-{fits}.txt swapped, or is the text in {fits}? "
         )
     logging.warning(
@@ -329,8 +329,8 @@ def temperature_shares(sizes: Mapping[str, float], temperature: float) -> dict[s
     """The share of each language, proportional to (size / total)^(1 / temperature).
 
     Args:
-      sizes: tokens, or words, of each language.
-      temperature: 1 keeps the proportions; larger ones bring the shares nearer to each other.
+      sizes: language -> number of words or tokens.
+      temperature: 1 keeps the proportions; a larger temperature makes the shares more equal.
 
     Raises:
       ValueError: a temperature that is not positive.

@@ -15,15 +15,15 @@ _CODES = {
     "spa": "es", "swe": "sv",
 }  # fmt: skip
 _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*")
-_MOST_WORDS = 3  # of a gloss; longer ones explain rather than translate
+_MOST_WORDS = 3  # words of a gloss that translates; a longer gloss explains
 
 
 def iterate(path: str) -> Iterator[tuple[str, str, str]]:
-    """Streams (Japanese word, language, translation) from a JMdict file.
+    """Yields (Japanese word, language, translation) from a JMdict file.
 
-    Words are the kanji spellings, and the readings of entries without kanji or usually written in
-    kana. Of glosses, remarks in parentheses and the English 'to' of verbs are left out, and whole
-    glosses of more than three words, which explain rather than translate.
+    The words of an entry are its kanji spellings, and its readings where it has no kanji or is
+    usually written in kana. Remarks in parentheses and the English 'to' of verbs are removed from
+    glosses. A gloss of more than three words is skipped, because it explains and does not translate.
 
     Raises:
       ValueError: the file is not XML; the message names the line.
@@ -41,11 +41,6 @@ def iterate(path: str) -> Iterator[tuple[str, str, str]]:
         raise ValueError(
             f"{path} is not a whole JMdict XML file: {error}. Fetch JMdict_e.gz again from EDRDG"
         ) from error
-
-
-def read_jmdict(path: str, target_language: str = "en") -> list[tuple[str, str]]:
-    """The (Japanese word, translation) pairs of a JMdict file; see `iterate`."""
-    return [(word, gloss) for word, language, gloss in iterate(path) if language == target_language]
 
 
 def _pairs(entry: ElementTree.Element) -> Iterator[tuple[str, str, str]]:

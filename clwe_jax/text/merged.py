@@ -1,4 +1,4 @@
-"""The merged dictionary: for every word of every language, its synonyms in the other languages."""
+"""The merged dictionary: the synonyms of each word in all other languages."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ import numpy as np
 class Dictionary:
     """An immutable map from (language, word) to synonyms by language (DICT-MLM, section 2.3).
 
-    Words are numbered by language and, within a language, by first appearance (in the public
-    dictionaries: by frequency); every word has at least one synonym. A synonym is drawn uniformly
-    over the groups of a word (one group a language), then uniformly over the group's targets.
+    Words are numbered by language and, within a language, by first appearance, which in the public
+    dictionaries is the order of frequency. Each word has at least one synonym. The synonyms of a
+    word in one language are a group. Masking draws a group uniformly, then a synonym of the group
+    uniformly.
 
     Attributes:
-      languages: the languages; `word_language` and `group_language` are indices into them.
-      language_splits: int64 [languages + 1]; words of language l are numbered
+      languages: language codes; `word_language` and `group_language` are indices into them.
+      language_splits: int64 [languages + 1]; the words of language l are numbered from
         language_splits[l] up to language_splits[l + 1].
       entry_splits: int32 [words + 1]; the groups of word w are entry_splits[w] up to [w + 1].
-      group_language: int16 [groups].
-      group_splits: int32 [groups + 1]; the targets of group g, likewise.
-      target_ids: int32 [pairs]: word numbers.
-      blob, offsets: every word in UTF-8, one after the other: uint8 [bytes], int64 [words + 1].
-      skipped: lines that were left out while reading, by file.
-      unpaired: by language the words that were read and have no synonym here, such as those of
-        left-out test pairs: text is cut at them all the same (`lexicon`), or they would occur
-        nowhere in scripts without spaces.
+      group_language: int16 [groups]; language of each group.
+      group_splits: int32 [groups + 1]; the targets of group g are group_splits[g] up to [g + 1].
+      target_ids: int32 [directed pairs]; word numbers.
+      blob, offsets: uint8 [bytes], int64 [words + 1]; all words in UTF-8, concatenated.
+      skipped: file name -> number of lines that could not be read.
+      unpaired: language -> words that were read but have no synonym here, such as the words of
+        excluded test pairs. The segmenter still needs them (`lexicon`): without them they would
+        never occur as words in scripts without spaces.
     """
 
     ARRAYS = (
@@ -61,21 +62,21 @@ class Dictionary:
         most_translations: int = 0,
         skipped: Mapping[str, int] | None = None,
     ) -> "Dictionary":
-        """Sorts pairs of words into a dictionary; both directions, duplicates merged.
+        """Makes a dictionary of pairs of words, in both directions and without duplicates.
 
         Args:
           languages: language codes.
-          words: for each language its words; they are numbered through all languages in order.
-            Words that no pair names get no number; they become `unpaired`.
-          source, target: integers [pairs]: word numbers, of different languages.
-          most_translations: when positive, leaves out the pairs of a word that has more than so
-            many translations into the language of the pair's other word.
+          words: the words of each language; the numbers in `source` and `target` count through the
+            words of all languages. Words without a pair become `unpaired`.
+          source, target: integers [pairs]; word numbers of two different languages.
+          most_translations: largest number of translations of a word into one language; the pairs
+            of words with more are removed. 0 removes none.
           skipped: see the class.
         """
         sizes = np.array([len(part) for part in words], np.int64)
         splits = np.concatenate([[0], np.cumsum(sizes)])
         count = int(splits[-1])
-        # One sort of one array of numbers: by source, then by target, hence by target language.
+        # Sorting one number a pair sorts by source, then by target, and so by target language.
         source, target = source.astype(np.int64), target.astype(np.int64)
         keys = np.concatenate([source * count + target, target * count + source])
         keys.sort()
@@ -124,7 +125,7 @@ class Dictionary:
         pairs: Mapping[tuple[str, str], Iterable[tuple[str, str]]],
         languages: Sequence[str] | None = None,
     ) -> "Dictionary":
-        """A dictionary from normalised word pairs, listed by (language, language)."""
+        """Makes a dictionary of normalised word pairs, listed by (language, language)."""
         if languages is None:
             languages = sorted({language for both in pairs for language in both})
         numbers: dict[str, dict[str, int]] = {language: {} for language in languages}
@@ -145,27 +146,27 @@ class Dictionary:
 
     @property
     def pair_count(self) -> int:
-        """Pairs of words, each counted once whatever the direction."""
+        """Number of undirected pairs of words."""
         return len(self.target_ids) // 2
 
     @functools.cached_property
     def word_language(self) -> np.ndarray:
-        """int16 [words]: the language of each word, as an index into `languages`."""
+        """int16 [words]: index into `languages` of each word's language."""
         return np.repeat(
             np.arange(len(self.languages), dtype=np.int16), np.diff(self.language_splits)
         )
 
     def word(self, number: int) -> str:
-        """The word of that number."""
+        """The word with a number."""
         first, last = self.offsets[number], self.offsets[number + 1]
         return self.blob[first:last].tobytes().decode("utf-8")
 
     def id(self, word: str, language: str) -> int:
-        """The number of a normalised word, -1 where the dictionary lacks it."""
+        """The number of a normalised word; -1 where the dictionary lacks it."""
         return self._numbers(language).get(word, -1)
 
     def language_words(self, language: str) -> list[str]:
-        """All words of a language, in the order of their numbers; none for an unknown one."""
+        """The words of a language, in the order of their numbers; [] for an unknown language."""
         if language not in self.languages:
             return []
         index = self.languages.index(language)
@@ -176,12 +177,12 @@ class Dictionary:
         return [data[a:b].decode("utf-8") for a, b in zip(ends[:-1], ends[1:])]
 
     def words(self) -> Iterator[str]:
-        """Iterates over the words of all languages, in the order of their numbers."""
+        """Yields the words of all languages, in the order of their numbers."""
         for language in self.languages:
             yield from self.language_words(language)
 
     def lexicon(self, language: str) -> Iterator[str]:
-        """Iterates over the words of a language to cut text at, those without a synonym last."""
+        """The words of a language that a segmenter should know: words with synonyms, then `unpaired`."""
         return itertools.chain(self.language_words(language), self.unpaired.get(language, ()))
 
     def _numbers(self, language: str) -> dict[str, int]:
@@ -195,7 +196,7 @@ class Dictionary:
         return cache[language]
 
     def synonyms(self, word: str, language: str) -> dict[str, list[str]]:
-        """The synonyms of a normalised word by language; empty where there are none."""
+        """The synonyms of a normalised word: language -> words; {} for an unknown word."""
         number = self.id(word, language)
         if number < 0:
             return {}
@@ -206,7 +207,7 @@ class Dictionary:
         return result
 
     def pairs(self, source: str, target: str) -> list[tuple[str, str]]:
-        """All pairs (word of `source`, word of `target`), by the order of the source words."""
+        """All pairs (word of `source`, word of `target`), in the order of the source words."""
         if source not in self.languages or target not in self.languages:
             return []
         mine, other = self.languages.index(source), self.languages.index(target)
@@ -220,16 +221,16 @@ class Dictionary:
         ]
 
     def pairs_per_word(self) -> np.ndarray:
-        """int32 [words]: how many synonyms each word has, over all languages."""
+        """int32 [words]: number of synonyms of each word, over all languages."""
         return np.diff(self.group_splits[self.entry_splits])
 
     def _edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """(source, target) word numbers of every directed pair."""
+        """The word numbers (source, target) of all directed pairs, int32 [directed pairs] each."""
         numbers = np.arange(len(self), dtype=np.int32)
         return np.repeat(numbers, self.pairs_per_word()), self.target_ids
 
     def restricted(self, languages: Sequence[str]) -> "Dictionary":
-        """The pairs between the given languages only, in their order."""
+        """The dictionary of the pairs between the given languages, with the languages in that order."""
         sources, targets = self._edges()
         order = np.full(len(self.languages), -1)
         for index, language in enumerate(languages):
@@ -238,7 +239,7 @@ class Dictionary:
         kept = (order[self.word_language[sources]] >= 0) & (order[self.word_language[targets]] >= 0)
         words = [list(self.lexicon(language)) for language in languages]
         starts = np.concatenate([[0], np.cumsum([len(part) for part in words])])
-        # From this dictionary's numbers to those of the words of the chosen languages in order.
+        # Maps numbers of this dictionary to numbers that count through `words`.
         shift = starts[np.maximum(order, 0)] - self.language_splits[:-1]
         number = np.arange(len(self)) + shift[self.word_language]
         return Dictionary.from_edges(
@@ -251,7 +252,7 @@ def _language_of(numbers: np.ndarray, splits: np.ndarray) -> np.ndarray:
 
 
 def _groups(source: np.ndarray, target: np.ndarray, splits: np.ndarray) -> np.ndarray:
-    """Whether each of the sorted pairs begins a group: another source or target language."""
+    """bool [pairs]: whether a sorted pair has another source or target language than the last."""
     if not len(source):
         return np.zeros(0, np.bool_)
     language = _language_of(target, splits)
@@ -260,10 +261,10 @@ def _groups(source: np.ndarray, target: np.ndarray, splits: np.ndarray) -> np.nd
 
 
 def _without_crowds(source, target, splits, most):
-    """The sorted pairs without those of words that have more than `most` translations."""
+    """The sorted pairs, except those of words with more than `most` translations."""
     group = np.cumsum(_groups(source, target, splits)) - 1
     crowded = np.bincount(group)[group] > most
-    # Both directions of a pair are there: one that is left out takes the other with it.
+    # Pairs stand in both directions: removing one direction removes the other.
     count = int(splits[-1])
     dropped = source[crowded].astype(np.int64) * count + target[crowded]
     reverse = target.astype(np.int64) * count + source

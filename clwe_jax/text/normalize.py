@@ -1,4 +1,4 @@
-"""Unicode normalisation: what text, dictionaries and questions to a model all go through first."""
+"""Unicode normalisation of text, dictionaries and queries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clwe_jax.text import characters
 
 @functools.cache
 def _changes(lower_case: bool, simplify: bool) -> dict[int, int | None]:
-    """The table for `str.translate`: removed, lower-cased and simplified characters."""
+    """The table for `str.translate` that removes, lower-cases and simplifies characters."""
     codes = np.arange(characters.CODE_POINTS, dtype=np.int32)
     table = characters.lower_table() if lower_case else codes
     if simplify:
@@ -26,11 +26,11 @@ def _changes(lower_case: bool, simplify: bool) -> dict[int, int | None]:
 
 @dataclasses.dataclass(frozen=True)
 class Normalizer:
-    """NFKC; invisible characters inside words removed; lower case; simplified Chinese.
+    """NFKC normalisation, then removal of invisible characters inside words, then the options.
 
     Attributes:
-      lower_case: one-to-one lower-casing (`characters.lower_table`).
-      simplify_chinese: traditional characters of Chinese text (language 'zh') become simplified.
+      lower_case: whether to lower-case, one character to one (`characters.lower_table`).
+      simplify_chinese: whether to simplify traditional characters in text of the language 'zh'.
     """
 
     lower_case: bool = True
@@ -40,7 +40,7 @@ class Normalizer:
         """The normalised text.
 
         Raises:
-          ModuleNotFoundError: Chinese is to be simplified and opencc is not installed.
+          ModuleNotFoundError: simplification needs opencc, which is not installed.
         """
         if text.isascii():
             return text.lower() if self.lower_case else text

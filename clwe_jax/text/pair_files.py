@@ -10,17 +10,17 @@ import gzip
 import zlib
 from typing import Iterable, Iterator
 
-_NAMED_LINES = 3  # bad lines of a file that are described
+_NAMED_LINES = 3  # bad lines of a file that the log describes
 
 
 @dataclasses.dataclass
 class Pairs:
-    """What a file holds.
+    """The pairs of a file.
 
     Attributes:
-      left, right: the columns.
-      bad: the first bad lines, described.
-      bad_count: how many bad lines there are.
+      left, right: the two columns.
+      bad: descriptions of the first bad lines.
+      bad_count: number of bad lines.
     """
 
     left: list[str]
@@ -29,17 +29,17 @@ class Pairs:
     bad_count: int = 0
 
     def skip(self, number: int, what: str) -> None:
-        """Notes a bad line."""
+        """Records a bad line."""
         self.bad_count += 1
         if len(self.bad) < _NAMED_LINES:
             self.bad.append(f"line {number}: {what}")
 
 
 def read_pairs(path: str) -> Pairs:
-    """The raw pairs of a MUSE-format file, in its order.
+    """The raw pairs of a file in MUSE's format, in the order of the file.
 
-    A line is two columns, separated by a tab or, where it has none, by spaces. Lines with other
-    columns, or that are not UTF-8, are skipped, counted and described.
+    A line has two columns, separated by a tab or, where it has no tab, by spaces. A line with
+    another number of columns, or that is not UTF-8, is skipped, counted and described.
 
     Raises:
       OSError: the file cannot be read.
@@ -61,7 +61,7 @@ def read_pairs(path: str) -> Pairs:
         columns = line.split(" ")
         common = len(columns) == 2 and columns[0] and columns[1]
         if not common or "\t" in line or line[-1] == "\r":
-            # Not the common case: tabs, more spaces, Windows line ends, empty lines, bad lines.
+            # The fast path above covers `word SPACE word`; this one covers all other lines.
             line = line.strip()
             if not line:
                 continue

@@ -1,7 +1,7 @@
-"""Words as the characters that a character CNN reads: bytes of UTF-8 in fixed frames.
+"""Words as character ids for a character CNN: bytes of UTF-8 in frames of fixed length.
 
-The numbers are those of ELMo's bilm-tf (UnicodeCharsVocabulary): 0-255 a byte, 256 the sentence's
-begin, 257 its end, 258 the word's begin, 259 its end, 260 padding: 261 ids. A word is
+The 261 ids are those of ELMo's bilm-tf (UnicodeCharsVocabulary): 0-255 a byte, 256 and 257 begin and
+end of a sentence, 258 and 259 begin and end of a word, 260 padding. A word is
 `[258, bytes, 259, 260, 260, ...]`.
 """
 
@@ -21,15 +21,15 @@ _AT_ONCE = 1 << 16  # words
 
 
 def spell(word: str, max_chars: int = MAX_CHARACTERS) -> np.ndarray:
-    """int32 [max_chars]: the characters of a normalised word; bytes that do not fit are cut off."""
+    """int32 [max_chars]: the character ids of a normalised word, cut to the frame."""
     return spell_all([word.encode("utf-8")], max_chars)[0].astype(np.int32)
 
 
 def spell_all(words: Sequence[bytes], max_chars: int = MAX_CHARACTERS) -> np.ndarray:
-    """uint16 [len(words), max_chars]: the characters of words in UTF-8.
+    """uint16 [len(words), max_chars]: the character ids of words in UTF-8.
 
     Raises:
-      ValueError: a frame that holds no byte beside the word's begin and end.
+      ValueError: a frame of fewer than 3 characters: begin, one byte, end.
     """
     if max_chars < 3:
         raise ValueError(f"A word's frame of {max_chars} characters: at least 3 are needed")
@@ -49,9 +49,9 @@ def spell_all(words: Sequence[bytes], max_chars: int = MAX_CHARACTERS) -> np.nda
 
 @functools.lru_cache(maxsize=2)  # the stream and every evaluator of a run read the same table
 def spell_vocabulary(vocabulary: WordVocabulary, max_chars: int = MAX_CHARACTERS) -> np.ndarray:
-    """uint16 [len(vocabulary), max_chars]: the characters of every entry; read-only.
+    """uint16 [len(vocabulary), max_chars]: the character ids of each entry; read-only.
 
-    `<S>` and `</S>` are single characters of their own, `[PAD]` is padding throughout.
+    `<S>` and `</S>` are one character each (ids 256 and 257); `[PAD]` is padding only.
     """
     table = np.empty((len(vocabulary), max_chars), np.uint16)
     for first in range(0, len(vocabulary), _AT_ONCE):

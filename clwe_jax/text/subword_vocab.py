@@ -1,4 +1,4 @@
-"""WordPiece and SentencePiece (unigram, BPE) vocabularies, trained here or brought along."""
+"""WordPiece and SentencePiece (unigram, BPE) vocabularies, trained or read from files."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ KINDS = ("wordpiece", "unigram", "bpe")
 WORDPIECE_FILE = "vocab.txt"
 SENTENCEPIECE_FILE = "sentencepiece.model"
 SETTINGS_FILE = "vocab.json"
-_SPACE_MARK = "▁"  # what SentencePiece writes for a space
-# The names of the special pieces in other people's SentencePiece models.
+_SPACE_MARK = "▁"  # SentencePiece's character for a space
+# The usual names of special pieces in SentencePiece models of other programs.
 _OTHER_NAMES = {PAD: "<pad>", UNK: "<unk>", CLS: "<s>", SEP: "</s>", MASK: "<mask>"}
-# Bounds of SentencePiece's character coverage: the lower is its own; above the upper one stands
-# what bytes serve as well.
+# Bounds of SentencePiece's character coverage. The lower is SentencePiece's own; characters rarer
+# than the upper one leaves are encoded as bytes without loss.
 _COVERAGE = (0.98, 0.9998)
-_UNIGRAM_SUM = 4e6  # words, by count, that a unigram model is trained on
+_UNIGRAM_SUM = 4e6  # sum of the word counts that a unigram model is trained on
 
 
 class WordPieceVocabulary(Vocabulary):
-    """Greedy longest match first, '##' before pieces within a word (Wu et al. 2016, BERT)."""
+    """Greedy longest match; pieces inside a word begin with '##' (Wu et al. 2016, BERT)."""
 
     kind = "wordpiece"
 
     def __init__(self, pieces: Sequence[str], split_han: bool = False):
         """Args:
-          pieces: in the order of their ids.
-          split_han: encode Han characters one by one, as BERT's own vocabularies expect.
+          pieces: pieces in the order of their ids.
+          split_han: whether each Han character is a word, as BERT's own vocabularies expect.
 
         Raises:
-          ValueError: a special piece is missing.
+          ValueError: `pieces` lacks a special piece.
         """
         self._ids: dict[str, int] = {}
         for number, piece in enumerate(pieces):
@@ -53,8 +53,8 @@ class WordPieceVocabulary(Vocabulary):
         missing = [name for name in SPECIALS if name not in self._ids]
         if missing:
             raise ValueError(
-                f"The vocabulary has no {', '.join(missing)}: a BERT vocab.txt has them, a piece a "
-                "line"
+                f"The vocabulary has no {', '.join(missing)}: a BERT vocab.txt has them, one piece "
+                "a line"
             )
         super().__init__(pieces, self._ids)
         self.split_han = split_han
@@ -94,15 +94,20 @@ class WordPieceVocabulary(Vocabulary):
 
 
 class SentencePieceVocabulary(Vocabulary):
-    """A SentencePiece model; every word is encoded as if a space stood before it.
+    """A SentencePiece model, which encodes each word as if a space preceded it.
 
-    Special pieces that the model lacks are added after its own.
+    Special pieces that the model lacks get the ids after its own pieces.
     """
 
     kind = "sentencepiece"
 
     def __init__(self, model: bytes):
-        """Raises: RuntimeError, the bytes are no model."""
+        """Args:
+          model: bytes of a SentencePiece model.
+
+        Raises:
+          RuntimeError: the bytes are not a SentencePiece model.
+        """
         self.model = model
         self.processor = spm.SentencePieceProcessor(model_proto=model)
         pieces = [self.processor.id_to_piece(i) for i in range(len(self.processor))]
@@ -138,7 +143,7 @@ class SentencePieceVocabulary(Vocabulary):
 def train(
     kind: str, words: Mapping[str, float], size: int, listed: Iterable[str] = ()
 ) -> Vocabulary:
-    """A vocabulary of one of `KINDS`; arguments and errors as of `vocab.train`."""
+    """Trains a vocabulary of one of `KINDS`; arguments and errors as of `vocab.train`."""
     if kind == "wordpiece":
         return _train_wordpiece(words, size, listed)
     return SentencePieceVocabulary(_train_model(kind, words, size, byte_fallback=True))
@@ -162,7 +167,7 @@ def _train_wordpiece(
         )  # fmt: skip
     pieces = [*SPECIALS, *sorted(list(forms)[:room])]
     seen = set(pieces)
-    # A merge with the mark of the word's beginning only makes a first character, which is there.
+    # Merges of the space mark with one character yield pieces that `forms` already has.
     wanted = size + len({word[0] for word in words}) + len(forms)
     processor = spm.SentencePieceProcessor(model_proto=_train_model("bpe", words, wanted, False))
     for number in range(len(processor)):
@@ -177,13 +182,13 @@ def _train_wordpiece(
 
 
 def _character_forms(words: Mapping[str, float], listed: Iterable[str]) -> dict[str, float]:
-    """Characters as pieces ('x' first in a word, '##x' later) with counts, most frequent first."""
+    """Counts of characters as pieces ('x' first in a word, '##x' inside), by falling count."""
     forms: collections.Counter[str] = collections.Counter()
     for word, count in words.items():
         forms[word[0]] += count
         for character in word[1:]:
             forms["##" + character] += count
-    # What people type, even where the text has none of it.
+    # Users type ASCII even where the text has none.
     found = {*string.punctuation, *string.digits, *string.ascii_lowercase}
     for word in listed:
         for part in word.split():
@@ -199,7 +204,7 @@ def _character_forms(words: Mapping[str, float], listed: Iterable[str]) -> dict[
 
 def _train_model(kind: str, words: Mapping[str, float], size: int, byte_fallback: bool) -> bytes:
     """The bytes of a SentencePiece model trained on counted words."""
-    # Whole numbers; a rare word still counts as one. Unigram's time grows with their sum.
+    # SentencePiece takes positive whole counts; the time of unigram training grows with their sum.
     if kind == "unigram":
         scale = min(_UNIGRAM_SUM, 100 * len(words)) / sum(words.values())
     else:
@@ -209,7 +214,7 @@ def _train_model(kind: str, words: Mapping[str, float], size: int, byte_fallback
     model = io.BytesIO()
     try:
         spm.SentencePieceTrainer.train(
-            sentence_iterator=lines,  # rather than a file, whose name would stand in the model
+            sentence_iterator=lines,  # a file's name would become part of the model
             input_format="tsv",
             model_writer=model,
             model_type=kind,
@@ -239,7 +244,7 @@ def _train_model(kind: str, words: Mapping[str, float], size: int, byte_fallback
 
 
 def _coverage(words: Mapping[str, int], size: int) -> float:
-    """The share of characters that get pieces of their own, at most about half of all pieces."""
+    """The coverage at which about half of all pieces, at most, are single characters."""
     totals: collections.Counter[str] = collections.Counter()
     for word, count in words.items():
         for character in word:
@@ -251,6 +256,6 @@ def _coverage(words: Mapping[str, int], size: int) -> float:
 
 @functools.cache
 def _han_pattern() -> re.Pattern[str]:
-    """One Han character, or what stands between them."""
+    """Matches one Han character, or a run of other characters."""
     han = characters.character_class(np.flatnonzero(characters.han_table()))
     return re.compile(f"[{han}]|[^{han}]+")

@@ -1,4 +1,4 @@
-"""Text to words to piece ids: everything that a run or a finished model has to know about text."""
+"""The tokenizer of a run: text to words to piece ids, with all settings that text depends on."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from clwe_jax.text.words import Segmenter
 
 _SETTINGS = "text.json"
 _LEXICON = "lexicon.{}.txt"
-_MOST_WORDS = 4_000_000  # kept for training, over all languages; the rarest go first
+_MOST_WORDS = 4_000_000  # most frequent words of all languages that a vocabulary is trained on
 
 
 class Tokenizer:
-    """Normalises text, cuts it into words and encodes each word by itself.
+    """Normalises text, cuts it into words and encodes each word independently.
 
     Attributes:
-      languages: the model's languages; language ids are indices into them.
+      languages: languages of the model; language ids are indices into them.
       normalizer, segmenter, vocabulary: the three steps.
     """
 
@@ -45,7 +45,7 @@ class Tokenizer:
         """The number of a language.
 
         Raises:
-          ValueError: it is not one of the model's; the message names those.
+          ValueError: the model does not have the language; the message names its languages.
         """
         if language not in self.languages:
             raise ValueError(
@@ -58,7 +58,7 @@ class Tokenizer:
         return self.segmenter.words(self.normalizer(text, language), language)
 
     def encode_words(self, words: Iterable[str]) -> tuple[list[int], list[int]]:
-        """The piece ids of normalised words, and for each piece the index of its word."""
+        """The piece ids of normalised words, and the index of each piece's word."""
         ids: list[int] = []
         index: list[int] = []
         for number, word in enumerate(words):
@@ -68,7 +68,7 @@ class Tokenizer:
         return ids, index
 
     def encode(self, text: str, language: str) -> tuple[list[int], list[int]]:
-        """The piece ids of raw text, no special ones added, and the index of each piece's word."""
+        """The piece ids of raw text without special pieces, and the index of each piece's word."""
         return self.encode_words(self.words(text, language))
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -89,7 +89,7 @@ class Tokenizer:
             "simplify_chinese": self.normalizer.simplify_chinese,
             "lexicons": sorted(x for x, words in self.segmenter.lexicons.items() if words),
         }
-        # Last: where it stands, the folder is whole.
+        # Written last: a folder with this file is complete.
         atomic.write(os.path.join(directory, _SETTINGS), json.dumps(settings, indent=2) + "\n")
 
     @classmethod
@@ -97,7 +97,8 @@ class Tokenizer:
         """Reads what `save` wrote.
 
         Raises:
-          FileNotFoundError, ValueError: the folder is not, or not wholly, there.
+          FileNotFoundError: no saved tokenizer in the folder, or one of its files is missing.
+          ValueError: a damaged file.
         """
         path = os.path.join(directory, _SETTINGS)
         if not os.path.exists(path):
@@ -136,22 +137,21 @@ class Tokenizer:
         """Loads the vocabulary at `path`, or trains one from the corpus.
 
         Args:
-          languages: the model's languages.
-          normalizer: of text and dictionary alike.
-          corpus: text to count words in; only needed where `path` is empty.
-          dictionary: its words in scripts without spaces are the lexicons to segment by, and the
-            characters of all its words are covered by the vocabulary.
-          kind, size: of a trained vocabulary; see `vocab.train`.
-          path: a BERT `vocab.txt`, a SentencePiece `.model`, a list of words that begins with
-            `<S>`, or a folder that holds one.
-          temperature: the counts of the languages are brought to the shares that the training
-            mixture has.
-          sample_bytes: count the words in so much text of each language; None takes all.
-          min_count: words that occur less often there, in all languages together, are left out.
+          languages: languages of the model.
+          normalizer: normalizer of the text and the dictionary.
+          corpus: text whose words are counted; None where `path` names a vocabulary.
+          dictionary: dictionary, or None. The segmenter knows its words in scripts without spaces,
+            and a trained vocabulary covers the characters of its words.
+          kind, size: kind and size of a trained vocabulary; see `vocab.train`.
+          path: path of a BERT `vocab.txt`, a SentencePiece `.model`, a list of words that begins
+            with `<S>`, or a folder with one of them; '' trains a vocabulary.
+          temperature: temperature of the training mixture, which weighs the counts of languages.
+          sample_bytes: bytes of each language in which words are counted; None means all.
+          min_count: smallest count, over all languages, of a word that the training uses.
 
         Raises:
-          ValueError: neither a path nor text; an unknown kind.
-          FileNotFoundError: nothing at `path`.
+          ValueError: neither a path nor a corpus, or an unknown kind.
+          FileNotFoundError: no file at `path`.
         """
         lexicons: dict[str, Iterable[str]] = {}
         if dictionary is not None:
@@ -182,11 +182,11 @@ class Tokenizer:
 
 
 def mixed_counts(counts: Mapping[str, Mapping[str, int]], temperature: float) -> dict[str, float]:
-    """Words with their counts summed over languages, each language weighed by its training share.
+    """The counts of words, summed over languages that are weighed by their training shares.
 
     Args:
-      counts: for each language the counts of its words.
-      temperature: of the mixture; see `corpora.temperature_shares`.
+      counts: language -> word -> count.
+      temperature: temperature of the mixture; see `corpora.temperature_shares`.
     """
     sizes = {language: sum(counter.values()) for language, counter in counts.items()}
     shares = corpora.temperature_shares(sizes, temperature)
@@ -202,7 +202,7 @@ def mixed_counts(counts: Mapping[str, Mapping[str, int]], temperature: float) ->
 
 
 def _frequent(counts: Mapping[str, Mapping[str, int]], min_count: int) -> dict[str, dict[str, int]]:
-    """The counts of words that occur `min_count` times or more in all languages together."""
+    """The counts of words that occur at least `min_count` times over all languages."""
     totals: collections.Counter[str] = collections.Counter()
     for counter in counts.values():
         totals.update(counter)

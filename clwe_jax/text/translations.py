@@ -1,4 +1,4 @@
-"""The dictionary as a table over a joint word vocabulary: which ids translate which (A8)."""
+"""The dictionary as a table over a joint word vocabulary: the translations of each id (A8)."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.word_vocab import WordVocabulary
 
 MOST = 4  # translations of a word, as in the paper
-_NEAR_ZERO = 0.02  # share of the running words that a fitting dictionary at least covers
+_NEAR_ZERO = 0.02  # smallest share of running words that a fitting dictionary covers
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Translations:
-    """The translations of every entry of a word vocabulary.
+    """The translations of each entry of a word vocabulary.
 
     Attributes:
-      ids: int32 [V, languages, T], by the language translated to; the most frequent first, -1 where
-        there are no more.
-      languages: of the dictionary, in the order of the second axis.
-      words: entries that have a translation other than themselves.
-      covered: their share of the running words of the vocabulary's text (of its entries, where the
-        vocabulary has no counts).
-      pairs: pairs of entries in the table.
-      crowded: pairs that T has no room for.
-      absent: pairs of the dictionary of which a side is not in the vocabulary.
+      ids: int32 [V, languages, T]; translations into each language, most frequent first, then -1.
+      languages: languages of the dictionary, in the order of the second axis.
+      words: number of entries with a translation other than themselves.
+      covered: share of those entries in the running words of the vocabulary's text, or in the
+        entries where the vocabulary has no counts.
+      pairs: number of pairs in the table.
+      crowded: number of pairs for which the table has no room.
+      absent: number of pairs of the dictionary with a word outside the vocabulary.
     """
 
     ids: np.ndarray
@@ -47,19 +46,19 @@ def table(
     *,
     most: int = MOST,
 ) -> Translations:
-    """The translations of every entry of the vocabulary into other languages.
+    """The translations of each entry of the vocabulary into other languages.
 
-    The ids are joint: a surface form that is a word of two languages has the translations of both,
-    told apart by the language translated to; one that translates to itself ("taxi") is among them.
-    The ids are numbered by frequency, so the most frequent translations are those of lowest id.
+    A form that is a word of two languages has the translations of both, separated by the target
+    language. A word that translates to itself ("taxi") is among its translations. Ids are in the
+    order of frequency, so the most frequent translations are those of lowest id.
 
-    Warns with the coverage where the dictionary covers next to nothing of the vocabulary.
+    Logs the coverage, as a warning where the dictionary covers almost nothing of the vocabulary.
 
     Args:
-      dictionary: merged; its words normalised as the vocabulary's.
-      vocabulary: a word-level one.
-      languages: take the pairs among these only, in this order; all of the dictionary's otherwise.
-      most: translations of a word into a language, T: those of lowest id are kept.
+      dictionary: merged dictionary; its words normalised like the vocabulary's.
+      vocabulary: word-level vocabulary.
+      languages: languages whose pairs are taken, in this order; None means all of the dictionary.
+      most: T, number of translations of a word into one language; the most frequent are kept.
 
     Raises:
       ValueError: T is not positive, or fewer than two languages.
@@ -78,7 +77,7 @@ def table(
     absent = len(source)
     known = (source >= 0) & (target >= 0)
     absent -= int(known.sum())
-    # Sorted by source, target language and frequency; duplicates of different languages once.
+    # Sorted by source, target language and frequency, without duplicates.
     keys = np.unique((source[known] * groups + group[known]) * count + target[known])
     cell, target = keys // count, keys % count
     rank = np.arange(len(cell)) - np.searchsorted(cell, cell)
@@ -86,7 +85,7 @@ def table(
     ids = np.full((count * groups, most), -1, np.int32)
     ids[cell[kept], rank[kept]] = target[kept]
     ids = ids.reshape(count, groups, most)
-    # Nothing is learned of a word that is but itself: names would make any dictionary look fitting.
+    # A word whose only translation is itself teaches nothing, and most names are such words.
     translated = ((ids >= 0) & (ids != np.arange(count)[:, None, None])).any((1, 2))
     result = Translations(
         ids=ids,
@@ -104,7 +103,7 @@ def table(
 def _pairs(
     dictionary: Dictionary, vocabulary: WordVocabulary
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """int64 [pairs] each: the ids of both sides, -1 where unknown; the target's language."""
+    """int64 [pairs] each: source ids, target ids (-1 where unknown) and target languages."""
     words = vocabulary.words
     number = np.fromiter(
         (words.get(word, -1) for word in dictionary.words()), np.int64, len(dictionary)
@@ -116,7 +115,7 @@ def _pairs(
 
 
 def _share(vocabulary: WordVocabulary, chosen: np.ndarray) -> float:
-    """The chosen entries' share of the running words, special ones and unknown words left out."""
+    """The share of the chosen entries in the running words without special and unknown pieces."""
     weights = vocabulary.counts if vocabulary.counts.any() else np.ones(len(vocabulary))
     weights = weights.copy()
     weights[list(vocabulary.special_ids)] = 0.0
@@ -127,14 +126,14 @@ def _report(found: Translations, vocabulary: WordVocabulary) -> None:
     text = (
         f"The dictionary translates {found.words:,} of the vocabulary's {len(vocabulary):,} "
         f"entries, {found.covered:.2%} of the running words: {found.pairs:,} pairs; "
-        f"{found.crowded:,} more than a word has room for, {found.absent:,} with a word that is "
-        "not in the vocabulary"
+        f"{found.crowded:,} have no room in the table, {found.absent:,} have a word that is not "
+        "in the vocabulary"
     )
     if found.covered >= _NEAR_ZERO:
         logging.info("%s", text)
         return
     logging.warning(
-        "%s. Hardly a sense will be matched across languages: are these dictionaries "
+        "%s. Almost no sense will be matched across languages: are these dictionaries "
         "(--config.data.dictionaries) of the text's languages (%s), and lower-cased as it is?",
         text,
         ", ".join(found.languages),

@@ -1,7 +1,7 @@
-"""Vocabularies of every kind, read from what others brought or trained from counted words.
+"""Vocabularies of all kinds, read from files or trained on counted words.
 
-A word's pieces depend on the word alone, so that words are the unit of masking and switching
-whatever the vocabulary.
+The pieces of a word depend only on the word, so that words are the unit of masking and switching
+with every vocabulary.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ _FILES = (subword_vocab.WORDPIECE_FILE, subword_vocab.SENTENCEPIECE_FILE, word_v
 
 
 def load(path: str) -> Vocabulary:
-    """A folder that a vocabulary was saved in, a BERT `vocab.txt`, a SentencePiece `.model`, or words.
+    """Reads a vocabulary.
 
-    A file that begins with `<S>` is a word-level vocabulary, as ELMo's.
+    Args:
+      path: path of a saved vocabulary's folder, a BERT `vocab.txt`, a SentencePiece `.model`, or a
+        list of words. A list of words begins with `<S>`, like ELMo's vocabularies.
 
     Raises:
-      FileNotFoundError: nothing of the kind is there.
-      ValueError: the file is not what its name says.
+      FileNotFoundError: no vocabulary at `path`.
+      ValueError: the content of the file does not fit its name.
     """
     split_han = True
     if os.path.isdir(path):
@@ -54,7 +56,7 @@ def load(path: str) -> Vocabulary:
         raise ValueError(f"{path} is not a SentencePiece model: {error}") from error
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path} is not a vocab.txt (a piece a line, UTF-8): {error}. A SentencePiece model "
+            f"{path} is not a vocab.txt (one piece a line, UTF-8): {error}. A SentencePiece model "
             "has to be named .model"
         ) from error
     except ValueError as error:
@@ -66,16 +68,16 @@ def train(
 ) -> Vocabulary:
     """Trains a vocabulary; the same counts give the same vocabulary, byte for byte.
 
-    WordPiece gets its characters first, the most frequent ones up to half of `size`: those of words
-    and of `listed`, as they stand first or later in a word (others than Han in both forms), and
-    those of ASCII; then the merges of byte pair encoding. SentencePiece falls back to bytes for
-    rare characters. A word-level vocabulary is a list of the most frequent words.
+    A WordPiece vocabulary consists of characters, at most half of `size`, and of merges of byte pair
+    encoding. Its characters are the most frequent ones of words and `listed` and those of ASCII, as
+    first and as inner pieces of words; a Han character gets only the forms that occur. SentencePiece
+    encodes rare characters as bytes. A word-level vocabulary is a list of the most frequent words.
 
     Args:
       kind: 'wordpiece', 'unigram', 'bpe' or 'word'.
-      counts: normalised words and how often each occurs; fractions (weighted counts) are fine.
-      size: pieces, special ones included. Small corpora give fewer.
-      listed: further words, as of a dictionary, whose characters should be covered.
+      counts: normalised word -> count; counts may be fractions.
+      size: number of pieces, special ones included; a small corpus gives fewer.
+      listed: further words, such as a dictionary's, whose characters are covered.
 
     Raises:
       ValueError: an unknown kind, no words, or a size that leaves no room for pieces.

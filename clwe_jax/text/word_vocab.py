@@ -1,4 +1,4 @@
-"""Word-level vocabularies: one id a word, joint over languages, the most frequent words first.
+"""Word-level vocabularies: one id for each word of all languages, most frequent words first.
 
 Sampled softmax draws its negatives by rank, so the order of the ids is part of the method (A2).
 """
@@ -16,36 +16,36 @@ from clwe_jax.text import base_vocab, corpora
 BEGIN, END, UNKNOWN = "<S>", "</S>", "<UNK>"
 SPECIALS = (BEGIN, END, UNKNOWN, base_vocab.PAD, base_vocab.MASK)
 FILE = "words.txt"
-# What the special pieces of every vocabulary are called here.
+# The names of the special pieces in word-level vocabularies.
 _NAMES = {base_vocab.CLS: BEGIN, base_vocab.SEP: END, base_vocab.UNK: UNKNOWN}
 
 
 class WordVocabulary(base_vocab.Vocabulary):
-    """Whole words; `<S>`, `</S>` and `<UNK>` have the ids 0, 1 and 2 and are cls, sep and unk.
+    """Complete words; `<S>`, `</S>` and `<UNK>` have the ids 0, 1 and 2 and are cls, sep and unk.
 
-    A word that is not in it is unknown; a language model still reads its characters.
+    A word outside the vocabulary becomes `<UNK>`; a character CNN still reads its characters.
 
     Attributes:
-      words: word to id, the special pieces left out: no text can name them.
-      counts: float64 [len(pieces)]: how often each word occurred in the text it was trained on,
-        languages weighed; `<UNK>`'s is the sum of the words that there was no room for. Zeros
-        where the file says nothing of it.
+      words: word -> id, without special pieces, so that no text can name them.
+      counts: float64 [len(pieces)]; weighted count of each word in the training text. The count of
+        `<UNK>` is the sum over the words that had no room. Zeros where the file has no counts.
     """
 
     kind = "word"
 
     def __init__(self, pieces: Sequence[str], counts: Sequence[float] | None = None):
         """Args:
-          pieces: in the order of their ids; `[PAD]` and `[MASK]` are added where they are absent.
-          counts: of each of `pieces`.
+          pieces: pieces in the order of their ids; missing `[PAD]` and `[MASK]` are appended.
+          counts: count of each piece; None means unknown.
 
         Raises:
-          ValueError: the first three are not `<S>`, `</S>` and `<UNK>`, or a word stands twice.
+          ValueError: the first three pieces are not `<S>`, `</S>` and `<UNK>`, or a word occurs
+            twice.
         """
         if tuple(pieces[:3]) != SPECIALS[:3]:
             raise ValueError(
                 f"The vocabulary begins with {', '.join(pieces[:3])}: a word vocabulary begins "
-                f"with {', '.join(SPECIALS[:3])}, a word a line, the most frequent ones first"
+                f"with {', '.join(SPECIALS[:3])}, one word a line, the most frequent words first"
             )
         added = [name for name in SPECIALS if name not in pieces]
         self.words = {word: number for number, word in enumerate([*pieces, *added])}
@@ -59,11 +59,11 @@ class WordVocabulary(base_vocab.Vocabulary):
             self.counts[: len(pieces)] = counts
 
     def id(self, word: str) -> int:
-        """The id of a normalised word; that of `<UNK>` where it is not in the vocabulary."""
+        """The id of a normalised word; the id of `<UNK>` for a word outside the vocabulary."""
         return self.words.get(word, self.unk_id)
 
     def encode_word(self, word: str) -> list[int]:
-        return self._encode(word)  # there is nothing to remember
+        return self._encode(word)  # a look-up needs no cache
 
     def _encode(self, word: str) -> list[int]:
         return [self.id(word)]
@@ -72,22 +72,22 @@ class WordVocabulary(base_vocab.Vocabulary):
         return " ".join(self.pieces[i] for i in ids)
 
     def save(self, directory: str) -> None:
-        """Writes words.txt: `word TAB count` a line."""
+        """Writes words.txt, `word TAB count` a line."""
         os.makedirs(directory, exist_ok=True)
         lines = (f"{word}\t{count:.12g}\n" for word, count in zip(self.pieces, self.counts))
         atomic.write(os.path.join(directory, FILE), "".join(lines))
 
 
 def is_word_list(lines: Sequence[str]) -> bool:
-    """Whether the lines of a file are a word vocabulary: they begin with `<S>`."""
+    """Whether the lines of a file are a word vocabulary, which begins with `<S>`."""
     return bool(lines) and lines[0].partition("\t")[0] == BEGIN
 
 
 def parse(lines: Iterable[str]) -> WordVocabulary:
-    """The vocabulary of lines `word` (as ELMo's vocabularies) or `word TAB count`.
+    """The vocabulary of lines `word` (the format of ELMo's vocabularies) or `word TAB count`.
 
     Raises:
-      ValueError: a line is neither, or a word stands twice; the message names the line.
+      ValueError: a line in another format, or a word that occurs twice; the message names the line.
     """
     pieces, counts, seen = [], [], {}
     for number, line in enumerate(lines, 1):
@@ -105,14 +105,14 @@ def parse(lines: Iterable[str]) -> WordVocabulary:
 
 
 def train(counts: Mapping[str, float], size: int) -> WordVocabulary:
-    """The `size` most frequent entries, special ones included; equal counts alphabetically.
+    """The vocabulary of the most frequent words; words of equal count in alphabetical order.
 
     Args:
-      counts: normalised words and how often each occurs; see `vocab.train`.
-      size: entries; small corpora give fewer.
+      counts: normalised word -> count; see `vocab.train`.
+      size: number of entries, special ones included; a small corpus gives fewer.
 
     Raises:
-      ValueError: there is no room for words.
+      ValueError: a size that leaves no room for words.
     """
     room = size - len(SPECIALS)
     if room < 1:

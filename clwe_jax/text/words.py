@@ -1,4 +1,4 @@
-"""Whole words: by spaces and punctuation where a script has them, else by longest match."""
+"""Segmentation into words: at spaces and punctuation, or by longest match in other scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clwe_jax.text.characters import ALONE, MARK, SINGLE, UNSPACED, WORD
 
 @functools.cache
 def _patterns() -> tuple[re.Pattern, re.Pattern]:
-    """A word or an unspaced run (its group); and a string of unspaced characters alone."""
+    """The pattern of a word or unspaced run (its group 1), and of unspaced characters only."""
     table = characters.class_table()
     classes = {
         name: characters.character_class(np.flatnonzero(table == value))
@@ -25,23 +25,23 @@ def _patterns() -> tuple[re.Pattern, re.Pattern]:
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether the word is made only of characters of scripts that put no spaces between words."""
+    """Whether all characters of the word belong to scripts without spaces between words."""
     return _patterns()[1].fullmatch(word) is not None
 
 
 class Segmenter:
     """Cuts normalised text into words.
 
-    A word is a maximal run of letters, marks and numbers; every other visible character is a word
-    by itself. A run of a script without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) is
-    cut from left to right, each time at the longest word of its language's lexicon. A character at
-    which no lexicon word starts stands alone, except that neighbours of that kind in hiragana, or
-    in katakana, stay together, and that a combining mark joins what stands before it.
+    A word is a maximal run of letters, marks and numbers; each other visible character is a word. A
+    run of a script without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) is cut from left to
+    right, each time at the longest word of its language's lexicon. A character at which no lexicon
+    word starts is a word, except that such neighbours in hiragana, or in katakana, form one word,
+    and that a combining mark joins the character before it.
     """
 
     def __init__(self, lexicons: Mapping[str, Iterable[str]] | None = None):
         """Args:
-        lexicons: normalised words of each language; those not wholly unspaced are left out.
+        lexicons: language -> normalised words; only words without spaced characters are used.
         """
         self.lexicons: dict[str, frozenset[str]] = {
             language: frozenset(word for word in words if is_unspaced(word))
@@ -52,7 +52,7 @@ class Segmenter:
         }
 
     def words(self, text: str, language: str) -> list[str]:
-        """The words of normalised text, in order; joined, they are the text without spaces."""
+        """The words of normalised text, in order; concatenated, they are the text without spaces."""
         result: list[str] = []
         for match in _patterns()[0].finditer(text):
             if match.group(1) is None:
@@ -61,17 +61,12 @@ class Segmenter:
                 result.extend(self._cut(match.group(), language))
         return result
 
-    def sentence_ends(self, words: Iterable[str]) -> list[bool]:
-        """For each word, whether it is a mark that ends a sentence."""
-        table = characters.sentence_end_table()
-        return [len(word) == 1 and bool(table[ord(word)]) for word in words]
-
     def _cut(self, run: str, language: str) -> Iterator[str]:
         """The words of a run of unspaced characters."""
         lexicon = self.lexicons.get(language, frozenset())
         lengths = self._lengths.get(language, {})
         stretch = _stretches()
-        pending, kind = "", ALONE  # an unmatched stretch, or a word that a mark may still join
+        pending, kind = "", ALONE  # unmatched characters, or a word that a mark may still join
         place = 0
         while place < len(run):
             character = run[place]
@@ -100,7 +95,7 @@ class Segmenter:
 
 
 def _lengths_by_first(words: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """The lengths of the words that start with each character, longest first."""
+    """First character -> lengths of the words that begin with it, longest first."""
     lengths: dict[str, set[int]] = {}
     for word in words:
         lengths.setdefault(word[0], set()).add(len(word))

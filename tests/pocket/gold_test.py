@@ -1,4 +1,4 @@
-"""Held-out sentences with gold senses, in the tokenizer's words."""
+"""Held-out sentences with gold senses of the tokenizer's words."""
 
 import collections
 import itertools
@@ -52,7 +52,7 @@ def test_senses_are_those_of_the_words(gold):
 
 
 def test_every_ambiguous_token_bears_its_sense(gold, tokenizer):
-    """Against the grammar's own tokens, where the tokenizer cuts the sentence as they are."""
+    """Against the tokens of the grammar, where the tokenizer finds the same words."""
     stream = pocket.sentences("en", "gold/0", "heldout", DOMAINS)
     known = pocket.senses("en", DOMAINS)
     mine = {tuple(s.words): s.senses for s in gold if s.language == "en"}
@@ -73,7 +73,7 @@ def test_words_are_cut_as_the_tokenizer_does(gold, tokenizer):
     plain = Words({})  # cuts Japanese and Chinese into characters, or runs of kana
     cut = pocket.gold_sentences(["zh", "ja"], DOMAINS, 0, 30, plain)
     labelled = [w for s in cut for w, sense in zip(s.words, s.senses) if sense is not None]
-    # Only a word that the grammar's token is wholly can bear its sense.
+    # Only a word that equals the token of the grammar has its sense.
     assert labelled and all(plain.words(word, "zh") == [word] for word in labelled)
     whole = [word for s in gold if s.language == "ja" for word, x in zip(s.words, s.senses) if x]
     assert any(len(word) > 2 for word in whole)
@@ -92,7 +92,7 @@ def test_meanings_are_held_out(gold, tokenizer):
             (language, *tokenizer.words(s.text, language)) for s in itertools.islice(stream, 4_000)
         }
     mine = [(s.language, *s.words) for s in gold if s.language in ("en", "zh")]
-    # A text may be read in two ways: next to none may have been seen.
+    # Two meanings may have the same text, so a few texts may occur in both splits.
     assert sum(words in trained for words in mine) <= 0.02 * len(mine)
 
 
@@ -127,13 +127,13 @@ def test_occurrences_of_every_word_of_several_concepts(tokenizer):
                 assert sense in known[word]
                 counts[word] += 1
     assert min(counts[word] for word in known) >= 7
-    # No sentence is there for nothing: the last one still was of a word that was missing.
+    # Each sentence was needed: the last one contains a word that was still missing.
     last = [w for w, sense in zip(found[-1].words, found[-1].senses) if sense is not None]
     assert any(counts[word] <= 7 + last.count(word) - 1 for word in last)
-    # None of them is held out.
+    # No sentence is held out.
     held_out = pocket.gold_sentences("en", DOMAINS, 0, 500, tokenizer)
     assert not {tuple(s.words) for s in held_out} & {tuple(s.words) for s in found}
-    # Rare senses are labelled as well, that `gold_sentences` passes over.
+    # Rare senses have labels here, unlike in `gold_sentences`.
     rare = {w for w in known if w not in pocket.senses("en", DOMAINS)}
     assert rare & set(counts)
 

@@ -1,10 +1,9 @@
-"""The pocket world: its languages' grammar, its gold labels, its splits and files."""
+"""The embedded world: grammar of its languages, concepts, splits and files."""
 
 import collections
 import functools
 import hashlib
 import itertools
-import json
 import pathlib
 import re
 import subprocess
@@ -59,7 +58,7 @@ def test_concepts_have_words_in_all_languages():
 
 
 def senses_with_other_translations(language, others):
-    """Words whose base form stands for two concepts that every one of `others` tells apart."""
+    """Words whose base form has two concepts with distinct translations in each of `others`."""
     found = set()
     for word, concepts in pocket.ambiguous(language).items():
         named = [c for c in concepts if base(c, language) == word]
@@ -121,7 +120,7 @@ def test_same_sentences_in_every_process():
         "    print(hashlib.sha256('\\n'.join(lines).encode()).hexdigest())\n"
         "print('numpy' in sys.modules, 'jax' in sys.modules, 'tensorflow' in sys.modules)\n"
     )
-    root = str(pathlib.Path(pocket.__file__).parents[3])
+    root = str(pathlib.Path(pocket.__file__).parents[2])
     done = subprocess.run(
         [sys.executable, "-c", code, root],
         capture_output=True,
@@ -134,7 +133,7 @@ def test_same_sentences_in_every_process():
     assert imported.endswith("False False")
 
 
-def test_seeds_and_languages_draw_for_themselves():
+def test_each_seed_and_language_draws_its_own_meanings():
     first = [s.text for s in itertools.islice(pocket.sentences("en", 0), 300)]
     other = [s.text for s in itertools.islice(pocket.sentences("en", 1), 300)]
     assert len(set(first) & set(other)) < 30
@@ -154,7 +153,7 @@ def test_training_text_holds_no_held_out_meaning():
     assert {split_of(key) for key in keys} == {"train"}
     texts = {s.text for s in sample("en")}
     assert len(texts) > 0.95 * SAMPLE
-    # Meanings differ, and so do the texts but for ambiguous words.
+    # Meanings differ; their texts differ too, except where words are ambiguous.
     assert sum(row["en"].text in texts for row in parallel_rows()) <= 2
 
 
@@ -171,7 +170,7 @@ def test_parallel_rows_are_distinct_translations():
             assert by_language[language] == by_language["en"], row[language].text
 
 
-def test_parallel_leaves_out_what_reads_the_same(monkeypatch):
+def test_parallel_leaves_out_equal_texts(monkeypatch):
     # Chinese has no plural: another meaning, the same text.
     clauses = [Clause("is", NP("dog", many), adj=adj) for many, adj in
                [(False, "big"), (True, "big"), (True, "small")]]  # fmt: skip
@@ -297,7 +296,7 @@ def test_dictionary_words_occur_in_the_text(language):
     other = "en" if language != "en" else "de"
     seen = {t.text.lower() for s in sample(language, count=4 * SAMPLE) for t in s.tokens}
     bases = {a for a, _ in generate.dictionary(language, other, base_forms=True)}
-    # A sixth of the base forms are infinitives, which some languages use with modal verbs only.
+    # A sixth of the base forms are infinitives, which some languages use only with modal verbs.
     assert len(bases & seen) / len(bases) > 0.8
 
 
@@ -370,7 +369,7 @@ def test_german_articles_agree_with_their_nouns():
         genders[forms["nom", False]].add(column)
         if not load().nouns[concept]["mass"]:
             plurals |= {forms["nom", True], forms["dat", True]}
-    # What a determiner may stand before, written down apart from the grammar's own tables.
+    # The genders that each determiner may precede, independent of the tables of the grammar.
     allowed = {
         "der": {0, 1}, "den": {0}, "dem": {0, 2}, "des": {0, 2}, "das": {2}, "die": {1},
         "ein": {0, 2}, "eine": {1}, "einen": {0}, "einem": {0, 2}, "einer": {1}, "eines": {0, 2},
@@ -710,18 +709,6 @@ def test_parallel_training_files(tmp_path):
     assert english == (tmp_path / "en-ja.en").read_text("utf-8")
     rows = pocket.parallel(("de", "en", "ja"), 30, seed=1, split="train")
     assert english.splitlines() == [row["en"].text for row in rows]
-
-
-def test_gold_senses(tmp_path):
-    pocket.write_gold(tmp_path / "gold.jsonl", "en", 60, seed=2)
-    lines = (tmp_path / "gold.jsonl").read_text("utf-8").splitlines()
-    assert len(lines) == 60
-    ambiguous = pocket.ambiguous("en")
-    for line in lines:
-        row = json.loads(line)
-        assert len(row["tokens"]) == len(row["concepts"]) and row["ambiguous"]
-        for index in row["ambiguous"]:
-            assert row["concepts"][index] in ambiguous[row["tokens"][index].lower()]
 
 
 # Bad input.

@@ -1,4 +1,4 @@
-"""The character tables, against what Unicode's names and categories say."""
+"""The character tables, against the names and categories of Unicode."""
 
 import re
 import sys

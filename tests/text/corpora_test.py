@@ -1,4 +1,4 @@
-"""Text files: found, read robustly, counted; bad input."""
+"""Text files: finding, reading with repair, counting; bad input."""
 
 import collections
 import gzip
@@ -14,7 +14,7 @@ from clwe_jax.text.words import Segmenter
 
 
 class Words:
-    """`words` as of a tokenizer."""
+    """A tokenizer that cuts at spaces."""
 
     def __init__(self, lexicons=None):
         self.segmenter = Segmenter(lexicons)
@@ -128,11 +128,11 @@ def test_limit_takes_whole_lines_from_every_file(tmp_path):
     half = len(read) // 2
     assert read == lines[:half] * 2 and 4_000 < len(read) < 4_800
     assert counts.share == pytest.approx(len(read) / 40_000, rel=0.01)
-    # Of a compressed file the share is estimated by its compressed bytes, a block at a time.
+    # The share of a compressed file is estimated by its compressed bytes, in blocks.
     counts = corpora.LineCounts()
     read = list(corpus.lines("de", limit=10_000_000, counts=counts))
     assert read == lines and counts.share == 1.0
-    # A line at the limit is read to its end, even if it is the only one.
+    # The line that crosses the limit is read to its end, even if it is the only one.
     directory = write(tmp_path, {"fr.txt": "x" * 5_000 + "\nsecond\n"})
     assert list(corpora.TextCorpus(directory, ["fr"]).lines("fr", limit=10)) == ["x" * 5_000]
 
@@ -195,7 +195,7 @@ def test_swapped_dictionary_is_pointed_out(tmp_path, warnings):
     assert corpora.inspect(corpus, Words(), swapped)["en"].coverage == 0.0
     assert len(warnings) == 2
     assert "cover only 0.00% of the running words in en" in warnings[0]
-    assert "list as de cover 100%" in warnings[0] and "en-de.txt swapped" in warnings[0]
+    assert "words in de cover 100%" in warnings[0] and "en-de.txt swapped" in warnings[0]
 
 
 def test_a_dictionary_of_other_words_is_pointed_out(tmp_path, warnings):

@@ -28,7 +28,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def warnings(monkeypatch):
-    """The warnings that are logged, as one list of texts."""
+    """The texts of logged warnings."""
     found = []
     monkeypatch.setattr(logging, "warning", lambda text, *values: found.append(text % values))
     return found
@@ -174,7 +174,7 @@ def test_test_words_are_left_out(folder, tmp_path):
     assert loaded.pairs("en", "fr") == [("a", "u")]
     one = dictionary.load(path, exclude=[str(tests / "en-de.0-5000.txt")])
     assert ("c", "z") not in one.pairs("en", "de") and len(one.pairs("en", "de")) == 3
-    # The words of the other direction count too.
+    # Test words of the other direction count too.
     (tests / "de-en.5000-6500.txt").write_text("z other\n")
     assert dictionary.load(path, exclude=str(tests)).pairs("en", "de") == []
     with pytest.raises(FileNotFoundError, match="exclude_dictionaries"):
@@ -209,12 +209,12 @@ def test_cache_is_used_and_renewed(folder, tmp_path, monkeypatch, warnings):
         assert np.array_equal(getattr(first, name), getattr(second, name))
         assert getattr(first, name).dtype == getattr(second, name).dtype
     assert second.languages == first.languages and second.skipped == {"en-de.txt": 1}
-    # Other options, and other files, are another map.
+    # Other options or other files make another cached dictionary.
     assert dictionary.load(path, clean=["identical"], cache_dir=cache).pair_count == 1
     folder({"en-de.txt": "a x\nb y\n"})
     assert dictionary.load(path, cache_dir=cache).pair_count == 2
     assert len(os.listdir(cache)) == 3
-    # A damaged one is made again.
+    # A damaged cache is written again.
     for name in os.listdir(cache):
         with open(os.path.join(cache, name), "r+b") as file:
             file.truncate(60)

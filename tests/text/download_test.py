@@ -20,7 +20,7 @@ FILES = {
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Serves FILES with ranges; the class attributes say how it misbehaves."""
+    """Serves FILES with ranges; the class attributes choose its misbehaviour."""
 
     protocol_version = "HTTP/1.1"
 

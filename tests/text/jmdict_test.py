@@ -35,8 +35,12 @@ def path(request, tmp_path):
     return str(path)
 
 
+def pairs(path, language):
+    return [(word, gloss) for word, code, gloss in jmdict.iterate(path) if code == language]
+
+
 def test_english(path):
-    assert jmdict.read_jmdict(path) == [
+    assert pairs(path, "en") == [
         ("銀行", "bank"),
         ("ＡＴＭ銀行", "bank"),
         ("銀行", "banking institution"),
@@ -50,8 +54,8 @@ def test_english(path):
 
 
 def test_other_languages(path):
-    assert jmdict.read_jmdict(path, "de") == [("銀行", "Bank"), ("ＡＴＭ銀行", "Bank")]
-    assert jmdict.read_jmdict(path, "fr") == []
+    assert pairs(path, "de") == [("銀行", "Bank"), ("ＡＴＭ銀行", "Bank")]
+    assert pairs(path, "fr") == []
 
 
 def test_is_found_in_a_directory_and_merged(path, tmp_path):
@@ -66,7 +70,7 @@ def test_is_found_in_a_directory_and_merged(path, tmp_path):
 
 
 def test_streams(tmp_path):
-    # An entry is handed over before the file is read to its end.
+    # The reader yields an entry before it reads the file to its end.
     path = tmp_path / "JMdict"
     path.write_text(HEAD + ENTRIES * 2000 + "<entry><broken>", encoding="utf-8")
     first = next(jmdict.iterate(str(path)))
@@ -79,4 +83,4 @@ def test_damaged(tmp_path, name):
     data = (HEAD + ENTRIES).encode("utf-8")
     path.write_bytes(gzip.compress(data)[:-30] if name.endswith("gz") else data)
     with pytest.raises(ValueError, match=f"{name} is not a whole JMdict XML file.*Fetch JMdict"):
-        jmdict.read_jmdict(str(path))
+        list(jmdict.iterate(str(path)))

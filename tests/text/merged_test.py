@@ -1,4 +1,4 @@
-"""The merged map, against plain dicts and sets."""
+"""The merged dictionary, against plain dicts and sets."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def random_pairs(rng, count=300, words=25):
 
 
 def as_sets(pairs):
-    """{(language, word): {language: {synonyms}}}, both directions."""
+    """{(language, word): {language: {synonyms}}}, in both directions."""
     known = {}
     for (left, right), several in pairs.items():
         for a, b in several:

@@ -1,4 +1,4 @@
-"""Words as characters, against bilm-tf's way of writing them."""
+"""Words as character ids, against bilm-tf's encoding."""
 
 import numpy as np
 import pytest

@@ -12,7 +12,7 @@ LANGUAGES = ("en", "de", "ja")
 
 
 def random_world(seed=0):
-    """A dictionary of three languages that share some forms; a vocabulary with a part of them."""
+    """A dictionary of three languages that share some forms, and a vocabulary of some of them."""
     rng = np.random.default_rng(seed)
     forms = {x: [f"{x}{i}" for i in range(40)] + [f"both{i}" for i in range(10)] for x in LANGUAGES}
     pairs = {
@@ -26,7 +26,7 @@ def random_world(seed=0):
 
 
 def oracle(dictionary, vocabulary, word, language):
-    """Ids of the translations of a surface form into a language, ascending."""
+    """The ids of a form's translations into a language, ascending."""
     found = set()
     for source in dictionary.languages:
         for target, synonyms in dictionary.synonyms(word, source).items():
@@ -88,7 +88,7 @@ def test_a_dictionary_that_covers_nothing_is_reported(monkeypatch):
     assert (found.ids == -1).all() and found.words == found.pairs == 0
     assert "translates 0 of the vocabulary's 7 entries, 0.00% of the running words" in warnings[0]
     assert "(en, de, ja)" in warnings[0] and "--config.data.dictionaries" in warnings[0]
-    # Names, alike in all languages, are no sign that it fits.
+    # Names are equal in all languages, so they do not show that the dictionary fits.
     names = Dictionary.from_pairs({("en", "de"): [("x", "x"), ("y", "y")]})
     found = translations.table(names, other)
     assert found.pairs == 4 and found.words == 0 and len(warnings) == 2

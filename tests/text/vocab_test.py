@@ -150,7 +150,7 @@ def test_wordpiece_covers_the_characters_of_the_dictionary():
     vocabulary = vocab.train("wordpiece", counts(), 400, listed=["zürich", "qua 龘龍", "龍"])
     for word in ("zürich", "hciruz", "qua", "龘龍", "龍"):
         assert vocabulary.unk_id not in vocabulary.encode_word(word), word
-    # Han characters only as they stand: the second of a word needs no piece as a first.
+    # A Han character that occurs only inside words gets no piece for the beginning of a word.
     assert vocabulary.encode_word("龘龘") == [vocabulary.unk_id]
 
 
@@ -181,7 +181,7 @@ def test_loads_a_bert_file(tmp_path):
     loaded = vocab.load(str(path))
     assert loaded.pieces == BERT
     assert loaded.encode_word("银行") == [BERT.index("银"), BERT.index("行")]
-    # Characters that str.splitlines would split at stay in their line.
+    # Lines end only at newlines; str.splitlines would split at more characters.
     path.write_text("\n".join(BERT) + "\nx\u2028y\n", encoding="utf-8")
     assert vocab.load(str(path)).pieces[-1] == "x\u2028y"
 

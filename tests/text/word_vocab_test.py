@@ -50,7 +50,7 @@ def test_ids_are_ordered_by_frequency_after_the_special_ones():
     kept = vocabulary.pieces[5:]
     assert kept == sorted(counts, key=lambda word: (-counts[word], word))[:295]
     np.testing.assert_array_equal(vocabulary.counts[5:], [counts[word] for word in kept])
-    # Nothing of the text is lost: the rest is counted as unknown.
+    # The count of <UNK> is the sum of all other words.
     assert vocabulary.counts.sum() == sum(counts.values())
     assert vocabulary.counts[2] == sum(counts[word] for word in set(counts) - set(kept))
 
@@ -76,7 +76,7 @@ def test_words_have_one_id_and_no_text_names_a_special_one():
 def test_tokenizer_counts_words_of_all_languages(corpus):
     tokenizer = build(corpus)
     vocabulary = tokenizer.vocabulary
-    # One entry for a form of two languages; Chinese words are the dictionary's.
+    # A form of two languages is one entry; the words of Chinese are those of the dictionary.
     assert {"bank", "die", "银行", "给", "钱"} <= set(vocabulary.words)
     assert vocabulary.pieces.count("bank") == 1 and "行" not in vocabulary.words
     assert vocabulary.id("bank") == 5
@@ -96,7 +96,7 @@ def test_temperature_brings_the_languages_together(corpus):
 def test_rare_words_are_left_out(corpus):
     words = set(build(corpus, min_count=2).vocabulary.words)
     assert words == set(build(corpus).vocabulary.words) - {"once", "only", "!"}
-    # Counted over the languages together.
+    # The count is over all languages.
     assert "bank" in build(corpus, min_count=50).vocabulary.words
     assert "die" not in build(corpus, min_count=50).vocabulary.words
 
@@ -116,7 +116,7 @@ def test_saved_and_loaded(corpus, tmp_path):
 
 
 def test_reads_the_vocabulary_of_an_elmo(tmp_path):
-    """A word a line, no counts, no padding or mask; whatever the file's name."""
+    """One word a line without counts, padding and mask; the file may have any name."""
     path = tmp_path / "vocab-2016.txt"
     path.write_text("<S>\r\n</S>\r\n<UNK>\r\nthe\r\n,\r\n[\r\n", encoding="utf-8")
     loaded = vocab.load(str(path))

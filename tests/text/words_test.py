@@ -1,4 +1,4 @@
-"""Segmentation, against a slow oracle and by its invariants."""
+"""Segmentation into words, against a slow oracle and by its invariants."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ ALPHABET = "水火あいアーกิab1.。 \0"
 
 
 def oracle(text: str, lexicon: set[str]) -> list[str]:
-    """The same words from flags: which character is covered, and where a word begins."""
+    """The words by two flags of each character: covered by the lexicon, first of a word."""
     kind = [int(characters.class_table()[ord(c)]) for c in text]
     stretch = [int(characters.stretch_table()[ord(c)]) for c in text]
     covered = [False] * len(text)
@@ -108,8 +108,3 @@ def test_lexicons_hold_unspaced_words_of_their_language():
     assert segmenter.lexicons == {"zh": {"银行"}, "ja": {"銀行"}}
     assert segmenter.words("銀行", "zh") == ["銀", "行"]
     assert is_unspaced("กิ") and not is_unspaced("กa") and not is_unspaced("")
-
-
-def test_sentence_ends():
-    words = ["a", ".", "..", "。", "x", "?"]
-    assert Segmenter().sentence_ends(words) == [False, True, False, True, False, True]

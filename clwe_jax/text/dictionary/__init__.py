@@ -1,7 +1,8 @@
-"""Bilingual dictionaries in files: found, read, merged and cached.
+"""Dictionary files: finding, reading, merging and caching them.
 
-`python -m clwe_jax.text.dictionary {show,stats,download} --help` looks into dictionaries and
-fetches the public ones. The files are those of MUSE, `xx-yy.txt[.gz]`, and JMdict, `JMdict*`.
+The files are MUSE's, `xx-yy.txt[.gz]`, and JMdict, `JMdict*`. The command line
+`python -m clwe_jax.text.dictionary {show,stats,download} --help` shows dictionaries and fetches the
+public ones.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 import zipfile
 from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 from absl import logging
 
+from clwe_jax import atomic
 from clwe_jax.text import jmdict
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
@@ -26,12 +27,13 @@ from clwe_jax.text.pair_files import Pairs, read_pairs
 __all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs"]
 
 CLEANINGS = ("identical", "one_to_many")
-_MOST_TRANSLATIONS = 8  # of one_to_many where no number is given
+_MOST_TRANSLATIONS = 8  # default number of one_to_many
 _PAIR_FILE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.txt(\.gz)?")
+_JMDICT_FILE = re.compile(r"JMdict(?!.*\.(part|tmp)$).*")  # not an unfinished download
 _TEST_FILE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(\.[0-9]+-[0-9]+)?\.txt(\.gz)?")
 _CACHE_VERSION = 2
-_ABOUT = ("languages", "skipped", "unpaired")  # of a dictionary, cached beside its arrays
-_SAMPLE = 500  # words a column that are looked up to see whether the columns are swapped
+_ABOUT = ("languages", "skipped", "unpaired")  # attributes that are cached beside the arrays
+_SAMPLE = 500  # words of each column that the test for swapped columns looks up
 
 
 class _Merger:
@@ -39,12 +41,12 @@ class _Merger:
 
     def __init__(self, normalizer: Normalizer):
         self.normalizer = normalizer
-        self.numbers: dict[str, dict[str, int]] = {}  # normalised words, by first appearance
-        self._others: dict[str, dict[str, int]] = {}  # spellings that differ from theirs
+        self.numbers: dict[str, dict[str, int]] = {}  # language -> normalised word -> number
+        self._others: dict[str, dict[str, int]] = {}  # the same for spellings that differ
         self.edges: list[tuple[str, str, np.ndarray, np.ndarray]] = []
 
     def intern(self, words: Iterable[str], language: str) -> np.ndarray:
-        """int32 [words]: the words' numbers; -1 where nothing of one is left."""
+        """int32 [words]: the numbers of words; -1 for a word that normalisation makes empty."""
         numbers = self.numbers.setdefault(language, {})
         others = self._others.setdefault(language, {})
         result = array.array("i")
@@ -62,7 +64,7 @@ class _Merger:
         return np.frombuffer(result, np.int32)
 
     def looks_swapped(self, left: str, right: str, pairs: Pairs) -> bool:
-        """Whether the columns fit the words seen so far better when they change places."""
+        """Whether the columns, exchanged, fit the words read so far better."""
         seen = [self.numbers.get(language, {}) for language in (left, right)]
         step = max(1, len(pairs.left) // _SAMPLE)
         shares = [
@@ -85,25 +87,26 @@ def load(
     exclude: str | Sequence[str] | None = None,
     cache_dir: str | None = None,
 ) -> Dictionary:
-    """Reads dictionaries and merges them into one, both directions.
+    """Reads dictionaries and merges them into one, in both directions.
 
     Args:
-      directory_or_files: a directory, of which every `xx-yy.txt[.gz]` and `JMdict*` is read, or
-        files of such names.
-      languages: only pairs between these; they become the dictionary's languages in this order.
-        By default those of the files' names, sorted.
-      normalizer: applied to every word, as it is to the text.
-      clean: 'identical' leaves out pairs of one and the same string; 'one_to_many' (or
-        'one_to_many:K') those of words with more than 8 (K) translations into one language.
-      exclude: directories or files of test dictionaries (`xx-yy.txt`, `xx-yy.5000-6500.txt`; a
-        directory's `.0-5000` files are training sets and left alone). Every pair between their two
-        languages that holds a test word, source or target, is left out; text is cut at the test
-        words all the same (`Dictionary.unpaired`).
-      cache_dir: where the merged map is kept and found again while files and options are the same.
+      directory_or_files: a directory, whose files `xx-yy.txt[.gz]` and `JMdict*` are read, or paths
+        of such files.
+      languages: languages whose pairs are read, in the order of the result; None means all
+        languages of the file names, sorted.
+      normalizer: normalizer of each word; the text needs the same.
+      clean: cleanings. 'identical' removes pairs of equal words; 'one_to_many' (or 'one_to_many:K')
+        removes the pairs of words with more than 8 (K) translations into one language.
+      exclude: directories or files of test dictionaries (`xx-yy.txt`, `xx-yy.5000-6500.txt`; the
+        `.0-5000` files of a directory are training sets and are ignored). A pair between their two
+        languages is removed where it contains a test word on either side. The segmenter still knows
+        the test words (`Dictionary.unpaired`).
+      cache_dir: folder that keeps the merged dictionary for the next call with the same files and
+        options; None keeps nothing.
 
     Raises:
       FileNotFoundError: no such directory or file.
-      ValueError: nothing to read there, no pair of `languages` there, an unknown cleaning.
+      ValueError: no dictionary file, no file for two of `languages`, or an unknown cleaning.
     """
     languages = tuple(languages) if languages else None
     most_translations = _most_translations(clean)
@@ -152,7 +155,7 @@ def _most_translations(clean: Sequence[str]) -> int:
 def _files(
     directory_or_files: str | Sequence[str], languages: Sequence[str] | None
 ) -> list[tuple[str, str, str]]:
-    """(path, language, language) of what is to be read; 'ja' and '' for a JMdict."""
+    """(path, language, language) of each file to read; (path, 'ja', '') for JMdict."""
     hint = (
         "Name a directory of xx-yy.txt with --config.data.dictionaries=DIR ('' for none), or fetch "
         "the public ones: python -m clwe_jax.text.dictionary download --out DIR"
@@ -175,7 +178,7 @@ def _files(
         match = _PAIR_FILE.fullmatch(name)
         if match and match[1] != match[2]:
             found.append((path, match[1], match[2]))
-        elif name.startswith("JMdict") and not name.endswith((".part", ".tmp")):
+        elif _JMDICT_FILE.fullmatch(name):
             found.append((path, "ja", ""))
     if not found:
         raise ValueError(f"{_name(directory_or_files)} holds no xx-yy.txt and no JMdict. {hint}")
@@ -219,7 +222,7 @@ def _test_files(
 
 
 def _read_all(files, merger: _Merger, languages: Sequence[str] | None) -> dict[str, int]:
-    """Reads every file into the merger; the count of lines skipped, by file."""
+    """Reads each file into the merger; file name -> number of skipped lines."""
     skipped = {}
     for path, left, right in files:
         if not right:
@@ -228,8 +231,8 @@ def _read_all(files, merger: _Merger, languages: Sequence[str] | None) -> dict[s
         pairs = read_pairs(path)
         if merger.looks_swapped(left, right, pairs):
             logging.warning(
-                "%s: its columns look swapped, going by the dictionaries read before it: the first "
-                "should be %s, the second %s. If so, rename it %s-%s.txt",
+                "%s: its columns look swapped, compared with the dictionaries read before it: the "
+                "first should be %s, the second %s. If so, rename it %s-%s.txt",
                 path, left, right, right, left,
             )  # fmt: skip
         _add(merger, left, right, pairs.left, pairs.right)
@@ -267,7 +270,7 @@ def _filter(merger: _Merger, keep: Callable[..., np.ndarray]) -> None:
 
 
 def _leave_out(merger: _Merger, tests: Sequence[tuple[str, str, str]]) -> None:
-    """Leaves out the pairs between a test dictionary's languages that hold one of its words."""
+    """Removes pairs with a test word between the languages of its test dictionary."""
     held: dict[tuple[str, str], list[np.ndarray]] = {}
     for path, left, right in tests:
         pairs = read_pairs(path)
@@ -346,9 +349,7 @@ def _to_cache(dictionary: Dictionary, path: str) -> None:
     arrays["about"] = np.frombuffer(about.encode("utf-8"), np.uint8)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
+        with atomic.writing(path) as file:
             np.savez(file, **arrays)
-        os.replace(temporary, path)
     except OSError as error:
         logging.warning("The merged dictionary is not kept in %s: %s", path, error)

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command that the arguments name; exits with 1 and a message on an error."""
     parser = argparse.ArgumentParser(
         prog="python -m clwe_jax.text.dictionary",
-        description="Looks into bilingual dictionaries, and fetches the public ones.",
+        description="Shows bilingual dictionaries and fetches the public ones.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     show = commands.add_parser("show", help="print the synonyms of a word")
@@ -109,7 +109,7 @@ def _stats(options: argparse.Namespace) -> None:
 
 
 class _Words:
-    """`words` as of a tokenizer, without a vocabulary."""
+    """A tokenizer without a vocabulary: the method `words` only."""
 
     def __init__(self, dictionary: Dictionary, normalizer: Normalizer):
         self.normalizer = normalizer
@@ -120,7 +120,7 @@ class _Words:
 
 
 def _add_coverage(rows: list[list[str]], dictionary: Dictionary, options) -> None:
-    """Adds the share of each language's running words that have an entry, where there is text."""
+    """Adds the share of running words with an entry, for each language that has text."""
     languages = [x for x in dictionary.languages if corpora.files_of(options.text, x)]
     corpus = corpora.TextCorpus(options.text, languages)
     words = _Words(dictionary, Normalizer(lower_case=not options.keep_case))
