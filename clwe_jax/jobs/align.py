@@ -12,7 +12,7 @@ from clwe_jax import config as options
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.collect import KEPT
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import lexica, measure, refine
+from clwe_jax.jobs import evaluators, lexica, measure, refine
 from clwe_jax.api.static import StaticModel
 from clwe_jax.text import world
 from clwe_jax.text.normalize import Normalizer
@@ -33,7 +33,6 @@ def run(config: ConfigDict, workdir: str) -> bool:
     """
     stages = measure.Stages()
     options.claim_workdir(config, workdir)
-    measure.evaluators(config)
     refine.aligner(config)
     if measure.finished(config, workdir):
         return True
@@ -42,7 +41,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
         normalizer = Normalizer(config.align.lower_case_dictionary, config.data.simplify_chinese)
         with stages("dictionaries"):
             dictionary = lexica.training(config, folders, workdir, normalizer)
-            lexica.tests(folders["bli"], _directions(config), normalizer)
+        made = evaluators.build(config, measure.context(config, normalizer), folders)
         with stages("reading"):
             vectors, skipped = _read(config)
         source, target = options.languages(config)
@@ -68,21 +67,15 @@ def run(config: ConfigDict, workdir: str) -> bool:
             config,
             workdir,
             model,
-            folders,
+            made,
             words=_Words(vectors, normalizer),
             dictionary=dictionary,
             stages=stages,
             notes=notes,
             static={"projection": {f"{source}-{target}": pictures}},
             extras={"skipped": skipped},
-            parts_of_speech={},
         )
     return True
-
-
-def _directions(config: ConfigDict) -> list[tuple[str, str]]:
-    source, target = options.languages(config)
-    return [(source, target), (target, source)]
 
 
 def _folders(config: ConfigDict, workdir: str) -> dict[str, str]:
