@@ -31,6 +31,7 @@ from clwe_jax.api import senses as sense_api, static as static_api
 from clwe_jax.align import csls, search
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, RowEncoder, select_layer
 from clwe_jax.evaluate.character_encoder import encoder_of
+from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.models.senses import SenseState
 from clwe_jax.objectives import projected
 from clwe_jax.text.tokenizer import Tokenizer
@@ -249,6 +250,10 @@ class Model:
         return sense_api.SenseView(
             self.objective, self.tokenizer, self.variables, self.frequent, self.texts
         )
+
+    def encoder(self) -> ModelEncoder:
+        """The model as an encoder of text (`types.Encoder`)."""
+        return ModelEncoder(self.objective, self.tokenizer, self.variables)
 
     @functools.cached_property
     def _encoder(self) -> RowEncoder:

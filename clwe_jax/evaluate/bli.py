@@ -91,7 +91,7 @@ class LexiconInduction:
         return bool(self.data)
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        """Yields bli/{src}-{trg}/{metric} as fractions, with '' (cosine), '_csls', '_softmax' for *:
+        """Yields bli/{src}-{trg}/{metric} as fractions; * is '' (cosine), '_csls' or '_softmax':
 
         p@1*, p@5*, p@10*, mrr*: of all source words. A source word without a vector is predicted to
           be its own translation. mrr counts a translation beyond the ten nearest as 0.

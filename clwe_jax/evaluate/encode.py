@@ -184,7 +184,7 @@ class RowEncoder:
             yield start, len(words)
 
     def means(self, variables: Variables, rows: Sequence[Row]) -> list[np.ndarray]:
-        """For each row, the means over its groups: float32 [groups, layers + 1, D]."""
+        """For each row the means over its groups, float32 [groups, layers + 1, D]."""
         found: list[np.ndarray | None] = [None] * len(rows)
         for place, vectors in self.stream(variables, rows):
             found[place] = vectors.copy()  # a view would hold the whole batch

@@ -1,4 +1,4 @@
-"""The source words of one test dictionary: which are right, in every reading, and which went wrong."""
+"""The source words of one test dictionary: figures in every reading, and rows for the errors."""
 
 from __future__ import annotations
 

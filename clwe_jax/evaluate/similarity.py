@@ -1,4 +1,4 @@
-"""Word similarity: does the cosine of two words rank pairs as people do?
+"""Word similarity: the rank correlation of the cosines of word pairs with scores by people.
 
 Files of `word1 word2 score` a line, within a language (WordSim-353, SimLex-999) or across two
 (SemEval-2017 task 2), in tabs or spaces.

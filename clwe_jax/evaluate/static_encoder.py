@@ -63,9 +63,8 @@ class StaticEncoder:
         itself, is the plain mean of its words; one without a known word is zero.
         """
         cut = [self.words(text, language) for text in texts]
-        return weighted_means(cut, self._vectors(language), inverse_document_frequencies(cut))[
-            :, None
-        ]
+        weights = inverse_document_frequencies(cut)
+        return weighted_means(cut, self._vectors(language), weights)[:, None]
 
     def coverage(self, texts: Sequence[str], language: str) -> float:
         """The share of the texts' running words that have a vector."""
@@ -76,7 +75,7 @@ class StaticEncoder:
     def in_context(
         self, texts: Sequence[str], language: str
     ) -> list[tuple[list[str], np.ndarray]]:
-        """For each text its words and their vectors, float32 [words, 1, D], zeros for unknown words."""
+        """For each text its words and their vectors, float32 [words, 1, D]; unknown words are 0."""
         vectors, found = self._vectors(language), []
         for text in texts:
             words = self.words(text, language)

@@ -67,4 +67,4 @@ class Teller:
 
     @functools.cached_property
     def _encoder(self) -> RowEncoder:
-        return encoder_of(self.objective, self.tokenizer, batch_size=self.batch_size, for_senses=True)
+        return encoder_of(self.objective, self.tokenizer, 0, self.batch_size, for_senses=True)

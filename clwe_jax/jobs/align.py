@@ -16,7 +16,6 @@ from clwe_jax.jobs import evaluators, lexica, measure, refine
 from clwe_jax.api.static import StaticModel
 from clwe_jax.text import world
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
@@ -68,7 +67,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
             workdir,
             model,
             made,
-            words=_Words(vectors, normalizer),
+            model.encoder(),
             dictionary=dictionary,
             stages=stages,
             notes=notes,
@@ -121,16 +120,3 @@ def write_vectors(workdir: str, model: StaticModel) -> None:
     for language in model.languages:
         path = os.path.join(workdir, "vectors", f"{language}.vec")
         files.write(path, model.vectors(language))
-
-
-class _Words:
-    """Text to the words that the vectors have: by spaces, or by longest match without them."""
-
-    def __init__(self, vectors: dict[str, Vectors], normalizer: Normalizer):
-        self._segmenter = Segmenter({name: found.words for name, found in vectors.items()})
-        self._vectors, self._normalizer = vectors, normalizer
-
-    def __call__(self, text: str, language: str) -> list[str]:
-        index = self._vectors[language].index
-        words = self._segmenter.words(self._normalizer(text, language), language)
-        return [word if word in index else word.lower() for word in words]

@@ -11,7 +11,7 @@ import resource
 import sys
 import time
 from importlib import metadata
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from absl import logging
 import jax
@@ -24,21 +24,19 @@ from clwe_jax import config_static
 from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import evaluators, lexica
 from clwe_jax.report import html, projection, tables
 from clwe_jax.api.static import StaticModel
 from clwe_jax.text import world
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
+from clwe_jax.types import Encoder
 
 _PACKAGES = ("clwe_jax", "jax", "numpy", "scipy", "gensim")
 _DRAWN = 200  # words of a group in the pictures
 _JOINED = 60  # translation pairs that lines join there
 _SHOWN_WORDS = 8  # with their nearest neighbours, where config.report.words names none
 _NEIGHBOURS = 2  # of each language
-
-Words = Callable[[str, str], Sequence[str]]
 
 
 class Stages:
@@ -122,7 +120,7 @@ def leave(
     workdir: str,
     model: StaticModel,
     made: Sequence[evaluators.Keyed],
-    words: Words,
+    encoder: Encoder,
     dictionary: Dictionary | None,
     stages: Stages,
     notes: Sequence[str],
@@ -135,7 +133,7 @@ def leave(
       config, workdir: the run's.
       model: its vectors.
       made: the run's evaluators.
-      words: (text, language) -> its words as the vectors spell them.
+      encoder: the vectors, as the evaluators read them.
       dictionary: that was trained with; None without one.
       stages: what took how long so far.
       notes: what the report is to say.
@@ -143,7 +141,7 @@ def leave(
       extras: more of report.json.
     """
     with stages("evaluation"):
-        figures, rows = evaluators.measure(made, StaticEncoder(model, words))
+        figures, rows = evaluators.measure(made, encoder)
     with stages("induced dictionaries"):
         induced = _induce(config, workdir, model)
     errors, left_out = _errors(rows, config.report.errors)

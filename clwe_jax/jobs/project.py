@@ -45,8 +45,8 @@ def run(config: ConfigDict, workdir: str) -> bool:
     """Projects the run in `workdir`, measures it before and after, and saves the maps with it.
 
     The second and further languages are mapped onto the first. The figures after it are the run's
-    own measurements under a prefix, 'projected/{method}/retrieval/...', in results.json; `api.load` applies the maps of
-    `config.projection.apply`.
+    own measurements under a prefix, 'projected/{method}/retrieval/...', in results.json;
+    `api.load` applies the maps of `config.projection.apply`.
 
     Raises:
       ValueError, FileNotFoundError: no finished run of two languages, or no text or dictionary.

@@ -14,6 +14,7 @@ from clwe_jax import config as options
 from clwe_jax import config_static
 from clwe_jax.embeddings.reallocate import Reallocation, reallocate
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import align, evaluators, lexica, measure, refine, spaces
 from clwe_jax.api.static import StaticModel
 from clwe_jax.text import world
@@ -89,7 +90,10 @@ def run(config: ConfigDict, workdir: str) -> bool:
             workdir,
             model,
             made,
-            words=lambda text, language: segmenter.words(normalizer(text, language), language),
+            StaticEncoder(
+                model,
+                lambda text, language: segmenter.words(normalizer(text, language), language),
+            ),
             dictionary=dictionary,
             stages=stages,
             notes=notes,

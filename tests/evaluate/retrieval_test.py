@@ -210,8 +210,8 @@ class Drawn:
         return text.split()
 
     def sentences(self, texts, language):
-        found = [text.replace(language, "") for text in texts]
-        return np.stack([np.random.RandomState(len(x) + sum(map(ord, x))).randn(1, 8) for x in found])
+        seeds = [sum(map(ord, text.replace(language, ""))) for text in texts]
+        return np.stack([np.random.RandomState(seed).randn(1, 8) for seed in seeds])
 
     def in_context(self, texts, language):
         return [(text.split(), np.zeros((len(text.split()), 1, 8))) for text in texts]

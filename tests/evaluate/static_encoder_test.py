@@ -54,8 +54,8 @@ def test_two_languages_are_compared_where_their_aligner_does():
             return Vectors(["w"], np.ones((1, 2), np.float32))
 
         def space(self, source, target):
-            own = {"de": 2, "en": 3}
-            return tuple(Vectors(["w"], np.full((1, 2), own[x], np.float32)) for x in (source, target))
+            own = {"de": np.full((1, 2), 2.0), "en": np.full((1, 2), 3.0)}
+            return Vectors(["w"], own[source]), Vectors(["w"], own[target])
 
     model = StaticEncoder(Spaces(), split)
     view = model.between("en", "de")

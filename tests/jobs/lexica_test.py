@@ -55,7 +55,8 @@ def folders_of(muse, **more):
 def test_test_words_are_not_trained_on(config, muse, tmp_path):
     found = lexica.training(config, folders_of(muse), str(tmp_path / "run"), Normalizer())
     assert found.pairs("de", "en") == [("haus", "house"), ("baum", "tree"), ("hund", "dog")]
-    kept = lexica.training(config, folders_of(muse, **{"evals.bli": ""}), str(tmp_path / "run"), Normalizer())
+    folders = folders_of(muse, **{"evals.bli": ""})
+    kept = lexica.training(config, folders, str(tmp_path / "run"), Normalizer())
     assert ("katze", "cat") in kept.pairs("de", "en")
 
 
