@@ -194,7 +194,7 @@ class Generates(Protocol):
         """Token ids int32 [B, L] that the model writes for each row of the batch."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True)
 class WordSample:
     """Text that contextual vectors of words are averaged over; static vectors need none.
 

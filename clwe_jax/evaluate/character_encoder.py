@@ -125,7 +125,6 @@ def encoder_of(
       for_senses: whether to encode by the objective's `encode_for_senses`, not its `encode`.
     """
     cls = CharacterEncoder if reads_characters(objective) else RowEncoder
-    # With sense_input='own' both are one function, which is compiled once under one name.
-    other = for_senses and objective.sense_input != "own"
-    encode = objective.encode_for_senses if other else objective.encode
+    # Also where both are one function: of a projected model they are not.
+    encode = objective.encode_for_senses if for_senses else objective.encode
     return cls(encode, tokenizer, max_length or objective.max_length, batch_size)

@@ -104,16 +104,11 @@ class ModelEncoder:
         A word's vector is the mean of its contextual vectors over its first occurrences in the
         sample (Schuster et al. 2019, section 3.1); a word that does not occur is encoded by itself.
         """
-        text = self._sample(language, sample)
-        words = [*text.frequent, *sorted(set(wanted) - set(text.frequent))]
-        vectors, counts = self._averaged(text.lines, language, words, sample.occurrences)
-        return WordSpace(words, vectors, len(text.frequent), counts)
-
-    def _sample(self, language: str, sample: WordSample) -> _Sample:
-        samples = self._shared.samples
-        if (language, sample) not in samples:
-            samples[language, sample] = _Sample(self, language, sample)
-        return samples[language, sample]
+        lines = [self.words(line, language) for line in sample.lines.get(language, ())]
+        frequent = _frequent(lines, sample)
+        words = [*frequent, *sorted(set(wanted) - set(frequent))]
+        vectors, counts = self._averaged(lines, language, words, sample.occurrences)
+        return WordSpace(words, vectors, len(frequent), counts)
 
     def _averaged(
         self,
@@ -162,7 +157,6 @@ class _Shared:
     tokenizer: Tokenizer
     max_length: int
     batch_size: int
-    samples: dict[tuple[str, WordSample], _Sample] = dataclasses.field(default_factory=dict)
 
     @functools.cached_property
     def rows(self) -> RowEncoder:
@@ -170,15 +164,12 @@ class _Shared:
         return encoder_of(self.objective, self.tokenizer, self.max_length, self.batch_size)
 
 
-class _Sample:
-    """The words of each line, and the frequent words: with a letter, `min_count` times there."""
-
-    def __init__(self, encoder: ModelEncoder, language: str, sample: WordSample):
-        self.lines = [encoder.words(line, language) for line in sample.lines.get(language, ())]
-        counts = collections.Counter(word for line in self.lines for word in line)
-        frequent = [
-            word
-            for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-            if count >= sample.min_count and any(map(str.isalpha, word))
-        ]
-        self.frequent = frequent[: sample.max_words or None]
+def _frequent(lines: Sequence[Sequence[str]], sample: WordSample) -> list[str]:
+    """Words with a letter that occur `min_count` times in the lines, most frequent first."""
+    counts = collections.Counter(word for line in lines for word in line)
+    found = [
+        word
+        for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        if count >= sample.min_count and any(map(str.isalpha, word))
+    ]
+    return found[: sample.max_words or None]

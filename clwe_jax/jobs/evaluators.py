@@ -49,12 +49,7 @@ class Keyed:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InTraining:
-    """An evaluator of a model that is being trained: training knows variables, not encoders.
-
-    Attributes:
-      evaluator: measures an encoder.
-      encoder: the model; each run is with its own variables.
-    """
+    """An evaluator as `training.train.fit` runs it: training knows variables, not encoders."""
 
     evaluator: Evaluator
     encoder: ModelEncoder
@@ -104,7 +99,7 @@ def build(
 
 
 def in_training(made: Sequence[Keyed], encoder: ModelEncoder) -> list[InTraining]:
-    """The evaluators as `training.train.fit` runs them."""
+    """The evaluators for `training.train.fit`, of the model that is being trained."""
     return [InTraining(evaluator, encoder) for evaluator in made]
 
 
