@@ -48,13 +48,13 @@ def bootstrap_interval(
     values = np.asarray(values, np.float64)
     if len(values) == 1:
         return float(values[0]), float(values[0])
-    interval = stats.bootstrap(
+    means = stats.bootstrap(
         (values,),
         np.mean,
         n_resamples=rounds,
         batch=max(1, _AT_ONCE // len(values)),
-        confidence_level=level,
         method="percentile",
         random_state=np.random.default_rng(seed),
-    ).confidence_interval
-    return float(interval.low), float(interval.high)
+    ).bootstrap_distribution
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
