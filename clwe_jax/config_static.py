@@ -98,11 +98,11 @@ def static_config(
             ),
             evals=dict(
                 bli=dict(
-                    name="lexicon", data="pocket", methods="nn,csls,inverted_softmax",
+                    name="bli", data="pocket", methods="nn,csls,inverted_softmax",
                     neighbourhood=10, beta=30.0, bootstrap=1_000, tags="",
                 ),
                 similarity=dict(name="similarity", data=""),
-                retrieval=dict(name="sentences", data="pocket", max_sentences=1_000),
+                retrieval=dict(name="retrieval", data="pocket", max_sentences=1_000),
             ),
             report=dict(compare_with="", words="", title="", errors=300),
         )

@@ -45,13 +45,11 @@ TABLES: dict[str, dict[str, str]] = {
     },
     "evaluator": {
         "mlm": "clwe_jax.evaluate.mlm:MlmEvaluator",
-        "retrieval": "clwe_jax.evaluate.retrieval:RetrievalEvaluator",
-        "bli": "clwe_jax.evaluate.bli:BliEvaluator",
+        "retrieval": "clwe_jax.evaluate.retrieval:SentenceRetrieval",
+        "bli": "clwe_jax.evaluate.bli:LexiconInduction",
         "senses": "clwe_jax.evaluate.sense_use:SenseEvaluator",
         "wsd": "clwe_jax.evaluate.wsd_evaluator:WsdEvaluator",
-        "lexicon": "clwe_jax.evaluate.lexicon:LexiconInduction",
         "similarity": "clwe_jax.evaluate.similarity:WordSimilarity",
-        "sentences": "clwe_jax.evaluate.sentences:SentenceTranslation",
     },
 }
 
@@ -90,7 +88,7 @@ def build(kind: str, spec: Mapping[str, Any], **given: Any) -> Any:
 
 def check_keys(cls: type, options: Mapping[str, Any], where: str) -> None:
     """Raises ValueError when a key of `options` is not a field of the dataclass `cls`."""
-    known = {field.name for field in dataclasses.fields(cls)} - {"parent"}
+    known = {field.name for field in dataclasses.fields(cls) if field.init} - {"parent"}
     for key in options:
         if key not in known:
             raise ValueError(f"{where} has no option {key!r}. {nearest(key, known)}")

@@ -194,9 +194,26 @@ class Generates(Protocol):
         """Token ids int32 [B, L] that the model writes for each row of the batch."""
 
 
+@dataclasses.dataclass(frozen=True)
+class WordSample:
+    """Text that contextual vectors of words are averaged over; static vectors need none.
+
+    Attributes:
+      lines: language -> lines of raw text.
+      occurrences: of a word, that its vector is the mean of, at most.
+      min_count: of a frequent word in the lines.
+      max_words: frequent words of a language, at most; 0: all.
+    """
+
+    lines: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    occurrences: int = 10
+    min_count: int = 2
+    max_words: int = 20_000
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class WordSpace:
-    """Words of one language with vectors by layer, in a space that another language shares.
+    """Words of one language with vectors by layer.
 
     Attributes:
       words: distinct words; the first `frequent` of them are candidates, most frequent first.
@@ -213,14 +230,16 @@ class WordSpace:
 
     @functools.cached_property
     def index(self) -> dict[str, int]:
-        """word -> row."""
-        return {word: row for row, word in enumerate(self.words)}
+        """word -> row; of a word that is there twice, the first."""
+        rows = range(len(self.words) - 1, -1, -1)
+        return dict(zip(reversed(self.words), rows))
 
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Whatever turns text into vectors by layer: a run, a projected run, static vectors, foreign
-    weights. Evaluators, transfer tasks and the API take any of them.
+    """A run, a projected run, static vectors or foreign weights: text to vectors by layer.
+
+    Evaluators, transfer tasks and the API take any of them.
 
     Attributes:
       languages: that it knows.
@@ -229,6 +248,13 @@ class Encoder(Protocol):
 
     languages: tuple[str, ...]
     layers: int
+
+    def between(self, source: str, target: str) -> Encoder:
+        """The encoder in the space where the two languages are compared.
+
+        The encoder itself where all languages share one space; else one that knows the two
+        languages alone.
+        """
 
     def words(self, text: str, language: str) -> list[str]:
         """The words of a text, spelled as the encoder's vocabulary spells them."""
@@ -241,16 +267,55 @@ class Encoder(Protocol):
     ) -> list[tuple[list[str], np.ndarray]]:
         """For each text its words and their vectors in context, float32 [words, layers, D]."""
 
-    def spaces(
-        self, source: str, target: str, wanted: Mapping[str, Sequence[str]]
-    ) -> tuple[WordSpace, WordSpace]:
-        """The words of two languages in one space.
+    def vocabulary(
+        self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
+    ) -> WordSpace:
+        """The words of a language, the frequent ones first.
 
         Args:
-          source, target: languages.
-          wanted: language -> words that should have a vector where that is possible, whether they
-            are frequent or not.
+          language: one of `languages`.
+          wanted: words that should have a vector where that is possible, whether they are frequent
+            or not.
+          sample: text to average contextual vectors over, and which of its words are frequent.
         """
+
+
+@runtime_checkable
+class HasObjective(Protocol):
+    """An encoder that is a language model: what losses and senses are measured on.
+
+    Attributes:
+      objective: of its training, with the model.
+      tokenizer: the run's (`text.tokenizer.Tokenizer`).
+      variables: 'params' and the collections.
+      step: training steps that the variables have seen.
+    """
+
+    objective: Objective
+    tokenizer: Any
+    variables: Variables
+    step: int
+
+
+@runtime_checkable
+class Truncates(Protocol):
+    """An encoder that cuts long sentences.
+
+    Attributes:
+      seen: sentences encoded so far, by language.
+      cut: those of them that lost their end, by language.
+    """
+
+    seen: Mapping[str, int]
+    cut: Mapping[str, int]
+
+
+@runtime_checkable
+class Covers(Protocol):
+    """An encoder that has vectors for some words only."""
+
+    def coverage(self, texts: Sequence[str], language: str) -> float:
+        """The share of the texts' running words that have a vector."""
 
 
 class Evaluator(Protocol):
@@ -258,17 +323,32 @@ class Evaluator(Protocol):
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
+      has_data: whether its options name data; without data it is left out of a run.
     """
 
     every_steps: int
+    has_data: bool
 
-    def run(self, model: Any) -> Iterator[tuple[str, float]]:
+    def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields (metric path, value).
 
         Args:
-          model: an `Encoder`; an evaluator of training losses or senses asks for what else it needs
-            with isinstance and says what is missing.
+          model: what is measured. An evaluator of losses or senses needs a `HasObjective`.
+
+        Raises:
+          ValueError: the model lacks what the evaluator measures; the message says what.
         """
+
+
+@runtime_checkable
+class HasDetails(Protocol):
+    """An evaluator whose last run left more than figures.
+
+    Attributes:
+      details: rows of a table, for the report.
+    """
+
+    details: Sequence[Mapping[str, Any]]
 
 
 EncodeFn = Callable[[Variables, Batch], Hidden]

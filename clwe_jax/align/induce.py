@@ -1,4 +1,4 @@
-"""Dictionaries that two aligned vocabularies suggest, and how well they seem to fit."""
+"""Induced dictionaries of two aligned vocabularies, and how well the vocabularies are aligned."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def induce(
     neighbourhood: int = 10,
     beta: float = 30.0,
 ) -> np.ndarray:
-    """Pairs of words that are each other's translation as far as the vectors can tell.
+    """Pairs of words whose vectors are each other's nearest.
 
     Args:
       x: [N, D] and
       y: [M, D], vectors in the common space, most frequent words first.
       method: of retrieval, see `csls.nearest`.
-      max_words: only as many of the most frequent words of each side take part; None: all.
+      max_words: most frequent words of each side that take part; None: all.
       mutual: only pairs where either word is the other's best (the intersection of both
         directions in Conneau et al. 2018, section 2.2); else the best target of every source
         word.
@@ -43,7 +43,7 @@ def induce(
     pairs = np.stack([np.arange(len(x), dtype=np.int32), best.astype(np.int32)], 1)
     if not mutual:
         return pairs
-    # Words that nobody chose cannot be mutual: they need not be asked.
+    # A target word that no source word chose cannot be mutual, so that its search is left out.
     chosen = np.unique(best)
     back = np.asarray(csls.nearest(y[chosen], x, 1, method, pool=y, **options)[0])[:, 0]
     answers = np.full(len(y), -1, np.int32)
@@ -54,7 +54,7 @@ def induce(
 def criterion(
     x: Array, y: Array, max_words: int | None = CRITERION_WORDS, neighbourhood: int = 10
 ) -> float:
-    """How close words are to their best translations: a choice between maps without a dictionary.
+    """The criterion by which maps are chosen without a dictionary.
 
     The mean cosine of each of the most frequent source words with its nearest target word by CSLS
     (Conneau et al. 2018, section 3.5).
@@ -62,7 +62,7 @@ def criterion(
     Args:
       x: [N, D] and
       y: [M, D], vectors in the common space, most frequent words first.
-      max_words: how many words of each side take part; None: all.
+      max_words: most frequent words of each side that take part; None: all.
       neighbourhood: of CSLS.
 
     Returns:

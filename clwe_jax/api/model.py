@@ -29,8 +29,9 @@ import numpy as np
 
 from clwe_jax.api import senses as sense_api, static as static_api
 from clwe_jax.align import csls, search
-from clwe_jax.evaluate.encode import MEAN_LAST4, Encoder, Layer, select_layer
-from clwe_jax.evaluate.spelled import encoder_of
+from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, RowEncoder, select_layer
+from clwe_jax.evaluate.character_encoder import encoder_of
+from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.models.senses import SenseState
 from clwe_jax.objectives import projected
 from clwe_jax.text.tokenizer import Tokenizer
@@ -250,8 +251,12 @@ class Model:
             self.objective, self.tokenizer, self.variables, self.frequent, self.texts
         )
 
+    def encoder(self) -> ModelEncoder:
+        """The model as an encoder of text (`types.Encoder`)."""
+        return ModelEncoder(self.objective, self.tokenizer, self.variables)
+
     @functools.cached_property
-    def _encoder(self) -> Encoder:
+    def _encoder(self) -> RowEncoder:
         return encoder_of(self.objective, self.tokenizer)
 
     def _index(self, language: str, layer: Layer) -> "_Index":

@@ -24,8 +24,10 @@ from clwe_jax import atomic
 from clwe_jax.align import csls
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.registry import nearest
 from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words import Segmenter
 
 METHODS = {
     "nn": "cosine",
@@ -170,6 +172,21 @@ class StaticModel:
             ]
             found += near[:k]
         return sorted(found, key=lambda near: -near.score)[:k]
+
+    def encoder(self) -> StaticEncoder:
+        """The vectors as an encoder of text (`types.Encoder`).
+
+        Text is cut into words by spaces, or by longest match of words that have vectors in scripts
+        without spaces. A word that has a vector in lower case only is lower-cased.
+        """
+        segmenter = Segmenter({name: found.words for name, found in self.raw.items()})
+
+        def split(text: str, language: str) -> list[str]:
+            index = self.raw[self._checked(language)].index
+            words = segmenter.words(self.normalizer(text, language), language)
+            return [word if word in index else word.lower() for word in words]
+
+        return StaticEncoder(self, split)
 
     def save(self, workdir: str) -> None:
         """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz and, last, spaces.json."""

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from clwe_jax.align import search
-from clwe_jax.evaluate.encode import Encoder
+from clwe_jax.evaluate.encode import RowEncoder
 from clwe_jax.models.senses import SenseState
 from clwe_jax.types import Variables
 
@@ -20,7 +20,7 @@ _AT_ONCE = 1_024  # lines encoded together
 
 
 def collect(
-    encoder: Encoder,
+    encoder: RowEncoder,
     variables: Variables,
     lines: Iterable[str],
     language: str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # The languages of the Tatoeba set of LASER (Artetxe and Schwenk 2019) and XTREME, and a few more.
-# Codes that are not here are the same in both.
+# Codes that are absent here are the same in both.
 _WIKIPEDIA = dict(
     pair.split(":")
     for pair in (
@@ -24,5 +24,5 @@ _WIKIPEDIA = dict(
 
 
 def wikipedia_code(code: str) -> str:
-    """'deu' -> 'de', 'cmn' -> 'zh'; a code that is not in the table comes back as it is."""
+    """'deu' -> 'de', 'cmn' -> 'zh'; a code that is not in the table is returned unchanged."""
     return _WIKIPEDIA.get(code, code)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.evaluate.placement import Program
+from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import BATCH_DTYPES, Array, Batch, EncodeFn, Variables
 
@@ -27,9 +27,9 @@ MEAN_LAST4 = "mean_last4"
 
 
 def last_layers(layers: int) -> list[int]:
-    """The last four of the transformer's layers 1 ... layers; all where there are fewer.
+    """The numbers of the last four of the layers 1 ... `layers`, of all where there are fewer.
 
-    Layer 0, the embedding output, is none of them unless it is the only one.
+    Layer 0, the embedding output, is among them only where it is alone.
     """
     return list(range(max(1, layers - 3), layers + 1)) or [0]
 
@@ -49,6 +49,8 @@ def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
     """
     layers = vectors.shape[-2] - 1
     if layer == MEAN_LAST4:
+        if layers == 0:
+            return vectors[..., 0, :]  # no copy: static vectors may fill the memory
         return vectors[..., last_layers(layers), :].mean(-2)
     if isinstance(layer, str) or not 0 <= layer <= layers:
         raise ValueError(f"There is no layer {layer!r}: 0 ... {layers}, or {MEAN_LAST4!r}")
@@ -57,10 +59,10 @@ def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A text as pieces, with what to average.
+    """A text as pieces, and the means to take over them.
 
     Attributes:
-      ids: pieces, without [CLS] and [SEP].
+      ids: piece ids, without [CLS] and [SEP].
       groups: for each piece the number of the mean that it enters, from 0; -1 for none.
       language: the language's number.
     """
@@ -70,11 +72,11 @@ class Row:
     language: int
 
 
-class Encoder:
+class RowEncoder:
     """Encodes texts in batches of few distinct shapes, so that few programs are compiled.
 
     Attributes:
-      cut: sentences that were longer than a row and have lost their end, by language.
+      cut: sentences that were longer than a row and lost their end, by language.
       seen: sentences encoded, by language.
     """
 
@@ -82,7 +84,7 @@ class Encoder:
         self, encode_fn: EncodeFn, tokenizer: Tokenizer, max_length: int, batch_size: int = 64
     ):
         """Args:
-        encode_fn: variables and batch to hidden states.
+        encode_fn: function from variables and a batch to hidden states.
         tokenizer: the run's.
         max_length: of a row in pieces, [CLS] and [SEP] included; at most the model's.
         batch_size: rows computed at once.
@@ -111,8 +113,9 @@ class Encoder:
         Args:
           variables: the model's.
           texts: sentences.
-          language: theirs.
-          pool: average over the pieces ([CLS] and [SEP] are left out); else a vector a piece.
+          language: of the sentences.
+          pool: whether to average over the pieces, [CLS] and [SEP] left out; else each piece has
+            its vector.
 
         Returns:
           float32 [N, layers + 1, D], zeros for a text without words; without `pool` a list of
@@ -181,32 +184,32 @@ class Encoder:
             yield start, len(words)
 
     def means(self, variables: Variables, rows: Sequence[Row]) -> list[np.ndarray]:
-        """For each row, the means over its groups: float32 [groups, layers + 1, D]."""
+        """For each row the means over its groups, float32 [groups, layers + 1, D]."""
         found: list[np.ndarray | None] = [None] * len(rows)
         for place, vectors in self.stream(variables, rows):
             found[place] = vectors.copy()  # a view would hold the whole batch
         return found
 
     def stream(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
-        """As `means`, by and by: pairs of a row's place and its means, in no order."""
+        """Pairs of a row's place and its `means`, as batches are done, in no order."""
         pending: collections.deque[tuple[list[int], Array]] = collections.deque()
-        told, done = time.monotonic(), 0
+        logged, done = time.monotonic(), 0
         for places, length, slots, size in self._batches(rows):
             batch = self._batch([rows[i] for i in places], size, length)
             pending.append((places, self._pool(variables, batch, slots=slots)))
             if len(pending) > _AHEAD:
                 yield from _fetch(rows, *pending.popleft())
             done += len(places)
-            if time.monotonic() - told > _LOG_SECONDS:
-                told = time.monotonic()
+            if time.monotonic() - logged > _LOG_SECONDS:
+                logged = time.monotonic()
                 logging.info("encoded %d of %d texts", done, len(rows))
         while pending:
             yield from _fetch(rows, *pending.popleft())
 
     def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], int, int, int]]:
-        """Rows of like length together: their places, the length, means a row, and batch size.
+        """Rows of similar length together: their places, length, means a row, and batch size.
 
-        Lengths are powers of two (and max_length); a row has 1 mean, or as many as it has places.
+        A length is a power of two or max_length; a row has 1 mean, or as many as it has positions.
         """
         size = min(_FEW, self.batch_size) if len(rows) <= _FEW else self.batch_size
         buckets: dict[tuple[int, int], list[int]] = {}
@@ -236,16 +239,16 @@ class Encoder:
         return arrays
 
     def shape(self, variables: Variables) -> tuple[int, int]:
-        """(layers + 1, D); nothing is computed."""
+        """(layers + 1, D), from shapes alone."""
         batch = self._batch([], 1, min(_SHORTEST, self.max_length))
         batch.pop("groups")
         hidden = jax.eval_shape(self._encode_fn, variables, batch)
         return len(hidden.layers), hidden.last.shape[-1]
 
 
-@functools.lru_cache(maxsize=4)  # the encoders of one model share what is compiled
-def _program(encode_fn: EncodeFn) -> Program:
-    return Program(_pooling(encode_fn), static_argnames=("slots",))
+@functools.lru_cache(maxsize=4)  # the encoders of one model share the compiled programs
+def _program(encode_fn: EncodeFn) -> ShardedCall:
+    return ShardedCall(_pooling(encode_fn), static_argnames=("slots",))
 
 
 def _pooling(encode_fn: EncodeFn):

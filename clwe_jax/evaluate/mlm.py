@@ -4,50 +4,65 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator
 
 import jax
 import numpy as np
 
-from clwe_jax.evaluate.placement import Program, whole
-from clwe_jax.types import Batch, Objective, Sums, Variables
+from clwe_jax.evaluate.context import Context, language_model
+from clwe_jax.evaluate.sharded_call import ShardedCall, whole
+from clwe_jax.types import Batch, HasObjective, Sums, Variables
 
-# Metrics of the objective that are passed on where something was weighed.
+# Metrics of the objective that are yielded where their weight is not 0.
 _METRICS = (
     "loss", "accuracy", "cross_lingual_share", "monolingual_loss", "cross_lingual_loss",
     "forward/loss", "backward/loss",
 )  # fmt: skip
+_STEP = "step"  # key of the training step beside the collections
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class MlmEvaluator:
-    """Loss, perplexity and accuracy on held-out text, which is masked alike every time.
+    """Loss, perplexity and accuracy on held-out text, whose masks are the same every time.
 
-    Where rows have a state (a bidirectional language model's), it goes from batch to batch.
+    The state of rows (a bidirectional language model's) goes on from batch to batch.
 
     Attributes:
-      every_steps: how often in training; 0: at its end only.
-      batches: the held-out batches of each language, the same on every host.
-      objective: what is scored.
+      every_steps: training steps between two runs; 0: at the end only.
+      batches: of each language's held-out batches, at most; 0: all that the context has.
+      context: of the run.
     """
 
     every_steps: int = 0
-    batches: Mapping[str, Sequence[Batch]]
-    objective: Objective
+    batches: int = 0
+    context: Context
 
-    def run(self, variables: Variables) -> Iterator[tuple[str, float]]:
+    @property
+    def has_data(self) -> bool:
+        """Whether the run has held-out text."""
+        return bool(self.context.heldout)
+
+    def run(self, model: HasObjective) -> Iterator[tuple[str, float]]:
         """Yields eval/mlm/{language}/{metric}, and eval/mlm/{metric}, the mean over the languages.
 
         The metrics are loss (nats a piece), perplexity (its exponential; the mean's is that of the
         mean loss), accuracy, cross_lingual_share, monolingual_loss and cross_lingual_loss.
         A language without masked words has none.
+
+        Raises:
+          ValueError: a model without an objective.
         """
+        model = language_model(model, "mlm")
+        score, call = _score(model.objective.loss)
+        # An array, not a number: one program serves all steps.
+        variables = {**model.variables, _STEP: np.int32(model.step)}
         found: dict[str, list[float]] = {}
-        for language, batches in self.batches.items():
+        for language, batches in self.context.heldout.items():
+            batches = batches[: self.batches or None]
             totals: dict[str, Sums] = {}
-            rows = self._fresh(variables, batches[0])
+            rows = _fresh(score, variables, batches[0])
             for batch in batches:
-                sums, rows = self._program({**variables, "rows": rows}, batch)
+                sums, rows = call({**variables, "rows": rows}, batch)
                 totals = {k: totals[k] + v if totals else v for k, v in sums.items()}
             for name, sums in jax.device_get(totals).items():
                 if sums.weight > 0:
@@ -57,18 +72,25 @@ class MlmEvaluator:
         for name, values in found.items():
             yield from _named(f"eval/mlm/{name}", float(np.mean(values)))
 
-    @functools.cached_property
-    def _program(self) -> Program:
-        return Program(self._score)
 
-    def _score(self, variables: Variables, batch: Batch) -> tuple[dict[str, Sums], Any]:
-        sums, observed = self.objective.loss(variables, batch, step=0, train=False)
+Score = Callable[[Variables, Batch], tuple[dict[str, Sums], Any]]
+
+
+@functools.lru_cache(maxsize=2)  # evaluations of one objective share the compiled program
+def _score(loss: Callable[..., Any]) -> tuple[Score, ShardedCall]:
+    def score(variables: Variables, batch: Batch) -> tuple[dict[str, Sums], Any]:
+        variables = dict(variables)
+        step = variables.pop(_STEP)
+        sums, observed = loss(variables, batch, step=step, train=False)
         return {name: sums[name] for name in _METRICS if name in sums}, observed.get("rows", {})
 
-    def _fresh(self, variables: Variables, batch: Batch) -> Any:
-        """The state of rows whose streams begin, where rows have one."""
-        rows = jax.eval_shape(self._score, {**variables, "rows": {}}, batch)[1]
-        return whole(jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), rows), variables)
+    return score, ShardedCall(score)
+
+
+def _fresh(score: Score, variables: Variables, batch: Batch) -> Any:
+    """The state of rows at the beginning of their streams; {} where rows have no state."""
+    rows = jax.eval_shape(score, {**variables, "rows": {}}, batch)[1]
+    return whole(jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), rows), variables)
 
 
 def _named(name: str, value: float) -> Iterator[tuple[str, float]]:

@@ -18,7 +18,7 @@ _EXPECTED = "Expected files tatoeba.xxx-eng.xxx and tatoeba.xxx-eng.eng, or xx-y
 
 @dataclasses.dataclass(frozen=True)
 class PairFiles:
-    """Where the two sides of a language pair are."""
+    """The files of a language pair's two sides."""
 
     source: str
     target: str
@@ -32,11 +32,11 @@ class PairFiles:
 
 
 def find(directory: str, languages: Sequence[str]) -> list[PairFiles]:
-    """The pairs in a folder of which both languages are wanted; the others are named in the log.
+    """The pairs in a folder between two of the languages; the log names the others.
 
     Args:
       directory: holds `tatoeba.xxx-eng.xxx` and `tatoeba.xxx-eng.eng` (ISO 639-3 codes), or
-        `xx-yy.xx` and `xx-yy.yy`; other files are not looked at.
+        `xx-yy.xx` and `xx-yy.yy`; other files are ignored.
       languages: two-letter codes.
 
     Returns:
@@ -71,7 +71,7 @@ def find(directory: str, languages: Sequence[str]) -> list[PairFiles]:
             absent.append(pair.name)
         elif pair.name in found:
             logging.warning(
-                "%s: the pair %s stands in %s already; left out",
+                "%s: left out, as %s is also in %s",
                 pair.source_path, pair.name, found[pair.name].source_path,
             )  # fmt: skip
         else:
@@ -89,15 +89,15 @@ def find(directory: str, languages: Sequence[str]) -> list[PairFiles]:
 def read(pair: PairFiles, limit: int = 0) -> tuple[list[str], list[str]]:
     """The sentences of both sides.
 
-    A pair with an empty side is left out, which is logged; byte order marks, Windows line ends and
-    invalid UTF-8 (replaced) are taken.
+    A pair with an empty side is left out and logged. Byte order marks and Windows line ends are
+    accepted, invalid UTF-8 is replaced.
 
     Args:
       pair: from `find`.
       limit: pairs from the beginning of the files; 0: all.
 
     Raises:
-      ValueError: the files are empty, or have unlike numbers of lines.
+      ValueError: the files are empty, or have different numbers of lines.
     """
     source, target = _lines(pair.source_path), _lines(pair.target_path)
     if len(source) != len(target):
@@ -116,5 +116,5 @@ def read(pair: PairFiles, limit: int = 0) -> tuple[list[str], list[str]]:
 
 def _lines(path: str) -> list[str]:
     with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as file:
-        # Not splitlines: U+2028 and the like do not end a line here.
+        # Not splitlines: U+2028 and similar characters do not end a line here.
         return [line.strip() for line in file]

@@ -1,7 +1,6 @@
 """Sentence retrieval as in the papers' Tatoeba experiments (DICT-MLM, section 3; XTREME).
 
-Both sides of a set of sentence pairs are mean-pooled at every layer; a source sentence is right
-when its nearest target sentence is its translation.
+A source sentence is right when its nearest target sentence is its translation.
 """
 
 from __future__ import annotations
@@ -15,13 +14,12 @@ import numpy as np
 
 from clwe_jax.align import csls
 from clwe_jax.evaluate import pairs
-from clwe_jax.evaluate.encode import Encoder, last_layers
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.encode import MEAN_LAST4, last_layers, select_layer
 from clwe_jax.evaluate.statistics import wilson_interval
-from clwe_jax.evaluate.spelled import encoder_of
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.types import Objective, Variables
+from clwe_jax.types import Covers, Encoder, Truncates
 
-# How sentences are compared -> what the metric's name ends in.
+# How sentences are compared -> the ending of the metric's name.
 SUFFIXES = {"cosine": "", "centered": "_centered", "csls": "_csls"}
 
 
@@ -46,61 +44,83 @@ def matches(
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class RetrievalEvaluator:
-    """Accuracy of sentence retrieval by layer and language pair, in the files' direction.
+class SentenceRetrieval:
+    """Accuracy of sentence retrieval by language pair, for any encoder.
 
     Attributes:
-      every_steps: how often in training; 0: at its end only.
-      data: a folder of sentence pairs; see `pairs.find`.
+      every_steps: training steps between two runs; 0: at the end only.
+      data: a folder of sentence pairs; see `pairs.find`. '' leaves it out.
       max_sentences: of each pair, from the beginning; 0: all.
-      batch_size: sentences encoded at once.
-      max_length: pieces of a sentence, [CLS] and [SEP] included; 0: as the model.
       neighbourhood: of CSLS.
-      objective: the model, by `objective.encode`.
-      tokenizer: the run's.
+      context: of the run.
     """
 
     every_steps: int = 0
     data: str = ""
-    max_sentences: int = 1000
-    batch_size: int = 64
-    max_length: int = 0
+    max_sentences: int = 1_000
     neighbourhood: int = 10
-    objective: Objective
-    tokenizer: Tokenizer
+    context: Context
 
     def __post_init__(self) -> None:
-        _ = self._pairs  # what is wrong with the folder is said before training starts
+        if self.has_data:
+            _ = self._pairs  # an error in the folder is raised before training starts
 
-    def run(self, variables: Variables) -> Iterator[tuple[str, float]]:
+    @property
+    def has_data(self) -> bool:
+        """Whether a folder of sentence pairs is named."""
+        return bool(self.data)
+
+    def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields, as fractions, with '' (cosine), '_centered' and '_csls' in place of *:
 
-        retrieval/{src}-{trg}/layer{k}/acc@1*: layer 0 is the embedding output.
-        retrieval/{src}-{trg}/mean_last4*: the mean of the accuracies of the last four transformer
-          layers (all where there are fewer); *_low and *_high: its 95% interval.
-        retrieval/layer{k}/acc@1*, retrieval/mean_last4*: means over the pairs.
+        retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (of several
+          layers: the mean of the last four layers' vectors), in both directions; *_low and *_high:
+          its 95% interval.
+        retrieval/{src}-{trg}/coverage: the share of the source's running words that have a vector,
+          for encoders that lack some.
+        retrieval/{src}-{trg}/layer{k}/acc@1*: of every layer, where a model has several, in the
+          files' direction; layer 0 is the embedding output.
+        retrieval/{src}-{trg}/mean_last4*: the mean of the accuracies of the last four layers (all
+          where there are fewer), in the files' direction; *_low and *_high: its 95% interval.
+        retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*: means over the pairs.
         retrieval/cut: the share of sentences that were too long for the model.
         """
         totals: dict[str, list[float]] = {}
-        seen, cut = self._encoder.seen.total(), self._encoder.cut.total()
-        last: tuple[str, list[str]] | None = None
+        counts = _lengths(model)
+        last = None  # many pairs share their English side
         for pair, source, target in self._pairs:
-            x = self._encoder.sentences(variables, source, pair.source)
-            if (pair.target, target) != last:  # all pairs may share their English side
-                y = self._encoder.sentences(variables, target, pair.target)
-                last = pair.target, target
-            for metric, value in self._measure(x, y):
-                yield f"retrieval/{pair.name}/{metric}", value
-                if not metric.endswith(("_low", "_high")):
-                    totals.setdefault(metric, []).append(value)
+            view = model.between(pair.source, pair.target)
+            x = view.sentences(source, pair.source)
+            if last is None or last[:3] != (view, pair.target, target):
+                last = view, pair.target, target, view.sentences(target, pair.target)
+            y = last[3]
+            found = [(f"{pair.name}/{name}", value) for name, value in self._by_layer(x, y)]
+            for direction, texts, sides in (
+                ((pair.source, pair.target), source, (x, y)),
+                ((pair.target, pair.source), target, (y, x)),
+            ):
+                own = [select_layer(side, MEAN_LAST4) for side in sides]
+                name = "-".join(direction)
+                for how, suffix in SUFFIXES.items():
+                    right = matches(*own, how, self.neighbourhood)
+                    share = float(right.mean())
+                    found += _with_interval(f"{name}/mean{suffix}", share, len(right))
+                if isinstance(view, Covers):
+                    found.append((f"{name}/coverage", view.coverage(texts, direction[0])))
+            for name, value in found:
+                yield f"retrieval/{name}", value
+                if not name.endswith(("_low", "_high", "/coverage")):
+                    totals.setdefault(name.split("/", 1)[1], []).append(value)
         for metric, values in totals.items():
             yield f"retrieval/{metric}", float(np.mean(values))
-        seen, cut = self._encoder.seen.total() - seen, self._encoder.cut.total() - cut
+        seen, cut = _lengths(model) - counts
         if seen:
-            yield "retrieval/cut", cut / seen
+            yield "retrieval/cut", float(cut / seen)
 
-    def _measure(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
+    def _by_layer(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
         layers = x.shape[1]
+        if layers == 1:
+            return  # the only layer is the encoder's own sentence vector
         for how, suffix in SUFFIXES.items():
             shares = []
             for layer in range(layers):
@@ -108,22 +128,28 @@ class RetrievalEvaluator:
                 shares.append(float(found.mean()))
                 yield f"layer{layer}/acc@1{suffix}", shares[-1]
             mean = float(np.mean([shares[layer] for layer in last_layers(layers - 1)]))
-            low, high = wilson_interval(mean, len(x))
-            yield f"mean_last4{suffix}", mean
-            yield f"mean_last4{suffix}_low", low
-            yield f"mean_last4{suffix}_high", high
+            yield from _with_interval(f"mean_last4{suffix}", mean, len(x))
 
     @functools.cached_property
     def _pairs(self) -> list[tuple[pairs.PairFiles, list[str], list[str]]]:
         """Each pair with its source and target sentences, read once."""
-        found = pairs.find(self.data, self.tokenizer.languages)
+        languages = self.context.languages
+        found = pairs.find(self.data, languages)
         if not found:
             logging.warning(
                 "%s: retrieval is left out; none of its pairs is of two of the languages %s",
-                self.data, ", ".join(self.tokenizer.languages),
+                self.data, ", ".join(languages),
             )  # fmt: skip
         return [(pair, *pairs.read(pair, self.max_sentences)) for pair in found]
 
-    @functools.cached_property
-    def _encoder(self) -> Encoder:
-        return encoder_of(self.objective, self.tokenizer, self.max_length, self.batch_size)
+
+def _with_interval(name: str, share: float, count: int) -> list[tuple[str, float]]:
+    low, high = wilson_interval(share, count)
+    return [(name, share), (f"{name}_low", low), (f"{name}_high", high)]
+
+
+def _lengths(model: Encoder) -> np.ndarray:
+    """int [2]: sentences that the encoder has seen, and those that it has cut."""
+    if not isinstance(model, Truncates):
+        return np.zeros(2, int)
+    return np.array([sum(model.seen.values()), sum(model.cut.values())])

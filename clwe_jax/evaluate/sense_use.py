@@ -12,13 +12,14 @@ import numpy as np
 from clwe_jax.align import search
 from clwe_jax.evaluate import senses as scores
 from clwe_jax.evaluate import telling
-from clwe_jax.evaluate.encode import Encoder
-from clwe_jax.evaluate.spelled import encoder_of, reads_characters
+from clwe_jax.evaluate.context import Context, language_model
+from clwe_jax.evaluate.encode import RowEncoder
+from clwe_jax.evaluate.character_encoder import encoder_of, reads_characters
 from clwe_jax.models import sense_statistics, sense_translation, senses
 from clwe_jax import pocket
 from clwe_jax.pocket import gold
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.types import Array, Objective, Variables
+from clwe_jax.types import Array, HasObjective, Objective, Variables
 
 Word = tuple[str, str]  # language, word
 
@@ -42,15 +43,66 @@ class Occurrence:
     place: int
 
 
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+@dataclasses.dataclass(eq=False, kw_only=True)
 class SenseEvaluator:
+    """`SenseFigures` of a language model.
+
+    Attributes:
+      every_steps: training steps between two runs; 0: at the end only.
+      data: 'pocket'; '' leaves it out.
+      sentences, labelled, seed, batch_size: see `SenseFigures`.
+      context: of the run.
+    """
+
+    every_steps: int = 0
+    data: str = "pocket"
+    sentences: int = 1_000
+    labelled: int = 100
+    seed: int = 0
+    batch_size: int = 64
+    context: Context
+
+    def __post_init__(self) -> None:
+        if self.data not in ("pocket", ""):
+            raise ValueError(
+                f"config.evals.senses.data={self.data!r}: only 'pocket', where senses are known, "
+                "or '' to leave the evaluation out"
+            )
+        self._measured: SenseFigures | None = None
+
+    @property
+    def has_data(self) -> bool:
+        """Whether the embedded world is named."""
+        return bool(self.data)
+
+    def run(self, model: HasObjective) -> Iterator[tuple[str, float]]:
+        """Yields the figures of `SenseFigures.run`.
+
+        Raises:
+          ValueError: a model without an objective.
+        """
+        model = language_model(model, "senses")
+        # The sentences and the compiled programs serve all evaluations of an objective.
+        if self._measured is None or self._measured.objective is not model.objective:
+            self._measured = SenseFigures(
+                sentences=self.sentences,
+                labelled=self.labelled,
+                seed=self.seed,
+                batch_size=self.batch_size,
+                objective=model.objective,
+                tokenizer=model.tokenizer,
+                domains=self.context.domains,
+            )
+        yield from self._measured.run(model.variables)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class SenseFigures:
     """Purity of the assigned senses, and accuracy of the chosen translations' (A4, A8).
 
     Held-out sentences of the embedded world, in which every ambiguous word's concept is known.
 
     Attributes:
-      every_steps: how often in training; 0: at its end only.
-      data: 'pocket'.
       sentences: of each language, with an ambiguous word in each.
       labelled: occurrences of each word of several concepts that tell what its senses mean, where
         they are chosen as translations; in text like the training's, not in the held-out sentences.
@@ -61,8 +113,6 @@ class SenseEvaluator:
       domains: what the training text is about; all where there are none.
     """
 
-    every_steps: int = 0
-    data: str = "pocket"
     sentences: int = 1_000
     labelled: int = 100
     seed: int = 0
@@ -70,13 +120,6 @@ class SenseEvaluator:
     objective: Objective
     tokenizer: Tokenizer
     domains: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        if self.data != "pocket":
-            raise ValueError(
-                f"config.evals.senses.data={self.data!r}: only 'pocket', where senses are known, "
-                "or '' to leave the evaluation out"
-            )
 
     def run(self, variables: Variables) -> Iterator[tuple[str, float]]:
         """Yields, as fractions where nothing else is said:
@@ -256,7 +299,7 @@ class SenseEvaluator:
         return found
 
     @functools.cached_property
-    def _encoder(self) -> Encoder:
+    def _encoder(self) -> RowEncoder:
         return encoder_of(self.objective, self.tokenizer, 0, self.batch_size)
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""Word similarity: does the cosine of two words rank pairs as people do?
+"""Word similarity: the rank correlation of the cosines of word pairs with scores by people.
 
 Files of `word1 word2 score` a line, within a language (WordSim-353, SimLex-999) or across two
 (SemEval-2017 task 2), in tabs or spaces.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from typing import Callable, Iterator, Mapping, Sequence
+from typing import Callable, Iterator, Sequence
 
 from absl import logging
 import numpy as np
@@ -17,16 +17,18 @@ from scipy import stats
 
 from clwe_jax import config as options
 from clwe_jax.align import search
-from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
 from clwe_jax.text.normalize import Normalizer
+from clwe_jax.types import Encoder, WordSample, WordSpace
 
 # EN_SIMLEX-999.txt, EN-DE-SEMEVAL17.txt, de.rg65.tsv
 _NAME = re.compile(
     r"(?P<first>[a-z]{2,3})(-(?P<second>[a-z]{2,3}))?(?P<name>[._-].+)?\.(txt|tsv|csv)", re.I
 )
 _CODES = frozenset(options.MBERT_LANGUAGES.split(","))
-_LEAST = 3  # pairs with a vector on both sides, for a correlation that says something
-_SHOWN = 3  # bad lines that are named
+_LEAST = 3  # pairs with a vector on both sides, for a meaningful correlation
+_SHOWN = 3  # bad lines that the log names
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +54,7 @@ class SimilaritySet:
 
 
 def find(directory: str, languages: Sequence[str]) -> list[SimilaritySet]:
-    """The sets in a folder whose languages are all there; the others are named in the log.
+    """The sets in a folder between the languages; the log names the others.
 
     Args:
       directory: holds `EN_NAME.txt` and `EN-DE-NAME.txt` (as MUSE names them), in either case.
@@ -98,8 +100,8 @@ def read(
 ) -> tuple[list[tuple[str, str]], np.ndarray]:
     """The pairs and their scores.
 
-    A first line that is a header is passed over; other lines that are no pair with a score are
-    left out and named in the log.
+    A header line is passed over; other lines that are no pair with a score are left out, and the
+    log names them.
 
     Returns:
       N pairs and float64 [N].
@@ -139,14 +141,14 @@ def read(
 
 
 def correlation(
-    pairs: Sequence[tuple[str, str]], scores: np.ndarray, source: Vectors, target: Vectors
+    pairs: Sequence[tuple[str, str]], scores: np.ndarray, source: WordSpace, target: WordSpace
 ) -> tuple[float | None, float]:
     """Spearman's rank correlation of cosines with scores, over the pairs that have vectors.
 
     Args:
-      pairs: word of the source, word of the target.
-      scores: [N], people's.
-      source, target: vectors in one space; the same within a language.
+      pairs: source word, target word.
+      scores: [N], by people.
+      source, target: words in one space; the same within a language.
 
     Returns:
       The correlation, None where fewer than three pairs have vectors or either side does not vary,
@@ -156,44 +158,52 @@ def correlation(
     share = len(have) / len(pairs)
     if len(have) < _LEAST:
         return None, share
-    x = search.unit(source.vectors[[source.index[pairs[i][0]] for i in have]])
-    y = search.unit(target.vectors[[target.index[pairs[i][1]] for i in have]])
-    cosines = np.einsum("nd,nd->n", np.asarray(x), np.asarray(y))
+    rows = [(source.index[pairs[i][0]], target.index[pairs[i][1]]) for i in have]
+    x, y = (
+        np.asarray(search.unit(select_layer(space.vectors[list(side)], MEAN_LAST4)))
+        for space, side in zip((source, target), zip(*rows))
+    )
+    cosines = np.einsum("nd,nd->n", x, y)
     wanted = np.asarray(scores)[have]
     if np.ptp(cosines) == 0 or np.ptp(wanted) == 0:
         return None, share
     return float(stats.spearmanr(cosines, wanted).statistic), share
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class WordSimilarity:
-    """Word similarity of a run's vectors.
+    """Word similarity, for the words of any encoder.
 
     Attributes:
+      every_steps: training steps between two runs; 0: at the end only.
       data: a folder of sets; see `find`. '' leaves it out.
+      context: of the run.
     """
 
+    every_steps: int = 0
     data: str = ""
+    context: Context
 
-    def run(
-        self,
-        languages: Sequence[str],
-        space: Callable[[str, str], tuple[Vectors, Vectors]],
-        normalizer: Callable[[str, str], str] = Normalizer(),
-    ) -> Iterator[tuple[str, float]]:
+    @property
+    def has_data(self) -> bool:
+        """Whether a folder of sets is named."""
+        return bool(self.data)
+
+    def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields for each set of the folder
 
         similarity/{lang or pair}/{set}/spearman: the rank correlation,
-        .../coverage: the share of the pairs that have vectors, .../pairs: how many there are.
-
-        Args:
-          languages: those that have vectors.
-          space: (language, language) -> the vectors of both in one space.
-          normalizer: what is done to the words of the files.
+        .../coverage: the share of the pairs that have vectors, .../pairs: the number of pairs.
         """
-        for one in find(self.data, languages):
-            pairs, scores = read(one, normalizer)
-            rho, share = correlation(pairs, scores, *space(one.source, one.target))
+        sample = WordSample(self.context.sample)
+        for one in find(self.data, self.context.languages):
+            pairs, scores = read(one, self.context.normalizer)
+            view = model.between(one.source, one.target)
+            source, target = (
+                view.vocabulary(language, words, sample)
+                for language, words in zip((one.source, one.target), zip(*pairs))
+            )
+            rho, share = correlation(pairs, scores, source, target)
             if rho is None:
                 logging.warning(
                     "%s: no correlation: %.0f%% of its %d pairs have vectors, or all are alike",
@@ -203,14 +213,3 @@ class WordSimilarity:
                 yield f"similarity/{one.subject}/spearman", rho
             yield f"similarity/{one.subject}/coverage", share
             yield f"similarity/{one.subject}/pairs", float(len(pairs))
-
-
-def by_set(figures: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """'similarity/{subject}/{metric}' -> {subject: {metric: value}}, as the report shows them."""
-    found: dict[str, dict[str, float]] = {}
-    for name, value in figures.items():
-        prefix, _, rest = name.partition("/")
-        subject, _, metric = rest.rpartition("/")
-        if prefix == "similarity" and subject:
-            found.setdefault(subject, {})[metric] = value
-    return dict(sorted(found.items()))

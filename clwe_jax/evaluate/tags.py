@@ -1,4 +1,4 @@
-"""Parts of speech of words, from tagged text: what lexicon induction is split by."""
+"""Parts of speech of words from tagged text, by which lexicon induction is split."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
     Args:
       directory: holds `{lang}*.tsv` or `{lang}*.conllu`, also `.gz`: a token a line, columns
         separated by tabs, the form first (or after its number, as in CoNLL-U) and a universal
-        part of speech among the next ones; other lines are no tokens.
-      language: two or three letters, which the file's name begins with.
-      normalizer: as of the vectors.
+        part of speech among the next ones; other lines are ignored.
+      language: two or three letters, with which the file's name begins.
+      normalizer: spells words as the vectors do.
 
     Returns:
-      word -> 'NOUN', 'PROPN', ...; empty where no file is of the language.
+      word -> 'NOUN', 'PROPN', ...; empty where no file is in the language.
 
     Raises:
       FileNotFoundError: there is no such folder.
@@ -62,7 +62,7 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
             )
     if not counts:
         logging.info("%s holds no tagged text in %s", directory, language)
-    # Of equal counts the first by name, whatever the order of the files.
+    # Of equal counts the first by name, so that the order of the files does not matter.
     return {word: min(found, key=lambda tag: (-found[tag], tag)) for word, found in counts.items()}
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple, Sequence
 
 import numpy as np
 
-from clwe_jax.evaluate.encode import Encoder, Row
-from clwe_jax.evaluate.spelled import encoder_of, reads_characters
+from clwe_jax.evaluate.encode import Row, RowEncoder
+from clwe_jax.evaluate.character_encoder import encoder_of, reads_characters
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
@@ -28,7 +28,7 @@ class Asked(NamedTuple):
     language: str
 
 
-def rows(encoder: Encoder, asked: Sequence[Asked], masked: bool = False) -> list[Row]:
+def rows(encoder: RowEncoder, asked: Sequence[Asked], masked: bool = False) -> list[Row]:
     """A row a sentence, whose one mean is of the word alone.
 
     Of a sentence longer than the encoder's rows the part around the word is read.
@@ -66,5 +66,5 @@ class Teller:
         return np.stack([x[0, -1] for x in self._encoder.means(variables, found)])
 
     @functools.cached_property
-    def _encoder(self) -> Encoder:
-        return encoder_of(self.objective, self.tokenizer, batch_size=self.batch_size, telling=True)
+    def _encoder(self) -> RowEncoder:
+        return encoder_of(self.objective, self.tokenizer, 0, self.batch_size, for_senses=True)

@@ -7,11 +7,11 @@ from typing import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.encode import Row
-from clwe_jax.evaluate.spelled import encoder_of
+from clwe_jax.evaluate.character_encoder import encoder_of
 from clwe_jax.evaluate.wsd import WordSenseDisambiguation
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.types import Objective, Variables
+from clwe_jax.types import HasObjective
 
 _AT_ONCE = 512  # sentences
 
@@ -21,12 +21,11 @@ class WsdEvaluator:
     """Runs `WordSenseDisambiguation` with a model; the figures are its.
 
     Attributes:
-      every_steps: how often in training; 0: at its end only.
+      every_steps: training steps between two runs; 0: at the end only.
       training, tests, wordnet, development, max_sentences: see `WordSenseDisambiguation`.
       language: of the annotated text.
       batch_size: sentences encoded at once.
-      objective: the model, by `objective.encode`.
-      tokenizer: the run's.
+      context: of the run.
     """
 
     every_steps: int = 0
@@ -37,14 +36,24 @@ class WsdEvaluator:
     max_sentences: int = 0
     language: str = "en"
     batch_size: int = 64
-    objective: Objective
-    tokenizer: Tokenizer
+    context: Context
 
     def __post_init__(self) -> None:
-        self.tokenizer.language_id(self.language)  # an unknown one is said before training starts
+        if self.has_data and self.context.tokenizer is not None:
+            self.context.tokenizer.language_id(self.language)  # raises before training starts
 
-    def run(self, variables: Variables) -> Iterator[tuple[str, float]]:
-        """Yields the figures of `WordSenseDisambiguation.run`."""
+    @property
+    def has_data(self) -> bool:
+        """Whether annotated text is named."""
+        return bool(self.training)
+
+    def run(self, model: HasObjective) -> Iterator[tuple[str, float]]:
+        """Yields the figures of `WordSenseDisambiguation.run`.
+
+        Raises:
+          ValueError: a model without an objective.
+        """
+        model = language_model(model, "wsd")
         task = WordSenseDisambiguation(
             training=self.training,
             tests=self.tests,
@@ -52,15 +61,15 @@ class WsdEvaluator:
             development=self.development,
             max_sentences=self.max_sentences,
         )
-        yield from task.run(lambda sentences: self._encode(variables, sentences))
+        yield from task.run(lambda sentences: self._encode(model, sentences))
 
     def _encode(
-        self, variables: Variables, sentences: Sequence[Sequence[str]]
+        self, model: HasObjective, sentences: Sequence[Sequence[str]]
     ) -> Iterable[np.ndarray]:
         """[words, layers + 1, D] of each sentence of given words, normalised as the run's text."""
-        encoder = encoder_of(self.objective, self.tokenizer, 0, self.batch_size)
-        number, room = self.tokenizer.language_id(self.language), encoder.max_length - 2
-        normalise = self.tokenizer.normalizer
+        encoder = encoder_of(model.objective, model.tokenizer, 0, self.batch_size)
+        number, room = model.tokenizer.language_id(self.language), encoder.max_length - 2
+        normalise, variables = model.tokenizer.normalizer, model.variables
         shape = encoder.shape(variables)
         for start in range(0, len(sentences), _AT_ONCE):
             rows = []

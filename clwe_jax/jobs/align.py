@@ -12,11 +12,10 @@ from clwe_jax import config as options
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.collect import KEPT
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import lexica, measure, refine
+from clwe_jax.jobs import evaluators, lexica, measure, refine
 from clwe_jax.api.static import StaticModel
 from clwe_jax.text import world
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
@@ -33,7 +32,6 @@ def run(config: ConfigDict, workdir: str) -> bool:
     """
     stages = measure.Stages()
     options.claim_workdir(config, workdir)
-    measure.evaluators(config)
     refine.aligner(config)
     if measure.finished(config, workdir):
         return True
@@ -42,7 +40,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
         normalizer = Normalizer(config.align.lower_case_dictionary, config.data.simplify_chinese)
         with stages("dictionaries"):
             dictionary = lexica.training(config, folders, workdir, normalizer)
-            lexica.tests(folders["bli"], _directions(config), normalizer)
+        made = evaluators.build(config, measure.context(config, normalizer), folders)
         with stages("reading"):
             vectors, skipped = _read(config)
         source, target = options.languages(config)
@@ -68,21 +66,15 @@ def run(config: ConfigDict, workdir: str) -> bool:
             config,
             workdir,
             model,
-            folders,
-            words=_Words(vectors, normalizer),
+            made,
+            model.encoder(),
             dictionary=dictionary,
             stages=stages,
             notes=notes,
             static={"projection": {f"{source}-{target}": pictures}},
             extras={"skipped": skipped},
-            parts_of_speech={},
         )
     return True
-
-
-def _directions(config: ConfigDict) -> list[tuple[str, str]]:
-    source, target = options.languages(config)
-    return [(source, target), (target, source)]
 
 
 def _folders(config: ConfigDict, workdir: str) -> dict[str, str]:
@@ -128,16 +120,3 @@ def write_vectors(workdir: str, model: StaticModel) -> None:
     for language in model.languages:
         path = os.path.join(workdir, "vectors", f"{language}.vec")
         files.write(path, model.vectors(language))
-
-
-class _Words:
-    """Text to the words that the vectors have: by spaces, or by longest match without them."""
-
-    def __init__(self, vectors: dict[str, Vectors], normalizer: Normalizer):
-        self._segmenter = Segmenter({name: found.words for name, found in vectors.items()})
-        self._vectors, self._normalizer = vectors, normalizer
-
-    def __call__(self, text: str, language: str) -> list[str]:
-        index = self._vectors[language].index
-        words = self._segmenter.words(self._normalizer(text, language), language)
-        return [word if word in index else word.lower() for word in words]

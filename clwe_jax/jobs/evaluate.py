@@ -12,6 +12,7 @@ from ml_collections import ConfigDict
 from clwe_jax import atomic
 from clwe_jax import api
 from clwe_jax import config as options
+from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import evaluators, feed as feeds
 from clwe_jax.report import html, tables
 
@@ -41,19 +42,12 @@ def run(config: ConfigDict, workdir: str) -> bool:
     options.claim_workdir(config, workdir, write=False)
     model = api.load(workdir)
     feed = feeds.build(config, workdir)
-    figures: dict[str, float] = {}
-    for evaluator in evaluators.build(
-        config,
-        getattr(model.objective, "base", model.objective),
-        model.tokenizer,
-        feed.folders,
-        feed.sample,
-        heldout=feed.heldout,
-        domains=feed.domains,
-    ):
-        for metric, value in evaluator.run(model.variables):
-            figures[metric] = float(value)
-        logging.info("%s figures", f"{len(figures):,}")
+    objective = getattr(model.objective, "base", model.objective)
+    figures, _ = evaluators.measure(
+        evaluators.build(config, feed.context(config.seed), feed.folders),
+        ModelEncoder(objective, model.tokenizer, model.variables, config.train.steps),
+    )
+    logging.info("%s figures", f"{len(figures):,}")
     _keep_options(config, os.path.join(workdir, "config.json"))
     with open(path, encoding="utf-8") as file:
         before = json.load(file)

@@ -13,6 +13,7 @@ import numpy as np
 
 from clwe_jax import registry
 from clwe_jax.data import batches
+from clwe_jax.evaluate.context import Context
 from clwe_jax.text import translations, world as worlds
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.training import partition
@@ -49,6 +50,18 @@ class Feed:
     examples: Callable[[], list[dict[str, Any]]]
     translations: np.ndarray | None = None
     domains: tuple[str, ...] = ()
+
+    def context(self, seed: int) -> Context:
+        """What the run's evaluators share."""
+        return Context(
+            languages=self.tokenizer.languages,
+            normalizer=self.tokenizer.normalizer,
+            tokenizer=self.tokenizer,
+            heldout=self.heldout,
+            sample=self.sample,
+            domains=self.domains,
+            seed=seed,
+        )
 
 
 def build(config: ConfigDict, workdir: str) -> Feed:

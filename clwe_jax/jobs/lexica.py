@@ -9,17 +9,19 @@ from typing import Callable, Mapping, Sequence
 
 from absl import logging
 from ml_collections import ConfigDict
+import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax import config as options
+from clwe_jax import config_static
 from clwe_jax.align import induce
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.evaluate import bli
-from clwe_jax.text import dictionary as dictionaries
+from clwe_jax.text import dictionary as dictionaries, test_dictionaries
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.test_dictionaries import TestSet
 
-_TEST = "{}-{}.5000-6500.txt"
-_ENDINGS = ("", ".gz")
+_EXAMPLES = 3  # words of either side, where a dictionary and vectors do not meet
 
 
 def training(
@@ -30,8 +32,8 @@ def training(
     Args:
       config: `data.dictionaries` and what cleans it; `align.split` reads `xx-yy.{split}.txt` in
         place of `xx-yy.txt`.
-      folders: what the options' folders stand for, as `world.resolve_folders` has them.
-      workdir: caches there.
+      folders: the folders behind the options, from `world.resolve_folders`.
+      workdir: holds the cache.
       normalizer: of the words.
 
     Raises:
@@ -46,7 +48,12 @@ def training(
         place = _split(folders["dictionaries"], config.align.split, languages, workdir)
     exclude = [folders["tests"]] if folders["tests"] else []
     # Files, not their folder: training dictionaries may be in it too.
-    exclude += [path for _, path in _test_files(folders["bli"], languages)]
+    exclude += [
+        file.path
+        for folder in test_folders(config, folders)
+        for file in test_dictionaries.files(folder).values()
+        if file.source in languages and file.target in languages
+    ]
     found = dictionaries.load(
         place,
         languages,
@@ -74,9 +81,9 @@ def _split(directory: str, split: str, languages: Sequence[str], workdir: str) -
             folder = os.path.join(workdir, "cache", f"split-{split}")
             os.makedirs(folder, exist_ok=True)
             path = os.path.join(folder, f"{match[1]}-{match[2]}.txt{match[3] or ''}")
-            # With its times: the cache of the merged dictionary goes by them.
-            shutil.copy2(os.path.join(directory, name), path + ".tmp")
-            os.replace(path + ".tmp", path)
+            with atomic.writing(path) as copy:
+                # With its times, which name the cache of the merged dictionary.
+                shutil.copy2(os.path.join(directory, name), copy.name)
             copies.append(path)
     if not copies:
         raise FileNotFoundError(
@@ -86,49 +93,96 @@ def _split(directory: str, split: str, languages: Sequence[str], workdir: str) -
     return copies
 
 
-def _test_files(directory: str, languages: Sequence[str]) -> list[tuple[tuple[str, str], str]]:
-    """((source, target), path) of the test dictionaries between the languages."""
-    if not directory:
-        return []
-    if not os.path.isdir(directory):
-        raise FileNotFoundError(
-            f"{directory} is not a folder (config.evals.bli.data). Expected test dictionaries "
-            "xx-yy.5000-6500.txt there; --config.evals.bli.data='' leaves lexicon induction out."
-        )
-    found = []
-    for source in languages:
-        for target in languages:
-            for ending in _ENDINGS:
-                path = os.path.join(directory, _TEST.format(source, target) + ending)
-                if source != target and os.path.exists(path):
-                    found.append(((source, target), path))
-                    break
-    return found
+def test_folders(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
+    """The folders of test dictionaries of all evaluators of lexicon induction.
+
+    Args:
+      config: `evals`.
+      folders: see `training`.
+    """
+    keys = [key for key, spec in config.evals.items() if spec.name == "bli"]
+    return [folders[f"evals.{key}"] for key in keys if folders[f"evals.{key}"]]
 
 
 def tests(
-    directory: str,
-    directions: Sequence[tuple[str, str]],
-    normalizer: Callable[[str, str], str],
-) -> tuple[list[bli.TestSet], list[str]]:
-    """The test dictionaries of the directions, and the names of directions without one.
+    config: ConfigDict, folders: Mapping[str, str], normalizer: Callable[[str, str], str]
+) -> list[TestSet]:
+    """The test dictionaries of the directions that a static run evaluates.
+
+    Args:
+      config: `evals`, and the directions.
+      folders: see `training`.
+      normalizer: (word, language) -> the word as the vectors spell it.
 
     Raises:
       FileNotFoundError: there is no such folder.
       ValueError: a test dictionary without pairs.
     """
-    languages = list(dict.fromkeys(language for pair in directions for language in pair))
-    files = dict(_test_files(directory, languages))
-    found = [bli.read(files[pair], *pair, normalizer) for pair in directions if pair in files]
-    absent = [
-        f"{source}-{target}" for source, target in directions if (source, target) not in files
+    pairs = config_static.pairs(config)
+    return [
+        test
+        for folder in test_folders(config, folders)
+        for test in test_dictionaries.find(folder, options.languages(config), normalizer, pairs)
     ]
-    if absent and directory:
-        logging.warning(
-            "%s has no test dictionary of %s (expected %s): no lexicon induction there",
-            directory, ", ".join(absent), _TEST.format(*absent[0].split("-")),
-        )  # fmt: skip
-    return found, absent
+
+
+def training_pairs(
+    pairs: Sequence[tuple[str, str]], source: Vectors, target: Vectors, where: str = ""
+) -> np.ndarray:
+    """The pairs of words that both vocabularies have, as rows.
+
+    Args:
+      pairs: source word, target word.
+      source, target: vectors of the two languages.
+      where: name of the pairs in the message, as 'de-en'.
+
+    Returns:
+      int32 [P, 2].
+
+    Raises:
+      ValueError: no pair is covered; the message shows the coverage and how either side spells.
+    """
+    rows = np.stack(
+        [source.rows(a for a, _ in pairs), target.rows(b for _, b in pairs)], axis=1
+    ).astype(np.int32)
+    rows = rows[(rows >= 0).all(1)]
+    if len(pairs) and not len(rows):
+        raise ValueError(_uncovered(pairs, source, target, where))
+    return rows
+
+
+def _uncovered(
+    pairs: Sequence[tuple[str, str]], source: Vectors, target: Vectors, where: str
+) -> str:
+    """The message on a dictionary without a pair in the vectors."""
+    lines = [f"No pair of the dictionary {where} has both of its words in the vectors:"]
+    for side, vectors, column in (("source", source, 0), ("target", target, 1)):
+        words = list(dict.fromkeys(pair[column] for pair in pairs))
+        have = sum(word in vectors.index for word in words)
+        lines.append(
+            f"  {side}: {have} of {len(words)} dictionary words are covered; the dictionary "
+            f"spells {_examples(words)}, the vectors {_examples(vectors.words)}"
+        )
+    if lower_case_helps(pairs, source, target):
+        lines.append(
+            "In lower case they would be covered: --config.align.lower_case_dictionary=True."
+        )
+    else:
+        lines.append("Are the languages, their order (config.data.languages) and the case right?")
+    return "\n".join(lines)
+
+
+def lower_case_helps(pairs: Sequence[tuple[str, str]], source: Vectors, target: Vectors) -> bool:
+    """Whether at least half as many pairs again would be covered if they were in lower case."""
+    as_is = sum(a in source.index and b in target.index for a, b in pairs)
+    lower = sum(a.lower() in source.index and b.lower() in target.index for a, b in pairs)
+    return lower > 1.5 * as_is
+
+
+def _examples(words: Sequence[str]) -> str:
+    # From further down the list too: the most frequent ones are punctuation.
+    step = max(1, len(words) // _EXAMPLES)
+    return ", ".join(repr(word) for word in list(words)[::step][:_EXAMPLES])
 
 
 def induced(
@@ -138,7 +192,7 @@ def induced(
 
     Args:
       source, target: vectors in one space, most frequent first.
-      max_words: of a side take part.
+      max_words: most frequent words of each side that take part.
       method: of retrieval.
     """
     rows = induce.induce(source.vectors, target.vectors, method=method, max_words=max_words)
@@ -147,10 +201,8 @@ def induced(
 
 
 def write(path: str, pairs: Sequence[tuple[str, str]]) -> None:
-    """Writes a dictionary in MUSE's format: `source target` a line; with tabs where words have
-    spaces in them. Whole or not at all."""
+    """Writes a dictionary in MUSE's format: `source target` a line, with tabs where words have
+    spaces in them."""
+    lines = (f"{a}\t{b}\n" if " " in a or " " in b else f"{a} {b}\n" for a, b in pairs)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path + ".tmp", "w", encoding="utf-8", newline="\n") as file:
-        for a, b in pairs:
-            file.write(f"{a}\t{b}\n" if " " in a or " " in b else f"{a} {b}\n")
-    os.replace(path + ".tmp", path)
+    atomic.write(path, "".join(lines))

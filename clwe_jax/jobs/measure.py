@@ -11,7 +11,7 @@ import resource
 import sys
 import time
 from importlib import metadata
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from absl import logging
 import jax
@@ -19,23 +19,24 @@ from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import atomic
-from clwe_jax import config_static, registry
+from clwe_jax import config as options
+from clwe_jax import config_static
 from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.evaluate import lexicon, tags as tagged
-from clwe_jax.jobs import lexica
+from clwe_jax.evaluate.context import Context
+from clwe_jax.jobs import evaluators, lexica
 from clwe_jax.report import html, projection, tables
 from clwe_jax.api.static import StaticModel
 from clwe_jax.text import world
 from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.types import Encoder
 
 _PACKAGES = ("clwe_jax", "jax", "numpy", "scipy", "gensim")
 _DRAWN = 200  # words of a group in the pictures
 _JOINED = 60  # translation pairs that lines join there
 _SHOWN_WORDS = 8  # with their nearest neighbours, where config.report.words names none
 _NEIGHBOURS = 2  # of each language
-
-Words = Callable[[str, str], Sequence[str]]
 
 
 class Stages:
@@ -104,92 +105,35 @@ def _evals(config: ConfigDict) -> dict[str, Any]:
     return json.loads(json.dumps([config.evals.to_dict(), config.report.errors]))
 
 
-def evaluators(config: ConfigDict) -> dict[str, Any]:
-    """The evaluators of config.evals; what is wrong with one is said before anything is trained.
-
-    Raises:
-      ValueError: an unknown name, option or retrieval method.
-    """
-    given = {"bli": {"seed": config.seed}}
-    return {
-        key: registry.build("evaluator", spec.to_dict(), **given.get(key, {}))
-        for key, spec in config.evals.items()
-    }
-
-
-def evaluate(
-    config: ConfigDict,
-    model: StaticModel,
-    folders: Mapping[str, str],
-    words: Words,
-    parts_of_speech: Mapping[str, Mapping[str, str]],
-) -> tuple[dict[str, float], list[dict[str, Any]]]:
-    """Figures of lexicon induction, word similarity and sentence retrieval, and rows of words.
-
-    Args:
-      config: `evals` and which pairs.
-      model: the vectors.
-      folders: what 'pocket' stands for.
-      words: (text, language) -> its words as the vectors spell them.
-      parts_of_speech: language -> word -> tag, where known.
-
-    Returns:
-      Figures as results.json has them; the rows of `LexiconInduction.measure`, with their 'pair'.
-    """
-    figures: dict[str, float] = {}
-    rows: list[dict[str, Any]] = []
-    made = evaluators(config)
-    spellings = model.normalizer
-    if folders["bli"]:
-        found, _ = lexica.tests(folders["bli"], config_static.pairs(config), spellings)
-        for test in found:
-            known = dict(parts_of_speech.get(test.source, {}))
-            if made["bli"].tags:
-                known |= tagged.read(made["bli"].tags, test.source, spellings)
-            source, target = model.space(test.source, test.target)
-            came = made["bli"].measure(test, source, target, known)
-            figures |= {f"bli/{test.name}/{name}": v for name, v in came.figures.items()}
-            rows += [{"pair": test.name, **row} for row in came.rows]
-            _say_coverage(test, came.figures)
-        figures |= lexicon.means(figures)
-    if made["similarity"].data:
-        figures |= dict(made["similarity"].run(model.languages, model.space, spellings))
-    if folders["retrieval"]:
-        sentences = registry.build(
-            "evaluator", {**config.evals.retrieval.to_dict(), "data": folders["retrieval"]}
-        )
-        figures |= dict(sentences.run(model.languages, model.space, words))
-    return figures, rows
-
-
-def _say_coverage(test: Any, figures: Mapping[str, float]) -> None:
-    if not figures["coverage"]:
-        logging.warning(
-            "%s: none of the %d test words is covered by the vectors (%.0f%% of the source words "
-            "have none)",
-            test.name, figures["words"], 100 * figures["oov"],
-        )  # fmt: skip
+def context(config: ConfigDict, normalizer: Normalizer) -> Context:
+    """What the evaluators of static vectors share."""
+    return Context(
+        languages=options.languages(config),
+        normalizer=normalizer,
+        pairs=config_static.pairs(config),
+        seed=config.seed,
+    )
 
 
 def leave(
     config: ConfigDict,
     workdir: str,
     model: StaticModel,
-    folders: Mapping[str, str],
-    words: Words,
+    made: Sequence[evaluators.Keyed],
+    encoder: Encoder,
     dictionary: Dictionary | None,
     stages: Stages,
     notes: Sequence[str],
     static: Mapping[str, Any],
     extras: Mapping[str, Any],
-    parts_of_speech: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Evaluates and writes induced dictionaries, results.json, report.json and report.html.
 
     Args:
       config, workdir: the run's.
       model: its vectors.
-      folders, words, parts_of_speech: see `evaluate`.
+      made: the run's evaluators.
+      encoder: the vectors, as the evaluators read them.
       dictionary: that was trained with; None without one.
       stages: what took how long so far.
       notes: what the report is to say.
@@ -197,7 +141,7 @@ def leave(
       extras: more of report.json.
     """
     with stages("evaluation"):
-        figures, rows = evaluate(config, model, folders, words, parts_of_speech)
+        figures, rows = evaluators.measure(made, encoder)
     with stages("induced dictionaries"):
         induced = _induce(config, workdir, model)
     errors, left_out = _errors(rows, config.report.errors)

@@ -13,6 +13,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import atomic
 from clwe_jax import config as options
+from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import evaluators, extras, feed as feeds
 from clwe_jax.report import html, tables
 from clwe_jax.training import allocator, build, checkpoint, optim, train
@@ -43,14 +44,9 @@ def run(config: ConfigDict, workdir: str) -> bool:
         objective=objective,
         optimizer=optim.from_config(config.optimizer),
         source=feed.source,
-        evaluators=evaluators.build(
-            config,
-            objective,
-            feed.tokenizer,
-            feed.folders,
-            feed.sample,
-            heldout=feed.heldout,
-            domains=feed.domains,
+        evaluators=evaluators.in_training(
+            evaluators.build(config, feed.context(config.seed), feed.folders),
+            ModelEncoder(objective, feed.tokenizer, {}),
         ),
         workdir=workdir,
         train_cfg=config.train,

@@ -24,7 +24,9 @@ from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.align import procrustes
 from clwe_jax.evaluate import anchors
-from clwe_jax.evaluate.spelled import encoder_of
+from clwe_jax.evaluate.character_encoder import encoder_of
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import evaluators
 from clwe_jax.objectives import projected
 from clwe_jax.objectives.projected import Projected
@@ -42,9 +44,9 @@ METHODS = {
 def run(config: ConfigDict, workdir: str) -> bool:
     """Projects the run in `workdir`, measures it before and after, and saves the maps with it.
 
-    The second and further languages are mapped onto the first. Figures after it are named
-    'projected/{method}/...' in results.json; `api.load` applies the maps of
-    `config.projection.apply`.
+    The second and further languages are mapped onto the first. The figures after it are the run's
+    own measurements under a prefix, 'projected/{method}/retrieval/...', in results.json;
+    `api.load` applies the maps of `config.projection.apply`.
 
     Raises:
       ValueError, FileNotFoundError: no finished run of two languages, or no text or dictionary.
@@ -109,19 +111,19 @@ def run(config: ConfigDict, workdir: str) -> bool:
                 linalg.block_diag(*(fit(*block).source_map for block in blocks))
                 for blocks in layers
             ])  # fmt: skip
-    sample = world.sample()
+    context = Context(
+        languages=world.tokenizer.languages,
+        normalizer=world.tokenizer.normalizer,
+        tokenizer=world.tokenizer,
+        sample=world.sample(),
+        seed=config.seed,
+    )
+    made = evaluators.build(config, context, world.folders, names=("retrieval", "bli"))
     for name, found in maps.items():
         numbers = {model.tokenizer.language_id(x): matrix for x, matrix in found.items()}
-        for evaluator in evaluators.build(
-            config,
-            Projected(objective, numbers),
-            world.tokenizer,
-            world.folders,
-            sample,
-            only=("retrieval", "bli"),
-        ):
-            for metric, value in evaluator.run(model.variables):
-                figures[f"projected/{name}/{metric}"] = float(value)
+        mapped = ModelEncoder(Projected(objective, numbers), world.tokenizer, model.variables)
+        measured, _ = evaluators.measure(made, mapped)
+        figures |= {f"projected/{name}/{metric}": value for metric, value in measured.items()}
     projected.save(os.path.join(workdir, projected.FILE), maps, settings.apply)
     path = os.path.join(workdir, "results.json")
     with open(path, encoding="utf-8") as file:

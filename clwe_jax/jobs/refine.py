@@ -14,7 +14,7 @@ from clwe_jax import atomic
 from clwe_jax import registry
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.evaluate import lexicon
+from clwe_jax.jobs import lexica
 from clwe_jax.text.merged import Dictionary
 
 
@@ -69,13 +69,13 @@ def fit(
     pairs = None
     if dictionary is not None and config.align.supervised:
         listed = dictionary.pairs(*languages)
-        pairs = lexicon.training_pairs(listed, *own, where=name) if listed else None
+        pairs = lexica.training_pairs(listed, *own, where=name) if listed else None
         covered = 0 if pairs is None else len(pairs)
         logging.info(
             "%s: %s of %s dictionary pairs are in the vectors", name, f"{covered:,}",
             f"{len(listed):,}",
         )  # fmt: skip
-        if listed and lexicon.lower_case_helps(listed, *own):
+        if listed and lexica.lower_case_helps(listed, *own):
             logging.warning(
                 "%s: most words of the dictionary would be in the vectors in lower case only: "
                 "--config.align.lower_case_dictionary=True",

@@ -14,7 +14,8 @@ from clwe_jax import config as options
 from clwe_jax import config_static
 from clwe_jax.embeddings.reallocate import Reallocation, reallocate
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import align, lexica, measure, refine, spaces
+from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.jobs import align, evaluators, lexica, measure, refine, spaces
 from clwe_jax.api.static import StaticModel
 from clwe_jax.text import world
 from clwe_jax.text.merged import Dictionary
@@ -58,7 +59,6 @@ def run(config: ConfigDict, workdir: str) -> bool:
     python_logging.getLogger("gensim").setLevel(python_logging.WARNING)
     stages = measure.Stages()
     options.claim_workdir(config, workdir)
-    measure.evaluators(config)
     refine.aligner(config)
     if measure.finished(config, workdir):
         return True
@@ -67,7 +67,8 @@ def run(config: ConfigDict, workdir: str) -> bool:
         normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
         with stages("dictionaries"):
             dictionary = lexica.training(config, folders, workdir, normalizer)
-            tests, _ = lexica.tests(folders["bli"], config_static.pairs(config), normalizer)
+            tests = lexica.tests(config, folders, normalizer)
+        made = evaluators.build(config, measure.context(config, normalizer), folders)
         segmenter = Segmenter(_lexicons(options.languages(config), dictionary, tests))
         trainer = spaces.Trainer(
             config, workdir, folders["text"], normalizer, segmenter, dictionary
@@ -88,8 +89,11 @@ def run(config: ConfigDict, workdir: str) -> bool:
             config,
             workdir,
             model,
-            folders,
-            words=lambda text, language: segmenter.words(normalizer(text, language), language),
+            made,
+            StaticEncoder(
+                model,
+                lambda text, language: segmenter.words(normalizer(text, language), language),
+            ),
             dictionary=dictionary,
             stages=stages,
             notes=notes,
@@ -98,7 +102,6 @@ def run(config: ConfigDict, workdir: str) -> bool:
                 "projection": _pictures(config, trained, model, dictionary),
             },
             extras=_described(trainer.counts, dictionary),
-            parts_of_speech={},
         )
     return True
 

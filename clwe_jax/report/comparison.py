@@ -27,6 +27,44 @@ def pair_name(pair: str) -> str:
 
 def retrieval(run: Run, baseline: Run | None) -> Html | None:
     """Sentence retrieval: by layer as Fig. 3, over training, and by language pair."""
+    parts = [_layers(run, baseline), _own(run, baseline)]
+    return Html("".join(part for part in parts if part)) or None
+
+
+def _own(run: Run, baseline: Run | None) -> Html | None:
+    """Retrieval by pair with the encoder's own sentence vector."""
+    found = figures.by_subject(run.figures, "retrieval")
+    pairs = [pair for pair in found if "-" in pair and "mean" in found[pair]]
+    if not pairs:
+        return None
+    theirs = figures.by_subject(baseline.figures, "retrieval") if baseline is not None else {}
+    columns = {f"mean{suffix}": method for method, suffix in METHODS.items()}
+    if any("coverage" in found[pair] for pair in pairs):
+        columns["coverage"] = "Words with a vector"
+
+    def cells(subject: str) -> list[components.Number]:
+        ours, other = found.get(subject, {}), theirs.get(subject, {})
+        shown = []
+        for name in columns:
+            cell = components.percent(ours.get(name), other.get(name))
+            interval = _between(ours.get(f"{name}_low"), ours.get(f"{name}_high"))
+            shown.append(components.Number((cell.shown, interval), ours.get(name)))
+        return shown
+
+    text = (
+        "With one vector a sentence: of a model with layers, the mean of its pieces' vectors in "
+        "the last four; of static vectors, the mean of its words' vectors, each weighted by its "
+        "inverse document frequency. Counted is how often the nearest sentence is the translation."
+    )
+    table = components.table(
+        ["Pair", *columns.values()],
+        [[pair_name(pair), *cells(pair)] for pair in pairs],
+        total=["mean", *cells("")] if "" in found and len(pairs) > 1 else None,
+    )
+    return Html(tag("p", text, class_="soft") + table)
+
+
+def _layers(run: Run, baseline: Run | None) -> Html | None:
     found = figures.retrieval(run.figures)
     if not found:
         return _over_training(run, baseline)
@@ -141,7 +179,10 @@ def _by_pair(
 def _interval(run: Run, pair: str, method: str) -> Html | None:
     """The interval of a pair's figure as the evaluator gives it."""
     name = f"retrieval/{pair}/mean_last4{METHODS[method]}"
-    low, high = run.figures.get(f"{name}_low"), run.figures.get(f"{name}_high")
+    return _between(run.figures.get(f"{name}_low"), run.figures.get(f"{name}_high"))
+
+
+def _between(low: float | None, high: float | None) -> Html | None:
     if low is None or high is None:
         return None
     return tag("small", f"{100 * low:.1f}–{100 * high:.1f}", class_="interval")
@@ -194,7 +235,7 @@ def compared(run: Run, baseline: Run) -> Html:
     return Html(text + components.table(["Option", run.name, baseline.name], rows))
 
 
-_SHOWN = ("retrieval/", "bli/", "eval/mlm/", "train/", "similarity/", "sentences/")
+_SHOWN = ("retrieval/", "bli/", "eval/mlm/", "train/", "similarity/")
 
 
 def others(run: Run, baseline: Run | None) -> Html | None:

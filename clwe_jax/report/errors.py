@@ -10,7 +10,7 @@ from clwe_jax.report.markup import Html, clip, tag
 from clwe_jax.report.run_folder import Run
 from clwe_jax.report.sections import mapping, number
 
-# What `evaluate.lexicon` calls an error, as people read it, and what it says.
+# The kinds of errors of `evaluate.induced`, as people read them, and what they mean.
 KINDS = {
     "near": ("near miss", "a translation is among the ten nearest words, but not the first"),
     "wrong": ("wrong", "no translation is among the ten nearest words"),

@@ -111,12 +111,12 @@ def _of_language_model(run: Run, baseline: Run | None) -> list[tuple[str, str, H
 
 def _of_static(run: Run, baseline: Run | None) -> list[tuple[str, str, Html | None]]:
     return [
-        ("induction", "Lexicon induction", static.induction(run, baseline)),
+        ("induction", "Lexicon induction", induction.section(run, baseline)),
         ("errors", "Errors", errors.section(run)),
         ("pictures", "Before and after alignment", projection.section(run)),
         ("vocabulary", "Vocabulary reallocation", static.vocabulary(run)),
         ("refinement", "Alignment", static.refinement(run)),
-        ("sentences", "Sentence translation retrieval", static.sentences(run, baseline)),
+        ("retrieval", "Sentence retrieval", comparison.retrieval(run, baseline)),
         ("similarity", "Word similarity", static.similarity(run)),
         ("files", "Induced dictionaries and vectors", static.files(run)),
     ]

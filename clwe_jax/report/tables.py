@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Mapping
 
@@ -12,10 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from clwe_jax.report import figures, static
+from clwe_jax.report import figures, induction
 from clwe_jax.report.figures import ALL_PAIRS, METHODS
 
-_PRECISION = re.compile(r"p@\d+(_csls)?$")
 _MOST_ROWS = 12  # of a table; the report has them all
 
 
@@ -32,8 +30,7 @@ def print_summary(
       console: where to print; None: standard output.
     """
     console = console or Console()
-    words = lexicon_table(results) or induction_table(results)
-    for table in (retrieval_table(results), language_table(results), words):
+    for table in (retrieval_table(results), language_table(results), induction_table(results)):
         if table is not None:
             console.print(table)
     report = Path(workdir) / "report.html"
@@ -114,40 +111,24 @@ def print_projection(
 
 
 def induction_table(results: Mapping[str, float]) -> Table | None:
-    """Bilingual lexicon induction by pair; None without figures."""
+    """Bilingual lexicon induction by pair in all readings; None without figures."""
     found = figures.by_subject(results, "bli")
     pairs = {pair: row for pair, row in found.items() if "-" in pair}
-    columns = sorted({name for row in pairs.values() for name in row if _PRECISION.match(name)})
-    if not columns:
-        return None
-    table = _table("Lexicon induction", "pair", columns)
-    for pair, row in list(pairs.items())[:_MOST_ROWS]:
-        table.add_row(escape(pair), *(figures.percent(row.get(name)) for name in columns))
-    _say_left_out(table, len(pairs))
-    if "" in found:
-        table.add_section()
-        cells = [figures.percent(found[""].get(name)) for name in columns]
-        table.add_row("mean", *cells, style="bold")
-    return table
-
-
-def lexicon_table(results: Mapping[str, float]) -> Table | None:
-    """Lexicon induction of static vectors in all its readings; None without such figures."""
-    found = figures.by_subject(results, "bli")
-    pairs = {pair: row for pair, row in found.items() if "-" in pair}
-    main = static.main_method(pairs)
+    main = induction.main_method(pairs)
     columns = {
         "P@1": "p@1",
-        f"P@1 {static.METHODS[main]}": f"p@1{main}",
+        f"P@1 {induction.METHODS[main]}": f"p@1{main}",
         "P@5": f"p@5{main}",
         "covered": f"p@1{main}_covered",
         "not same-surface": f"p@1{main}_distinct",
         "coverage": "coverage",
     }
-    if not any(f"p@1{main}_distinct" in row for row in pairs.values()):
-        return None
     if not main:
-        del columns["P@1"]
+        del columns[f"P@1 {induction.METHODS[main]}"]
+    measured = {name for row in pairs.values() for name in row}
+    columns = {head: name for head, name in columns.items() if name in measured}
+    if not any(name.startswith("p@1") for name in columns.values()):
+        return None
     table = _table("Lexicon induction", "pair", list(columns))
     for pair, row in list(pairs.items())[:_MOST_ROWS]:
         cells = [figures.percent(row.get(name)) for name in columns.values()]

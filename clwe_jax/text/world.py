@@ -21,6 +21,7 @@ from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 
 _POCKET_SEED = 1  # of parallel text to train on
+_POCKET_TESTS = ("retrieval", "bli")  # evaluators whose test files the embedded world writes
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -66,25 +67,26 @@ def resolve_folders(config: ConfigDict, workdir: str) -> dict[str, str]:
     """The folder behind each option that may say 'pocket'; writes the embedded world where one does.
 
     Returns:
-      'text', 'dictionaries', 'tests', 'retrieval', 'bli', 'parallel': a folder, '' for none.
+      'text', 'dictionaries', 'tests', 'parallel', and 'evals.{key}' for every evaluator whose test
+      files the embedded world has: a folder, '' for none.
 
     Raises:
       ValueError: a language that the embedded world does not speak.
     """
     folder = os.path.join(workdir, "pocket")
-    folders = {
-        name: os.path.join(folder, name) if value == "pocket" else value
-        for name, value in {
-            "text": config.data.source.removeprefix("text:"),
-            "dictionaries": config.data.dictionaries,
-            "tests": config.data.exclude_dictionaries,
-            "retrieval": config.evals.get("retrieval", {}).get("data", ""),
-            "bli": config.evals.get("bli", {}).get("data", ""),
-            "parallel": config.task.get("parallel", ""),
-        }.items()
+    values = {  # part of the embedded world, and the option's value
+        "text": ("text", config.data.source.removeprefix("text:")),
+        "dictionaries": ("dictionaries", config.data.dictionaries),
+        "tests": ("bli", config.data.exclude_dictionaries),
+        "parallel": ("parallel", config.task.get("parallel", "")),
     }
-    if config.data.exclude_dictionaries == "pocket":
-        folders["tests"] = os.path.join(folder, "bli")
+    for key, spec in config.evals.items():
+        if spec.name in _POCKET_TESTS:
+            values[f"evals.{key}"] = spec.name, spec.get("data", "")
+    folders = {
+        name: os.path.join(folder, part) if value == "pocket" else value
+        for name, (part, value) in values.items()
+    }
     if any(value.startswith(folder) for value in folders.values()):
         _write_pocket(config, options.languages(config), folder)
     return folders

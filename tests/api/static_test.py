@@ -8,6 +8,7 @@ from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.preprocess import fit as preprocess
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.api.static import StaticModel
+from clwe_jax.types import Encoder
 
 D = 6
 
@@ -107,3 +108,20 @@ def test_a_model_comes_back_from_its_files(planted, tmp_path):
         static_api.load(tmp_path)
     with pytest.raises(FileNotFoundError, match="holds no aligned vectors"):
         static_api.load(tmp_path / "no")
+
+
+def test_it_is_an_encoder(planted):
+    model = planted.encoder()
+    assert isinstance(model, Encoder) and model.languages == ("en", "de", "fr")
+    assert model.words("de3 HOTEL x", "de") == ["de3", "hotel", "x"]
+    [(words, found)] = model.in_context(["de3 x"], "de")
+    np.testing.assert_array_equal(found[0, 0], planted.vector("de3", "de"))
+    view = model.between("de", "en")
+    np.testing.assert_array_equal(
+        view.vocabulary("de").vectors[:, 0], planted.space("de", "en")[0].vectors
+    )
+    sentences = [f"de{i} de{i + 1}" for i in range(6)], [f"en{i} en{i + 1}" for i in range(6)]
+    x, y = (view.sentences(s, lang)[:, 0] for s, lang in zip(sentences, ("de", "en")))
+    assert np.allclose(x, y, atol=1e-3)  # translations, word by word
+    with pytest.raises(ValueError, match="no vectors in 'xx'"):
+        model.words("a", "xx")

@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 
 from clwe_jax import registry
-from clwe_jax.evaluate import bli
-from clwe_jax.evaluate.encode import Encoder
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.text import test_dictionaries
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.types import WordSample
 
 NAMES = [chr(97 + i // 26) + chr(97 + i % 26) for i in range(30)]
 MUSE = pathlib.Path(__file__).parents[3] / "shared" / "data" / "dictionaries" / "muse_splits"
@@ -37,11 +42,16 @@ def world(make_tokenizer, make_variables, tmp_path):
     return tokenizer, {**variables, "pieces": pieces}, tmp_path, lines
 
 
+def build(world, **options):
+    tokenizer, _, folder, lines = world
+    context = Context(languages=tokenizer.languages, tokenizer=tokenizer, sample=lines)
+    spec = {"name": "bli", "data": str(folder), "bootstrap": 0, **options}
+    return registry.build("evaluator", spec, context=context)
+
+
 def run(world, objective, **options):
-    tokenizer, variables, folder, lines = world
-    given = dict(objective=objective, tokenizer=tokenizer, data=str(folder), lines=lines)
-    evaluator = registry.build("evaluator", {"name": "bli", **options}, **given)
-    return dict(evaluator.run(variables))
+    tokenizer, variables, _, _ = world
+    return dict(build(world, **options).run(ModelEncoder(objective, tokenizer, variables)))
 
 
 def by_hand(world, objective, language, words, occurrences):
@@ -69,22 +79,41 @@ def test_averages_equal_those_by_hand(world, toy_objective, occurrences):
     tokenizer, variables, _, lines = world
     objective = toy_objective()
     words = ["enaa", "enab", "enbc", "outside"]  # the last one does not occur, and is spelled
-    encoder = Encoder(objective.encode, tokenizer, 16)
-    split = [line.split() for line in lines["en"]]
-    found, counts = bli.averaged(encoder, variables, split, "en", words, occurrences)
+    encoder = ModelEncoder(objective, tokenizer, variables)
+    sample = WordSample(lines, occurrences, min_count=1000)  # no word is frequent
+    space = encoder.vocabulary("en", words[::-1], sample)
+    assert space.words == words and space.frequent == 0
     expected = by_hand(world, objective, "en", words, occurrences)
-    for word, vectors in zip(words, found):
+    for word, vectors in zip(words, space.vectors):
         np.testing.assert_allclose(vectors, expected[word], atol=1e-4)
-    every = collections.Counter(word for line in split for word in line)
-    assert counts.tolist() == [min(every[word], occurrences) for word in words]
-    assert counts[3] == 0 < counts[0]
+    every = collections.Counter(word for line in lines["en"] for word in line.split())
+    assert space.counts.tolist() == [min(every[word], occurrences) for word in words]
+    assert space.counts[3] == 0 < space.counts[0]
 
 
 def test_long_lines_lose_no_occurrence(world, toy_objective):
     tokenizer, variables, _, _ = world
-    encoder = Encoder(toy_objective().encode, tokenizer, 8)
-    _, counts = bli.averaged(encoder, variables, [["enaa", "enab"] * 20], "en", ["enab"], 1000)
-    assert counts.tolist() == [20]
+    encoder = ModelEncoder(toy_objective(), tokenizer, variables, max_length=8)
+    sample = WordSample({"en": [" ".join(["enaa", "enab"] * 20)]}, 1000)
+    space = encoder.vocabulary("en", [], sample)
+    assert space.words == ["enaa", "enab"] and space.counts.tolist() == [20, 20]
+
+
+def test_other_variables_share_what_is_compiled(world, toy_objective):
+    tokenizer, variables, _, lines = world
+    shapes = []
+
+    class Counted(toy_objective):
+        def encode(self, variables, batch):
+            shapes.append(batch["inputs"].shape)
+            return super().encode(variables, batch)
+
+    first = ModelEncoder(Counted(), tokenizer, variables)
+    other = first.bind({**variables, "languages": 2 * variables["languages"]}, step=7)
+    found = [model.sentences(["enaa enab"], "de") for model in (first, other)]
+    assert np.abs(found[0] - found[1]).max() > 0.1 and (first.step, other.step) == (0, 7)
+    assert len([shape for shape in shapes if shape[0] > 1]) == 1
+    assert first.seen == other.seen == {"de": 2}
 
 
 def test_figures_equal_those_by_hand(world, toy_objective):
@@ -154,8 +183,9 @@ def test_planted_translations_are_found(world, toy_objective):
     names = {name.split("/", 2)[2] for name in found if name.startswith("bli/de-en/")}
     tops = {f"p@{k}{end}" for k in (1, 5) for end in ("", "_csls")}
     layers = {f"layer{k}/{top}" for k in range(3) for top in tops}
-    rest = {"p@1_covered", "p@1_csls_covered", "coverage", "isolated", "words"}
-    assert names == tops | layers | rest
+    assert {name for name in names if name.startswith("layer")} == layers
+    assert tops | {"p@1_covered", "p@1_csls_covered", "coverage", "isolated", "words"} <= names
+    assert {"mrr_distinct_covered", "p@10_csls", "oov", "frequency/1-200/p@1_csls"} <= names
 
 
 def test_layer_option(world, toy_objective):
@@ -188,16 +218,19 @@ def test_test_words_do_not_compete_either(world, toy_objective):
     assert found["bli/de-en/layer0/p@1"] == found["bli/de-en/p@5_csls"] == 1
 
 
-def test_candidates_are_frequent_words():
-    class Tokenizer:
-        def words(self, line, language):
-            return line.split()
+def test_frequent_words(world, toy_objective):
+    tokenizer, variables, _, _ = world
+    encoder = ModelEncoder(toy_objective(), tokenizer, variables)
+    lines = {"en": ["b a , b", "a , 12 c 12", "b ."]}
 
-    lines = ["b a , b", "a , 12 c 12", "b ."]
-    found = bli.sample(lines, "en", Tokenizer(), min_count=2, max_words=0)
-    assert found.frequent == ["b", "a"] and found.lines[2] == ["b", "."]
-    assert bli.sample(lines, "en", Tokenizer(), 1, 2).frequent == ["b", "a"]
-    assert bli.sample(lines, "en", Tokenizer(), 1, 0).frequent == ["b", "a", "c"]
+    def frequent(min_count, max_words):
+        sample = WordSample(lines, min_count=min_count, max_words=max_words)
+        space = encoder.vocabulary("en", ["z"], sample)
+        assert space.words[space.frequent :] == ["z"]
+        return space.words[: space.frequent]
+
+    assert frequent(2, 0) == ["b", "a"] == frequent(1, 2)
+    assert frequent(1, 0) == ["b", "a", "c"]
 
 
 def test_several_translations(world, toy_objective):
@@ -229,26 +262,58 @@ def test_bad_lines_are_skipped_and_named(world, toy_objective, warnings):
 def test_missing_data(world, tmp_path, toy_objective):
     tokenizer, variables, _, lines = world
     empty = tmp_path / "empty"
-    with pytest.raises(FileNotFoundError, match="is not a folder"):  # before training, that is
-        registry.build(
-            "evaluator",
-            {"name": "bli", "data": str(empty)},
-            objective=toy_objective(), tokenizer=tokenizer, lines=lines,
-        )  # fmt: skip
-    with pytest.raises(FileNotFoundError, match="config.evals.bli.data=''"):
-        bli.find(str(empty), tokenizer)
+    with pytest.raises(FileNotFoundError, match="is not a folder.*config.evals.bli.data=''"):
+        build(world, data=str(empty))  # before training
     empty.mkdir()
     with pytest.raises(FileNotFoundError, match="xx-yy.5000-6500.txt"):
-        bli.find(str(empty), tokenizer)
+        build(world, data=str(empty))
     (empty / "de-en.5000-6500.txt").write_text("\n")
     with pytest.raises(ValueError, match="holds no pairs"):
-        bli.find(str(empty), tokenizer)
+        build(world, data=str(empty))
+    assert not build(world, data="").has_data
+
+
+def test_the_same_vectors_have_the_same_figures_in_any_encoder(world, toy_objective):
+    """The words of a language model, exported as static vectors."""
+    tokenizer, variables, folder, lines = world
+    model = ModelEncoder(toy_objective(), tokenizer, variables)
+    words = {lang: [lang + name for name in NAMES] for lang in ("en", "de")}
+    (folder / "de-en.de").write_text("\n".join(words["de"]) + "\n")
+    (folder / "de-en.en").write_text("\n".join(words["en"]) + "\n")
+    exported = {}
+    for lang in words:
+        space = model.vocabulary(lang, [], WordSample(lines, min_count=1))
+        assert set(space.words) == set(words[lang])
+        exported[lang] = Vectors(space.words, space.vectors[:, 1:].mean(1))
+
+    class Spaces:
+        languages, vectors = ("en", "de"), exported.__getitem__
+
+        def space(self, source, target):
+            return exported[source], exported[target]
+
+    static = StaticEncoder(Spaces(), tokenizer.words)
+    evaluator = build(world, min_count=1)
+    ours, theirs = (dict(evaluator.run(each)) for each in (model, static))
+    shared = {name for name in ours if "layer" not in name and "isolated" not in name}
+    assert shared == set(theirs) and len(shared) > 50
+    assert {name: ours[name] for name in shared} == pytest.approx(theirs)
+    # One word a sentence: each is the word's own vector, alone in the one, exported in the other.
+    x, y = (static.sentences(words[lang], lang)[:, 0] for lang in ("de", "en"))
+    x, y = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y))
+    retrieval = registry.build(
+        "evaluator", {"name": "retrieval", "data": str(folder)}, context=evaluator.context
+    )
+    found = dict(retrieval.run(static))
+    right = ((x @ y.T).argmax(1) == np.arange(30)).mean()
+    assert found["retrieval/de-en/mean"] == pytest.approx(right) and right > 0.1
 
 
 @pytest.mark.skipif(not MUSE.is_dir(), reason=f"no {MUSE}")
-def test_real_dictionaries(make_tokenizer):
+def test_real_dictionaries():
     languages = ("en", "de", "fr", "zh")
-    found = {test.name: test for test in bli.find(str(MUSE), make_tokenizer((), languages))}
+    found = test_dictionaries.find(str(MUSE), languages, Normalizer())
+    found = {test.name: test for test in found}
     expected = {"de-en", "en-de", "fr-en", "en-fr", "zh-en", "en-zh", "de-fr", "fr-de"}
     assert set(found) == expected
     assert all(1000 < len(test.entries) <= 1500 for test in found.values())

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.evaluate import encode
-from clwe_jax.evaluate.encode import Encoder, Row
+from clwe_jax.evaluate.encode import Row, RowEncoder
 from clwe_jax.types import Hidden
 
 
@@ -37,7 +37,7 @@ def texts(count, most, seed=0):
 def test_sentences_equal_one_at_a_time(setting, language):
     objective, tokenizer, variables, oracle = setting
     sentences = texts(23, 5) + ["the river", "Bank"]
-    encoder = Encoder(objective.encode, tokenizer, 16, batch_size=10)
+    encoder = RowEncoder(objective.encode, tokenizer, 16, batch_size=10)
     found = encoder.sentences(variables, sentences, language)
     assert found.shape == (25, 3, variables["pieces"].shape[1]) and found.dtype == np.float32
     for sentence, vectors in zip(sentences, found):
@@ -48,7 +48,7 @@ def test_sentences_equal_one_at_a_time(setting, language):
 def test_words_equal_one_at_a_time(setting):
     objective, tokenizer, variables, oracle = setting
     sentences = texts(9, 5) + ["by the bank"]
-    encoder = Encoder(objective.encode, tokenizer, 16, batch_size=4)
+    encoder = RowEncoder(objective.encode, tokenizer, 16, batch_size=4)
     found = encoder.words(variables, sentences, "de")
     assert len(found) == 10
     for sentence, (words, vectors) in zip(sentences, found):
@@ -61,7 +61,7 @@ def test_words_equal_one_at_a_time(setting):
 def test_long_texts_are_read_in_windows(setting):
     # Six pieces a row: 'ghijkl' fills one alone, 'mnopqrstu' loses its end.
     objective, tokenizer, variables, oracle = setting
-    encoder = Encoder(objective.encode, tokenizer, 8)
+    encoder = RowEncoder(objective.encode, tokenizer, 8)
     words = ["abc", "de", "f", "ghijkl", "mnopqrstu", "bank", "x"]
     assert list(encoder.windows(words)) == [(0, 3), (3, 4), (4, 5), (5, 7)]
     [(found, vectors)] = encoder.words(variables, [" ".join(words)], "en")
@@ -73,7 +73,7 @@ def test_long_texts_are_read_in_windows(setting):
 
 def test_long_sentences_are_cut_and_counted(setting, warnings):
     objective, tokenizer, variables, oracle = setting
-    encoder = Encoder(objective.encode, tokenizer, 8)
+    encoder = RowEncoder(objective.encode, tokenizer, 8)
     found = encoder.sentences(variables, ["a b c d e f", "a b c d e f g h"], "en")
     np.testing.assert_allclose(found[1], oracle(list("abcdef"), "en", 0, 6), atol=1e-5)
     np.testing.assert_array_equal(found[0], found[1])
@@ -83,7 +83,7 @@ def test_long_sentences_are_cut_and_counted(setting, warnings):
 
 def test_empty_texts_are_zero(setting):
     objective, tokenizer, variables, _ = setting
-    encoder = Encoder(objective.encode, tokenizer, 16)
+    encoder = RowEncoder(objective.encode, tokenizer, 16)
     found = encoder.sentences(variables, ["", "a", " "], "en")
     assert (found[[0, 2]] == 0).all() and (found[1] != 0).any()
     assert encoder.sentences(variables, [], "en").shape == (0, 3, found.shape[2])
@@ -94,7 +94,7 @@ def test_empty_texts_are_zero(setting):
 
 def test_a_vector_for_every_piece(setting):
     objective, tokenizer, variables, oracle = setting
-    encoder = Encoder(objective.encode, tokenizer, 16)
+    encoder = RowEncoder(objective.encode, tokenizer, 16)
     [one, two] = encoder.sentences(variables, ["bank", "a xyz"], "en", pool=False)
     assert len(one) == 1 and len(two) == 4
     np.testing.assert_allclose(two.mean(0), oracle(["a", "xyz"], "en", 0, 2), atol=1e-5)
@@ -103,7 +103,7 @@ def test_a_vector_for_every_piece(setting):
 
 def test_groups_are_averaged_and_the_rest_left_out(setting):
     objective, tokenizer, variables, _ = setting
-    encoder = Encoder(objective.encode, tokenizer, 16)
+    encoder = RowEncoder(objective.encode, tokenizer, 16)
     row = Row(ids=[7, 9, 11, 13], groups=[1, -1, 0, 1], language=1)
     [found] = encoder.means(variables, [row])
     v = tokenizer.vocabulary
@@ -119,7 +119,7 @@ def test_few_programs_are_compiled(setting):
         shapes.append(batch["inputs"].shape)
         return objective.encode(variables, batch)
 
-    encoder = Encoder(encode_fn, tokenizer, 50, batch_size=16)
+    encoder = RowEncoder(encode_fn, tokenizer, 50, batch_size=16)
     sentences = [" ".join("a" * n) for n in range(1, 60)]
     for _ in range(2):
         encoder.sentences(variables, sentences, "en")
@@ -135,7 +135,7 @@ def test_devices_share_the_rows(run_python):
 _ON_FOUR_DEVICES = """
 import jax, numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
-from clwe_jax.evaluate.placement import Program, mesh_of, place
+from clwe_jax.evaluate.sharded_call import ShardedCall, mesh_of, place
 
 mesh = jax.make_mesh((2, 2), ("data", "tensor"), axis_types=(AxisType.Auto,) * 2)
 x = np.random.RandomState(0).standard_normal((6, 5)).astype(np.float32)
@@ -144,7 +144,7 @@ variables = {"w": jax.device_put(table, NamedSharding(mesh, P(None, "tensor")))}
 assert mesh_of(variables) == mesh and mesh_of({"w": jax.numpy.ones(3)}) is None
 assert place({"x": x}, mesh)["x"].sharding.spec == P(("data",))
 assert place({"x": x[:5]}, mesh)["x"].sharding.spec == P()
-program = Program(lambda v, b, power: (b["x"] @ v["w"]) ** power, ("power",))
+program = ShardedCall(lambda v, b, power: (b["x"] @ v["w"]) ** power, ("power",))
 for rows in (6, 5):
     found = program(variables, {"x": x[:rows]}, power=2)
     assert found.sharding.is_fully_replicated
@@ -176,8 +176,8 @@ def test_last_layers():
 def test_bad_input(setting):
     objective, tokenizer, variables, _ = setting
     with pytest.raises(ValueError, match="max_length=2"):
-        Encoder(objective.encode, tokenizer, 2)
-    encoder = Encoder(objective.encode, tokenizer, 16)
+        RowEncoder(objective.encode, tokenizer, 2)
+    encoder = RowEncoder(objective.encode, tokenizer, 16)
     with pytest.raises(ValueError, match="'dee'.*Did you mean 'de'"):
         encoder.sentences(variables, ["a"], "dee")
 
@@ -190,6 +190,6 @@ def test_half_precision_is_summed_in_full(setting):
         x = jnp.full((*batch["inputs"].shape, 4), value, jnp.bfloat16)
         return Hidden(last=x, layers=(x,))
 
-    encoder = Encoder(encode_fn, tokenizer, 600)
+    encoder = RowEncoder(encode_fn, tokenizer, 600)
     found = encoder.sentences(variables, [" ".join("a" * 500)], "en")
     np.testing.assert_allclose(found, value, rtol=1e-6)

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from clwe_jax import registry
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.types import BATCH_DTYPES, Sums
 
 
@@ -36,11 +39,13 @@ def batch(inputs, weights, cross=0):
     return arrays
 
 
-def run(batches, objective=Counting(), variables=None):
+def run(batches, objective=Counting(), variables=None, step=0):
     spec = {"name": "mlm", "every_steps": 5}
-    evaluator = registry.build("evaluator", spec, objective=objective, batches=batches)
-    assert evaluator.every_steps == 5
-    return dict(evaluator.run(variables or {"scale": jnp.float32(0.5)}))
+    context = Context(languages=tuple(batches), heldout=batches)
+    evaluator = registry.build("evaluator", spec, context=context)
+    assert evaluator.every_steps == 5 and evaluator.has_data == bool(batches)
+    variables = variables or {"scale": jnp.float32(0.5)}
+    return dict(evaluator.run(ModelEncoder(objective, None, variables, step)))
 
 
 def test_batches_of_uneven_weight_are_not_misweighted():
@@ -72,6 +77,37 @@ def test_a_hopeless_loss_does_not_stop_the_run():
 
 def test_no_batches():
     assert run({}) == {}
+
+
+def test_an_annealed_loss_is_that_of_the_models_step():
+    class Annealed:
+        traced = 0
+
+        def loss(self, variables, batch, *, step, rngs=None, train=True):
+            self.traced += 1
+            return {"loss": Sums(variables["scale"] * step, jnp.float32(1))}, {}
+
+    objective, batches = Annealed(), {"en": [batch([[8]], [[1]])]}
+    found = [run(batches, objective, step=step)["eval/mlm/en/loss"] for step in (2, 6)]
+    assert found == [1, 3]
+    assert objective.traced <= 3  # shapes twice, and one program for all steps
+
+
+def test_so_many_batches_as_the_option_says():
+    one, two = batch([[8]], [[1]]), batch([[2]], [[1]])
+    context = Context(languages=("en",), heldout={"en": [one, two]})
+    spec = {"name": "mlm", "batches": 1}
+    model = ModelEncoder(Counting(), None, {"scale": jnp.float32(0.5)})
+    found = dict(registry.build("evaluator", spec, context=context).run(model))
+    assert found["eval/mlm/en/loss"] == 4
+
+
+def test_a_model_without_an_objective_is_refused():
+    context = Context(languages=("en",), heldout={"en": [batch([[8]], [[1]])]})
+    for name in ("mlm", "senses", "wsd"):
+        evaluator = registry.build("evaluator", {"name": name}, context=context)
+        with pytest.raises(ValueError, match=f"'{name}'.*objective, which StaticEncoder lacks"):
+            dict(evaluator.run(StaticEncoder(None, None)))
 
 
 class Remembering:

@@ -5,6 +5,9 @@ import pytest
 
 from clwe_jax import registry
 from clwe_jax.evaluate import retrieval
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.types import Encoder, WordSample, WordSpace
 
 
 def rotation(width, seed=0):
@@ -73,17 +76,22 @@ def world(make_tokenizer, make_variables, tmp_path):
     return tokenizer, {**variables, "pieces": pieces}, tmp_path
 
 
-def build(world, objective, **options):
+def build(world, **options):
     tokenizer, _, folder = world
-    spec = {"name": "retrieval", **options}
+    context = Context(languages=tokenizer.languages, tokenizer=tokenizer)
     return registry.build(
-        "evaluator", spec, objective=objective, tokenizer=tokenizer, data=str(folder)
+        "evaluator", {"name": "retrieval", "data": str(folder), **options}, context=context
     )
 
 
+def run(world, objective, **options):
+    tokenizer, variables, _ = world
+    model = ModelEncoder(objective, tokenizer, variables, batch_size=32)
+    return dict(build(world, **options).run(model))
+
+
 def test_the_metrics(world, toy_objective):
-    _, variables, _ = world
-    found = dict(build(world, toy_objective(layers=6)).run(variables))
+    found = run(world, toy_objective(layers=6))
     ends = ["", "_centered", "_csls"]
     for end in ends:
         layers = [found[f"retrieval/de-en/layer{k}/acc@1{end}"] for k in range(7)]
@@ -92,8 +100,12 @@ def test_the_metrics(world, toy_objective):
         assert [found[f"retrieval/layer{k}/acc@1{end}"] for k in range(7)] == layers
         low, high = (found[f"retrieval/de-en/mean_last4{end}{x}"] for x in ("_low", "_high"))
         assert 0 <= low <= found[f"retrieval/mean_last4{end}"] <= high <= 1 and low < high
+        both = [found[f"retrieval/{pair}/mean{end}"] for pair in ("de-en", "en-de")]
+        assert found[f"retrieval/mean{end}"] == pytest.approx(np.mean(both))
+        low, high = (found[f"retrieval/en-de/mean{end}{x}"] for x in ("_low", "_high"))
+        assert 0 <= low <= both[1] <= high <= 1 and low < high
     assert found["retrieval/cut"] == 0
-    assert len(found) == 3 * (7 + 3 + 7 + 1) + 1
+    assert len(found) == 3 * (7 + 3 + 7 + 1) + 3 * (2 * 3 + 1) + 1
     assert not any("fr-en" in name for name in found)
     # The languages' embeddings hide the translation from the plain cosine.
     assert found["retrieval/de-en/layer0/acc@1"] < 0.7
@@ -108,7 +120,7 @@ def test_means_are_over_pairs(world, toy_objective, make_tokenizer):
     tokenizer.languages = ("en", "de", "es")
     languages = np.array(variables["languages"])
     variables = {**variables, "languages": np.concatenate([languages, 0 * languages[:1]])}
-    found = dict(build(world, toy_objective()).run(variables))
+    found = run((tokenizer, variables, folder), toy_objective())
     for name in ("layer1/acc@1_csls", "mean_last4", "mean_last4_centered"):
         two = [found[f"retrieval/{pair}/{name}"] for pair in ("de-en", "es-en")]
         assert found[f"retrieval/{name}"] == pytest.approx(np.mean(two)) and two[0] != two[1]
@@ -125,9 +137,9 @@ def test_a_shared_side_is_encoded_once(world, toy_objective):
     tokenizer.languages = ("en", "de", "fr", "sw")
     languages = np.array(variables["languages"])[[0, 1, 1, 1]]
     variables = {**variables, "languages": languages}
-    evaluator = build(world, toy_objective())
-    found = dict(evaluator.run(variables))
-    assert evaluator._encoder.seen == {"de": 120, "fr": 120, "sw": 120, "en": 2 * 120}
+    model = ModelEncoder(toy_objective(), tokenizer, variables)
+    found = dict(build(world).run(model))
+    assert model.seen == {"de": 120, "fr": 120, "sw": 120, "en": 2 * 120}
     for name in ("layer0/acc@1_centered", "mean_last4_centered"):
         right, french, swahili = (found[f"retrieval/{x}-en/{name}"] for x in ("de", "fr", "sw"))
         assert french == swahili < 0.1 < right
@@ -144,34 +156,74 @@ def test_it_encodes_the_files_sentences(world, toy_objective):
             v = tokenizer.vocabulary
             ids = [v.cls_id, *tokenizer.encode(line, lang)[0], v.sep_id]
             row = objective.numpy_row(variables, ids, tokenizer.language_id(lang))
-            vectors.append(row[1:-1, 2].mean(0))
+            vectors.append(row[1:-1].mean(0))
         sides.append(np.array(vectors))
-    found = dict(build(world, objective, max_sentences=50).run(variables))
-    assert found["retrieval/de-en/layer2/acc@1"] == pytest.approx(numpy_accuracy(*sides))
-    centered = numpy_accuracy(*(side - side.mean(0) for side in sides))
-    assert found["retrieval/de-en/layer2/acc@1_centered"] == pytest.approx(centered)
+    found = run(world, objective, max_sentences=50)
+    # Its own sentence vector is the mean of the last layers, here of both.
+    own = [side[:, 1:].mean(1) for side in sides]
+    for name, (x, y) in (
+        ("de-en/layer2/acc@1", [side[:, 2] for side in sides]),
+        ("de-en/mean", own),
+        ("en-de/mean", own[::-1]),
+    ):
+        assert found[f"retrieval/{name}"] == pytest.approx(numpy_accuracy(x, y))
+        centered = numpy_accuracy(x - x.mean(0), y - y.mean(0))
+        assert found[f"retrieval/{name}_centered"] == pytest.approx(centered)
 
 
 def test_cut_sentences_are_reported_every_time(world, toy_objective):
-    _, variables, _ = world
-    evaluator = build(world, toy_objective(), max_length=6)
-    first, second = (dict(evaluator.run(variables)) for _ in range(2))
+    tokenizer, variables, _ = world
+    evaluator = build(world)
+    model = ModelEncoder(toy_objective(), tokenizer, variables, max_length=6)
+    first, second = (dict(evaluator.run(model)) for _ in range(2))
     assert 0 < first["retrieval/cut"] < 0.5 and first == second
 
 
 def test_no_pair_of_the_models_languages(world, toy_objective, warnings):
     tokenizer, variables, _ = world
     tokenizer.languages = ("sw", "xh")
-    assert dict(build(world, toy_objective()).run(variables)) == {}
+    assert run(world, toy_objective()) == {}
     assert "retrieval is left out" in warnings() and "de-en, fr-en" in warnings("INFO")
 
 
-def test_a_folder_that_is_missing_is_told_before_training(world, toy_objective):
+def test_a_missing_folder_is_an_error_before_training(world):
     tokenizer, _, folder = world
     with pytest.raises(FileNotFoundError, match="config.evals.retrieval.data"):
-        build((tokenizer, {}, folder / "no"), toy_objective())
+        build((tokenizer, {}, folder / "no"))
+    assert not build((tokenizer, {}, "")).has_data
 
 
-def test_unknown_option(world, toy_objective):
+def test_unknown_option(world):
     with pytest.raises(ValueError, match="'max_sentence'.*Did you mean 'max_sentences'"):
-        build(world, toy_objective(), max_sentence=3)
+        build(world, max_sentence=3)
+
+
+class Drawn:
+    """A random vector a sentence, the same for every language, and nothing beyond the protocol."""
+
+    languages, layers = ("en", "de"), 1
+
+    def between(self, source, target):
+        return self
+
+    def words(self, text, language):
+        return text.split()
+
+    def sentences(self, texts, language):
+        seeds = [sum(map(ord, text.replace(language, ""))) for text in texts]
+        return np.stack([np.random.RandomState(seed).randn(1, 8) for seed in seeds])
+
+    def in_context(self, texts, language):
+        return [(text.split(), np.zeros((len(text.split()), 1, 8))) for text in texts]
+
+    def vocabulary(self, language, wanted=(), sample=WordSample()):
+        vectors = np.stack([self.sentences([word], language)[0] for word in wanted])
+        return WordSpace(list(wanted), vectors, len(wanted))
+
+
+def test_any_encoder_is_measured(world):
+    model = Drawn()
+    assert isinstance(model, Encoder)
+    found = dict(build(world).run(model))
+    assert found["retrieval/de-en/mean"] == found["retrieval/mean_csls"] > 0.7
+    assert not any("layer" in name or "last4" in name or "cut" in name for name in found)

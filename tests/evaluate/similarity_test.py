@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from absl import logging as absl_logging
 
-from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate import similarity
+from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.similarity import WordSimilarity
+from clwe_jax.types import WordSpace
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def said(caplog):
 
 def vectors_of(words, seed):
     r = np.random.RandomState(seed)
-    return Vectors(words=words, vectors=r.randn(len(words), 5).astype(np.float32))
+    return WordSpace(words, r.randn(len(words), 1, 5).astype(np.float32), len(words))
 
 
 def ranks(values):
@@ -37,7 +38,8 @@ def test_spearman_is_the_correlation_of_ranks():
     scores = np.array([3.0, 1.0, 2.0, 2.0, 9.0, 5.0])
     found, share = similarity.correlation(pairs, scores, x, y)
     cosines = [
-        a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(x.vectors[:5], y.vectors[:5])
+        a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+        for a, b in zip(x.vectors[:5, 0], y.vectors[:5, 0])
     ]
     assert share == pytest.approx(5 / 6)
     assert found == pytest.approx(np.corrcoef(ranks(cosines), ranks(scores[:5]))[0, 1], abs=1e-6)
@@ -46,7 +48,7 @@ def test_spearman_is_the_correlation_of_ranks():
 def test_no_correlation_of_two_pairs_or_of_equal_vectors():
     x = vectors_of(list("abc"), 0)
     assert similarity.correlation([("a", "b"), ("b", "c")], np.array([1.0, 2]), x, x)[0] is None
-    same = Vectors(words=list("abc"), vectors=np.ones((3, 2), np.float32))
+    same = WordSpace(list("abc"), np.ones((3, 1, 2), np.float32), 3)
     pairs = [("a", "b"), ("b", "c"), ("a", "c")]
     assert similarity.correlation(pairs, np.array([1.0, 2, 3]), same, same) == (None, 1.0)
 
@@ -75,14 +77,21 @@ def test_a_run_names_its_figures_and_its_coverage(tmp_path, said):
     (tmp_path / "EN_A.txt").write_text("a b 1\nb c 2\na c 3\nzz yy 4\n")
     (tmp_path / "EN-DE_B.txt").write_text("a q 1\n")
     words = {"en": vectors_of(list("abc"), 0), "de": vectors_of(list("uvw"), 1)}
-    found = dict(
-        WordSimilarity(data=str(tmp_path)).run(("en", "de"), lambda a, b: (words[a], words[b]))
-    )
+
+    class Model:
+        def between(self, source, target):
+            return self
+
+        def vocabulary(self, language, wanted, sample):
+            assert set(wanted) <= set("abcqyz") | {"zz", "yy"}
+            return words[language]
+
+    context = Context(languages=("en", "de"))
+    found = dict(WordSimilarity(data=str(tmp_path), context=context).run(Model()))
     assert found["similarity/en/a/coverage"] == 0.75 and found["similarity/en/a/pairs"] == 4
     assert -1 <= found["similarity/en/a/spearman"] <= 1
     assert found["similarity/en-de/b/coverage"] == 0
     assert "similarity/en-de/b/spearman" not in found and "EN-DE_B.txt" in said.text
-    assert similarity.by_set(found)["en/a"]["pairs"] == 4
 
 
 def test_what_is_missing_is_said(tmp_path):

@@ -40,3 +40,7 @@ def test_the_bootstrap_is_as_wide_as_theory_says():
 def test_the_bootstrap_of_many_observations_works_in_parts():
     values = np.ones(3_000_000, np.float32)
     assert bootstrap_interval(values, rounds=3) == (1.0, 1.0)
+
+
+def test_the_bootstrap_of_one_observation_is_that_observation():
+    assert bootstrap_interval(np.array([0.25])) == (0.25, 0.25)

@@ -5,6 +5,7 @@ import logging
 import numpy as np
 import pytest
 from absl import logging as absl_logging
+from ml_collections import ConfigDict
 
 from clwe_jax import config_static
 from clwe_jax.embeddings.vectors import Vectors
@@ -48,13 +49,14 @@ def muse(tmp_path):
 
 
 def folders_of(muse, **more):
-    return {"dictionaries": muse, "tests": "", "bli": muse, **more}
+    return {"dictionaries": muse, "tests": "", "evals.bli": muse, **more}
 
 
 def test_test_words_are_not_trained_on(config, muse, tmp_path):
     found = lexica.training(config, folders_of(muse), str(tmp_path / "run"), Normalizer())
     assert found.pairs("de", "en") == [("haus", "house"), ("baum", "tree"), ("hund", "dog")]
-    kept = lexica.training(config, folders_of(muse, bli=""), str(tmp_path / "run"), Normalizer())
+    folders = folders_of(muse, **{"evals.bli": ""})
+    kept = lexica.training(config, folders, str(tmp_path / "run"), Normalizer())
     assert ("katze", "cat") in kept.pairs("de", "en")
 
 
@@ -68,19 +70,33 @@ def test_a_split_of_the_dictionaries(config, muse, tmp_path):
 
 
 def test_no_dictionary(config, tmp_path):
-    folders = folders_of("", bli="")
+    folders = folders_of("", **{"evals.bli": ""})
     assert lexica.training(config, folders, str(tmp_path), Normalizer()) is None
 
 
-def test_tests_of_both_directions_and_those_that_are_absent(muse, said):
-    directions = [("de", "en"), ("en", "de"), ("fr", "en")]
-    found, absent = lexica.tests(muse, directions, Normalizer())
-    assert [test.name for test in found] == ["de-en", "en-de"] and absent == ["fr-en"]
+def test_test_words_of_every_induction_are_left_out(config, muse, tmp_path):
+    config.evals.second = ConfigDict(dict(name="bli", data="elsewhere"))
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "de-en.5000-6500.txt").write_text("Hund dog\n")
+    folders = folders_of(muse, **{"evals.second": str(other)})
+    found = lexica.training(config, folders, str(tmp_path / "run"), Normalizer())
+    assert found.pairs("de", "en") == [("haus", "house"), ("baum", "tree")]
+    assert [test.name for test in lexica.tests(config, folders, Normalizer())] == [
+        "en-de", "de-en", "de-en",
+    ]  # fmt: skip
+
+
+def test_tests_of_both_directions_and_those_that_are_absent(config, muse, said):
+    config.data.languages = "de,en,fr"
+    config.static.pairs = "de-en,fr-en"
+    found = lexica.tests(config, folders_of(muse), Normalizer())
+    assert [test.name for test in found] == ["de-en", "en-de"]
     assert found[1].entries == {"room": {"raum", "zimmer"}}
     assert "fr-en.5000-6500.txt" in said.text and "no lexicon induction there" in said.text
-    assert lexica.tests("", directions, Normalizer())[0] == []
+    assert lexica.tests(config, folders_of(muse, **{"evals.bli": ""}), Normalizer()) == []
     with pytest.raises(FileNotFoundError, match="config.evals.bli.data"):
-        lexica.tests(muse + "x", directions, Normalizer())
+        lexica.tests(config, folders_of(muse, **{"evals.bli": muse + "x"}), Normalizer())
 
 
 def test_an_induced_dictionary_is_read_again(tmp_path):
@@ -94,3 +110,29 @@ def test_an_induced_dictionary_is_read_again(tmp_path):
     assert (tmp_path / "induced" / "de-en.txt").read_text().splitlines()[0] == "haus house"
     found = dictionaries.load(str(tmp_path / "induced"))
     assert found.pairs("de", "en") == pairs
+
+
+def vectors_of(words, matrix):
+    return Vectors(words=list(words), vectors=np.asarray(matrix, np.float32))
+
+
+def test_a_dictionary_without_a_covered_pair_shows_both_spellings():
+    source = vectors_of(["haus", "baum", "katze", "der"], np.eye(4))
+    target = vectors_of(["house", "tree", "cat", "the"], np.eye(4))
+    pairs = [("casa", "house"), ("árbol", "tree"), ("gato", "cat")]
+    with pytest.raises(ValueError) as error:
+        lexica.training_pairs(pairs, source, target, "de-en")
+    said = str(error.value)
+    for part in ("de-en", "source: 0 of 3", "target: 3 of 3", "'casa', 'árbol', 'gato'", "'haus'"):
+        assert part in said, part
+    assert "lower_case" not in said
+
+
+def test_an_upper_case_dictionary_is_offered_the_switch():
+    source = vectors_of(["haus", "baum"], np.eye(2))
+    target = vectors_of(["house", "tree"], np.eye(2))
+    pairs = [("Haus", "House"), ("Baum", "Tree")]
+    with pytest.raises(ValueError, match="--config.align.lower_case_dictionary=True"):
+        lexica.training_pairs(pairs, source, target)
+    found = lexica.training_pairs([(a.lower(), b.lower()) for a, b in pairs], source, target)
+    assert found.tolist() == [[0, 0], [1, 1]] and found.dtype == np.int32

@@ -157,11 +157,14 @@ def test_a_word_of_one_language_is_taken_from_the_other(folder, tmp_path):
     assert row["lost"] == 1 and row["shared"] == 1  # gift
 
 
-@pytest.mark.parametrize("stage", ["reallocate", "refine.fit", "measure.leave", "measure.evaluate"])
+@pytest.mark.parametrize(
+    "stage", ["reallocate", "refine.fit", "measure.leave", "evaluators.measure"]
+)
 def test_interrupted_and_uninterrupted_runs_are_alike(whole, folder, tmp_path, monkeypatch, stage):
     workdir = str(tmp_path / "run")
     room, _, name = f"static.{stage}".rpartition(".")
-    where = {"static": static, "static.refine": refine, "static.measure": static.measure}[room]
+    where = {"static": static, "static.refine": refine, "static.measure": static.measure,
+             "static.evaluators": static.evaluators}[room]  # fmt: skip
     calls = []
 
     def stop(*_, **__):

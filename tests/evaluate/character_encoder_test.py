@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from clwe_jax.evaluate import anchors, sense_use
-from clwe_jax.evaluate.encode import Encoder
-from clwe_jax.evaluate.spelled import SpelledEncoder, encoder_of
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.encode import RowEncoder
+from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.evaluate.character_encoder import CharacterEncoder, encoder_of
 from clwe_jax.evaluate.wsd_evaluator import WsdEvaluator
 from clwe_jax.models import senses
 from clwe_jax.models.sense_config import SenseConfig
@@ -57,7 +59,7 @@ def by_hand(word):
 
 def test_unknown_words_have_vectors_of_their_own():
     encoder = encoder_of(Characters(), tokenizer())
-    assert isinstance(encoder, SpelledEncoder)
+    assert isinstance(encoder, CharacterEncoder)
     ((words, vectors),) = encoder.words(variables(), ["the quixotic bank, quixotic!"], "en")
     assert words[:2] == ["the", "quixotic"]
     for word, vector in zip(words, vectors):
@@ -67,7 +69,7 @@ def test_unknown_words_have_vectors_of_their_own():
 
 def test_words_of_the_vocabulary_are_spelt_as_in_training():
     own = tokenizer()
-    encoder = SpelledEncoder(Characters().encode, own, 16)
+    encoder = CharacterEncoder(Characters().encode, own, 16)
     batch = encoder._batch([], 1, 8)
     assert set(np.unique(batch["spelling"])) == {0}  # padding alone
     table = spelling.spell_vocabulary(own.vocabulary)
@@ -78,7 +80,7 @@ def test_words_of_the_vocabulary_are_spelt_as_in_training():
 def test_a_vocabulary_of_pieces_is_refused():
     wrong = types.SimpleNamespace(vocabulary=types.SimpleNamespace(kind="wordpiece"))
     with pytest.raises(ValueError, match="wordpiece"):
-        SpelledEncoder(Characters().encode, wrong, 16)
+        CharacterEncoder(Characters().encode, wrong, 16)
 
 
 def test_anchors_are_means_over_all_occurrences():
@@ -154,7 +156,7 @@ def test_nearest_sense_by_hand():
 
 
 def test_words_of_one_concept_in_the_domains_mean_it_whatever_else_they_can():
-    evaluator = sense_use.SenseEvaluator(
+    evaluator = sense_use.SenseFigures(
         objective=Characters(), tokenizer=types.SimpleNamespace(languages=["en", "de"]),
         domains=("money",),
     )  # fmt: skip
@@ -192,7 +194,7 @@ def test_the_nearest_sense_by_one_direction_alone():
         _occurrences=[types.SimpleNamespace(sentence=number) for number in (0, 2, 1, 3)],
     )
     meant, read = ["money", "river"] * 2, np.stack(layers, 1)
-    found = dict(sense_use.SenseEvaluator._nearest(evaluator, read, ["bank"] * 4, meant))
+    found = dict(sense_use.SenseFigures._nearest(evaluator, read, ["bank"] * 4, meant))
     assert found == {
         "senses/nearest/layer0": 0.5, "senses/nearest/layer1": 1.0, "senses/nearest": 1.0,
         "senses/forward/nearest": 0.5, "senses/backward/nearest": 1.0,
@@ -201,9 +203,11 @@ def test_the_nearest_sense_by_one_direction_alone():
 
 def test_disambiguation_reads_given_words():
     """Words as they are given, not as the tokenizer would cut them; layer by layer."""
-    evaluator = WsdEvaluator(objective=Characters(), tokenizer=tokenizer())
+    own = tokenizer()
+    evaluator = WsdEvaluator(context=Context(languages=own.languages, tokenizer=own))
+    model = ModelEncoder(Characters(), own, variables())
     sentences = [["The", "bank-note", "river"], ["money"]] * 300
-    found = list(evaluator._encode(variables(), sentences))
+    found = list(evaluator._encode(model, sentences))
     assert [len(x) for x in found] == [3, 1] * 300 and found[0].shape == (3, 2, 5)
     np.testing.assert_allclose(found[0][1, 0], by_hand("bank-note"), rtol=1e-5)
     np.testing.assert_allclose(found[-1][0, 0], by_hand("money"), rtol=1e-5)
@@ -213,4 +217,4 @@ def test_models_of_pieces_have_the_plain_encoder():
     plain = types.SimpleNamespace(
         batch_shapes=piece_batch, max_length=16, encode=Characters().encode
     )
-    assert type(encoder_of(plain, tokenizer())) is Encoder
+    assert type(encoder_of(plain, tokenizer())) is RowEncoder

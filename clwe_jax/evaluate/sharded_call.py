@@ -1,4 +1,4 @@
-"""Evaluation on the devices where the parameters are."""
+"""A function called on the devices that hold the parameters, rows sharded over them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from clwe_jax.types import Batch, Variables
 
-_ROW_AXES = ("data", "fsdp")  # mesh axes that rows are dealt over, as in training
+_ROW_AXES = ("data", "fsdp")  # mesh axes that rows are sharded over, as in training
 
 
 def mesh_of(variables: Variables) -> Mesh | None:
@@ -26,12 +26,12 @@ def _meshes(variables: Variables) -> Iterator[Mesh]:
 
 
 def whole(arrays: Any, variables: Variables) -> Any:
-    """Arrays whole on all devices of the variables, as a `Program` returns them.
+    """Arrays replicated on all devices of the variables, as a `ShardedCall` returns them.
 
-    A state that a program reads and returns is then of one type from its first time on, and the
-    program is compiled once.
+    A state that a function reads and returns then has one type from the first call on, and the
+    function is compiled once.
     """
-    mesh = next(_meshes(variables), None)  # of one device, too: it is part of an array's type
+    mesh = next(_meshes(variables), None)  # also of one device: a mesh is part of an array's type
     if mesh is None:
         return arrays
     return jax.tree.map(lambda x: _put(x, mesh, PartitionSpec()), arrays)
@@ -42,11 +42,11 @@ def _put(x: np.ndarray, mesh: Mesh, spec: PartitionSpec) -> jax.Array:
 
 
 def place(batch: Batch, mesh: Mesh | None) -> Batch:
-    """The batch on the mesh, cut by rows where they can be dealt out evenly, else whole everywhere.
+    """The batch on the mesh: sharded by rows where they divide evenly, else replicated.
 
     Args:
       batch: NumPy arrays [rows, ...], the same on every host.
-      mesh: where to; None: left as they are.
+      mesh: the devices; None: the batch is returned as it is.
     """
     if mesh is None:
         return batch
@@ -60,13 +60,13 @@ def place(batch: Batch, mesh: Mesh | None) -> Batch:
     return {key: one(np.asarray(value)) for key, value in batch.items()}
 
 
-class Program:
-    """A function compiled for the mesh of its first argument; every host gets its whole result."""
+class ShardedCall:
+    """A function compiled for the mesh of its first argument; every host gets the whole result."""
 
     def __init__(self, function: Callable[..., Any], static_argnames: tuple[str, ...] = ()):
         """Args:
-        function: takes the variables, a batch and static keyword arguments.
-        static_argnames: the names of the latter.
+        function: of the variables, a batch and static keyword arguments.
+        static_argnames: names of the static arguments.
         """
         self._function = function
         self._static = static_argnames

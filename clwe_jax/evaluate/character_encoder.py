@@ -7,7 +7,7 @@ from typing import Sequence
 
 import numpy as np
 
-from clwe_jax.evaluate.encode import Encoder, Row
+from clwe_jax.evaluate.encode import Row, RowEncoder
 from clwe_jax.text import spelling
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary
@@ -18,10 +18,10 @@ _LEAST_DISTINCT = 256  # spellings of a batch; else a power of four times it
 
 
 class _Words(WordVocabulary):
-    """A vocabulary that numbers unknown words on from its own, as they come.
+    """A word vocabulary that gives new words the next free numbers.
 
     Attributes:
-      unknown: the words with the numbers len(pieces), len(pieces) + 1, ...
+      unknown: the words numbered len(pieces), len(pieces) + 1, ...
     """
 
     def __init__(self, vocabulary: WordVocabulary):
@@ -39,8 +39,8 @@ class _Words(WordVocabulary):
         return [number]
 
 
-class SpelledEncoder(Encoder):
-    """As `Encoder`, for a model that reads `characters`; every word has a vector of its own."""
+class CharacterEncoder(RowEncoder):
+    """A `RowEncoder` for models that read characters; every word has a vector of its own."""
 
     def __init__(
         self,
@@ -50,7 +50,9 @@ class SpelledEncoder(Encoder):
         batch_size: int = 64,
         max_characters: int = spelling.MAX_CHARACTERS,
     ):
-        """Args: as `Encoder`; max_characters: of a word's frame.
+        """Args:
+        encode_fn, tokenizer, max_length, batch_size: see `RowEncoder`.
+        max_characters: of a word.
 
         Raises:
           ValueError: the tokenizer's vocabulary is not one of words.
@@ -111,19 +113,18 @@ def encoder_of(
     tokenizer: Tokenizer,
     max_length: int = 0,
     batch_size: int = 64,
-    telling: bool = False,
-) -> Encoder:
-    """The encoder that fits a model.
+    for_senses: bool = False,
+) -> RowEncoder:
+    """The row encoder of a model.
 
     Args:
       objective: that encodes (`types.Encodes`).
       tokenizer: the run's.
       max_length: of a row, special pieces included; 0: the model's.
       batch_size: rows computed at once.
-      telling: by the objective's `telling`, not its `encode`.
+      for_senses: whether to encode by the objective's `encode_for_senses`, not its `encode`.
     """
-    cls = SpelledEncoder if reads_characters(objective) else Encoder
-    # Where both are one function it is named alike, and so compiled once.
-    other = telling and objective.sense_input != "own"
-    encode = objective.encode_for_senses if other else objective.encode
+    cls = CharacterEncoder if reads_characters(objective) else RowEncoder
+    # Also where both are one function: of a projected model they are not.
+    encode = objective.encode_for_senses if for_senses else objective.encode
     return cls(encode, tokenizer, max_length or objective.max_length, batch_size)

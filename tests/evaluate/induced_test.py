@@ -3,16 +3,54 @@
 import numpy as np
 import pytest
 
-from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.evaluate import lexicon
-from clwe_jax.evaluate.bli import TestSet as Dictionary
-from clwe_jax.evaluate.lexicon import LexiconInduction
+from clwe_jax.evaluate import bli, induced
+from clwe_jax.evaluate.bli import LexiconInduction
+from clwe_jax.evaluate.context import Context
+from clwe_jax.types import WordSpace
 
 NEIGHBOURS = 4
+METHODS = {"methods": "nn,csls,inverted_softmax"}
 
 
 def vectors_of(words, matrix):
-    return Vectors(words=list(words), vectors=np.asarray(matrix, np.float32))
+    return WordSpace(list(words), np.asarray(matrix, np.float32)[:, None], len(words))
+
+
+class Model:
+    """Words of two languages in one space."""
+
+    languages, layers = ("de", "en"), 1
+
+    def __init__(self, source, target):
+        self.spaces = {"de": source, "en": target}
+
+    def between(self, source, target):
+        return self
+
+    def vocabulary(self, language, wanted, sample):
+        return self.spaces[language]
+
+
+@pytest.fixture
+def measure(tmp_path):
+    """Metrics of de-en without their path, and the rows of the table of errors."""
+
+    def measure(entries, source, target, tags=None, **options):
+        lines = [f"{word}\t{other}\n" for word, gold in entries.items() for other in sorted(gold)]
+        (tmp_path / "de-en.5000-6500.txt").write_text("".join(lines))
+        if tags:
+            (tmp_path / "tags").mkdir()
+            lines = [f"{word}\t{word}\t{tag}\n" for word, tag in tags.items()]
+            (tmp_path / "tags" / "de.tsv").write_text("".join(lines))
+            options["tags"] = str(tmp_path / "tags")
+        context = Context(languages=("de", "en"))
+        evaluator = LexiconInduction(data=str(tmp_path), context=context, **{**METHODS, **options})
+        found = dict(evaluator.run(Model(source, target)))
+        start = "bli/de-en/"
+        figures = {k[len(start) :]: v for k, v in found.items() if k.startswith(start)}
+        return figures, evaluator.details
+
+    return measure
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +70,13 @@ def world():
     entries["missing"] = frozenset({"t1"})  # no vector
     entries["w1"] = frozenset({"nowhere"})  # no candidate
     entries["w3"] = frozenset({"w3"})  # only itself
-    return source, target, Dictionary("de", "en", entries)
+    return source, target, entries
 
 
 def scores_of(source, target, method):
     """[N, M] by definition."""
-    x = source.vectors / np.linalg.norm(source.vectors, axis=1, keepdims=True)
-    y = target.vectors / np.linalg.norm(target.vectors, axis=1, keepdims=True)
+    x, y = source.vectors[:, 0], target.vectors[:, 0]
+    x, y = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in (x, y))
     cosine = (x @ y.T).astype(np.float64)
     if method == "nn":
         return cosine
@@ -70,14 +108,14 @@ def oracle(source, target, entries, method, distinct, covered_only):
     return places
 
 
-@pytest.mark.parametrize("method", lexicon.SUFFIXES)
+@pytest.mark.parametrize("method", bli.SUFFIXES)
 @pytest.mark.parametrize("distinct", [False, True])
 @pytest.mark.parametrize("covered", [False, True])
-def test_figures_are_those_of_the_definition(world, method, distinct, covered):
-    source, target, test = world
-    found = LexiconInduction(neighbourhood=NEIGHBOURS).measure(test, source, target).figures
-    places = oracle(source, target, test.entries, method, distinct, covered)
-    ending = lexicon.SUFFIXES[method] + "_distinct" * distinct + "_covered" * covered
+def test_figures_are_those_of_the_definition(world, measure, method, distinct, covered):
+    source, target, entries = world
+    found, _ = measure(entries, source, target, neighbourhood=NEIGHBOURS)
+    places = oracle(source, target, entries, method, distinct, covered)
+    ending = bli.SUFFIXES[method] + "_distinct" * distinct + "_covered" * covered
     for k in (1, 5, 10):
         share = np.mean([place is not None and place <= k for place in places])
         assert found[f"p@{k}{ending}"] == pytest.approx(share), k
@@ -88,23 +126,24 @@ def test_figures_are_those_of_the_definition(world, method, distinct, covered):
     assert len({found[f"p@5{e}"] for e in ("", "_distinct", "_covered", "_distinct_covered")}) > 2
 
 
-def test_coverage_and_counts(world):
-    source, target, test = world
-    found = LexiconInduction(bootstrap=0).measure(test, source, target).figures
-    known = [w for w in test.entries if w in source.words]
-    covered = [w for w in known if test.entries[w] & set(target.words)]
-    assert found["words"] == len(test.entries)
-    assert found["words_distinct"] == len(test.entries) - 1  # w3
-    assert found["oov"] == pytest.approx(1 - len(known) / len(test.entries))
-    assert found["coverage"] == pytest.approx(len(covered) / len(test.entries))
+def test_coverage_and_counts(world, measure):
+    source, target, entries = world
+    found, _ = measure(entries, source, target, bootstrap=0)
+    known = [w for w in entries if w in source.words]
+    covered = [w for w in known if entries[w] & set(target.words)]
+    assert found["words"] == len(entries)
+    assert found["words_distinct"] == len(entries) - 1  # w3
+    assert found["oov"] == pytest.approx(1 - len(known) / len(entries))
+    assert found["coverage"] == pytest.approx(len(covered) / len(entries))
     assert not any(name.endswith(("_low", "_high")) for name in found)
 
 
-def test_rows_say_what_went_wrong(world):
-    source, target, test = world
-    came = LexiconInduction(neighbourhood=NEIGHBOURS).measure(test, source, target)
-    rows = {row["word"]: row for row in came.rows}
-    assert len(rows) == len(test.entries)
+def test_rows_say_what_went_wrong(world, measure):
+    source, target, entries = world
+    _, details = measure(entries, source, target, neighbourhood=NEIGHBOURS)
+    assert {row["pair"] for row in details} == {"de-en"}
+    rows = {row["word"]: row for row in details}
+    assert len(rows) == len(entries)
     assert rows["missing"]["kind"] == "no vector" and rows["missing"]["found"] == []
     assert rows["absent"]["kind"] == "right" and rows["absent"]["rank"] is None
     assert rows["w1"]["kind"] == "no candidate" and rows["w1"]["rank"] == 2
@@ -114,30 +153,29 @@ def test_rows_say_what_went_wrong(world):
             first = target.words[int(np.argmax(scores[source.words.index(word)]))]
             assert row["found"][0][0] == first
             if row["kind"] == "right":
-                assert first in test.entries[word]
+                assert first in entries[word]
             if row["kind"] == "near":
-                assert first not in test.entries[word] and 2 <= row["place"] <= 10
+                assert first not in entries[word] and 2 <= row["place"] <= 10
 
 
-def test_a_word_that_finds_itself_wrongly_was_copied():
+def test_a_word_that_finds_itself_wrongly_was_copied(measure):
     words = ["a", "b"]
     source, target = vectors_of(words, np.eye(2)), vectors_of(words, np.eye(2))
-    test = Dictionary("de", "en", {"a": frozenset({"b"})})
-    [row] = LexiconInduction(neighbourhood=1).measure(test, source, target).rows
+    _, [row] = measure({"a": {"b"}}, source, target, neighbourhood=1)
     assert row["place"] == 2 and row["kind"] == "near"
     many = vectors_of(
         ["a", *map(str, range(20)), "b"], np.r_[np.eye(2)[:1], np.ones((20, 2)), [[0, 1]]]
     )
-    [row] = LexiconInduction(methods="nn").measure(test, source, many).rows
+    _, [row] = measure({"a": {"b"}}, source, many, methods="nn")
     assert row["kind"] == "copied"
 
 
-def test_words_are_split_by_rank_and_by_tag(world, monkeypatch):
-    source, target, test = world
-    monkeypatch.setattr(lexicon, "FREQUENCY_EDGES", (10, 40))
+def test_words_are_split_by_rank_and_by_tag(world, measure, monkeypatch):
+    source, target, entries = world
+    monkeypatch.setattr(induced, "FREQUENCY_EDGES", (10, 40))
     tags = {"w0": "NOUN", "w2": "PROPN", "w4": "NOUN"}
-    found = LexiconInduction(neighbourhood=NEIGHBOURS).measure(test, source, target, tags)
-    rows = {row["word"]: row for row in found.rows}
+    figures, details = measure(entries, source, target, tags, neighbourhood=NEIGHBOURS)
+    rows = {row["word"]: row for row in details}
     for name, some in (
         ("frequency/1-10", [w for w in rows if rows[w]["rank"] and rows[w]["rank"] <= 10]),
         ("frequency/11-40", [w for w in rows if rows[w]["rank"] and 10 < rows[w]["rank"] <= 40]),
@@ -145,52 +183,30 @@ def test_words_are_split_by_rank_and_by_tag(world, monkeypatch):
         ("tag/NOUN", ["w0", "w4"]),
         ("tag/PROPN", ["w2"]),
     ):
-        assert found.figures[f"{name}/words"] == len(some) > 0
+        assert figures[f"{name}/words"] == len(some) > 0
         share = np.mean([rows[word]["place"] == 1 for word in some])
-        assert found.figures[f"{name}/p@1_csls"] == pytest.approx(share)
+        assert figures[f"{name}/p@1_csls"] == pytest.approx(share)
     assert rows["w2"]["tag"] == "PROPN" and "tag" not in rows["w6"]
 
 
 def test_means_over_pairs_leave_out_what_one_pair_lacks():
     figures = {
         "bli/de-en/p@1": 0.2, "bli/en-de/p@1": 0.4, "bli/de-en/p@1_low": 0.1, "bli/de-en/words": 9,
-        "bli/en-de/p@1_distinct": 0.3, "bli/de-en/tag/NOUN/p@1": 1.0, "sentences/de-en/acc@1": 1.0,
+        "bli/en-de/p@1_distinct": 0.3, "bli/de-en/tag/NOUN/p@1": 1.0, "bli/de-en/layer1/p@1": 1.0,
     }  # fmt: skip
-    assert lexicon.means(figures) == {"bli/p@1": pytest.approx(0.3)}
+    assert bli.means(figures) == {"bli/p@1": pytest.approx(0.3)}
 
 
-def test_all_test_words_may_be_out_of_vocabulary(world):
+def test_all_test_words_may_be_out_of_vocabulary(world, measure, warnings):
     source, target, _ = world
-    test = Dictionary("de", "en", {"x": frozenset({"x", "y"}), "y": frozenset({"z"})})
-    found = LexiconInduction().measure(test, source, target).figures
+    found, _ = measure({"x": {"x", "y"}, "y": {"z"}}, source, target)
+    assert "none of the 2 test words is covered" in warnings()
     assert found["p@1"] == 0.5 and found["coverage"] == 0 and "p@1_covered" not in found
     assert found["p@1_distinct"] == 0
 
 
 def test_methods_are_checked_before_anything_runs():
     with pytest.raises(ValueError, match="Did you mean 'csls'"):
-        LexiconInduction(methods="nn,csl")
+        LexiconInduction(methods="nn,csl", context=Context(languages=()))
     with pytest.raises(ValueError, match="is empty"):
-        LexiconInduction(methods=" ")
-
-
-def test_a_dictionary_without_a_covered_pair_shows_both_spellings():
-    source = vectors_of(["haus", "baum", "katze", "der"], np.eye(4))
-    target = vectors_of(["house", "tree", "cat", "the"], np.eye(4))
-    pairs = [("casa", "house"), ("árbol", "tree"), ("gato", "cat")]
-    with pytest.raises(ValueError) as error:
-        lexicon.training_pairs(pairs, source, target, "de-en")
-    said = str(error.value)
-    for part in ("de-en", "source: 0 of 3", "target: 3 of 3", "'casa', 'árbol', 'gato'", "'haus'"):
-        assert part in said, part
-    assert "lower_case" not in said
-
-
-def test_an_upper_case_dictionary_is_offered_the_switch():
-    source = vectors_of(["haus", "baum"], np.eye(2))
-    target = vectors_of(["house", "tree"], np.eye(2))
-    pairs = [("Haus", "House"), ("Baum", "Tree")]
-    with pytest.raises(ValueError, match="--config.align.lower_case_dictionary=True"):
-        lexicon.training_pairs(pairs, source, target)
-    found = lexicon.training_pairs([(a.lower(), b.lower()) for a, b in pairs], source, target)
-    assert found.tolist() == [[0, 0], [1, 1]] and found.dtype == np.int32
+        LexiconInduction(methods=" ", context=Context(languages=()))

@@ -1,0 +1,53 @@
+"""The part of a run that evaluators share."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping, Sequence
+
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Batch, HasObjective
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Context:
+    """What every evaluator of the registry is given beside its options.
+
+    Attributes:
+      languages: of the run.
+      normalizer: spells the words of test files as the run's vocabulary does.
+      tokenizer: the run's; None for static vectors.
+      pairs: directions (source, target) to evaluate; empty: all that the test files have.
+      heldout: language -> its held-out batches, the same on every host.
+      sample: language -> lines of text, to average contextual vectors of words over.
+      domains: of the embedded world's text; empty: all.
+      seed: the run's.
+    """
+
+    languages: Sequence[str]
+    normalizer: Normalizer = Normalizer()
+    tokenizer: Tokenizer | None = None
+    pairs: Sequence[tuple[str, str]] = ()
+    heldout: Mapping[str, Sequence[Batch]] = dataclasses.field(default_factory=dict)
+    sample: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    domains: Sequence[str] = ()
+    seed: int = 0
+
+
+def language_model(model: Any, name: str) -> HasObjective:
+    """The model, if it is one whose objective can be evaluated.
+
+    Args:
+      model: any encoder.
+      name: of the evaluator, for the message.
+
+    Raises:
+      ValueError: the encoder has no objective.
+    """
+    if not isinstance(model, HasObjective):
+        raise ValueError(
+            f"The evaluator {name!r} measures a language model's objective, which "
+            f"{type(model).__name__} lacks: take it out of config.evals"
+        )
+    return model

@@ -1,0 +1,191 @@
+"""The source words of one test dictionary: figures in every reading, and rows for the errors."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Mapping, Sequence
+
+from absl import logging
+import numpy as np
+
+from clwe_jax.evaluate.statistics import bootstrap_interval
+from clwe_jax.text.test_dictionaries import TestSet
+from clwe_jax.types import WordSpace
+
+TOPS = (1, 5, 10)  # the k of P@k
+FREQUENCY_EDGES = (200, 1_000, 5_000, 20_000, 100_000)  # ranks that end a bin
+_SHOWN = 5  # nearest words in a row of the table of errors
+
+
+class Induced:
+    """The source words of a test dictionary, their vectors' rows and their translations.
+
+    A row of the table of errors holds 'pair', 'word', 'rank' (1 is the most frequent; None for
+    other words), 'gold', 'found' (pairs of word and score, best first, by CSLS where measured),
+    'place' of the first right one (0: none of ten), 'kind' (see `_kind`) and 'tag', if known.
+
+    Attributes:
+      source_rows: int [W], the row of each source word; -1 without a vector.
+      known: bool [W], whether it has one.
+    """
+
+    def __init__(
+        self, test: TestSet, source: WordSpace, target: WordSpace, tags: Mapping[str, str]
+    ):
+        """Args:
+        test: the dictionary.
+        source: the source language's words.
+        target: the target language's words in the same space.
+        tags: parts of speech of source words.
+        """
+        self._test, self._source, self._target, self._tags = test, source, target, tags
+        self._words = list(test.entries)
+        self._gold = [test.entries[word] for word in self._words]
+        self.source_rows = np.array([source.index.get(word, -1) for word in self._words])
+        self.known = self.source_rows >= 0
+        candidates = {word: row for word, row in target.index.items() if row < target.frequent}
+        self._candidates = [{candidates[w] for w in some if w in candidates} for some in self._gold]
+        self._distinct = [
+            {row for row in some if target.words[row] != word}
+            for word, some in zip(self._words, self._candidates)
+        ]
+        # Words that have, in the dictionary, a translation other than themselves.
+        self._other = np.array([bool(some - {w}) for w, some in zip(self._words, self._gold)])
+        self._own = np.array([word in some for word, some in zip(self._words, self._gold)])
+        self._covered = self.known & np.array([bool(some) for some in self._candidates])
+        self._covered_distinct = self.known & np.array([bool(some) for some in self._distinct])
+        ranked = self.known & (self.source_rows < source.frequent)
+        self._ranks = np.where(ranked, self.source_rows + 1, 0)
+        self._groups = {
+            **dict(_frequency_groups(self._ranks)),
+            **_tag_groups(self._words, tags),
+        }
+
+    def counts(self) -> Iterator[tuple[str, float]]:
+        """Coverage and numbers of words."""
+        yield "words", float(len(self._words))
+        yield "words_distinct", float(self._other.sum())
+        yield "coverage", float(self._covered.mean())
+        yield "oov", float((~self.known).mean())
+        if self._other.any():
+            yield "coverage_distinct", float(self._covered_distinct[self._other].mean())
+        if self._source.counts is not None:
+            alone = self.known & (self._source.counts[self.source_rows] == 0)
+            yield "isolated", float(alone.mean())
+        for name, members in self._groups.items():
+            yield f"{name}/words", float(len(members))
+        if not self._covered.any():
+            logging.warning(
+                "%s: none of the %d test words is covered by the vectors (%.0f%% of the source "
+                "words have none)",
+                self._test.name, len(self._words), 100 * (~self.known).mean(),
+            )  # fmt: skip
+
+    def places(self, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The place (from 1) of the first right candidate of each source word; 0: none is.
+
+        Args:
+          found: candidates [Q, depth] of the words that have a vector.
+
+        Returns:
+          int [W] twice: all pairs; pairs of one and the same string left out.
+        """
+        places, apart = np.zeros((2, len(self._words)), int)
+        known = np.flatnonzero(self.known)
+        places[known] = _places(found, [self._candidates[i] for i in known])
+        places[~self.known & self._own] = 1
+        apart[known] = _places(found, [self._distinct[i] for i in known])
+        return places, apart
+
+    def figures(
+        self, suffix: str, found: np.ndarray, rounds: int, seed: int
+    ) -> Iterator[tuple[str, float]]:
+        """P@k, MRR and intervals in all readings, and P@1 of the groups."""
+        places, apart = self.places(found)
+        for ending, ranks, some in (
+            ("", places, slice(None)),
+            ("_covered", places, self._covered),
+            ("_distinct", apart, self._other),
+            ("_distinct_covered", apart, self._covered_distinct),
+        ):
+            ranks, ending = ranks[some], f"{suffix}{ending}"
+            if not len(ranks):
+                continue
+            for top in TOPS:
+                yield f"p@{top}{ending}", precision(ranks, top)
+            yield f"mrr{ending}", float(np.where(ranks > 0, 1 / np.maximum(ranks, 1), 0).mean())
+            if rounds:
+                low, high = bootstrap_interval(ranks == 1, rounds, seed)
+                yield f"p@1{ending}_low", low
+                yield f"p@1{ending}_high", high
+        for name, members in self._groups.items():
+            yield f"{name}/p@1{suffix}", precision(places[members], 1)
+
+    def rows(self, found: np.ndarray, scores: np.ndarray) -> Iterator[dict[str, Any]]:
+        """A row of the table of errors for each source word."""
+        places, _ = self.places(found)
+        line = np.cumsum(self.known) - 1  # a word's line of `found`
+        for number, word in enumerate(self._words):
+            near: list[tuple[str, float]] = []
+            if self.known[number]:
+                near = [
+                    (self._target.words[row], round(float(score), 4))
+                    for row, score in zip(found[line[number]][:_SHOWN], scores[line[number]])
+                ]
+            place, covered = int(places[number]), bool(self._covered[number])
+            row = {
+                "pair": self._test.name,
+                "word": word,
+                "rank": int(self._ranks[number]) or None,
+                "gold": sorted(self._gold[number]),
+                "found": near,
+                "place": place,
+                "kind": _kind(word, bool(self.known[number]), covered, place, near),
+            }
+            yield row | ({"tag": self._tags[word]} if word in self._tags else {})
+
+
+def precision(places: np.ndarray, top: int) -> float:
+    """P@k: the share of places in 1 ... top."""
+    return float(((places >= 1) & (places <= top)).mean())
+
+
+def _places(found: np.ndarray, right: Sequence[set[int]]) -> np.ndarray:
+    """The place (from 1) of the first right row in each line of `found` [Q, k]; 0: none is."""
+    places = np.zeros(len(found), int)
+    for number, (line, some) in enumerate(zip(found.tolist(), right)):
+        places[number] = next((place for place, row in enumerate(line, 1) if row in some), 0)
+    return places
+
+
+def _frequency_groups(ranks: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """'frequency/1-200' -> the words of these ranks; words of rank 0 are in none."""
+    first = 1
+    for last in (*FREQUENCY_EDGES, None):
+        members = np.flatnonzero((ranks >= first) & (ranks <= (last or np.inf)))
+        if len(members):
+            yield f"frequency/{first}-{last or ''}", members
+        first = (last or 0) + 1
+
+
+def _tag_groups(words: Sequence[str], tags: Mapping[str, str]) -> dict[str, np.ndarray]:
+    groups: dict[str, list[int]] = {}
+    for number, word in enumerate(words):
+        if word in tags:
+            groups.setdefault(f"tag/{tags[word]}", []).append(number)
+    return {name: np.array(members) for name, members in sorted(groups.items())}
+
+
+def _kind(word: str, known: bool, covered: bool, place: int, near: Sequence) -> str:
+    """'right', 'near' (among the ten), 'copied' (the word itself was found), 'wrong';
+
+    'no vector' (of the source word, wrong), 'no candidate' (no translation is a candidate).
+    """
+    if place == 1:
+        return "right"
+    if not known:
+        return "no vector"
+    if not covered:
+        return "no candidate"
+    if place:
+        return "near"
+    return "copied" if near and near[0][0] == word else "wrong"

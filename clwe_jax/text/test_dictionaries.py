@@ -1,0 +1,125 @@
+"""Test dictionaries for lexicon induction: `xx-yy.5000-6500.txt`, as MUSE names them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
+
+from absl import logging
+
+from clwe_jax.text import pair_files
+
+_NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.5000-6500\.txt(\.gz)?")
+_LEAVE_OUT = "--config.evals.bli.data='' leaves lexicon induction out."
+
+
+class TestFile(NamedTuple):
+    """Where the test dictionary of a direction is."""
+
+    source: str
+    target: str
+    path: str
+
+
+@dataclasses.dataclass(frozen=True)
+class TestSet:
+    """A test dictionary: source word -> its translations, all normalised."""
+
+    source: str
+    target: str
+    entries: Mapping[str, frozenset[str]]
+
+    @property
+    def name(self) -> str:
+        """'de-en'."""
+        return f"{self.source}-{self.target}"
+
+
+def files(directory: str) -> dict[tuple[str, str], TestFile]:
+    """(source, target) -> the test dictionary, of every one in a folder, by name.
+
+    Args:
+      directory: holds `xx-yy.5000-6500.txt`, also `.gz`; other files are ignored.
+
+    Raises:
+      FileNotFoundError: there is no such folder.
+    """
+    if not os.path.isdir(directory):
+        raise FileNotFoundError(
+            f"{directory} is not a folder (config.evals.bli.data). Expected test dictionaries "
+            f"xx-yy.5000-6500.txt there; {_LEAVE_OUT}"
+        )
+    found: dict[tuple[str, str], TestFile] = {}
+    for name in sorted(os.listdir(directory)):
+        match = _NAME.fullmatch(name)
+        if match:
+            one = TestFile(match[1], match[2], os.path.join(directory, name))
+            found.setdefault((one.source, one.target), one)
+    return found
+
+
+def find(
+    directory: str,
+    languages: Sequence[str],
+    normalizer: Callable[[str, str], str],
+    pairs: Iterable[tuple[str, str]] = (),
+) -> list[TestSet]:
+    """The test dictionaries of a folder between a run's languages; the log names the others.
+
+    Args:
+      directory: see `files`.
+      languages: of the run.
+      normalizer: (word, language) -> the word as the vectors spell it.
+      pairs: directions (source, target) that are wanted, in this order; empty: all.
+
+    Raises:
+      FileNotFoundError: the folder is missing, or holds no test dictionary where none is wanted by
+        name.
+      ValueError: a test dictionary without pairs.
+    """
+    there, pairs = files(directory), list(pairs)
+    if pairs:
+        absent = ["-".join(pair) for pair in pairs if pair not in there]
+        if absent:
+            logging.warning(
+                "%s has no test dictionary of %s (expected %s.5000-6500.txt): no lexicon induction "
+                "there",
+                directory, ", ".join(absent), absent[0],
+            )  # fmt: skip
+    elif not there:
+        raise FileNotFoundError(
+            f"{directory} holds no test dictionaries xx-yy.5000-6500.txt (config.evals.bli.data). "
+            f"{_LEAVE_OUT}"
+        )
+    else:
+        absent = ["-".join(pair) for pair in there if not set(pair) <= set(languages)]
+        if absent:
+            logging.info(
+                "%s: left out, as the model has not learned both languages: %s",
+                directory, ", ".join(absent),
+            )  # fmt: skip
+    wanted = pairs or [pair for pair in there if set(pair) <= set(languages)]
+    return [read(there[pair], normalizer) for pair in wanted if pair in there]
+
+
+def read(file: TestFile, normalizer: Callable[[str, str], str]) -> TestSet:
+    """A test dictionary; the log names lines that are no pair, which are left out.
+
+    Raises:
+      ValueError: no line is a pair.
+    """
+    pairs = pair_files.read_pairs(file.path)
+    if pairs.bad_count:
+        logging.warning(
+            "%s: %d lines skipped: %s", file.path, pairs.bad_count, "; ".join(pairs.bad)
+        )
+    entries: dict[str, set[str]] = {}
+    for left, right in zip(pairs.left, pairs.right):
+        word = normalizer(left, file.source)
+        entries.setdefault(word, set()).add(normalizer(right, file.target))
+    if not entries:
+        raise ValueError(f"{file.path} holds no pairs: expected a source and a target word a line")
+    found = {word: frozenset(some) for word, some in entries.items()}
+    return TestSet(file.source, file.target, found)
