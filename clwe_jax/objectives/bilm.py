@@ -202,7 +202,7 @@ class BiLmObjective:
             if not length:
                 raise ValueError(
                     f"config.data.sequence_length={batch['words'].shape[1]}: a window has no word "
-                    f"with what predicts it; take at least {3 if self.sense_input == "context" else 2}"
+                    f"with what predicts it; take at least {3 if self.sense_input == 'context' else 2}"
                 )
             occurrences.append(Occurrences(*(x.reshape(-1, *x.shape[2:]) for x in seen)))
             if told in observed:  # of the same words, by the same representations
