@@ -6,6 +6,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
+from clwe_jax import config as options
 from clwe_jax.presets.base import (
     ADAMW,
     DOMAINS,
@@ -17,16 +18,8 @@ from clwe_jax.presets.base import (
     set_values,
 )
 
-# The languages of multilingual BERT as Wikipedia codes. Its list counts simplified and traditional
-# Chinese apart, which are one Wikipedia: 104 names, 103 codes.
-MBERT_LANGUAGES = (
-    "af,an,ar,ast,az,azb,ba,bar,be,bg,bn,bpy,br,bs,ca,ce,ceb,cs,cv,cy,da,de,el,en,es,et,eu,fa,fi,"
-    "fr,fy,ga,gl,gu,he,hi,hr,ht,hu,hy,id,io,is,it,ja,jv,ka,kk,kn,ko,ky,la,lb,lmo,lt,lv,mg,min,mk,"
-    "ml,mn,mr,ms,my,nds,ne,new,nl,nn,no,oc,pa,pl,pms,pnb,pt,ro,ru,scn,sco,sh,sk,sl,sq,sr,su,sv,sw,"
-    "ta,te,tg,th,tl,tr,tt,uk,ur,uz,vi,vo,war,yo,zh"
-)
 _WIKIPEDIA = dict(
-    source="tfds:wikipedia/20230601", languages=MBERT_LANGUAGES, dictionaries="dictionaries",
+    source="tfds:wikipedia/20230601", languages=options.MBERT_LANGUAGES, dictionaries="dictionaries",
     sample_bytes=5_000_000, lower_case=False, heldout_share=0.0005,
 )  # fmt: skip
 
@@ -95,7 +88,7 @@ def bert(scale: str) -> ConfigDict:
       ValueError: an unknown scale.
     """
     config = at(scale)
-    config.task = ConfigDict(MASKING)
+    config.task = ConfigDict(dict(MASKING, name="mlm"))
     config.model = ConfigDict(
         dict(TRANSFORMER, language_embeddings=True, condition_on_language=True)
     )

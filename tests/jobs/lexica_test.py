@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from absl import logging as absl_logging
 
-from clwe_jax import config_static
+from clwe_jax import presets
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import lexica
 from clwe_jax.text import dictionary as dictionaries
@@ -24,9 +24,7 @@ def said(caplog):
 
 @pytest.fixture
 def config():
-    found = config_static.static_config(
-        "laptop", "x", training="separate", reallocation=False, refinement=True
-    )
+    found = presets.static("laptop")
     found.data.languages = "en,de"
     return found
 
