@@ -27,7 +27,7 @@ import jax  # noqa: E402
 from joint_align_table import load_config, override  # noqa: E402
 
 from clwe_jax import validation  # noqa: E402
-from clwe_jax.jobs import feed as feeds  # noqa: E402
+from clwe_jax.jobs import inputs  # noqa: E402
 from clwe_jax.training import (  # noqa: E402
     allocator,
     build,
@@ -50,14 +50,14 @@ class Model:
         for change in changes:
             override(config, *change.split("=", 1))
         validation.validate(config)
-        feed = feeds.build(config, os.path.join(workdir, name))
-        vocabulary = feed.tokenizer.vocabulary
+        world = inputs.open_world(config, os.path.join(workdir, name))
+        vocabulary = world.tokenizer.vocabulary
         self.objective = build.build_objective(
-            config, len(vocabulary), vocabulary.size, feed.translations
+            config, len(vocabulary), vocabulary.size, inputs.translations(config, world)
         )
         optimizer = optim.from_config(config.optimizer)
         mesh, total = partition.make_mesh(config.mesh), config.train.steps
-        batches = list(itertools.islice(feed.source, _BATCHES))
+        batches = list(itertools.islice(inputs.build(config, world).source, _BATCHES))
         self.words = len(vocabulary)
         self.tokens = config.train.batch_size * config.data.sequence_length
         shapes = {

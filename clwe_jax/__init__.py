@@ -1,3 +1,3 @@
 """Cross-lingual word and contextual representations in JAX: pretraining, alignment, evaluation."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

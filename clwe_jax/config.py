@@ -1,4 +1,4 @@
-"""The options that every run shares, and the scales.
+"""The options that every run shares, and the file that keeps them in a run's folder.
 
 A config file in `configs/` defines `get_config(scale='laptop')`; its argument is the scale, as in
 `--config=configs/dict_mlm_50.py:paper`. A scale changes sizes and data, never the method. This
@@ -14,10 +14,13 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from clwe_jax import atomic
+from clwe_jax import __version__, atomic
 
 SCALES = ("laptop", "small", "base", "paper")
-# Tables over the vocabulary have a multiple of so many rows, so that devices can hold as many each.
+# The layout of a run's folder, which config.json names, and the release that reads an older one.
+LAYOUT = 2
+_READ_BY = {1: "0.1.0"}
+# Tables over the vocabulary have a multiple of this many rows, so that devices divide them evenly.
 PAD_ROWS_TO = 128
 
 # The languages of multilingual BERT as Wikipedia codes. Its list counts simplified and traditional
@@ -68,7 +71,11 @@ def base_config() -> ConfigDict:
             task=dict(name="mlm"),
             model=dict(name="transformer"),
             objective=dict(name="mlm"),
-            optimizer=dict(name="adamw"),
+            init=dict(
+                parameters="",  # a folder or file that parameters come from; '': initialisers
+                parts="",  # the parts of the model that take them; '': all
+            ),
+            optimizer=dict(name="adamw", groups=dict()),
             train=dict(
                 steps=1_000,
                 batch_size=64,  # rows, over all hosts
@@ -76,6 +83,7 @@ def base_config() -> ConfigDict:
                 log_every_steps=50,
                 prefetch=2,
                 max_skipped_in_row=20,  # stop after so many non-finite steps in a row
+                phases=(),  # parts of the run in which different parameters learn
             ),
             mesh=dict(data=-1, fsdp=1, tensor=1),
             checkpoint=dict(every_steps=500, keep=2, best="", best_mode="max"),
@@ -90,140 +98,6 @@ def base_config() -> ConfigDict:
             plan=dict(utilisation=0.4, dollars_per_chip_hour=0.0),
         )
     )
-
-
-# What each scale of the BERT-style systems (D1-D8) sets.
-_BERT_SCALES: dict[str, dict[str, Any]] = {
-    "laptop": {
-        # A part of the domains, no dropout (no sentence is seen three times): minutes, not hours.
-        "data": dict(pocket_domains="money,nature,kitchen,sport,travel,school,music,animals"),
-        "model": dict(layers=2, width=128, heads=4, mlp_dim=512, dropout=0.0),
-        "optimizer": dict(learning_rate=3e-3, warmup_steps=100),
-        "train": dict(steps=3_000, batch_size=32, log_every_steps=50),
-        "checkpoint": dict(every_steps=500),
-        "evals": dict(
-            mlm=dict(every_steps=500, batches=8),
-            retrieval=dict(every_steps=1_000),
-        ),
-    },
-    "small": {
-        "data": dict(
-            source="text:corpora",
-            languages="en,de,es,fr,ru,zh",
-            dictionaries="dictionaries",
-            sample_bytes=5_000_000,
-            sequence_length=128,
-        ),
-        "vocab": dict(size=32_768),
-        "model": dict(layers=6, width=384, heads=6, mlp_dim=1_536),
-        "optimizer": dict(learning_rate=1e-3, warmup_steps=1_000),
-        "train": dict(steps=20_000, batch_size=256, log_every_steps=100),
-        "checkpoint": dict(every_steps=2_000),
-        "evals": dict(
-            mlm=dict(every_steps=2_000, batches=8),
-            retrieval=dict(data="tatoeba", every_steps=2_000),
-            bli=dict(data="dictionaries", every_steps=0),
-        ),
-    },
-    "base": {
-        "data": dict(
-            source="tfds:wikipedia/20230601",
-            languages=MBERT_LANGUAGES,
-            dictionaries="dictionaries",
-            sample_bytes=5_000_000,
-            lower_case=False,
-            sequence_length=128,
-            heldout_share=0.0005,
-        ),
-        "vocab": dict(size=119_552),
-        "model": dict(layers=12, width=768, heads=12, mlp_dim=3_072),
-        "optimizer": dict(learning_rate=5e-4, warmup_steps=10_000),
-        "train": dict(steps=500_000, batch_size=256, log_every_steps=100),
-        "checkpoint": dict(every_steps=5_000),
-        "evals": dict(
-            mlm=dict(every_steps=10_000, batches=8),
-            retrieval=dict(data="tatoeba", every_steps=10_000),
-            bli=dict(data="dictionaries", every_steps=0),
-        ),
-    },
-    "paper": {
-        "data": dict(
-            source="tfds:wikipedia/20230601",
-            languages=MBERT_LANGUAGES,
-            dictionaries="dictionaries",
-            sample_bytes=5_000_000,
-            lower_case=False,
-            sequence_length=512,
-            heldout_share=0.0005,
-        ),
-        "vocab": dict(size=119_552),
-        "model": dict(layers=12, width=768, heads=12, mlp_dim=3_072),
-        # AdamW is as good below batches of some thousand rows; LAMB is made for these.
-        "optimizer": dict(name="lamb", learning_rate=1.6e-3, warmup_steps=10_000),
-        "train": dict(steps=500_000, batch_size=8_192, log_every_steps=100),
-        "checkpoint": dict(every_steps=2_000),
-        "evals": dict(
-            mlm=dict(every_steps=10_000, batches=8),
-            retrieval=dict(data="tatoeba", every_steps=10_000),
-            bli=dict(data="dictionaries", every_steps=0),
-        ),
-    },
-}
-
-
-def bert_config(scale: str, system: str, task: dict[str, Any]) -> ConfigDict:
-    """The config of a BERT-style system (D1-D8) at one of the four scales.
-
-    Args:
-      scale: 'laptop', 'small', 'base' or 'paper'.
-      system: the name shown in reports.
-      task: how examples are made: `name` and its fields.
-
-    Raises:
-      ValueError: an unknown scale.
-    """
-    if scale not in SCALES:
-        raise ValueError(
-            f"Unknown scale {scale!r} after the config's ':'. Known: {', '.join(SCALES)}."
-        )
-    config = base_config()
-    config.system = system
-    config.scale = scale
-    masking = dict(masking_rate=0.15, mask_share=0.8, keep_share=0.1, random_share=0.1)
-    config.task = ConfigDict({**masking, **task})
-    config.model = ConfigDict(
-        dict(
-            name="transformer",
-            layers=4,
-            width=128,
-            heads=4,
-            mlp_dim=512,
-            dropout=0.1,
-            norm="post",
-            positions="learned",
-            language_embeddings=True,
-            condition_on_language=True,
-            dtype="auto",
-            remat=False,
-        )
-    )
-    config.objective = ConfigDict(dict(name="mlm"))
-    config.optimizer = ConfigDict(
-        dict(
-            name="adamw",
-            learning_rate=1e-3,
-            warmup_steps=1_000,
-            schedule="linear",
-            weight_decay=0.01,
-            b1=0.9,
-            b2=0.999,
-            eps=1e-6,
-            clip=1.0,
-        )
-    )
-    for section, values in _BERT_SCALES[scale].items():
-        config[section].update(values)
-    return config
 
 
 def languages(config: ConfigDict) -> tuple[str, ...]:
@@ -243,32 +117,72 @@ def languages(config: ConfigDict) -> tuple[str, ...]:
     return names
 
 
+def hub_of(config: ConfigDict) -> str:
+    """The language whose space the others are mapped to: the option, or the first language.
+
+    Vector files are mapped source to target: there it is the second language.
+    """
+    names = languages(config)
+    if config.align.source_vectors:
+        return names[1]
+    return config.static.hub if config.static.hub in names else names[0]
+
+
+def pairs(config: ConfigDict) -> list[tuple[str, str]]:
+    """The directions in which static vectors are evaluated: both of every pair.
+
+    Raises:
+      ValueError: a pair that is not of two of the run's languages.
+    """
+    names = languages(config)
+    if config.align.source_vectors:
+        return [(names[0], names[1]), (names[1], names[0])]
+    hub = hub_of(config)
+    chosen = [(hub, name) for name in names if name != hub]
+    if config.static.pairs.strip():
+        chosen = [tuple(pair.strip().split("-")) for pair in config.static.pairs.split(",")]
+    for pair in chosen:
+        if len(pair) != 2 or pair[0] == pair[1] or not set(pair) <= set(names):
+            raise ValueError(
+                f"config.static.pairs: {'-'.join(pair)!r} is no pair of two of the languages "
+                f"{config.data.languages}; write en-de,en-fr"
+            )
+    return list(dict.fromkeys(way for a, b in chosen for way in ((a, b), (b, a))))
+
+
 def max_predictions(config: ConfigDict) -> int:
-    """Masked pieces a row can hold: the option, or a fifth of the length in steps of four."""
+    """Masked pieces that a row can hold: the option, or a fifth of its length, in steps of four."""
     if config.data.max_predictions:
         return config.data.max_predictions
     return 4 * math.ceil(config.data.sequence_length / 20)
 
 
 def padded_rows(words: int) -> int:
-    """The rows of a table over so many words: the next multiple of `PAD_ROWS_TO`."""
+    """Rows of a table over a vocabulary of `words` words: the next multiple of `PAD_ROWS_TO`."""
     return -(-words // PAD_ROWS_TO) * PAD_ROWS_TO
 
 
-# Options that may change between two starts of the same run.
-_FREE = ("job", "projection", "report", "plan", "evals", "checkpoint", "mesh", "data.tfds_dir")
-_FREE_KEYS = (
-    "train.steps", "train.log_every_steps", "train.prefetch", "train.max_skipped_in_row",
-    "data.sample_bytes",
+# Options that may change between two starts of a run; a section stands for all that is in it.
+_FREE = (
+    "job", "projection", "report", "plan", "evals", "checkpoint", "mesh", "data.tfds_dir",
+    "data.sample_bytes", "train.steps", "train.log_every_steps", "train.prefetch",
+    "train.max_skipped_in_row",
 )  # fmt: skip
 
 
 def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
-    """Lines 'key: old -> new' for what two resolved configs do not share, free options left out."""
+    """Lines 'config.KEY: old -> new' of the options in which two runs differ.
+
+    Options that may change between two starts of a run are left out.
+
+    Args:
+      old, new: resolved configs.
+      prefix: of their keys.
+    """
     lines = []
     for key in sorted(set(old) | set(new)):
         path = f"{prefix}{key}"
-        if path in _FREE or path in _FREE_KEYS:
+        if path in _FREE:
             continue
         a, b = old.get(key), new.get(key)
         if isinstance(a, dict) and isinstance(b, dict):
@@ -279,17 +193,21 @@ def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> l
 
 
 def claim_workdir(config: ConfigDict, workdir: str, write: bool = True) -> None:
-    """Writes WORKDIR/config.json, or checks that the run there is this run.
+    """Writes WORKDIR/config.json, or checks that the folder holds a run of this config.
+
+    Args:
+      config: the run's.
+      workdir: the run's folder.
+      write: whether config.json is written; False on other hosts than the first, and for jobs that
+        work on the run of another job.
 
     Raises:
-      ValueError: the folder holds another config's run; the message lists the differences.
+      ValueError: the folder holds another config's run (the message lists the differences), or one
+        of another layout.
     """
-    path = os.path.join(workdir, "config.json")
-    new = json.loads(config.to_json_best_effort())
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            old = json.load(file)
-        changed = differences(old, new)
+    new = _plain(config)
+    if os.path.exists(_path(workdir)):
+        changed = differences(_plain(read_config(workdir)), new)
         if changed:
             raise ValueError(
                 f"{workdir} holds the run of another config:\n  "
@@ -298,4 +216,46 @@ def claim_workdir(config: ConfigDict, workdir: str, write: bool = True) -> None:
             )
     if write:
         os.makedirs(workdir, exist_ok=True)
-        atomic.write_json(path, new, indent=2, sort_keys=True)
+        write_config(config, workdir)
+
+
+def read_config(workdir: str | os.PathLike[str]) -> ConfigDict:
+    """The config of the run in a folder.
+
+    Raises:
+      FileNotFoundError: the folder holds no run.
+      ValueError: config.json is damaged, or the folder has another layout than this release's.
+    """
+    path = _path(workdir)
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{workdir} holds no run: there is no config.json. Train one there with "
+            f"python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir={workdir}"
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+    layout = found.pop("layout", 1)
+    if layout != LAYOUT:
+        reader = _READ_BY.get(layout, "of a later version")
+        raise ValueError(
+            f"{path}: the folder has layout {layout}, which clwe_jax {reader} reads; clwe_jax "
+            f"{__version__} reads layout {LAYOUT}: train again with another --workdir"
+        )
+    return ConfigDict(found)
+
+
+def write_config(config: ConfigDict, workdir: str) -> None:
+    """Writes WORKDIR/config.json, with the layout of the folder."""
+    values = {"layout": LAYOUT, **_plain(config)}
+    atomic.write_json(_path(workdir), values, indent=2, sort_keys=True)
+
+
+def _plain(config: ConfigDict) -> dict[str, Any]:
+    return json.loads(config.to_json_best_effort())
+
+
+def _path(workdir: str | os.PathLike[str]) -> str:
+    return os.path.join(workdir, "config.json")

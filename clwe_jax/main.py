@@ -33,7 +33,7 @@ def main(argv: list[str]) -> None:
     if len(argv) > 1:
         sys.exit(f"error: cannot make sense of {argv[1:]}; options start with --. See --help.")
     logging.set_verbosity(logging.INFO)
-    python_logging.getLogger("jax").setLevel(python_logging.WARNING)  # tells of absent backends
+    python_logging.getLogger("jax").setLevel(python_logging.WARNING)  # it warns of absent backends
     config = _CONFIG.value
     workdir = os.path.abspath(_WORKDIR.value or os.path.join("runs", _run_name()))
     try:

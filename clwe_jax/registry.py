@@ -17,7 +17,22 @@ TABLES: dict[str, dict[str, str]] = {
         "evaluate": "clwe_jax.jobs.evaluate:run",
         "project": "clwe_jax.jobs.project:run",
         "static": "clwe_jax.jobs.static:run",
-        "align": "clwe_jax.jobs.align:run",
+    },
+    # What a job checks of its config; the checks import neither jax nor TensorFlow.
+    "validation": {
+        "pretrain": "clwe_jax.validation:language_model",
+        "evaluate": "clwe_jax.validation:trained_run",
+        "project": "clwe_jax.validation:trained_run",
+        "static": "clwe_jax.validation:static_vectors",
+    },
+    # What measures and what loads the run of a job, which config.json in the run's folder names.
+    "evaluation": {
+        "pretrain": "clwe_jax.jobs.evaluate:language_model",
+        "static": "clwe_jax.jobs.static:run",
+    },
+    "loader": {
+        "pretrain": "clwe_jax.api.model:load",
+        "static": "clwe_jax.api.static:load",
     },
     "task": {
         "mlm": "clwe_jax.data.tasks:Mlm",
@@ -67,11 +82,15 @@ def lookup(kind: str, name: str) -> Any:
     Raises:
       ValueError: the table has no such name; the message names the nearest known one.
     """
-    table = TABLES[kind]
-    if name not in table:
-        raise ValueError(f"There is no {kind} named {name!r}. {nearest(name, table)}")
-    module, attribute = table[name].split(":")
+    check_name(kind, name)
+    module, attribute = TABLES[kind][name].split(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+def check_name(kind: str, name: str) -> None:
+    """Raises ValueError where the table `kind` has no `name`; imports nothing."""
+    if name not in TABLES[kind]:
+        raise ValueError(f"There is no {kind} named {name!r}. {nearest(name, TABLES[kind])}")
 
 
 def build(kind: str, spec: Mapping[str, Any], **given: Any) -> Any:

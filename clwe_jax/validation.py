@@ -1,39 +1,45 @@
 """Settings that cannot work, refused with errors that help.
 
-This module imports neither jax nor TensorFlow, so that an error comes at once.
+Every job has its checks in the registry's table 'validation'. This module imports neither jax nor
+TensorFlow, so that an error comes at once.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
-from clwe_jax import config_static
+from clwe_jax import registry
+
+TRAININGS = ("joint", "separate", "replace", "duong")
+RULES = ("ratio", "neighbours")
 
 
 def validate(config: ConfigDict) -> None:
     """Raises ValueError for settings that cannot work, before anything slow has started."""
-    if "static" in config:
-        config_static.validate(config)
-        return
     options.languages(config)
+    registry.check_name("job", config.job)
+    registry.lookup("validation", config.job)(config)
+
+
+def trained_run(config: ConfigDict) -> None:
+    """Checks nothing: the options of a trained run were checked when it was trained."""
+
+
+def language_model(config: ConfigDict) -> None:
+    """Checks a language model that is trained."""
     source = config.data.source
-    kinds = ("text:", "tfds:", "batches:")
-    if source != "pocket" and not source.startswith(kinds):
+    if source != "pocket" and not source.startswith(("text:", "tfds:", "batches:")):
         raise ValueError(
             f"config.data.source={source!r}: expected pocket, text:DIR, tfds:NAME or batches:DIR"
         )
     for path, least in (
-        ("train.steps", 1),
-        ("train.batch_size", 1),
-        ("train.microbatches", 1),
-        ("data.sequence_length", 8),
-        ("data.chunk_lines", 1),
-        ("vocab.size", 16),
-    ):
-        section, key = path.split(".")
-        if config[section][key] < least:
-            raise ValueError(f"config.{path}={config[section][key]}: must be at least {least}")
+        ("train.steps", 1), ("train.batch_size", 1), ("train.microbatches", 1),
+        ("data.sequence_length", 8), ("data.chunk_lines", 1), ("vocab.size", 16),
+    ):  # fmt: skip
+        _at_least(config, path, least)
     if config.train.batch_size % config.train.microbatches:
         raise ValueError(
             f"config.train.batch_size={config.train.batch_size} is not divisible by "
@@ -41,3 +47,59 @@ def validate(config: ConfigDict) -> None:
         )
     if not 0 <= config.data.heldout_share < 0.5:
         raise ValueError("config.data.heldout_share must be in [0, 0.5)")
+
+
+def static_vectors(config: ConfigDict) -> None:
+    """Checks static vectors that are trained, or read, and aligned."""
+    names, static = options.languages(config), config.static
+    given = bool(config.align.source_vectors), bool(config.align.target_vectors)
+    if any(given) != all(given):
+        raise ValueError(
+            "config.align.source_vectors and config.align.target_vectors go together: give both "
+            "files"
+        )
+    if all(given) and len(names) != 2:
+        raise ValueError(
+            f"config.data.languages={config.data.languages}: two vector files are of two "
+            "languages, the source's first: --config.data.languages=de,en"
+        )
+    if len(names) < 2:
+        raise ValueError(
+            f"config.data.languages={config.data.languages}: an alignment takes two languages"
+        )
+    source = config.data.source
+    if source != "pocket" and not source.startswith("text:"):
+        raise ValueError(f"config.data.source={source!r}: expected pocket or text:DIR")
+    _one_of("config.static.training", static.training, TRAININGS)
+    _one_of("config.static.rule", static.rule, RULES)
+    if not 0.5 <= static.gamma < 1:
+        raise ValueError(f"config.static.gamma={static.gamma}: must be in [0.5, 1)")
+    if not 0 <= static.replace_share <= 1:
+        raise ValueError(f"config.static.replace_share={static.replace_share}: must be in [0, 1]")
+    if static.training == "separate" and static.reallocation:
+        raise ValueError(
+            "config.static.reallocation is of joint vectors; with "
+            "config.static.training='separate' nothing is shared: set it to False"
+        )
+    if static.training in ("replace", "duong") and not config.data.dictionaries:
+        raise ValueError(
+            f"config.static.training={static.training!r} reads a dictionary: set "
+            "config.data.dictionaries"
+        )
+    registry.check_name("aligner", config.align.name)
+    for key, least in (
+        ("dim", 1), ("epochs", 1), ("min_count", 1), ("max_vocab", 2), ("workers", 1),
+    ):  # fmt: skip
+        _at_least(config, f"embeddings.{key}", least)
+    options.pairs(config)
+
+
+def _at_least(config: ConfigDict, path: str, least: int) -> None:
+    section, key = path.split(".")
+    if config[section][key] < least:
+        raise ValueError(f"config.{path}={config[section][key]}: must be at least {least}")
+
+
+def _one_of(option: str, value: Any, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{option}={value!r}. {registry.nearest(value, known)}")

@@ -17,16 +17,13 @@ Vectors that you bring are aligned, evaluated and reported without training:
 Expected: see benchmarks/README.md.
 """
 
-from clwe_jax import config_static
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return config_static.static_config(
-        scale,
-        system="MUSE",
-        training="separate",
-        reallocation=False,
-        refinement=True,
-        aligner="adversarial",
-        supervised=False,
-    )
+    config = presets.static(scale)
+    config.system = "MUSE"
+    config.static.update(training="separate", reallocation=False, refinement=True)
+    config.align.name = "adversarial"
+    config.align.supervised = False
+    return config

@@ -17,15 +17,12 @@ Vectors that you bring are aligned, evaluated and reported without training:
 Expected: see benchmarks/README.md.
 """
 
-from clwe_jax import config_static
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return config_static.static_config(
-        scale,
-        system="Procrustes",
-        training="separate",
-        reallocation=False,
-        refinement=True,
-        aligner="procrustes",
-    )
+    config = presets.static(scale)
+    config.system = "Procrustes"
+    config.static.update(training="separate", reallocation=False, refinement=True)
+    config.align.name = "procrustes"
+    return config

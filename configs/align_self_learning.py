@@ -17,16 +17,13 @@ Vectors that you bring are aligned, evaluated and reported without training:
 Expected: see benchmarks/README.md.
 """
 
-from clwe_jax import config_static
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return config_static.static_config(
-        scale,
-        system="Self-learning",
-        training="separate",
-        reallocation=False,
-        refinement=True,
-        aligner="self_learning",
-        supervised=False,
-    )
+    config = presets.static(scale)
+    config.system = "Self-learning"
+    config.static.update(training="separate", reallocation=False, refinement=True)
+    config.align.name = "self_learning"
+    config.align.supervised = False
+    return config

@@ -13,14 +13,11 @@ Expected: Table 2 of the paper, WSD F1: SE2 .596, SE3 .539, SE07 .466, SE13 .536
 The laptop's figures stand in benchmarks/README.md.
 """
 
-from clwe_jax import config_senses
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return config_senses.sense_config(
-        scale,
-        system="BERT-Tiny",
-        backbone="transformer",
-        languages="en",
-        senses=1,
-    )
+    config = presets.bert_tiny(scale, languages="en")
+    config.system = "BERT-Tiny"
+    config.objective.senses.senses = 1
+    return config

@@ -10,22 +10,19 @@ Command:
   :base              2 x 4,096 cells, 200,000 words, an accelerator for days.
   :paper             A11: batch 512, window 12, 600k steps; V=800,000 fits a v3 slice (--plan=v3:4x8).
 
-Senses that both directions tell together, beyond the paper, purer and better at choosing
-translations: bi_saelmo_both.py. Twin without senses: joint_elmo.py.
+Context senses, beyond the paper, purer and better at choosing translations: bi_saelmo_context.py.
+Twin without senses: joint_elmo.py.
 Expected: Table 3 of the paper, zero-shot NER F1 after projection: de 72.19, es 65.86, zh 63.44.
 The laptop's figures stand in benchmarks/README.md.
 """
 
-from clwe_jax import config_senses
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return config_senses.sense_config(
-        scale,
-        system="Bi-SaELMo",
-        backbone="bilm",
-        languages="en,de",
-        # Where the world is small more words are spelled alike in both languages, and share senses.
-        senses=5 if scale == "laptop" else 3,
-        translation="joint",
-    )
+    config = presets.elmo(scale, languages="en,de")
+    config.system = "Bi-SaELMo"
+    # In a small world more words are spelled alike in both languages, and share senses.
+    config.objective.senses.senses = 5 if scale == "laptop" else 3
+    config.objective.translation = "joint"
+    return config

@@ -16,17 +16,16 @@ Expected: Table 1 of the paper: NER 67.8, POS 69.4, XNLI 67.2, PAWS-X 84.1, MLDo
 The laptop's figures stand in benchmarks/README.md.
 """
 
-from clwe_jax import config as base
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return base.bert_config(
-        scale,
-        system="DICT-MLM-90",
-        task=dict(
-            name="dict_mlm",
-            cross_lingual_share=0.9,
-            choice="uniform",
-            only_words_with_entries=True,
-        ),
+    config = presets.bert(scale)
+    config.system = "DICT-MLM-90"
+    config.task.update(
+        name="dict_mlm",
+        cross_lingual_share=0.9,
+        choice="uniform",
+        only_words_with_entries=True,
     )
+    return config

@@ -13,14 +13,11 @@ Expected: Table 2 of the paper, WSD F1: SE2 .555, SE3 .576, SE07 .446, SE13 .544
 The laptop's figures stand in benchmarks/README.md.
 """
 
-from clwe_jax import config_senses
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return config_senses.sense_config(
-        scale,
-        system="ELMo",
-        backbone="bilm",
-        languages="en",
-        senses=1,
-    )
+    config = presets.elmo(scale, languages="en")
+    config.system = "ELMo"
+    config.objective.senses.senses = 1
+    return config

@@ -18,15 +18,12 @@ Ablations, each by override:
 Expected: Tables 1-2 of the paper: both steps help, and most together.
 """
 
-from clwe_jax import config_static
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return config_static.static_config(
-        scale,
-        system="Joint-Align",
-        training="joint",
-        reallocation=True,
-        refinement=True,
-        aligner="rcsls",
-    )
+    config = presets.static(scale)
+    config.system = "Joint-Align"
+    config.static.update(training="joint", reallocation=True, refinement=True)
+    config.align.name = "rcsls"
+    return config

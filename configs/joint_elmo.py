@@ -14,14 +14,11 @@ Expected: Table 3 of the paper, zero-shot NER F1: de 56.49, es 58.91, zh 53.47.
 The laptop's figures stand in benchmarks/README.md.
 """
 
-from clwe_jax import config_senses
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return config_senses.sense_config(
-        scale,
-        system="Joint-ELMo",
-        backbone="bilm",
-        languages="en,de",
-        senses=1,
-    )
+    config = presets.elmo(scale, languages="en,de")
+    config.system = "Joint-ELMo"
+    config.objective.senses.senses = 1
+    return config

@@ -12,15 +12,12 @@ Command:
 Expected: see benchmarks/README.md.
 """
 
-from clwe_jax import config_static
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return config_static.static_config(
-        scale,
-        system="Joint-Replace",
-        training="replace",
-        reallocation=False,
-        refinement=False,
-        aligner="procrustes",
-    )
+    config = presets.static(scale)
+    config.system = "Joint-Replace"
+    config.static.update(training="replace", reallocation=False, refinement=False)
+    config.align.name = "procrustes"
+    return config

@@ -16,12 +16,11 @@ Expected: Table 1 of the paper (own mBERT): NER 68.9, POS 67.9, XNLI 68.1, PAWS-
 The laptop's figures stand in benchmarks/README.md.
 """
 
-from clwe_jax import config as base
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return base.bert_config(
-        scale,
-        system="mBERT",
-        task=dict(name="mlm", only_words_with_entries=False),
-    )
+    config = presets.bert(scale)
+    config.system = "mBERT"
+    config.task.update(name="mlm", only_words_with_entries=False)
+    return config

@@ -15,15 +15,12 @@ Expected: not in a paper; the laptop's figures beside dict_mlm_50 say what it is
 The laptop's figures stand in benchmarks/README.md.
 """
 
-from clwe_jax import config_senses
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return config_senses.sense_config(
-        scale,
-        system="SA-DICT-MLM",
-        backbone="transformer",
-        languages="en,de",
-        senses=3,
-        translation="switch",
-    )
+    config = presets.bert_tiny(scale, languages="en,de")
+    config.system = "SA-DICT-MLM"
+    config.objective.senses.senses = 3
+    config.objective.translation = "switch"
+    return config

@@ -13,14 +13,11 @@ Expected: Table 2 of the paper, WSD F1: SE2 .611, SE3 .546, SE07 .446, SE13 .550
 The laptop's figures stand in benchmarks/README.md.
 """
 
-from clwe_jax import config_senses
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return config_senses.sense_config(
-        scale,
-        system="SaBERT-Tiny",
-        backbone="transformer",
-        languages="en",
-        senses=5,
-    )
+    config = presets.bert_tiny(scale, languages="en")
+    config.system = "SaBERT-Tiny"
+    config.objective.senses.senses = 5
+    return config

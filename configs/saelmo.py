@@ -8,20 +8,17 @@ Command:
   :base              2 x 4,096 cells, 200,000 words, an accelerator for days.
   :paper             A11: batch 512, window 16, 1M steps; V=800,000 fits a v3 slice (--plan=v3:4x8).
 
-Senses that both directions tell together, beyond the paper and purer: saelmo_both.py.
+Context senses, beyond the paper and purer: saelmo_context.py.
 Twin without senses: elmo.py. As printed: --config.objective.senses.init=paper.
 Expected: Table 2 of the paper, WSD F1: SE2 .575, SE3 .586, SE07 .470, SE13 .560, SE15 .583.
 The laptop's figures stand in benchmarks/README.md.
 """
 
-from clwe_jax import config_senses
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return config_senses.sense_config(
-        scale,
-        system="SaELMo",
-        backbone="bilm",
-        languages="en",
-        senses=5,
-    )
+    config = presets.elmo(scale, languages="en")
+    config.system = "SaELMo"
+    config.objective.senses.senses = 5
+    return config

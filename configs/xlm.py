@@ -16,12 +16,11 @@ Expected: Table 1 of the DICT-MLM paper (public XLM): NER 61.2, POS 71.3, XNLI 6
 The laptop's figures stand in benchmarks/README.md.
 """
 
-from clwe_jax import config as base
+from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    return base.bert_config(
-        scale,
-        system="XLM",
-        task=dict(name="tlm", parallel="pocket", parallel_share=0.5),
-    )
+    config = presets.bert(scale)
+    config.system = "XLM"
+    config.task.update(name="tlm", parallel="pocket", parallel_share=0.5)
+    return config

@@ -21,8 +21,8 @@ CONFIGS = sorted((ROOT / "configs").glob("*.py"))
 # A room imports rooms of lower floors, and the modules of GROUND. Rooms of one floor do not import
 # each other.
 FLOORS = {
-    "__init__": 1, "types": 1, "registry": 1, "config": 1, "config_static": 1, "config_senses": 1,
-    "validation": 1, "atomic": 1,
+    "__init__": 1, "types": 1, "registry": 1, "config": 1, "presets": 1, "validation": 1,
+    "atomic": 1,
     "pocket": 1, "align": 1,
     "text": 2, "models": 2,
     # `embeddings` trains vectors on words that `text` reads.
@@ -33,8 +33,7 @@ FLOORS = {
     "main": 7,
 }  # fmt: skip
 GROUND = {
-    "__init__", "types", "registry", "config", "config_static", "config_senses", "validation",
-    "atomic",
+    "__init__", "types", "registry", "config", "presets", "validation", "atomic",
 }  # fmt: skip
 HEAVY = {"tensorflow", "tensorflow_text", "tensorflow_datasets", "seqio", "clu"}
 MOST_LINES = 400

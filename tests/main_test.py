@@ -9,7 +9,7 @@ import time
 import pytest
 
 from clwe_jax import config as options
-from clwe_jax import validation
+from clwe_jax import presets, validation
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -55,7 +55,7 @@ def test_answers_at_once_and_helps(arguments, expected):
     ],
 )
 def test_settings_that_cannot_work(key, value, expected):
-    config = options.bert_config("laptop", "x", dict(name="mlm"))
+    config = presets.bert("laptop")
     section, name = key.split(".")
     config[section][name] = value
     with pytest.raises(ValueError, match=expected):
@@ -64,11 +64,11 @@ def test_settings_that_cannot_work(key, value, expected):
 
 def test_every_scale_is_valid():
     for scale in options.SCALES:
-        validation.validate(options.bert_config(scale, "x", dict(name="mlm")))
+        validation.validate(presets.bert(scale))
 
 
 def test_predictions_hold_the_masked_share_with_room():
-    config = options.bert_config("laptop", "x", dict(name="mlm"))
+    config = presets.bert("laptop")
     for length in (16, 64, 128, 512):
         config.data.sequence_length = length
         found = options.max_predictions(config)
@@ -76,7 +76,7 @@ def test_predictions_hold_the_masked_share_with_room():
 
 
 def test_a_folder_belongs_to_one_run(tmp_path):
-    config = options.bert_config("laptop", "x", dict(name="mlm"))
+    config = presets.bert("laptop")
     options.claim_workdir(config, str(tmp_path))
     assert json.loads((tmp_path / "config.json").read_text())["seed"] == 0
     config.train.steps += 10  # training on is not another run

@@ -159,8 +159,8 @@ def test_measured_again_a_run_has_the_same_figures_and_others_where_asked(workdi
 
 
 def test_senses_told_by_both_models(tmp_path):
-    config = tiny("bi_saelmo_both")
-    assert (config.task.backward, config.objective.told_by) == ("window", "both")
+    config = tiny("bi_saelmo_context")
+    assert (config.task.backward, config.objective.sense_input) == ("window", "context")
     config.train.steps, config.checkpoint.every_steps = 6, 6
     config.data.pocket_sentences = 600
     config.evals.senses.sentences = 20

@@ -8,10 +8,33 @@
 TensorFlow is not needed.
 """
 
-from clwe_jax.api.model import Model, Neighbour, load
+from __future__ import annotations
+
+import os
+
+from clwe_jax import config as options
+from clwe_jax import registry
+from clwe_jax.api.model import Model, Neighbour
 from clwe_jax.api.senses import Sense, SenseView, Translated
 from clwe_jax.api.static import StaticModel, Translation
 
 __all__ = [
     "Model", "Neighbour", "Sense", "SenseView", "StaticModel", "Translated", "Translation", "load",
 ]  # fmt: skip
+
+
+def load(workdir: str | os.PathLike[str], step: int | None = None) -> Model | StaticModel:
+    """The trained model in a run's folder: a `Model`, or a `StaticModel` of static vectors.
+
+    Args:
+      workdir: the run's folder: config.json, vocab/ and checkpoints/, and words.json for
+        `neighbours`; of static vectors config.json, spaces.json, spaces/ and alignments/.
+      step: number of the checkpoint; None: the newest that can be read. Static vectors have none.
+
+    Raises:
+      FileNotFoundError: the folder holds no run, no tokenizer, no checkpoint or no vectors.
+      ValueError: a file of the run is damaged, the folder has an older layout, or the checkpoint is
+        of another model or vocabulary.
+    """
+    workdir = os.fspath(workdir)
+    return registry.lookup("loader", options.read_config(workdir).job)(workdir, step)

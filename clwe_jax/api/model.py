@@ -9,9 +9,8 @@
     for word, language, score in model.neighbours("bank", lang="en", to="de"):
         ...
 
-A model that has learned senses also answers `senses` and `translate` (see `sense_api`); a run of
-static embeddings answers `translate_word`, `neighbours` and `vectors` (see `static_api`).
-TensorFlow is not needed.
+A model that has learned senses also answers `senses` and `translate` (see `api.senses`); static
+vectors answer `translate_word`, `neighbours` and `vectors` (see `api.static`).
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ import jax
 from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax.api import senses as sense_api, static as static_api
+from clwe_jax import config as options
+from clwe_jax.api import senses as sense_api
 from clwe_jax.align import csls, search
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, RowEncoder, select_layer
 from clwe_jax.evaluate.character_encoder import encoder_of
@@ -37,14 +37,14 @@ from clwe_jax.objectives import projected
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, partition
-from clwe_jax.types import BATCH_DTYPES, Objective, Variables
+from clwe_jax.types import Objective, Variables
 
 _SEVERAL = 1_000  # words whose encoding is worth a line in the log
 _TEXT_BYTES = 4 << 20  # of each language that examples of senses are looked for in
 
 
 class Neighbour(NamedTuple):
-    """A word near another one; `score` is their cosine, each language's mean taken away."""
+    """A word near another one; `score` is their cosine, the mean of each language subtracted."""
 
     word: str
     language: str
@@ -91,7 +91,7 @@ class Model:
         layer: Layer | None = None,
         pool: str | None = "mean",
     ) -> np.ndarray | list[np.ndarray]:
-        """Vectors of sentences. One longer than the model's rows loses its end (with a warning).
+        """Vectors of sentences; one longer than the model's rows is cut (with a warning).
 
         Args:
           texts: a list of sentences.
@@ -146,9 +146,8 @@ class Model:
     ) -> list[Neighbour]:
         """The words nearest to a word, among the frequent words of each language.
 
-        Every word is encoded by itself. From each language's vectors their mean is taken away,
-        which otherwise outweighs what the words mean. The first call for a language encodes its
-        words and takes a while.
+        Every word is encoded without context, and the mean of its language's vectors is subtracted,
+        which otherwise outweighs the meaning. The first call for a language encodes its words.
 
         Args:
           word: any word; or several, which are averaged.
@@ -194,10 +193,10 @@ class Model:
     def similarity(
         self, a: str, b: str, lang: str, lang_b: str | None = None, layer: Layer | None = None
     ) -> float:
-        """The cosine of two sentences (or words), b in the language lang_b (None: the same).
+        """The cosine of two sentences (or words), `b` in the language `lang_b` (None: the same).
 
-        Of interest beside other pairs of the same two languages only: the languages' own vectors
-        are part of every sentence's.
+        Compare it with other pairs of the same two languages only: every vector contains the mean
+        of its language.
         """
         x, y = (
             self.encode([text], language, layer)[0]
@@ -222,9 +221,9 @@ class Model:
           context: a text that the word stands in; None: all of its senses.
           k: nearest senses of each language.
           direction: 'forward' or 'backward' of a bidirectional model, whose directions have learned
-            senses of their own; None: both, in a context the one that is surer.
-          examples: lines for each sense, where the run's text is there; with 0 no text is read, and
-            what senses translate to is not told. None in a context.
+            senses of their own; None: both, with a context the more certain one.
+          examples: lines of the run's text for each sense; with 0 no text is read, and senses come
+            without their translations. Ignored with a context.
 
         Returns:
           The enabled senses, by direction, the most used ones first; with a context one of them.
@@ -284,31 +283,12 @@ class _Index:
     mean: np.ndarray
 
 
-def load(
-    workdir: str | os.PathLike[str], step: int | None = None
-) -> Model | static_api.StaticModel:
-    """A run's trained model; for a run of static embeddings its vectors (`static_api`).
-
-    Args:
-      workdir: the run's folder: config.json, vocab/ and checkpoints/; words.json for `neighbours`.
-      step: which checkpoint; None: the newest that can be read.
-
-    Raises:
-      FileNotFoundError: the folder holds no run, no tokenizer or no checkpoint.
-      ValueError: a file of the run is damaged, or the checkpoint is of another model or vocabulary.
-    """
-    workdir = os.fspath(workdir)
-    path = os.path.join(workdir, "config.json")
-    if not os.path.exists(path):
-        raise FileNotFoundError(
-            f"{workdir} holds no run: there is no config.json. Train one there with "
-            f"python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir={workdir}"
-        )
-    config = ConfigDict(_read_json(path))
-    if config.get("job") in ("static", "align"):
-        return static_api.load(workdir)
+def load(workdir: str, step: int | None = None) -> Model:
+    """The language model in a run's folder; see `api.load`."""
+    config = options.read_config(workdir)
     tokenizer = Tokenizer.load(os.path.join(workdir, "vocab"))
     vocabulary = tokenizer.vocabulary
+    # Their number is read with the parameters, whose shapes do not depend on it.
     target = _abstract_params(_objective(config, vocabulary, np.full((1, 1, 1), -1)))
     variables, meta = checkpoint.restore_variables(
         workdir, target, step, ("senses", "translations")
@@ -325,19 +305,16 @@ def load(
         }
     if "translations" in variables:
         translations = np.asarray(variables["translations"]["ids"])[: len(vocabulary)]
-    words = os.path.join(workdir, "words.json")
     objective = _objective(config, vocabulary, translations)
     maps = os.path.join(workdir, projected.FILE)
     if os.path.exists(maps):
         objective = projected.load(maps, objective, tokenizer.language_id)
-    return Model(
-        config,
-        tokenizer,
-        objective,
-        variables,
-        _read_json(words) if os.path.exists(words) else {},
-        sense_api.texts_of(config.data.source, workdir, tokenizer.languages, _TEXT_BYTES),
-    )
+    frequent = {}
+    if os.path.exists(os.path.join(workdir, "words.json")):
+        with open(os.path.join(workdir, "words.json"), encoding="utf-8") as file:
+            frequent = json.load(file)
+    texts = sense_api.texts_of(config.data.source, workdir, tokenizer.languages, _TEXT_BYTES)
+    return Model(config, tokenizer, objective, variables, frequent, texts)
 
 
 def _objective(config: ConfigDict, vocabulary: Vocabulary, translations: Any) -> Objective:
@@ -346,25 +323,15 @@ def _objective(config: ConfigDict, vocabulary: Vocabulary, translations: Any) ->
     )
 
 
-def _abstract_params(objective: Objective):
+def _abstract_params(objective: Objective) -> Any:
     """Shapes of the parameters, on the first device."""
-    keys = {**BATCH_DTYPES, **dict.fromkeys(("words", "spelling", "characters"), np.int32)}
-    shape = (1, objective.max_length)
-    batch = {key: jax.ShapeDtypeStruct(shape, dtype) for key, dtype in keys.items()}
+    batch = objective.batch_shapes(1, objective.max_length)
     variables = jax.eval_shape(objective.init, jax.random.key(0), batch)
     place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     return jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
         partition.unbox(variables["params"]),
     )
-
-
-def _read_json(path: str):
-    with open(path, encoding="utf-8") as file:
-        try:
-            return json.load(file)
-        except ValueError as error:
-            raise ValueError(f"{path} is damaged: {error}") from error
 
 
 def _select(vectors: np.ndarray, layer: Layer | None) -> np.ndarray:

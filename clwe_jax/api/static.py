@@ -1,4 +1,4 @@
-"""Use a run of static embeddings: translations, neighbours and vectors of words.
+"""Use static vectors: translations, neighbours and vectors of words.
 
     from clwe_jax import api
 
@@ -7,13 +7,12 @@
     model.neighbours("house", "en", k=10)
     model.vectors("de")
 
-Neither TensorFlow nor the text that it was trained on is needed.
+The text that they were trained on is not needed.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import os
 from typing import Any, Mapping, NamedTuple
@@ -61,12 +60,12 @@ class StaticModel:
 
     Attributes:
       raw: language -> its vectors before alignment, most frequent word first.
-      shared: language -> the words that it has in common with the hub, which its map leaves where
-        they are (joint-align, section 3.3); none where each language was trained by itself.
-      alignments: language -> its map to the hub's space; none for the hub, nor where nothing was
-        refined (the vectors of joint training are in one space already).
+      shared: language -> the words that it shares with the hub, which its map does not move
+        (joint-align, section 3.3); none where each language was trained alone.
+      alignments: language -> its map to the hub's space; none for the hub, nor without refinement
+        (the vectors of joint training are in one space already).
       hub: the language that the others are mapped to.
-      normalizer: what was done to the words.
+      normalizer: of the words.
     """
 
     raw: Mapping[str, Vectors]
@@ -74,6 +73,11 @@ class StaticModel:
     alignments: Mapping[str, Alignment]
     hub: str
     normalizer: Normalizer = Normalizer()
+
+    def __post_init__(self) -> None:
+        # Spaces are computed when they are asked for.
+        object.__setattr__(self, "_hub_spaces", {})
+        object.__setattr__(self, "_common_spaces", {})
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -221,41 +225,29 @@ class StaticModel:
         )
 
     def _in_hub(self, language: str) -> Vectors:
-        """The language's vectors in the hub's own space, what is shared untouched."""
-        return self._hub_spaces(language)
-
-    @functools.cached_property
-    def _hub_spaces(self):
-        @functools.cache
-        def one(language: str) -> Vectors:
+        """The language's vectors in the hub's own space, where shared words keep their vectors."""
+        if language not in self._hub_spaces:
             vectors = self.raw[language]
-            if language not in self.alignments:
-                return vectors
-            mapped = self.alignments[language].to_target_space(vectors.vectors)
-            return self._replaced(language, mapped, vectors.vectors)
-
-        return one
+            if language in self.alignments:
+                mapped = self.alignments[language].to_target_space(vectors.vectors)
+                vectors = self._replaced(language, mapped, vectors.vectors)
+            self._hub_spaces[language] = vectors
+        return self._hub_spaces[language]
 
     def _common(self, language: str) -> tuple[Vectors, Vectors]:
         """The language and the hub where the aligner compares them; shared words move as the hub's."""
-        return self._common_spaces(language)
-
-    @functools.cached_property
-    def _common_spaces(self):
-        @functools.cache
-        def one(language: str) -> tuple[Vectors, Vectors]:
+        if language not in self._common_spaces:
             alignment, vectors = self.alignments[language], self.raw[language]
             mapped = alignment.apply(vectors.vectors)
             untouched = None
             if self.shared.get(language):
                 untouched = alignment.apply_target(vectors.vectors)
             hub = self.raw[self.hub]
-            return (
+            self._common_spaces[language] = (
                 self._replaced(language, mapped, untouched),
                 dataclasses.replace(hub, vectors=alignment.apply_target(hub.vectors)),
             )
-
-        return one
+        return self._common_spaces[language]
 
     def _replaced(self, language: str, own: np.ndarray, common: np.ndarray | None) -> Vectors:
         """The language with `own` [N, K] for its own words, `common` [N, K] for shared ones."""
@@ -266,11 +258,15 @@ class StaticModel:
         return dataclasses.replace(vectors, vectors=own)
 
 
-def load(workdir: str | os.PathLike[str]) -> StaticModel:
-    """What a run of `config.job` 'static' or 'align' left.
+def load(workdir: str | os.PathLike[str], step: int | None = None) -> StaticModel:
+    """The static vectors in a run's folder; see `api.load`.
+
+    Args:
+      workdir: the run's folder.
+      step: ignored; the vectors have one state.
 
     Raises:
-      FileNotFoundError: the folder holds no such run, or one that has not got so far.
+      FileNotFoundError: the folder holds no vectors, or its run has not come to them yet.
       ValueError: a damaged file.
     """
     workdir = os.fspath(workdir)

@@ -108,10 +108,10 @@ def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
         "stats": source.stats(),
     }
     extras = {
-        "description": worlds.describe(world, config.data.temperature),
+        "description": world.description,
         "examples": pipeline.examples(config.data, count=_EXAMPLES, **given),
         "frequent": world.frequent,
-        "sample": world.sample(),
+        "sample": world.sample,
     }
     atomic.write_json(os.path.join(out, batches.EXTRAS), extras, indent=None)
     atomic.write_json(os.path.join(out, batches.META), meta, indent=None)

@@ -1,70 +1,80 @@
-"""Measures a trained run again: other test sets, other options of its evaluators."""
+"""Measures a finished run again: other test sets, other options of its evaluators."""
 
 from __future__ import annotations
-
-import json
-import os
 
 from absl import logging
 import jax
 from ml_collections import ConfigDict
 
-from clwe_jax import atomic
 from clwe_jax import api
 from clwe_jax import config as options
+from clwe_jax import registry
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, feed as feeds
-from clwe_jax.report import html, tables
+from clwe_jax.jobs import evaluators, inputs
+from clwe_jax.jobs.job import FIGURES, Job, Results
+from clwe_jax.jobs.project import unprojected
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
-    """Runs config.evals on the trained model in `workdir`; its figures and report are made anew.
-
-    The model is the one before a projection; config.job='project' measures that. Figures of an
-    evaluator that is not asked for any more stay as they were.
+    """Runs config.evals on the finished run in `workdir`, as the job that made the run does.
 
     Raises:
-      ValueError, FileNotFoundError: no finished run of this config there, or one of static vectors.
+      ValueError, FileNotFoundError: no finished run of this config there.
     """
-    if jax.process_count() > 1:
-        raise ValueError("The evaluation runs on one host: start it there alone")
-    path = os.path.join(workdir, "results.json")
-    if not os.path.exists(path):
-        raise FileNotFoundError(
-            f"{workdir} holds no finished run: train it first, with the same command without "
-            "--config.job=evaluate"
-        )
-    if "static" in config:
-        raise ValueError(
-            "config.job='evaluate' is for language models; static vectors are measured again by "
-            f"their own job: delete {path} and start that"
-        )
-    options.claim_workdir(config, workdir, write=False)
-    model = api.load(workdir)
-    feed = feeds.build(config, workdir)
-    objective = getattr(model.objective, "base", model.objective)
-    figures, _ = evaluators.measure(
-        evaluators.build(config, feed.context(config.seed), feed.folders),
-        ModelEncoder(objective, model.tokenizer, model.variables, config.train.steps),
-    )
-    logging.info("%s figures", f"{len(figures):,}")
-    _keep_options(config, os.path.join(workdir, "config.json"))
-    with open(path, encoding="utf-8") as file:
-        before = json.load(file)
-    # A test set that is left out now leaves no figure behind.
-    again = {metric.partition("/")[0] for metric in figures}
-    kept = {name: x for name, x in before.items() if name.partition("/")[0] not in again}
-    atomic.write_json(path, dict(sorted({**kept, **figures}.items())))
-    html.build(workdir, config.report.compare_with)
-    tables.print_summary(figures, workdir)
-    return True
+    config = config.copy_and_resolve_references()
+    config.job = options.read_config(workdir).job
+    return registry.lookup("evaluation", config.job)(config, workdir)
 
 
-def _keep_options(config: ConfigDict, path: str) -> None:
-    """Writes what the figures depend on into the run's config.json; all else is as it was trained."""
-    now = json.loads(config.to_json_best_effort())
-    with open(path, encoding="utf-8") as file:
-        kept = json.load(file)
-    kept["evals"] = now["evals"]
-    kept["data"]["sample_bytes"] = now["data"]["sample_bytes"]
-    atomic.write_json(path, kept)
+def language_model(config: ConfigDict, workdir: str) -> bool:
+    """Runs config.evals on the language model in `workdir`; see `Evaluation`."""
+    return Evaluation(config, workdir).run()
+
+
+class Evaluation(Job):
+    """Measures a language model as it was before any projection (config.job='project' measures that).
+
+    Figures of an evaluator that config.evals no longer asks for stay as they were.
+    """
+
+    writes_config = False
+
+    def check(self) -> None:
+        """Raises ValueError or FileNotFoundError where there is nothing to measure."""
+        if jax.process_count() > 1:
+            raise ValueError("The evaluation runs on one host: start it there alone")
+        self.before = self.read(FIGURES)
+        if not self.before:
+            raise FileNotFoundError(
+                f"{self.workdir} holds no finished run: train it first, with the same command "
+                "without --config.job=evaluate"
+            )
+
+    def stages(self):
+        """One stage: its figures are written at once or not at all."""
+        return [("evaluation", self._evaluate)]
+
+    def _evaluate(self) -> None:
+        model = api.load(self.workdir)
+        world = inputs.open_world(self.config, self.workdir)
+        heldout = inputs.build(self.config, world).heldout
+        made = evaluators.build(
+            self.config, inputs.context(self.config, world, heldout), world.folders
+        )
+        encoder = ModelEncoder(
+            unprojected(model.objective), model.tokenizer, model.variables, self.config.train.steps
+        )
+        self.figures, _ = evaluators.measure(made, encoder)
+        logging.info("%s figures", f"{len(self.figures):,}")
+
+    def results(self) -> Results:
+        """The new figures, in place of all earlier ones of the same evaluators."""
+        # config.json goes on naming the options that the figures were measured with.
+        kept = options.read_config(self.workdir)
+        kept.evals = self.config.evals
+        kept.data.sample_bytes = self.config.data.sample_bytes
+        options.write_config(kept, self.workdir)
+        # A test set that is left out now leaves no figure.
+        again = {name.partition("/")[0] for name in self.figures}
+        before = {x: y for x, y in self.before.items() if x.partition("/")[0] not in again}
+        return Results({**before, **self.figures}, measured=self.figures)

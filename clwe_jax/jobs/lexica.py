@@ -13,7 +13,6 @@ import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax import config as options
-from clwe_jax import config_static
 from clwe_jax.align import induce
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.text import dictionary as dictionaries, test_dictionaries
@@ -118,7 +117,7 @@ def tests(
       FileNotFoundError: there is no such folder.
       ValueError: a test dictionary without pairs.
     """
-    pairs = config_static.pairs(config)
+    pairs = options.pairs(config)
     return [
         test
         for folder in test_folders(config, folders)

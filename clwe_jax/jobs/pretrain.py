@@ -2,87 +2,134 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
+from typing import Any, Mapping
 
-from absl import logging
 import jax
-from jax.experimental import multihost_utils
 from ml_collections import ConfigDict
 
-from clwe_jax import atomic
-from clwe_jax import config as options
+from clwe_jax import api, atomic
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, extras, feed as feeds
-from clwe_jax.report import html, tables
+from clwe_jax.jobs import evaluators, facts, inputs, senses
+from clwe_jax.jobs.job import Job, Results
 from clwe_jax.training import allocator, build, checkpoint, optim, train
+
+_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
-    """Trains, evaluates and reports; in a folder that holds this run it goes on, or says it is done.
-
-    Returns:
-      False where a signal stopped it before the last step; the same command goes on.
-
-    Raises:
-      ValueError, FileNotFoundError: a setting, a file or a folder that cannot work.
-    """
-    started = time.time()
-    first_host = jax.process_index() == 0
-    options.claim_workdir(config, workdir, write=first_host)
-    if _finished(config, workdir):
-        return True
-    feed = feeds.build(config, workdir)
-    vocabulary = feed.tokenizer.vocabulary
-    if first_host:
-        atomic.write_json(os.path.join(workdir, "words.json"), dict(feed.frequent))
-    objective = build.build_objective(config, len(vocabulary), vocabulary.size, feed.translations)
-    if jax.default_backend() == "cpu":
-        allocator.keep_freed_memory()
-    result = train.fit(
-        objective=objective,
-        optimizer=optim.from_config(config.optimizer),
-        source=feed.source,
-        evaluators=evaluators.in_training(
-            evaluators.build(config, feed.context(config.seed), feed.folders),
-            ModelEncoder(objective, feed.tokenizer, {}),
-        ),
-        workdir=workdir,
-        train_cfg=config.train,
-        mesh_cfg=config.mesh,
-        checkpoint_cfg=config.checkpoint,
-        seed=config.seed,
-        meta={"vocabulary": vocabulary.fingerprint(), "system": config.system},
-    )
-    if result.finished and first_host:
-        figures = {**result.train, **result.evaluations, **extras.data_figures(feed)}
-        atomic.write_json(os.path.join(workdir, "results.json"), dict(sorted(figures.items())))
-        seconds = time.time() - started
-        found = extras.gather(config, feed, objective, result, seconds, workdir)
-        atomic.write_json(os.path.join(workdir, "report.json"), found)
-        html.build(workdir, config.report.compare_with)
-        tables.print_summary(figures, workdir)
-    if jax.process_count() > 1:
-        multihost_utils.sync_global_devices("the report is written")
-    return result.finished
+    """Trains, evaluates and reports; see `Job.run`."""
+    return Pretraining(config, workdir).run()
 
 
-def _finished(config: ConfigDict, workdir: str) -> bool:
-    """Whether the run in the folder has done its last step; if so, says what to do next."""
-    steps = checkpoint.complete_steps(os.path.join(workdir, "checkpoints"))
-    path = os.path.join(workdir, "results.json")
-    if not steps or steps[-1] < config.train.steps or not os.path.exists(path):
-        return False
-    if jax.process_index() == 0:
-        with open(path, encoding="utf-8") as file:
-            figures = json.load(file)
-        html.build(workdir, config.report.compare_with)
-        tables.print_summary(figures, workdir)
-        logging.info(
-            "This run is finished (step %d). To train on, raise --config.train.steps; to start "
-            "anew, give another --workdir; to use the model: clwe_jax.api.load(%r).",
-            steps[-1],
-            workdir,
+class Pretraining(Job):
+    """Trains a language model; the checkpoints keep the state of the training stage."""
+
+    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+        """Advice where the last step is done."""
+        steps = checkpoint.complete_steps(self.path("checkpoints"))
+        if not figures or not steps or steps[-1] < self.config.train.steps:
+            return ""
+        return (
+            f"This run is finished (step {steps[-1]}). To train on, raise --config.train.steps; to "
+            "start again, give another --workdir; to use the model: "
+            f"clwe_jax.api.load({self.workdir!r})."
         )
-    return True
+
+    def stages(self):
+        """Text and batches, then training."""
+        return [("inputs", self._open), ("training", self._train)]
+
+    def _open(self) -> None:
+        self.world = inputs.open_world(self.config, self.workdir)
+        self.inputs = inputs.build(self.config, self.world)
+        if jax.process_index() == 0:
+            atomic.write_json(self.path("words.json"), dict(self.world.frequent))
+
+    def _train(self) -> bool:
+        config, world = self.config, self.world
+        vocabulary = world.tokenizer.vocabulary
+        self.objective = build.build_objective(
+            config, len(vocabulary), vocabulary.size, inputs.translations(config, world)
+        )
+        if jax.default_backend() == "cpu":
+            allocator.keep_freed_memory()
+        self.result = train.fit(
+            objective=self.objective,
+            optimizer=optim.from_config(config.optimizer),
+            source=self.inputs.source,
+            evaluators=evaluators.in_training(
+                evaluators.build(
+                    config, inputs.context(config, world, self.inputs.heldout), world.folders
+                ),
+                ModelEncoder(self.objective, world.tokenizer, {}),
+            ),
+            workdir=self.workdir,
+            train_cfg=config.train,
+            mesh_cfg=config.mesh,
+            checkpoint_cfg=config.checkpoint,
+            seed=config.seed,
+            meta={"vocabulary": vocabulary.fingerprint(), "system": config.system},
+        )
+        return self.result.finished
+
+    def results(self) -> Results:
+        """The figures of training, the evaluators and the data; the report."""
+        stats = self.inputs.source.stats()
+        languages = self.world.description.get("languages", {})
+        figures = {**self.result.train, **self.result.evaluations}
+        figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
+        figures |= {f"data/{name}": float(value) for name, value in stats.items()}
+        return Results(figures, self._report(stats))
+
+    def _report(self, stats: Mapping[str, float]) -> dict[str, Any]:
+        config, world, result = self.config, self.world, self.result
+        model = api.Model(
+            config,
+            world.tokenizer,
+            self.objective,
+            result.state.variables,
+            dict(world.frequent),
+            lambda language: world.sample.get(language, ()),
+        )
+        skipped = {
+            **world.description.get("skipped", {}),
+            "words cut (more pieces than a row)": stats.get("cut_words", 0),
+            "training steps with a non-finite loss": result.skipped,
+            "checkpoints that could not be written": result.failed_checkpoints,
+        }
+        seconds = time.time() - self.started
+        return {
+            **world.description,
+            **facts.environment(_PACKAGES),
+            "languages": {
+                language: {**found, "sampled_share": stats.get(f"language_share/{language}")}
+                for language, found in world.description.get("languages", {}).items()
+            },
+            "parameters": result.parameters,
+            "examples": self.inputs.examples(),
+            "neighbours": self._neighbours(model),
+            "senses": senses.gather(config, model, self.workdir),
+            "speed": {
+                "tokens_per_second": result.tokens_per_second,
+                "steps_per_second": result.steps_per_second,
+                "compile_seconds": result.compile_seconds,
+                "seconds": seconds,
+            },
+            "memory": {
+                "peak_host_bytes": result.memory.get("host_peak"),
+                "peak_device_bytes": result.memory.get("device_peak"),
+            },
+            "skipped": {name: count for name, count in skipped.items() if count},
+        }
+
+    def _neighbours(self, model: api.Model) -> list[dict[str, Any]]:
+        frequent = self.world.frequent
+        languages = [language for language in model.languages if frequent.get(language)]
+        if not languages:
+            return []
+        first = "en" if "en" in languages else languages[0]
+        words = facts.asked_words(self.config.report.words)
+        return facts.neighbours(
+            model, words or facts.content_words(frequent[first]), first, languages
+        )

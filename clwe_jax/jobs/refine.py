@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
-from typing import Any, Callable, Mapping
+from typing import Any
 
 from absl import logging
 from ml_collections import ConfigDict
 
-from clwe_jax import atomic
 from clwe_jax import registry
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.embeddings.vectors import Vectors
@@ -88,29 +85,3 @@ def fit(
         return chosen.fit(own[0].vectors, own[1].vectors, pairs)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
-
-
-def kept(path: str, made_with: Mapping[str, Any], make: Callable[[], Alignment]) -> Alignment:
-    """An alignment that an earlier start has left whole, or a new one, which is written there.
-
-    Args:
-      path: an .npz file; a .json file beside it says what it was made with.
-      made_with: the alignment is made anew where this has changed.
-      make: makes it.
-    """
-    wanted = json.loads(json.dumps(dict(made_with)))
-    notes = os.path.splitext(path)[0] + ".json"
-    try:
-        with open(notes, encoding="utf-8") as file:
-            if json.load(file) == wanted:
-                found = Alignment.load(path)
-                logging.info("%s was made before", path)
-                return found
-    except FileNotFoundError:
-        pass
-    except ValueError as error:
-        logging.warning("%s: %s; it is made anew", path, error)
-    found = make()
-    found.save(path)
-    atomic.write_json(notes, wanted)
-    return found

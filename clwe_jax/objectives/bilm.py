@@ -6,7 +6,7 @@ tells its sense, is there one position after the one that predicts it; the word 
 end has none, and is left out where words have senses.
 
 What precedes a word often does not tell its sense, nor does what follows it. Beyond the paper both
-may tell it together (`told_by`), as they do of a masked word: it is then represented by what
+may tell it together (`sense_input`), as they do of a masked word: it is then represented by what
 predicts it and its translations from either side, is of one sense in both models, and centers are
 of both. The words at a window's ends, which one model alone predicts, are left out.
 """
@@ -36,7 +36,7 @@ from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
 
 DIRECTIONS = ("forward", "backward")
 BOTH = "both"
-TOLD_BY = ("each", BOTH)
+SENSE_INPUTS = ("own", "context")
 _FRAME = 50  # characters of a word in what is compiled before there are data
 _STREAM = ("words", "target_forward", "weights_forward")
 _BACK = {
@@ -55,8 +55,8 @@ class BiLmObjective:
       padded_vocab_size: rows of the tables.
       negatives, translation, switch_share: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (ELMo) is plain cross-entropy.
-      told_by: 'each', the models assign senses for themselves, by a word's own representation (A4,
-        A9); 'both', together, by those that predict it.
+      sense_input: the input of sense selection: 'own', the word's own representation in each model
+        (A4, A9), or 'context', the representations in both models that predict the word.
       backward: as the task's (`data.tasks.BiLm`).
       translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
         dictionary.
@@ -72,7 +72,7 @@ class BiLmObjective:
     translation: str = "none"
     switch_share: float = 0.5
     senses: SenseConfig | Mapping[str, Any] = SenseConfig(senses=1)
-    told_by: str = "each"
+    sense_input: str = "own"
     backward: str = "reversed"
     translations: np.ndarray | None = None
 
@@ -80,20 +80,16 @@ class BiLmObjective:
         object.__setattr__(self, "senses", sense_config(self.senses))
         _ = self._loss  # what is wrong with the options is said before anything slow
         check_translations(self.translation, self.translations)
-        if self.told_by not in TOLD_BY:
+        if self.sense_input not in SENSE_INPUTS:
             raise ValueError(
-                f"config.objective.told_by={self.told_by!r}: one of {', '.join(TOLD_BY)}"
+                f"config.objective.sense_input={self.sense_input!r}: one of "
+                f"{', '.join(SENSE_INPUTS)}"
             )
-        if self.told_by == BOTH and self.backward != "window":
+        if self.sense_input == "context" and self.backward != "window":
             raise ValueError(
-                f"config.objective.told_by={BOTH!r} needs both models at the same words: set "
+                "config.objective.sense_input='context' needs both models at the same words: set "
                 "--config.task.backward=window"
             )
-
-    @property
-    def sense_input(self) -> str:
-        """'own' or 'context'; see `HasSenses`."""
-        return "context" if self.told_by == BOTH else "own"
 
     max_length = 256  # words of a sentence that is encoded; of itself the model has no limit
 
@@ -101,7 +97,7 @@ class BiLmObjective:
     def directions(self) -> dict[str, slice]:
         """Name of each sense state: the part of a representation of `encode` that it is of."""
         width = self.model.width
-        if self.told_by == BOTH:
+        if self.sense_input == "context":
             return {BOTH: slice(0, 2 * width)}
         return {"forward": slice(0, width), "backward": slice(width, 2 * width)}
 
@@ -164,7 +160,7 @@ class BiLmObjective:
             ),
         }
         keys = dict(zip(self.directions, sense_keys))
-        shape = self.padded_vocab_size, 2 * width if self.told_by == BOTH else width
+        shape = self.padded_vocab_size, 2 * width if self.sense_input == "context" else width
         variables |= self._loss.collections(shape, keys, self.translations)
         return variables
 
@@ -199,14 +195,14 @@ class BiLmObjective:
         rngs_of = [jax.random.fold_in(rngs["dropout"], i) if train else None for i in (0, 1)]
         observed: dict[str, Any] = {"rows": found.carry}
         for number, direction in enumerate(DIRECTIONS):
-            told = BOTH if self.told_by == BOTH else direction
+            told = BOTH if self.sense_input == "context" else direction
             state = variables.get("senses", {}).get(told)
             seen = self._occurrences(batch, number, found)
             rows, length = seen.words.shape
             if not length:
                 raise ValueError(
                     f"config.data.sequence_length={batch['words'].shape[1]}: a window has no word "
-                    f"with what predicts it; take at least {3 if self.told_by == BOTH else 2}"
+                    f"with what predicts it; take at least {3 if self.sense_input == 'context' else 2}"
                 )
             occurrences.append(Occurrences(*(x.reshape(-1, *x.shape[2:]) for x in seen)))
             if told in observed:  # of the same words, by the same representations
@@ -256,7 +252,7 @@ class BiLmObjective:
             return Occurrences(target, hidden, own, weights, languages)
         # Which words, and where they are predicted: from one place before, or after.
         after = number == 1 and self.backward == "window"
-        if self.told_by == BOTH:
+        if self.sense_input == "context":
             there, at = slice(1, -1), slice(2, None) if after else slice(None, -2)
             forward, backward = found.layers[-1]
             own = jnp.concatenate([forward[:, :-2], backward[:, 2:]], -1)
@@ -289,9 +285,9 @@ class BiLmObjective:
     def encode_for_senses(self, variables: Variables, batch: Batch) -> Hidden:
         """As `encode`; the last layer at a word is the input of sense selection.
 
-        With `told_by='both'` it is what predicts the word from either side.
+        With `sense_input='context'` it is what predicts the word from either side.
         """
-        if self.told_by != BOTH:
+        if self.sense_input != "context":
             return self.encode(variables, batch)
         last = self.encode(variables, batch).last
         forward, backward = jnp.split(last, 2, axis=-1)

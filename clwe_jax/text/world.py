@@ -1,18 +1,19 @@
 """The text side of a run: text, dictionaries, tokenizer, evaluation sets, from a config.
 
-What is not there yet is made in the run's folder, by one host; the others read it there.
+One host makes the files that are absent, in the run's folder; the others read them there.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from absl import logging
 import numpy as np
 from ml_collections import ConfigDict
 
+from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax import pocket
 from clwe_jax.text import corpora, dictionary as dictionaries
@@ -26,41 +27,36 @@ _POCKET_TESTS = ("retrieval", "bli")  # evaluators whose test files the embedded
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class World:
-    """The text side of a run.
+    """The text side of a run: all that is not a batch.
 
     Attributes:
-      languages: of the model, in the order that numbers them.
       tokenizer: the run's own, also in WORKDIR/vocab.
+      folders: option -> its folder; see `resolve_folders`.
+      text: the text as the data room reads it: the corpus, 'tfds:NAME' or 'batches:DIR'.
+      corpus: the text files; None where text is in none.
       dictionary: the merged one; None where the config names none.
-      corpus: the text files; None where text comes from TFDS.
-      statistics: of each language's text; empty where it comes from TFDS.
-      text: what the data room reads: the corpus or 'tfds:NAME'.
-      folders: what 'pocket' stands for in an option, resolved: 'retrieval', 'bli', 'parallel'.
-      sample_bytes: of each language's text, in `sample`.
+      statistics: language -> counts of its text, where text is in files.
+      frequent: language -> its frequent words, most frequent first, where they are known.
+      sample: language -> some lines of text, to average contextual vectors over.
+      description: the text in the report: 'languages', 'dictionary', 'vocabulary', 'skipped'.
+      domains: of the embedded world's text; () for all.
     """
 
-    languages: tuple[str, ...]
     tokenizer: Tokenizer
-    dictionary: Dictionary | None
-    corpus: corpora.TextCorpus | None
-    statistics: Mapping[str, corpora.LanguageStats]
-    text: corpora.TextCorpus | str
     folders: Mapping[str, str]
-    sample_bytes: int = 100_000
+    text: corpora.TextCorpus | str
+    corpus: corpora.TextCorpus | None = None
+    dictionary: Dictionary | None = None
+    statistics: Mapping[str, corpora.LanguageStats] = dataclasses.field(default_factory=dict)
+    frequent: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    sample: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    description: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    domains: tuple[str, ...] = ()
 
     @property
-    def frequent(self) -> dict[str, list[str]]:
-        """The frequent words of each language, most frequent first."""
-        return {language: stats.frequent for language, stats in self.statistics.items()}
-
-    def sample(self) -> dict[str, list[str]]:
-        """Some text of each language, in lines: to average contextual vectors over."""
-        if self.corpus is None:
-            return {}
-        return {
-            language: list(self.corpus.lines(language, self.sample_bytes))
-            for language in self.languages
-        }
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the model, in the order that numbers them."""
+        return tuple(self.tokenizer.languages)
 
 
 def resolve_folders(config: ConfigDict, workdir: str) -> dict[str, str]:
@@ -68,24 +64,25 @@ def resolve_folders(config: ConfigDict, workdir: str) -> dict[str, str]:
 
     Returns:
       'text', 'dictionaries', 'tests', 'parallel', and 'evals.{key}' for every evaluator whose test
-      files the embedded world has: a folder, '' for none.
+      files the embedded world has -> a folder, '' for none.
 
     Raises:
       ValueError: a language that the embedded world does not speak.
     """
     folder = os.path.join(workdir, "pocket")
-    values = {  # part of the embedded world, and the option's value
-        "text": ("text", config.data.source.removeprefix("text:")),
-        "dictionaries": ("dictionaries", config.data.dictionaries),
-        "tests": ("bli", config.data.exclude_dictionaries),
-        "parallel": ("parallel", config.task.get("parallel", "")),
+    # option -> its value, and the folder of the embedded world that 'pocket' stands for there
+    wanted = {
+        "text": (config.data.source.removeprefix("text:"), "text"),
+        "dictionaries": (config.data.dictionaries, "dictionaries"),
+        "tests": (config.data.exclude_dictionaries, "bli"),
+        "parallel": (config.task.get("parallel", ""), "parallel"),
     }
     for key, spec in config.evals.items():
         if spec.name in _POCKET_TESTS:
-            values[f"evals.{key}"] = spec.name, spec.get("data", "")
+            wanted[f"evals.{key}"] = (spec.get("data", ""), spec.name)
     folders = {
-        name: os.path.join(folder, part) if value == "pocket" else value
-        for name, (part, value) in values.items()
+        key: os.path.join(folder, name) if value == "pocket" else value
+        for key, (value, name) in wanted.items()
     }
     if any(value.startswith(folder) for value in folders.values()):
         _write_pocket(config, options.languages(config), folder)
@@ -125,15 +122,21 @@ def build(config: ConfigDict, workdir: str) -> World:
             "%s: %s lines, %s words, dictionary coverage %.1f%%", language, f"{found.lines:,}",
             f"{found.words:,}", 100 * found.coverage,
         )  # fmt: skip
+    sample = {}
+    if corpus is not None:
+        most = config.data.sample_bytes
+        sample = {language: list(corpus.lines(language, most)) for language in languages}
     return World(
-        languages=languages,
         tokenizer=tokenizer,
-        dictionary=dictionary,
-        corpus=corpus,
-        statistics=statistics,
-        text=corpus if corpus is not None else config.data.source,
         folders=folders,
-        sample_bytes=config.data.sample_bytes,
+        text=corpus if corpus is not None else config.data.source,
+        corpus=corpus,
+        dictionary=dictionary,
+        statistics=statistics,
+        frequent={language: found.frequent for language, found in statistics.items()},
+        sample=sample,
+        description=_described(tokenizer, dictionary, statistics, config.data.temperature),
+        domains=_domains(config),
     )
 
 
@@ -151,7 +154,7 @@ def _write_pocket(config: ConfigDict, languages: tuple[str, ...], folder: str) -
     if os.path.exists(whole):
         return
     count, seed = config.data.pocket_sentences, config.seed
-    among = tuple(name for name in config.data.pocket_domains.split(",") if name)
+    among = _domains(config)
     logging.info("Writing the embedded world to %s", folder)
     if config.data.source == "pocket":
         pocket.write_corpus(os.path.join(folder, "text"), languages, count, seed, among)
@@ -161,8 +164,7 @@ def _write_pocket(config: ConfigDict, languages: tuple[str, ...], folder: str) -
     if config.task.get("parallel", "") == "pocket":
         parallel = os.path.join(folder, "parallel")
         pocket.write_parallel(parallel, languages, count // 4, seed + _POCKET_SEED, among)
-    with open(whole, "w", encoding="utf-8") as file:
-        file.write("The files beside this one are whole.\n")
+    atomic.write(whole, "The files beside this one are whole.\n")
 
 
 def _tokenizer(
@@ -172,7 +174,7 @@ def _tokenizer(
     dictionary: Dictionary | None,
     normalizer: Normalizer,
 ) -> Tokenizer:
-    """The run's own where it is there, else one that is loaded or trained, and saved there."""
+    """The run's own tokenizer, or one that is loaded or trained and then saved with the run."""
     folder = os.path.join(workdir, "vocab")
     if os.path.exists(os.path.join(folder, "text.json")):
         return Tokenizer.load(folder)
@@ -200,17 +202,21 @@ def _tokenizer(
     return tokenizer
 
 
-def describe(world: World, temperature: float) -> dict[str, Any]:
-    """What the report shows of it: 'languages', 'dictionary', 'vocabulary', 'skipped'.
+def _domains(config: ConfigDict) -> tuple[str, ...]:
+    return tuple(name for name in config.data.pocket_domains.split(",") if name)
 
-    Args:
-      world: the text side.
-      temperature: of the language sampling, from which the shares that are asked for follow.
-    """
-    vocabulary = world.tokenizer.vocabulary
-    sizes = {language: stats.words for language, stats in world.statistics.items()}
+
+def _described(
+    tokenizer: Tokenizer,
+    dictionary: Dictionary | None,
+    statistics: Mapping[str, corpora.LanguageStats],
+    temperature: float,
+) -> dict[str, Any]:
+    """`World.description`; the temperature of the language sampling gives each language's share."""
+    vocabulary = tokenizer.vocabulary
+    sizes = {language: found.words for language, found in statistics.items()}
     shares = corpora.temperature_shares(sizes, temperature) if sizes else {}
-    found: dict[str, Any] = {
+    described: dict[str, Any] = {
         "vocabulary": {
             "kind": vocabulary.kind,
             "size": len(vocabulary),
@@ -218,32 +224,33 @@ def describe(world: World, temperature: float) -> dict[str, Any]:
         },
         "languages": {
             language: {
-                "lines": stats.lines,
-                "words": stats.words,
-                "coverage": stats.coverage,
+                "lines": found.lines,
+                "words": found.words,
+                "coverage": found.coverage,
                 "target_share": shares[language],
-                "repaired": stats.repaired_lines,
+                "repaired": found.repaired_lines,
             }
-            for language, stats in world.statistics.items()
+            for language, found in statistics.items()
         },
         "skipped": {},
     }
-    if world.dictionary is not None:
-        found["dictionary"] = {
-            "pairs": world.dictionary.pair_count,
-            "words": len(world.dictionary),
-            "pairs_by_language": pairs_by_language(world.dictionary),
-        }
-        for name, count in world.dictionary.skipped.items():
-            found["skipped"][f"lines of {name} that are no pair of words"] = count
-    return found
+    if dictionary is not None:
+        described["dictionary"] = describe_dictionary(dictionary)
+        for name, count in dictionary.skipped.items():
+            described["skipped"][f"lines of {name} that are no pair of words"] = count
+    return described
 
 
-def pairs_by_language(dictionary: Dictionary) -> dict[str, int]:
-    """language: pairs whose source word is in that language."""
+def describe_dictionary(dictionary: Dictionary) -> dict[str, Any]:
+    """The dictionary in the report: its pairs, its words, and pairs by the source word's language."""
     sizes = np.diff(dictionary.group_splits)
     owners = np.repeat(np.arange(len(dictionary)), np.diff(dictionary.entry_splits))
     totals = np.bincount(
         dictionary.word_language[owners], weights=sizes, minlength=len(dictionary.languages)
     )
-    return {name: int(total) for name, total in zip(dictionary.languages, totals)}
+    by_language = {name: int(total) for name, total in zip(dictionary.languages, totals)}
+    return {
+        "pairs": dictionary.pair_count,
+        "words": len(dictionary),
+        "pairs_by_language": by_language,
+    }

@@ -126,5 +126,6 @@ def from_config(spec: Mapping[str, Any]) -> Optimizer:
     Raises:
       ValueError: an unknown name or key (the nearest known one is named), or a negative value.
     """
+    spec = {key: value for key, value in spec.items() if key != "groups"}
     registry.check_keys(Optimizer, spec, where="config.optimizer")
     return Optimizer(**spec)

@@ -9,7 +9,7 @@ import numpy as np
 import optax
 import pytest
 
-from clwe_jax import api
+from clwe_jax import api, presets
 from clwe_jax import config as options
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -24,7 +24,7 @@ WORDS = ["money", "river", "bank", "geld", "fluss", "ufer"]
 
 def make_run(folder):
     """WORKDIR of a small untrained model with large random parameters; returns its parts."""
-    config = options.bert_config("laptop", system="tiny", task=dict(name="mlm"))
+    config = presets.bert("laptop")
     config.data.update(languages="en,de", sequence_length=12)
     config.model.update(layers=2, width=16, heads=2, mlp_dim=16)
     letters = [x for c in "abcdefghijklmnopqrstuvwxyz" for x in (c, "##" + c)]

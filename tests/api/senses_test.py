@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax import api, config_senses
+from clwe_jax import api, presets
 from clwe_jax.api import senses as sense_api
 from clwe_jax import config as options
 from clwe_jax.evaluate import sense_index
@@ -40,10 +40,10 @@ USES = [1, 30, 0, 10]  # of "bank": the warm-up's slot, used, dead, and removed
 
 def make_run(folder, backbone="transformer", senses_of_word=3, translation="joint"):
     """WORKDIR of a small untrained model with a sense state that has all kinds of senses."""
-    config = config_senses.sense_config(
-        "laptop", "tiny", backbone=backbone, languages="en,de", senses=senses_of_word,
-        translation=translation,
-    )  # fmt: skip
+    preset = presets.elmo if backbone == "bilm" else presets.bert_tiny
+    config = preset("laptop", languages="en,de")
+    config.objective.translation = translation
+    config.objective.senses.senses = senses_of_word
     config.data.sequence_length = 12
     config.objective.negatives = 0
     config.objective.senses.update(projected=4, queue=8, warmup_slot=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import config as options
+from clwe_jax import presets
 from clwe_jax.data import batches
 from clwe_jax.types import BATCH_DTYPES
 
@@ -209,9 +210,8 @@ def test_prepared_and_read_without_tensorflow(small, tmp_path, run_python):
     """End to end: text is prepared, and read by a process in which TensorFlow cannot be imported."""
     from clwe_jax.data import prepare
 
-    config = options.bert_config(
-        "laptop", "test", dict(name="dict_mlm", cross_lingual_share=0.5, choice="uniform")
-    )
+    config = presets.bert("laptop")
+    config.task.update(name="dict_mlm", cross_lingual_share=0.5, choice="uniform")
     config.data.update(small.config())
     config.data.dictionaries = os.path.join(os.path.dirname(small.directory), "dictionaries")
     vocabulary = str(tmp_path / "vocab")

@@ -7,7 +7,7 @@ import pytest
 from absl import logging as absl_logging
 from ml_collections import ConfigDict
 
-from clwe_jax import config_static
+from clwe_jax import presets
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import lexica
 from clwe_jax.text import dictionary as dictionaries
@@ -25,9 +25,7 @@ def said(caplog):
 
 @pytest.fixture
 def config():
-    found = config_static.static_config(
-        "laptop", "x", training="separate", reallocation=False, refinement=True
-    )
+    found = presets.static("laptop")
     found.data.languages = "en,de"
     return found
 

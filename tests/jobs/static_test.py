@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from absl import logging as absl_logging
 
-from clwe_jax import api, config_static, validation
+from clwe_jax import api, presets, validation
 from clwe_jax.embeddings import files, train
-from clwe_jax.jobs import align, refine, spaces, static
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.jobs import given, refine, static, vocabularies
 from clwe_jax.text import dictionary as dictionaries
 
 ANIMALS = 12
@@ -60,9 +61,8 @@ def folder(tmp_path_factory):
 
 
 def config_of(folder, training="joint", **overrides):
-    found = config_static.static_config(
-        "laptop", "tiny", training=training, reallocation=training == "joint", refinement=True
-    )
+    found = presets.static("laptop")
+    found.static.update(training=training, reallocation=training == "joint", refinement=True)
     for path, value in {
         "data.source": f"text:{folder / 'text'}",
         "data.languages": ",".join(LANGUAGES),
@@ -122,7 +122,7 @@ def test_words_that_are_as_frequent_everywhere_stay_shared(whole, folder):
     model = api.load(whole)
     assert "berlin" in model.shared["de"] and "berlin" in model.shared["fr"]
     # 'gift' is number 1 in German and number 2 in English, each a twelfth of the text.
-    counts = read(os.path.join(whole, "trained", "counts.json"))["counts"]
+    counts = read(os.path.join(whole, "trained", "counts.json"))
     ratio = counts["de"]["gift"] / counts["en"]["gift"]
     assert 1 / 9 < ratio < 9 and "gift" in model.shared["de"]
     assert model.shared["de"] == {"berlin", "gift"} and model.shared["fr"] == {"berlin"}
@@ -132,7 +132,7 @@ def test_words_that_are_as_frequent_everywhere_stay_shared(whole, folder):
         np.testing.assert_array_equal(
             german.vectors[german.index[both]], english.vectors[english.index[both]]
         )
-    joint = spaces.vector_files.load(os.path.join(whole, "trained", "joint.npz"))[0]
+    joint = Vectors.load(os.path.join(whole, "trained", "joint.npz"))
     moved = word("de", 5)
     assert not np.allclose(
         german.vectors[german.index[moved]], joint.vectors[joint.index[moved]], atol=1e-3
@@ -158,13 +158,16 @@ def test_a_word_of_one_language_is_taken_from_the_other(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "stage", ["reallocate", "refine.fit", "measure.leave", "evaluators.measure"]
-)
-def test_interrupted_and_uninterrupted_runs_are_alike(whole, folder, tmp_path, monkeypatch, stage):
+    "where, name",
+    [
+        (vocabularies, "reallocate"), (refine, "fit"), (static.evaluators, "measure"),
+        (static.Static, "_induce"), (static.Static, "results"),
+    ],
+)  # fmt: skip
+def test_interrupted_and_uninterrupted_runs_are_alike(
+    whole, folder, tmp_path, monkeypatch, where, name
+):
     workdir = str(tmp_path / "run")
-    room, _, name = f"static.{stage}".rpartition(".")
-    where = {"static": static, "static.refine": refine, "static.measure": static.measure,
-             "static.evaluators": static.evaluators}[room]  # fmt: skip
     calls = []
 
     def stop(*_, **__):
@@ -188,7 +191,7 @@ def test_interrupted_and_uninterrupted_runs_are_alike(whole, folder, tmp_path, m
 
 
 def test_a_finished_run_says_so(whole, folder, said, monkeypatch):
-    monkeypatch.setattr(static, "_train", lambda *_: pytest.fail("started again"))
+    monkeypatch.setattr(static.Static, "stages", lambda *_: pytest.fail("started again"))
     static.run(config_of(folder), whole)
     assert "This run is finished" in said.text
 
@@ -262,10 +265,16 @@ def test_settings_that_cannot_work(folder, tmp_path, overrides, message):
 
 
 def test_vectors_that_are_brought_are_not_trained(folder, tmp_path, monkeypatch):
-    called = []
-    monkeypatch.setattr(align, "run", lambda config, workdir: called.append(workdir) or True)
+    class Read(Exception):
+        pass
+
+    def stop(*_, **__):
+        raise Read
+
+    monkeypatch.setattr(given.files, "read", stop)
     config = config_of(
         folder, "separate",
         **{"align.source_vectors": "a", "align.target_vectors": "b", "data.languages": "de,en"},
     )  # fmt: skip
-    assert static.run(config, str(tmp_path)) and called == [str(tmp_path)]
+    with pytest.raises(Read):
+        static.run(config, str(tmp_path))

@@ -87,13 +87,13 @@ def bilm_expected(objective, variables, batch):
         for row in range(toy.ROWS):
             for place in range(toy.LENGTH):
                 there = place + next_one
-                ends = int(objective.told_by == "both")
+                ends = int(objective.sense_input == "context")
                 if not ends <= there < toy.LENGTH - ends:
                     continue
                 scores = np.where(allowed, table @ hidden[row, place] + bias, -np.inf)
                 logs = log_softmax(scores.reshape(-1)).reshape(scores.shape)
                 word, own = batch[words][row, there], hidden[row, there]
-                if objective.told_by == "both":
+                if objective.sense_input == "context":
                     own = np.concatenate([layers[0, row, there - 1], layers[1, row, there + 1]])
                 loss = -logs[word, numpy_assigned(state, word, own)]
                 into = 1 - batch["language_ids"][row, there]
@@ -383,10 +383,10 @@ def test_told_together_senses_are_of_what_predicts_the_word():
 
 
 def test_bad_options():
-    with pytest.raises(ValueError, match="told_by='all': one of each, both"):
-        toy.bilm(told_by="all")
+    with pytest.raises(ValueError, match="sense_input='all': one of own, context"):
+        toy.bilm(sense_input="all")
     with pytest.raises(ValueError, match="config.task.backward=window"):
-        toy.bilm(told_by="both")
+        toy.bilm(sense_input="context")
     both, batch = toy.both(), toy.window_batch()
     variables = variables_of(both, batch)
     short = {name: x if name == "characters" else x[:, :2] for name, x in batch.items()}

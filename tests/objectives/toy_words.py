@@ -55,7 +55,7 @@ def bilm(senses=SENSES, dropout=0.0, **options):
 
 def both(senses=SENSES, **options):
     """Senses told by both models together."""
-    return bilm(senses, told_by="both", backward="window", **options)
+    return bilm(senses, sense_input="context", backward="window", **options)
 
 
 def sense_mlm(senses=SENSES, dropout=0.0, **options):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from absl import logging as absl_logging
 
-from clwe_jax import api, config_static, validation
+from clwe_jax import api, presets, validation
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import align
+from clwe_jax.jobs import refine, static
 from clwe_jax.text import dictionary as dictionaries
 
 WORDS, DIM = 40, 6
@@ -54,11 +54,9 @@ class Brought:
         (folder / name).write_text("".join(f"{a} {b}\n" for a, b in pairs))
 
     def config(self, **overrides):
-        found = config_static.static_config(
-            "laptop", "brought", training="separate", reallocation=False, refinement=True
-        )
+        found = presets.static("laptop")
+        found.static.update(training="separate", refinement=True)
         for path, value in {
-            "job": "align",
             "data.languages": "de,en",
             "data.dictionaries": str(self.folder / "dictionaries"),
             "evals.bli.data": str(self.folder / "dictionaries"),
@@ -79,7 +77,7 @@ class Brought:
     def run(self, workdir="run", **overrides):
         config = self.config(**overrides)
         validation.validate(config)
-        align.run(config, str(self.folder / workdir))
+        static.run(config, str(self.folder / workdir))
         with open(self.folder / workdir / "results.json") as file:
             return json.load(file)
 
@@ -108,7 +106,7 @@ def test_a_rotation_is_recovered_and_everything_is_written(brought, tmp_path):
 
 def test_started_again_it_says_that_it_is_finished(brought, tmp_path, said, monkeypatch):
     first = brought.run()
-    monkeypatch.setattr(align.refine, "fit", lambda *a, **k: pytest.fail("aligned again"))
+    monkeypatch.setattr(refine, "fit", lambda *a, **k: pytest.fail("aligned again"))
     assert brought.run() == first
     assert "This run is finished" in said.text
     # Interrupted after the alignment, it goes on from there.
@@ -116,7 +114,7 @@ def test_started_again_it_says_that_it_is_finished(brought, tmp_path, said, monk
     assert brought.run() == first
 
 
-def test_other_vectors_are_aligned_anew(brought, tmp_path):
+def test_other_vectors_are_aligned_again(brought, tmp_path):
     brought.run()
     brought.write("de.vec", names("d"), brought.source @ brought.turn @ brought.turn)
     (tmp_path / "run" / "results.json").unlink()
@@ -178,7 +176,6 @@ def test_no_test_dictionary(brought, said):
     "overrides, said",
     [
         ({"align.target_vectors": ""}, "go together"),
-        ({"align.source_vectors": "", "align.target_vectors": ""}, "source_vectors=FILE"),
         ({"data.languages": "de,en,fr"}, "two languages"),
         ({"align.name": "procrustres"}, "procrustes"),
         ({"evals.bli.methods": "cls"}, "csls"),

@@ -1,0 +1,75 @@
+"""The parts of report.json that runs of every job have: the machine, versions, nearest words."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+from typing import Any, Iterable, Protocol, Sequence
+
+import jax
+
+_WORDS = 8  # that are shown with their nearest neighbours
+_NEIGHBOURS = 2  # of each language
+
+
+class _HasNeighbours(Protocol):
+    def neighbours(self, word: str, lang: str, k: int, to: str | None) -> Sequence[Any]: ...
+
+
+def environment(packages: Iterable[str]) -> dict[str, Any]:
+    """The command, the devices and the versions of `packages`, those that are not installed left out."""
+    versions = {"python": platform.python_version()}
+    for name in packages:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "command": ["python", "-m", "clwe_jax.main", *sys.argv[1:]],
+        "device": f"{jax.device_count()} x {jax.devices()[0].device_kind}",
+        "cores": os.cpu_count(),
+        "versions": versions,
+    }
+
+
+def content_words(frequent: Sequence[str]) -> list[str]:
+    """A few words, evenly over a list by frequency, that say something of meaning.
+
+    Args:
+      frequent: most frequent first. The most frequent ones are function words, and are left out.
+    """
+    content = [word for word in frequent if len(word) > 3][20:]
+    return content[:: max(1, len(content) // _WORDS)][:_WORDS]
+
+
+def neighbours(
+    model: _HasNeighbours, words: Iterable[str], language: str, others: Iterable[str]
+) -> list[dict[str, Any]]:
+    """The nearest words of each word in the other languages: report.json's 'neighbours'.
+
+    Args:
+      model: gives them.
+      words: of `language`.
+      language: of the words.
+      others: the languages to search.
+    """
+    others = [other for other in others if other != language]
+    return [
+        {
+            "word": word,
+            "language": language,
+            "neighbours": [
+                {"word": near.word, "language": near.language, "score": near.score}
+                for other in others
+                for near in model.neighbours(word, language, _NEIGHBOURS, to=other)
+            ],
+        }
+        for word in words
+    ]
+
+
+def asked_words(option: str) -> list[str]:
+    """The words that config.report.words lists."""
+    return [word for word in option.split(",") if word]

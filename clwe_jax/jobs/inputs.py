@@ -1,0 +1,143 @@
+"""What training reads: batches made on the fly from text, or prepared ones without TensorFlow."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Callable, Mapping, Sequence
+
+import jax
+from jax.experimental import multihost_utils
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import registry
+from clwe_jax.data import batches
+from clwe_jax.evaluate.context import Context
+from clwe_jax.text import translations as tables
+from clwe_jax.text import world as worlds
+from clwe_jax.text.world import World
+from clwe_jax.training import partition
+from clwe_jax.types import Batch, BatchSource
+
+_PREPARED = "batches:"
+_EXAMPLES = 12  # code-switched sentences in the report
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Inputs:
+    """The batches of this host.
+
+    Attributes:
+      source: to train on.
+      heldout: language -> its held-out batches.
+      examples: makes code-switched sentences for the report.
+    """
+
+    source: BatchSource
+    heldout: Mapping[str, Sequence[Batch]]
+    examples: Callable[[], list[dict[str, Any]]]
+
+
+def open_world(config: ConfigDict, workdir: str) -> World:
+    """The text side of a run, from the text or the prepared batches of `config.data.source`.
+
+    Raises:
+      ValueError, FileNotFoundError: no text, dictionary, batches or evaluation set where the config
+        names them, or some that do not fit it.
+    """
+    source = config.data.source
+    if not source.startswith(_PREPARED):
+        return _first_host_first(lambda: worlds.build(config, workdir))
+    prepared = batches.open_folder(source.removeprefix(_PREPARED))
+    prepared.check(config)
+
+    def write() -> dict[str, str]:
+        folder = os.path.join(workdir, "vocab")
+        if not os.path.exists(os.path.join(folder, "text.json")):
+            prepared.tokenizer.save(folder)
+        return worlds.resolve_folders(config, workdir)
+
+    return World(
+        tokenizer=prepared.tokenizer,
+        folders=_first_host_first(write),
+        text=source,
+        frequent=prepared.extras.get("frequent", {}),
+        sample=prepared.extras.get("sample", {}),
+        description=prepared.extras.get("description", {}),
+    )
+
+
+def build(config: ConfigDict, world: World) -> Inputs:
+    """This host's batches of `config.data.source`.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `open_world`.
+    """
+    host = dict(process_index=jax.process_index(), process_count=jax.process_count())
+    rows = dict(batch_size=partition.host_rows(config.train.batch_size))
+    if config.data.source.startswith(_PREPARED):
+        prepared = batches.open_folder(config.data.source.removeprefix(_PREPARED))
+        return Inputs(
+            prepared.source(seed=config.seed, **rows, **host),
+            prepared.heldout(most=config.evals.mlm.batches, **rows, **host),
+            lambda: prepared.extras.get("examples", []),
+        )
+    # TensorFlow takes its seconds only where it is needed.
+    from clwe_jax.data import pipeline, word_streams
+    from clwe_jax.data.tasks import BiLm
+
+    spec = config.task.to_dict()
+    if "parallel" in spec:
+        spec["parallel"] = world.folders["parallel"]
+    task = registry.build("task", spec)
+    given = dict(task=task, tokenizer=world.tokenizer, source=world.text)
+    few = dict(batches_per_language=config.evals.mlm.batches)
+    if isinstance(task, BiLm):
+        return Inputs(
+            word_streams.build(config.data, seed=config.seed, **given, **rows, **host),
+            word_streams.heldout(config.data, **given, **rows, **few, **host),
+            list,
+        )
+    given.update(dictionary=world.dictionary, seed=config.seed)
+    return Inputs(
+        pipeline.build(config.data, **given, **rows, **host),
+        pipeline.heldout(config.data, **given, **rows, **few, **host),
+        lambda: pipeline.examples(config.data, count=_EXAMPLES, **given),
+    )
+
+
+def context(config: ConfigDict, world: World, heldout: Mapping[str, Sequence[Batch]] = {}) -> Context:
+    """The part of a run that its evaluators share."""
+    return Context(
+        languages=world.languages,
+        normalizer=world.tokenizer.normalizer,
+        tokenizer=world.tokenizer,
+        heldout=heldout,
+        sample=world.sample,
+        domains=world.domains,
+        seed=config.seed,
+    )
+
+
+def translations(config: ConfigDict, world: World) -> np.ndarray | None:
+    """int32 [V, languages, T]: the words of each language that translate each word, -1 for none.
+
+    None where the objective translates nothing, or without a dictionary.
+    """
+    if config.objective.get("translation", "none") == "none" or world.dictionary is None:
+        return None
+    tokenizer = world.tokenizer
+    return tables.table(world.dictionary, tokenizer.vocabulary, tokenizer.languages).ids
+
+
+def _first_host_first(make: Callable[[], Any]) -> Any:
+    """Calls `make` on the first host, then on the others, which find the files that it has written."""
+    if jax.process_count() == 1:
+        return make()
+    if jax.process_index() > 0:
+        multihost_utils.sync_global_devices("the first host has written")
+        return make()
+    made = make()
+    multihost_utils.sync_global_devices("the first host has written")
+    return made

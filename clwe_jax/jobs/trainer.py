@@ -1,0 +1,206 @@
+"""Static vectors that a run trains on its text: each set trained once, kept, and used again."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import logging as python_logging
+import os
+from typing import Any, Callable, Mapping, Sequence
+
+from ml_collections import ConfigDict
+
+from clwe_jax import atomic
+from clwe_jax import config as options
+from clwe_jax.embeddings import corpus as corpora, duong, train
+from clwe_jax.embeddings.corpus import Corpus
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.text.test_dictionaries import TestSet
+from clwe_jax.jobs import vocabularies
+from clwe_jax.jobs.kept import Kept
+from clwe_jax.jobs.vocabularies import Vocabularies
+from clwe_jax.text import world
+from clwe_jax.text.corpora import TextCorpus
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words import Segmenter
+
+# The options that decide which words are counted, and how often.
+_TEXT = (
+    "source", "languages", "lower_case", "simplify_chinese", "dictionaries", "dictionary_clean",
+    "exclude_dictionaries", "pocket_sentences", "pocket_domains",
+)  # fmt: skip
+
+
+class Trainer:
+    """Trains vectors, or loads those that an earlier start has kept.
+
+    Every set of vectors is a file of `static.trained` (by default WORKDIR/trained) with a record of
+    what it was made with; runs that differ in reallocation and alignment alone may share the folder.
+
+    Attributes:
+      stage: the name of `vocabularies` as a stage of the job.
+      normalizer: of the text and of dictionaries.
+      folders: option -> its folder; see `world.resolve_folders`.
+      aligned: whether the vocabularies are aligned.
+      made_with: the files that an alignment depends on, beside the vocabularies.
+    """
+
+    stage = "training"
+    made_with: Mapping[str, Any] = {}
+
+    def __init__(self, config: ConfigDict, workdir: str):
+        python_logging.getLogger("gensim").setLevel(python_logging.WARNING)
+        self._config = config
+        self.normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
+        self.folders = world.resolve_folders(config, workdir)
+        self.aligned = config.static.refinement
+        self._folder = config.static.trained or os.path.join(workdir, "trained")
+        self._languages = options.languages(config)
+        self._dictionary: Dictionary | None = None
+        self._segmenter = Segmenter({})
+
+    def vocabularies(
+        self, dictionary: Dictionary | None, tests: Sequence[TestSet]
+    ) -> Vocabularies:
+        """The vectors of every language, and the words that they share with the hub.
+
+        Args:
+          dictionary: to train with, for 'replace' and 'duong'.
+          tests: their words are cut from text without spaces too, as words, not as translations:
+            in text that is cut without them they would not be found.
+        """
+        lexicons = {
+            language: set(dictionary.lexicon(language)) if dictionary is not None else set()
+            for language in self._languages
+        }
+        for test in tests:
+            lexicons[test.source] |= set(test.entries)
+            lexicons[test.target] |= set().union(*test.entries.values())
+        self._dictionary, self._segmenter = dictionary, Segmenter(lexicons)
+        config, kind = self._config, self._config.static.training
+        most, hub = config.embeddings.max_vocab, options.hub_of(config)
+        if kind in ("separate", "duong"):
+            found = self._separate() if kind == "separate" else self._duong()
+            return Vocabularies({language: found[language].top(most) for language in found})
+        joint = self._joint(replaced=kind == "replace")
+        if not config.static.reallocation:
+            return vocabularies.shared_by_text(joint, self._counts, hub, most)
+        separate = self._separate() if config.static.rule == "neighbours" else None
+        return vocabularies.reallocated(config, joint, self._counts, hub, separate)
+
+    def words(self, text: str, language: str) -> list[str]:
+        """The words of a text as the vectors spell them."""
+        return self._segmenter.words(self.normalizer(text, language), language)
+
+    def description(self) -> dict[str, Any]:
+        """The text in the report: its equal parts, and the share that the dictionary covers."""
+        rows = {}
+        for language, words in self._counts.items():
+            total = sum(words.values())
+            rows[language] = {"words": total}
+            if self._dictionary is not None:
+                known = self._dictionary.language_words(language)
+                covered = sum(words.get(word, 0) for word in known)
+                rows[language]["coverage"] = covered / max(1, total)
+        return {"languages": rows}
+
+    @functools.cached_property
+    def _corpus(self) -> Corpus:
+        """The running words, as many of each language."""
+        text = TextCorpus(self.folders["text"], self._languages)
+        read = corpora.read(text, self.normalizer, self._segmenter)
+        return read.equalised(self._config.seed)
+
+    @functools.cached_property
+    def _counts(self) -> dict[str, dict[str, int]]:
+        """language -> word -> occurrences in the text, most frequent first."""
+        return self._kept(
+            "counts.json",
+            lambda: {language: self._corpus.counts(language) for language in self._languages},
+            save=lambda counts, path: atomic.write_json(path, counts),
+            load=_read_json,
+        )
+
+    def _joint(self, replaced: bool) -> Vectors:
+        """One set of vectors on the text of all languages together.
+
+        Args:
+          replaced: whether words of the dictionary are replaced at random by translations.
+        """
+        seed = self._config.seed
+
+        def made() -> Vectors:
+            text = self._corpus
+            if replaced:
+                share = self._config.static.replace_share
+                text = corpora.joint_replace(text, self._dictionary, share, seed)
+            return train.fasttext(text.sentences(seed), self._settings(train.FastText), seed)
+
+        return self._kept("replace.npz" if replaced else "joint.npz", made)
+
+    def _separate(self) -> dict[str, Vectors]:
+        """Vectors of each language on its text alone."""
+        seed, settings = self._config.seed, self._settings(train.FastText)
+
+        def one(language: str) -> Vectors:
+            return train.fasttext(self._corpus.only(language).sentences(seed), settings, seed)
+
+        return {
+            language: self._kept(f"separate-{language}.npz", functools.partial(one, language))
+            for language in self._languages
+        }
+
+    def _duong(self) -> dict[str, Vectors]:
+        """Vectors of each language, all trained together with the dictionary."""
+
+        @functools.cache
+        def made() -> dict[str, Vectors]:
+            settings = self._settings(duong.Duong)
+            return duong.train(self._corpus, self._dictionary, settings, self._config.seed)
+
+        return {
+            language: self._kept(f"duong-{language}.npz", lambda language=language: made()[language])
+            for language in self._languages
+        }
+
+    def _settings(self, kind: Any) -> Any:
+        names = {field.name for field in dataclasses.fields(kind)}
+        given = self._config.embeddings.to_dict()
+        return kind(**{name: value for name, value in given.items() if name in names})
+
+    def _made_with(self, name: str) -> dict[str, Any]:
+        """The options that a file depends on."""
+        config, kind = self._config, name.partition(".")[0].partition("-")[0]
+        found = {key: config.data[key] for key in _TEXT}
+        found |= {"split": config.align.split, "seed": config.seed}
+        if kind != "counts":
+            found |= {k: v for k, v in config.embeddings.to_dict().items() if k != "max_vocab"}
+        if kind == "replace":
+            found["replace_share"] = config.static.replace_share
+        # Test words are left out of the dictionary that these are trained with.
+        if kind in ("replace", "duong"):
+            found["tests"] = config.evals.bli.data
+        return found
+
+    def _kept(
+        self,
+        name: str,
+        make: Callable[[], Any],
+        save: Callable[[Any, str], None] = Vectors.save,
+        load: Callable[[str], Any] = Vectors.load,
+    ) -> Any:
+        return Kept(
+            os.path.join(self._folder, name),
+            self._made_with(name),
+            make,
+            save,
+            load,
+            "Delete it, or give another folder with --config.static.trained=DIR",
+        ).result()
+
+
+def _read_json(path: str) -> Any:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)

@@ -1,0 +1,143 @@
+"""The words and vectors of each language, and which words are shared with the hub."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Iterable, Mapping
+
+from absl import logging
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax.embeddings.reallocate import Reallocation, reallocate
+from clwe_jax.embeddings.vectors import Vectors
+
+Raw = Mapping[str, Vectors]
+Shared = Mapping[str, frozenset[str]]
+Counts = Mapping[str, Mapping[str, int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Vocabularies:
+    """Vectors of several languages before alignment.
+
+    Attributes:
+      raw: language -> its vectors, most frequent word first.
+      shared: language -> the words that it shares with the hub.
+      before: `raw` and `shared` before reallocation; None where nothing was reallocated.
+      description: the vocabularies in the report; {} where nothing is shared.
+    """
+
+    raw: Raw
+    shared: Shared = dataclasses.field(default_factory=dict)
+    before: tuple[Raw, Shared] | None = None
+    description: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def of_language(
+    joint: Vectors, counts: Mapping[str, int], words: Iterable[str], most: int
+) -> Vectors:
+    """A language's part of joint vectors: its most frequent words, by its own text.
+
+    Args:
+      joint: vectors of all languages.
+      counts: word -> occurrences in the language's text.
+      words: of the language; those without a vector are left out.
+      most: number of words, at most.
+    """
+    rows = [(joint.index[word], counts.get(word, 0)) for word in words if word in joint.index]
+    rows.sort(key=lambda item: (-item[1], item[0]))
+    rows = rows[:most]
+    taken = joint.take([row for row, _ in rows])
+    return dataclasses.replace(taken, counts=np.array([n for _, n in rows], np.int64))
+
+
+def shared_by_text(joint: Vectors, counts: Counts, hub: str, most: int) -> Vocabularies:
+    """Vocabularies of joint vectors: a word of two languages' texts is one word, and shared."""
+    raw = {
+        language: of_language(joint, words, words, most) for language, words in counts.items()
+    }
+    shared = _in_common(raw, hub)
+    description = {
+        "text": "One set of vectors: a word that occurs in the text of two languages is one word.",
+        "languages": {
+            language: {"words": len(raw[language]), "shared": len(words)}
+            for language, words in shared.items()
+        },
+    }
+    return Vocabularies(raw, shared, description=description)
+
+
+def reallocated(
+    config: ConfigDict,
+    joint: Vectors,
+    counts: Counts,
+    hub: str,
+    separate: Raw | None,
+) -> Vocabularies:
+    """Vocabularies in which a word that belongs to one language is no longer shared (Eqs 5-6).
+
+    Args:
+      config: `static.gamma`, `static.rule`, `embeddings.max_vocab` and the seed.
+      joint: vectors of all languages.
+      counts: language -> word -> occurrences in its text.
+      hub: a language.
+      separate: language -> vectors of its text alone, which the rule 'neighbours' compares.
+    """
+    most = config.embeddings.max_vocab
+    first = shared_by_text(joint, counts, hub, most)
+    decided = reallocate(
+        counts,
+        config.static.gamma,
+        words=joint.words,
+        rule=config.static.rule,
+        vectors=separate,
+        seed=config.seed,
+    )
+    kept = {
+        language: of_language(joint, words, decided.vocabulary(language), most)
+        for language, words in counts.items()
+    }
+    description = _described(config, first.raw, kept, decided)
+    for language, row in description["languages"].items():
+        logging.info(
+            "%s: %s words, %s before reallocation, %s of them shared", language,
+            f"{len(kept[language]):,}", f"{row['words']:,}", f"{row['shared']:,}",
+        )  # fmt: skip
+    # Of reallocated words those that both languages still have are the shared ones.
+    return Vocabularies(kept, _in_common(kept, hub), (first.raw, first.shared), description)
+
+
+def _in_common(raw: Raw, hub: str) -> dict[str, frozenset[str]]:
+    return {
+        language: frozenset(word for word in vectors.words if word in raw[hub].index)
+        for language, vectors in raw.items()
+        if language != hub
+    }
+
+
+def _described(
+    config: ConfigDict, before: Raw, after: Raw, decided: Reallocation
+) -> dict[str, Any]:
+    if config.static.rule == "ratio":
+        gamma = config.static.gamma
+        text = (
+            "A word stays shared by the languages in which its relative frequency is at least "
+            f"{(1 - gamma) / gamma:.3f} of that where it is highest (gamma {gamma:g}); otherwise "
+            "the latter alone keeps it."
+        )
+    else:
+        text = (
+            "A word stays shared by the languages in which its neighbours agree more than those "
+            "of different words do; otherwise the one where it is most frequent keeps it."
+        )
+    languages = {}
+    for language, vectors in after.items():
+        shared = sum(word in decided.sharers for word in vectors.words)
+        languages[language] = {
+            "words": len(before[language]),
+            "own": len(vectors) - shared,
+            "shared": shared,
+            "lost": sum(word not in vectors.index for word in before[language].words),
+        }
+    return {"text": text, "languages": languages, "examples": decided.examples()}

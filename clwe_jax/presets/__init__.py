@@ -1,0 +1,12 @@
+"""The values that several systems share at each of the four scales.
+
+A config file in `configs/` takes one of these presets and sets the values of its system. They stand
+in the package, so that a config file works from any folder. They import neither jax nor TensorFlow,
+so that `--help` answers at once.
+"""
+
+from clwe_jax.presets.pieces import bert
+from clwe_jax.presets.vectors import static
+from clwe_jax.presets.words import bert_tiny, elmo
+
+__all__ = ["bert", "bert_tiny", "elmo", "static"]

@@ -1,0 +1,96 @@
+"""Masked language models of word pieces (D1-D8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ml_collections import ConfigDict
+
+from clwe_jax import config as options
+from clwe_jax.presets.base import (
+    ADAMW,
+    DOMAINS,
+    MASKING,
+    TRANSFORMER,
+    YOUR_TEXT,
+    Values,
+    at,
+    set_values,
+)
+
+_WIKIPEDIA = dict(
+    source="tfds:wikipedia/20230601", languages=options.MBERT_LANGUAGES, dictionaries="dictionaries",
+    sample_bytes=5_000_000, lower_case=False, heldout_share=0.0005,
+)  # fmt: skip
+
+
+def _evals(every_steps: int) -> dict[str, Any]:
+    """The evaluations of a model that is trained on real text."""
+    return dict(
+        mlm=dict(every_steps=every_steps, batches=8),
+        retrieval=dict(data="tatoeba", every_steps=every_steps),
+        bli=dict(data="dictionaries"),
+    )
+
+
+_BERT_BASE: Values = {
+    "vocab": dict(size=119_552),
+    "model": dict(layers=12, width=768, heads=12, mlp_dim=3_072),
+    "evals": _evals(10_000),
+}
+_BERT: dict[str, Values] = {
+    "laptop": {
+        # A part of the domains, no dropout (no sentence is seen three times): minutes, not hours.
+        "data": dict(pocket_domains=DOMAINS),
+        "model": dict(layers=2, width=128, heads=4, mlp_dim=512, dropout=0.0),
+        "optimizer": dict(learning_rate=3e-3, warmup_steps=100),
+        "train": dict(steps=3_000, batch_size=32, log_every_steps=50),
+        "checkpoint": dict(every_steps=500),
+        "evals": dict(mlm=dict(every_steps=500, batches=8)),
+    },
+    "small": {
+        "data": dict(
+            **YOUR_TEXT, languages="en,de,es,fr,ru,zh", sample_bytes=5_000_000,
+            sequence_length=128,
+        ),
+        "vocab": dict(size=32_768),
+        "model": dict(layers=6, width=384, heads=6, mlp_dim=1_536),
+        "optimizer": dict(learning_rate=1e-3, warmup_steps=1_000),
+        "train": dict(steps=20_000, batch_size=256, log_every_steps=100),
+        "checkpoint": dict(every_steps=2_000),
+        "evals": _evals(2_000),
+    },
+    "base": {
+        **_BERT_BASE,
+        "data": dict(**_WIKIPEDIA, sequence_length=128),
+        "optimizer": dict(learning_rate=5e-4, warmup_steps=10_000),
+        "train": dict(steps=500_000, batch_size=256, log_every_steps=100),
+        "checkpoint": dict(every_steps=5_000),
+    },
+    "paper": {
+        **_BERT_BASE,
+        "data": dict(**_WIKIPEDIA, sequence_length=512),
+        # AdamW is as good below batches of some thousand rows; LAMB is made for these.
+        "optimizer": dict(name="lamb", learning_rate=1.6e-3, warmup_steps=10_000),
+        "train": dict(steps=500_000, batch_size=8_192, log_every_steps=100),
+        "checkpoint": dict(every_steps=2_000),
+    },
+}  # fmt: skip
+
+
+def bert(scale: str) -> ConfigDict:
+    """A masked language model of word pieces (D1-D8); its config file sets `task`.
+
+    Args:
+      scale: 'laptop', 'small', 'base' or 'paper'; also of the other presets.
+
+    Raises:
+      ValueError: an unknown scale.
+    """
+    config = at(scale)
+    config.task = ConfigDict(dict(MASKING, name="mlm"))
+    config.model = ConfigDict(
+        dict(TRANSFORMER, language_embeddings=True, condition_on_language=True)
+    )
+    config.optimizer = ConfigDict(ADAMW)
+    return set_values(config, _BERT[scale])

@@ -1,0 +1,202 @@
+"""Language models of whole words, with one or several senses of a word (A1-A13)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ml_collections import ConfigDict
+
+from clwe_jax.presets.base import (
+    ADAMW,
+    DOMAINS,
+    MASKING,
+    TRANSFORMER,
+    YOUR_TEXT,
+    Values,
+    at,
+    set_values,
+)
+
+# All options of `models.senses.SenseConfig` that the papers name, and two that go beyond them
+# (`init`, `fast_start`).
+_SENSES: dict[str, Any] = dict(
+    senses=1, projected=16, alpha=0.01, queue=20_000, refresh_every=250, warmup_steps=20_000,
+    warmup_slot=True, init="seeded", sigma=0.1, noise=0.1, sample=16, fast_start=True,
+    seed_weight=10, prune_every=0, prune_after=40_000, prune_share=0.1, prune_least=20,
+    translated_share=0.1, seed=0,
+)  # fmt: skip
+# In a short run representations change faster than centers follow, so that senses are seeded late
+# and none is removed: the paper prunes after as many steps again as two warm-ups.
+_SENSE_SCALES: Values = {
+    "laptop": dict(queue=4_096, refresh_every=50, warmup_steps=1_200),
+    "small": dict(refresh_every=100, warmup_steps=5_000, prune_every=5_000, prune_after=10_000),
+    "base": dict(prune_every=20_000),
+    "paper": dict(prune_every=20_000),
+}
+_ELMO: dict[str, Values] = {
+    "laptop": {
+        "data": dict(sequence_length=20),
+        "vocab": dict(size=8_192),
+        "model": dict(
+            width=128, cells=256, dropout=0.1, filters=((1, 16), (2, 16), (3, 32), (4, 64))
+        ),
+        "objective": dict(negatives=512),
+        "optimizer": dict(
+            name="adam", learning_rate=3e-3, warmup_steps=100, schedule="linear", clip=1.0,
+            scale=1.0,
+        ),
+        "train": dict(steps=2_400, batch_size=32, log_every_steps=50),
+        "checkpoint": dict(every_steps=600),
+    },
+    "small": {
+        "data": dict(**YOUR_TEXT, sequence_length=20),
+        "vocab": dict(size=65_536),
+        "model": dict(width=256, cells=1_024),
+        "objective": dict(negatives=4_096),
+        "train": dict(steps=50_000, batch_size=128, log_every_steps=100),
+        "checkpoint": dict(every_steps=2_000),
+    },
+    "base": {
+        "data": dict(**YOUR_TEXT, sequence_length=16),
+        "vocab": dict(size=200_000),
+        "objective": dict(negatives=8_192),
+        "train": dict(steps=600_000, batch_size=256, log_every_steps=100),
+        "checkpoint": dict(every_steps=5_000),
+    },
+    "paper": {
+        "data": dict(**YOUR_TEXT, sequence_length=16),
+        "vocab": dict(size=800_000),
+        "objective": dict(negatives=8_192),
+        "train": dict(steps=1_000_000, batch_size=512, microbatches=4, log_every_steps=100),
+        "checkpoint": dict(every_steps=5_000),
+        # Sense vectors and centers take 10 GB each: every core holds a part of the words.
+        "mesh": dict(tensor=32),
+    },
+}  # fmt: skip
+_BERT_TINY: dict[str, Values] = {
+    "laptop": {
+        "vocab": dict(size=8_192),
+        "model": dict(layers=2, width=128, heads=4, mlp_dim=512, dropout=0.0),
+        "optimizer": dict(learning_rate=3e-3, warmup_steps=100),
+        "train": dict(steps=2_400, batch_size=32, log_every_steps=50),
+        "checkpoint": dict(every_steps=600),
+    },
+    "small": {
+        "data": dict(**YOUR_TEXT, sequence_length=128),
+        "vocab": dict(size=27_654),
+        "model": dict(width=256, heads=4, mlp_dim=1_024),
+        "optimizer": dict(learning_rate=5e-4, warmup_steps=1_000),
+        "train": dict(steps=50_000, batch_size=128, log_every_steps=100),
+        "checkpoint": dict(every_steps=2_000),
+    },
+    "base": {
+        "data": dict(**YOUR_TEXT, sequence_length=128, max_predictions=20),
+        "vocab": dict(size=27_654),
+        "model": dict(width=512, heads=8, mlp_dim=2_048),
+        "optimizer": dict(learning_rate=1e-4, warmup_steps=20_000),
+        "train": dict(steps=1_000_000, batch_size=128, log_every_steps=100),
+        "checkpoint": dict(every_steps=5_000),
+    },
+}
+_BERT_TINY["paper"] = _BERT_TINY["base"]
+
+
+def elmo(scale: str, languages: str) -> ConfigDict:
+    """A bidirectional LSTM language model of words read as characters (A1-A12).
+
+    The config file sets `objective.senses.senses`, the senses of a word; with 1 it is ELMo.
+
+    Args:
+      languages: e.g. 'en' or 'en,de'.
+    """
+    config = _word_model(scale, languages)
+    config.task = ConfigDict(
+        dict(name="bilm", sentences="lines", reset="never", backward="reversed", max_characters=50)
+    )
+    config.model = ConfigDict(
+        dict(
+            name="bilm", width=512, layers=2, cells=4_096, cell_clip=3.0, projection_clip=3.0,
+            dropout=0.1, character_dim=16,
+            filters=((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024)),
+            highways=2, dtype="auto",
+        )
+    )  # fmt: skip
+    config.objective.update(name="bilm", sense_input="own")
+    config.optimizer = ConfigDict(
+        dict(
+            name="adagrad", learning_rate=0.2, warmup_steps=0, schedule="constant",
+            initial_accumulator=1.0, eps=1e-8, clip=10.0, scale=20.0, groups={},
+        )
+    )  # fmt: skip
+    set_values(config, _ELMO[scale])
+    if "," in languages and scale == "paper":
+        config.data.sequence_length = 12
+        config.train.steps = 600_000
+    return _for_languages(config, scale)
+
+
+def bert_tiny(scale: str, languages: str) -> ConfigDict:
+    """A masked language model of whole words (A11); with several senses of a word SaBERT-Tiny.
+
+    The config file sets `objective.senses.senses`.
+
+    Args:
+      languages: e.g. 'en' or 'en,de'.
+    """
+    config = _word_model(scale, languages)
+    config.task = ConfigDict(dict(MASKING, name="mlm"))
+    config.model = ConfigDict(
+        dict(TRANSFORMER, language_embeddings=False, condition_on_language=False)
+    )
+    config.objective.update(name="sense_mlm", senses=dict(warmup_slot=False, projected=14))
+    config.optimizer = ConfigDict(ADAMW)
+    set_values(config, _BERT_TINY[scale])
+    return _for_languages(config, scale)
+
+
+def _word_model(scale: str, languages: str) -> ConfigDict:
+    config = at(scale)
+    config.data.languages = languages
+    config.data.temperature = 1.0  # corpora are concatenated (A12)
+    config.data.simplify_chinese = "zh" in languages.split(",")
+    config.vocab.kind = "word"
+    senses = {**_SENSES, **_SENSE_SCALES[scale]}
+    config.objective = ConfigDict(
+        dict(negatives=0, translation="none", switch_share=0.5, senses=senses)
+    )
+    config.evals = ConfigDict(dict(mlm=dict(name="mlm", every_steps=600, batches=8)))
+    return config
+
+
+def _for_languages(config: ConfigDict, scale: str) -> ConfigDict:
+    """Sets the steps, the evaluations and the projection of a model of one or of several languages."""
+    several, laptop = "," in config.data.languages, scale == "laptop"
+    if laptop:
+        config.data.pocket_domains = DOMAINS
+        every_steps = 1_000 if several else 600
+        config.evals.senses = ConfigDict(
+            dict(name="senses", data="pocket", every_steps=every_steps, sentences=1_000)
+        )
+    else:
+        config.data.sample_bytes = 5_000_000
+    if not several:
+        config.data.dictionaries = ""
+        config.evals.wsd = ConfigDict(
+            dict(name="wsd", every_steps=0, training="", tests="", wordnet="", max_sentences=0)
+        )
+        return config
+    if laptop:
+        config.train.steps = 4_000  # half of the text is another language's
+        config.objective.senses.warmup_steps = 2_000
+    config.projection = ConfigDict(
+        dict(
+            methods="orthogonal,least_squares", apply="orthogonal", lines=20_000, identical=True,
+            anchors="words",
+        )
+    )  # fmt: skip
+    sentences, lists = ("pocket", "pocket") if laptop else ("tatoeba", "dictionaries")
+    config.evals.update(
+        retrieval=dict(name="retrieval", data=sentences, every_steps=0, max_sentences=1_000),
+        bli=dict(name="bli", data=lists, every_steps=0, occurrences=10),
+    )
+    return config

@@ -1,0 +1,105 @@
+"""The skeleton of the jobs: stages in order, what they leave, and starting again."""
+
+import json
+import logging
+
+import pytest
+from absl import logging as absl_logging
+from ml_collections import ConfigDict
+
+from clwe_jax import config as options
+from clwe_jax import presets, registry
+from clwe_jax.jobs.job import Job, Results
+
+
+class Counting(Job):
+    """Two stages and one figure; `done` has the stages in the order of their calls."""
+
+    def __init__(self, config, workdir, done, stops=False):
+        super().__init__(config, workdir)
+        self.done, self.stops = done, stops
+
+    def finished(self, figures, report):
+        return "This run is finished." if figures and report else ""
+
+    def stages(self):
+        return [("one", lambda: self.done.append("one")), ("two", self._two)]
+
+    def _two(self):
+        self.done.append("two")
+        absl_logging.warning("two is slow")
+        absl_logging.warning("two is slow")
+        return not self.stops
+
+    def results(self):
+        return Results({"b": 2.0, "a": 1.0}, {"notes": self.notes, "stages": list(self.seconds)})
+
+
+@pytest.fixture
+def config():
+    return presets.bert("laptop")
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+def test_stages_are_done_in_order_and_not_twice(config, tmp_path, caplog):
+    done = []
+    assert Counting(config, str(tmp_path), done).run()
+    assert done == ["one", "two"]
+    assert read(tmp_path / "results.json") == {"a": 1.0, "b": 2.0}
+    assert read(tmp_path / "report.json") == {"notes": ["two is slow"], "stages": ["one", "two"]}
+    assert (tmp_path / "report.html").exists()
+    page = (tmp_path / "report.html").stat().st_mtime_ns
+    absl_logging.get_absl_logger().addHandler(caplog.handler)
+    with caplog.at_level(logging.INFO):
+        assert Counting(config, str(tmp_path), done).run()
+    absl_logging.get_absl_logger().removeHandler(caplog.handler)
+    assert done == ["one", "two"] and "This run is finished." in caplog.text
+    assert (tmp_path / "report.html").stat().st_mtime_ns > page  # beside other runs, perhaps
+
+
+def test_a_job_that_a_signal_stopped_leaves_no_figures(config, tmp_path):
+    done = []
+    assert not Counting(config, str(tmp_path), done, stops=True).run()
+    assert (tmp_path / "config.json").exists() and not (tmp_path / "results.json").exists()
+    assert Counting(config, str(tmp_path), done).run() and done == ["one", "two"] * 2
+
+
+def test_damaged_figures_are_written_again(config, tmp_path):
+    done = []
+    Counting(config, str(tmp_path), done).run()
+    (tmp_path / "results.json").write_text("{")
+    assert Counting(config, str(tmp_path), done).run() and len(done) == 4
+    assert read(tmp_path / "results.json") == {"a": 1.0, "b": 2.0}
+
+
+def test_the_run_of_another_config_is_refused_before_any_stage(config, tmp_path):
+    Counting(config, str(tmp_path), []).run()
+    other, done = ConfigDict(config.to_dict()), []
+    other.model.width = 7
+    with pytest.raises(ValueError, match="config.model.width: 128 -> 7"):
+        Counting(other, str(tmp_path), done).run()
+    assert not done
+
+
+def test_a_folder_of_an_older_layout_is_refused(config, tmp_path):
+    Counting(config, str(tmp_path), []).run()
+    old = read(tmp_path / "config.json")
+    assert old.pop("layout") == options.LAYOUT
+    (tmp_path / "config.json").write_text(json.dumps(old))
+    with pytest.raises(ValueError, match=r"layout 1, which clwe_jax 0\.1\.0 reads") as error:
+        Counting(config, str(tmp_path), []).run()
+    assert "\n" not in str(error.value)
+    (tmp_path / "config.json").write_text(json.dumps({**old, "layout": options.LAYOUT + 1}))
+    with pytest.raises(ValueError, match="a later version"):
+        options.read_config(tmp_path)
+
+
+@pytest.mark.parametrize("job", registry.TABLES["job"])
+def test_every_job_is_validated_and_what_it_leaves_is_loaded(job):
+    assert job in registry.TABLES["validation"]
+    # Jobs that work on a finished run leave its config.json as it is.
+    made = job not in ("evaluate", "project")
+    assert (job in registry.TABLES["loader"]) == (job in registry.TABLES["evaluation"]) == made
