@@ -25,12 +25,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BILINGUAL = {
     "Joint-ELMo": "joint_elmo",
     "Bi-SaELMo": "bi_saelmo",
-    "Bi-SaELMo told by both": "bi_saelmo_both",
+    "Bi-SaELMo, context senses": "bi_saelmo_context",
 }
 ENGLISH = {
     "ELMo": "elmo",
     "SaELMo": "saelmo",
-    "SaELMo told by both": "saelmo_both",
+    "SaELMo, context senses": "saelmo_context",
     "BERT-Tiny": "bert_tiny",
     "SaBERT-Tiny": "sabert_tiny",
 }

@@ -200,7 +200,6 @@ def bert_config(scale: str, system: str, task: dict[str, Any]) -> ConfigDict:
             mlp_dim=512,
             dropout=0.1,
             norm="post",
-            positions="learned",
             language_embeddings=True,
             condition_on_language=True,
             dtype="auto",

@@ -13,7 +13,7 @@ from clwe_jax import config as options
 
 BACKBONES = ("bilm", "transformer")
 
-# Everything of `models.sense_config.SenseConfig` that the papers speak of, and where each default
+# Everything of `models.senses.config.SenseConfig` that the papers speak of, and where each default
 # leaves them (`init`, `fast_start`).
 _SENSES: dict[str, Any] = dict(
     senses=5, projected=16, alpha=0.01, queue=20_000, refresh_every=250, warmup_steps=20_000,
@@ -122,7 +122,7 @@ def sense_config(
     languages: str,
     senses: int,
     translation: str = "none",
-    told_by: str = "each",
+    sense_input: str = "own",
 ) -> ConfigDict:
     """The config of a sense-aware language model, or of its sense-agnostic twin.
 
@@ -132,9 +132,9 @@ def sense_config(
       backbone: 'bilm' (ELMo) or 'transformer' (BERT-Tiny).
       languages: e.g. 'en' or 'en,de'.
       senses: of a word; 1 for the sense-agnostic twin.
-      translation: 'none', 'joint' or 'switch'; see `objectives.senses`.
-      told_by: of a biLM, 'each' or 'both'; see `objectives.bilm`. With 'both' the backward model
-        begins anew at every window's end: windows are twice as long, and half as many a step.
+      translation: 'none', 'joint' or 'switch'; see `objectives.sense_loss`.
+      sense_input: of a biLM, 'own' or 'context'; see `objectives.bilm`. With 'context' the backward
+        model starts at every window's end: windows are twice as long, and half as many a step.
 
     Raises:
       ValueError: an unknown scale or backbone.
@@ -169,7 +169,7 @@ def sense_config(
                 highways=2, dtype="auto",
             )
         )  # fmt: skip
-        config.objective = ConfigDict(dict(name="bilm", told_by=told_by, **objective))
+        config.objective = ConfigDict(dict(name="bilm", sense_input=sense_input, **objective))
         config.optimizer = ConfigDict(
             dict(
                 name="adagrad", learning_rate=0.2, warmup_steps=0, schedule="constant",
@@ -185,7 +185,7 @@ def sense_config(
         config.model = ConfigDict(
             dict(
                 name="transformer", layers=4, width=512, heads=8, mlp_dim=2_048, dropout=0.1,
-                norm="post", positions="learned", language_embeddings=False,
+                norm="post", language_embeddings=False,
                 condition_on_language=False, dtype="auto", remat=False,
             )
         )  # fmt: skip
@@ -232,7 +232,7 @@ def sense_config(
             name="wsd", every_steps=0, training="", tests="", wordnet="", max_sentences=0
         )
     config.evals = ConfigDict(evals)
-    if told_by == "both":
+    if sense_input == "context":
         config.task.backward = "window"
         config.data.sequence_length *= 2
         config.train.batch_size //= 2

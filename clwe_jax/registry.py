@@ -47,7 +47,7 @@ TABLES: dict[str, dict[str, str]] = {
         "mlm": "clwe_jax.evaluate.mlm:MlmEvaluator",
         "retrieval": "clwe_jax.evaluate.retrieval:RetrievalEvaluator",
         "bli": "clwe_jax.evaluate.bli:BliEvaluator",
-        "senses": "clwe_jax.evaluate.sense_use:SenseEvaluator",
+        "senses": "clwe_jax.evaluate.sense_evaluator:SenseEvaluator",
         "wsd": "clwe_jax.evaluate.wsd_evaluator:WsdEvaluator",
         "lexicon": "clwe_jax.evaluate.lexicon:LexiconInduction",
         "similarity": "clwe_jax.evaluate.similarity:WordSimilarity",

@@ -10,8 +10,8 @@ Command:
   :base              2 x 4,096 cells, 200,000 words, an accelerator for days.
   :paper             A11: batch 512, window 12, 600k steps; V=800,000 fits a v3 slice (--plan=v3:4x8).
 
-Senses that both directions tell together, beyond the paper, purer and better at choosing
-translations: bi_saelmo_both.py. Twin without senses: joint_elmo.py.
+Senses selected by context, beyond the paper, purer and better at choosing translations:
+bi_saelmo_context.py. Twin without senses: joint_elmo.py.
 Expected: Table 3 of the paper, zero-shot NER F1 after projection: de 72.19, es 65.86, zh 63.44.
 The laptop's figures stand in benchmarks/README.md.
 """
@@ -25,7 +25,7 @@ def get_config(scale: str = "laptop"):
         system="Bi-SaELMo",
         backbone="bilm",
         languages="en,de",
-        # Where the world is small more words are spelled alike in both languages, and share senses.
+        # In the small embedded world more words have the same form in both languages and share senses.
         senses=5 if scale == "laptop" else 3,
         translation="joint",
     )

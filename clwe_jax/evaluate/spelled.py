@@ -111,7 +111,7 @@ def encoder_of(
     tokenizer: Tokenizer,
     max_length: int = 0,
     batch_size: int = 64,
-    telling: bool = False,
+    for_senses: bool = False,
 ) -> Encoder:
     """The encoder that fits a model.
 
@@ -120,10 +120,10 @@ def encoder_of(
       tokenizer: the run's.
       max_length: of a row, special pieces included; 0: the model's.
       batch_size: rows computed at once.
-      telling: by the objective's `telling`, not its `encode`.
+      for_senses: by `HasSenses.encode_for_senses`, not `encode`.
     """
     cls = SpelledEncoder if reads_characters(objective) else Encoder
     # Where both are one function it is named alike, and so compiled once.
-    other = telling and objective.sense_input != "own"
+    other = for_senses and objective.sense_input != "own"
     encode = objective.encode_for_senses if other else objective.encode
     return cls(encode, tokenizer, max_length or objective.max_length, batch_size)

@@ -13,19 +13,19 @@ from clwe_jax.evaluate.wsd import WordSenseDisambiguation
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
-_AT_ONCE = 512  # sentences
+_AT_ONCE = 512  # sentences encoded at once
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class WsdEvaluator:
-    """Runs `WordSenseDisambiguation` with a model; the figures are its.
+    """Runs `WordSenseDisambiguation` with a model.
 
     Attributes:
-      every_steps: how often in training; 0: at its end only.
+      every_steps: training steps between two runs; 0: at the end only.
       training, tests, wordnet, development, max_sentences: see `WordSenseDisambiguation`.
-      language: of the annotated text.
+      language: language of the annotated text.
       batch_size: sentences encoded at once.
-      objective: the model, by `objective.encode`.
+      objective: objective that encodes (`types.Encodes`).
       tokenizer: the run's.
     """
 
@@ -41,10 +41,10 @@ class WsdEvaluator:
     tokenizer: Tokenizer
 
     def __post_init__(self) -> None:
-        self.tokenizer.language_id(self.language)  # an unknown one is said before training starts
+        self.tokenizer.language_id(self.language)  # raises for an unknown language before training starts
 
     def run(self, variables: Variables) -> Iterator[tuple[str, float]]:
-        """Yields the figures of `WordSenseDisambiguation.run`."""
+        """Yields the metrics of `WordSenseDisambiguation.run`."""
         task = WordSenseDisambiguation(
             training=self.training,
             tests=self.tests,
@@ -57,7 +57,7 @@ class WsdEvaluator:
     def _encode(
         self, variables: Variables, sentences: Sequence[Sequence[str]]
     ) -> Iterable[np.ndarray]:
-        """[words, layers + 1, D] of each sentence of given words, normalised as the run's text."""
+        """Yields [words, layers + 1, D] for each sentence; words are normalised as the run's text."""
         encoder = encoder_of(self.objective, self.tokenizer, 0, self.batch_size)
         number, room = self.tokenizer.language_id(self.language), encoder.max_length - 2
         normalise = self.tokenizer.normalizer

@@ -44,7 +44,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
     figures: dict[str, float] = {}
     for evaluator in evaluators.build(
         config,
-        getattr(model.objective, "base", model.objective),
+        model.objective,
         model.tokenizer,
         feed.folders,
         feed.sample,

@@ -64,7 +64,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
         )
     options.claim_workdir(config, workdir, write=False)
     model = api.load(workdir)
-    objective = getattr(model.objective, "base", model.objective)  # of an earlier projection
+    objective = model.objective
     if len(model.languages) < 2:
         raise ValueError(
             f"{workdir} holds a model of {', '.join(model.languages)} alone: there is nothing to "

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, config_senses
-from clwe_jax.api import senses as sense_api
+from clwe_jax.api import texts
 from clwe_jax import config as options
 from clwe_jax.evaluate import sense_index
-from clwe_jax.evaluate.telling import Asked
+from clwe_jax.evaluate.sense_encoder import WordInContext
 from clwe_jax.jobs import senses as jobs_senses
-from clwe_jax.models import sense_translation, senses
+from clwe_jax.models.senses import selection, translation
+from clwe_jax.models.senses.state import SenseState
 from clwe_jax.report import html
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -136,7 +137,7 @@ def test_what_was_saved_is_loaded(run, model, bilm):
     for saved, found in ((run[1], model.variables), (bilm[0], bilm[1].variables)):
         for name in ("params", "senses", "translations"):
             jax.tree.map(np.testing.assert_array_equal, saved[name], found[name])
-        assert all(isinstance(x, senses.SenseState) for x in found["senses"].values())
+        assert all(isinstance(x, SenseState) for x in found["senses"].values())
         assert "rows" not in found
 
 
@@ -188,7 +189,7 @@ def test_the_nearest_senses(run, model):
 @pytest.mark.parametrize("text", TEXT["en"][:3])
 def test_the_sense_in_a_context_is_the_assigned_one(model, text):
     state = model.variables["senses"]["masked"]
-    slot = senses.assign(state, np.array([number("bank")]), masked(model, text))[0]
+    slot = selection.assign(state, np.array([number("bank")]), masked(model, text))[0]
     found = model.senses("bank", "en", context=text)
     assert found.sense == slot
     h = np.asarray(masked(model, text))[0] @ np.asarray(state.projection)
@@ -235,7 +236,7 @@ def test_examples_have_the_sense(model):
 @pytest.mark.parametrize("text", TEXT["en"][:3])
 def test_the_translation_is_the_chosen_one(model, text):
     german = ["bank", "ufer", "geld"]
-    fits = sense_translation.cosines(
+    fits = translation.cosines(
         model.variables["senses"]["masked"], model.objective.senses,
         np.array([[*map(number, german), -1]]), np.array([1]), masked(model, text),
     )  # fmt: skip
@@ -255,7 +256,7 @@ def test_a_sense_translates_as_its_occurrences_do(made, request):
     lines = sorted(
         {" ".join([*draw.choice(EN, 3), "bank", *draw.choice(EN, 3)]) for _ in range(20)}
     )
-    first = [Asked(line.split(), line.split().index("bank"), "en") for line in lines[:2]]
+    first = [WordInContext(line.split(), line.split().index("bank"), "en") for line in lines[:2]]
     vectors = model.sense_view.index.represent(first)
     variables = dict(model.variables, senses=dict(model.variables["senses"]))
     for name, state in variables["senses"].items():
@@ -291,7 +292,7 @@ def test_both_directions_choose_the_translation(bilm):
     })  # fmt: skip
     model = api.Model(model.config, model.tokenizer, model.objective, variables, model.frequent)
     found = model.translate("bank", context="the bank", to="de")
-    vector = model.sense_view.index.represent([Asked(["the", "bank"], 1, "en")])
+    vector = model.sense_view.index.represent([WordInContext(["the", "bank"], 1, "en")])
     norm = np.linalg.norm
     scores = {}
     for word, slots in (("ufer", slice(1, 4)), ("geld", slice(1, 4)), ("bank", slice(1, 3))):
@@ -313,13 +314,13 @@ def test_bad_questions(model):
         (lambda: model.senses("bank", "dee"), "'dee'.*Did you mean 'de'"),
         (lambda: model.senses("the bank", "en"), "expected one word, found 2"),
         (lambda: model.senses(" ", "en"), "expected one word, found 0"),
-        (lambda: model.senses("bank", "en", context="The river"), "not stand in.*the, river"),
+        (lambda: model.senses("bank", "en", context="The river"), "not in the context.*the, river"),
         (lambda: model.senses("bank", "en", context=""), "whose words are: none"),
         (lambda: model.senses("bank", "en", direction="maskd"), "Did you mean 'masked'"),
         (lambda: model.translate("bank", "the bank", to="fr"), "'fr' is not a language"),
-        (lambda: model.translate("bank", "the river", to="de"), "does not stand"),
+        (lambda: model.translate("bank", "the river", to="de"), "is not in the context"),
         (lambda: model.translate("water", "the water", to="de"), "no translation of 'water'"),
-        (lambda: model.translate("bank", "the bank", to="en", lang="en"), "already"),
+        (lambda: model.translate("bank", "the bank", to="en", lang="en"), "is already a word"),
     ):
         with pytest.raises(ValueError, match=message):
             ask()
@@ -347,12 +348,12 @@ def test_another_number_of_senses_is_refused(run, tmp_path):
 
 
 def test_texts_are_found_where_they_are(run, tmp_path):
-    texts = sense_api.texts_of("pocket", str(run[0]), ("en", "de"), 1 << 20)
-    assert list(texts("de")) == TEXT["de"]
+    found = texts.texts_of("pocket", str(run[0]), ("en", "de"), 1 << 20)
+    assert list(found("de")) == TEXT["de"]
     folder = run[0] / "pocket" / "text"
-    assert list(sense_api.texts_of(f"text:{folder}", "", ("en",), 1 << 20)("en")) == TEXT["en"]
+    assert list(texts.texts_of(f"text:{folder}", "", ("en",), 1 << 20)("en")) == TEXT["en"]
     for source in ("pocket", "tfds:wiki", f"batches:{tmp_path}", "text:absent"):
-        assert sense_api.texts_of(source, str(tmp_path), ("en",), 1) is None
+        assert texts.texts_of(source, str(tmp_path), ("en",), 1) is None
 
 
 def test_the_report_and_the_projector_files(run, model, tmp_path):

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.evaluate import anchors, sense_use
+from clwe_jax.evaluate import anchors, sense_evaluator
 from clwe_jax.evaluate.encode import Encoder
 from clwe_jax.evaluate.spelled import SpelledEncoder, encoder_of
 from clwe_jax.evaluate.wsd_evaluator import WsdEvaluator
-from clwe_jax.models import senses
-from clwe_jax.models.sense_config import SenseConfig
+from clwe_jax.models.senses import state as senses
+from clwe_jax.models.senses.config import SenseConfig
 from clwe_jax.objectives import projected
 from clwe_jax.text import spelling, word_vocab
 from clwe_jax.text.normalize import Normalizer
@@ -150,11 +150,11 @@ def test_nearest_sense_by_hand():
     words = ["bank", "bank", "bank", "bank", "unseen"]
     meant = ["money", "river", "money", "money", "x"]
     known = np.array([True, True, False, False, False])
-    assert sense_use.nearest_sense(vectors, words, meant, known) == (1, 2)
+    assert sense_evaluator.nearest_sense(vectors, words, meant, known) == (1, 2)
 
 
 def test_words_of_one_concept_in_the_domains_mean_it_whatever_else_they_can():
-    evaluator = sense_use.SenseEvaluator(
+    evaluator = sense_evaluator.SenseEvaluator(
         objective=Characters(), tokenizer=types.SimpleNamespace(languages=["en", "de"]),
         domains=("money",),
     )  # fmt: skip
@@ -170,7 +170,7 @@ def test_words_of_one_concept_in_the_domains_mean_it_whatever_else_they_can():
 
 def test_candidates_of_several_languages_leave_no_gap():
     table = np.array([[[-1, -1], [7, 8], [2, -1]], [[5, -1], [9, -1], [-1, -1]], [[-1, -1]] * 3])
-    found, into = sense_use._candidates(table, np.array([1, 0, 2, 0]), np.array([2, 0, 0, 1]))
+    found, into = sense_evaluator._candidates(table, np.array([1, 0, 2, 0]), np.array([2, 0, 0, 1]))
     expected = [[5, 9], [7, 8, 2], [], [2]]
     assert [row[row >= 0].tolist() for row in found] == expected
     assert [row[: len(x)].tolist() for row, x in zip(into, expected)] == [
@@ -192,7 +192,7 @@ def test_the_nearest_sense_by_one_direction_alone():
         _occurrences=[types.SimpleNamespace(sentence=number) for number in (0, 2, 1, 3)],
     )
     meant, read = ["money", "river"] * 2, np.stack(layers, 1)
-    found = dict(sense_use.SenseEvaluator._nearest(evaluator, read, ["bank"] * 4, meant))
+    found = dict(sense_evaluator.SenseEvaluator._nearest(evaluator, read, ["bank"] * 4, meant))
     assert found == {
         "senses/nearest/layer0": 0.5, "senses/nearest/layer1": 1.0, "senses/nearest": 1.0,
         "senses/forward/nearest": 0.5, "senses/backward/nearest": 1.0,

@@ -1,10 +1,10 @@
-"""SaELMo whose senses both directions tell together, by what predicts a word from either side.
+"""SaELMo with context senses: selected by the representations that predict a word from either side.
 
-Beyond the paper, where each direction tells them for itself by a word's own representation; purer
-(benchmarks/README.md).
+Beyond the paper, where each direction selects its own senses by a word's own representation. The
+senses are purer (benchmarks/README.md).
 
 Command:
-  python -m clwe_jax.main --config=configs/saelmo_both.py
+  python -m clwe_jax.main --config=configs/saelmo_context.py
   :laptop (default), :small, :base, :paper: as saelmo.py, windows twice as long and half as many.
 
 Twin without senses: elmo.py --config.task.backward=window, with the same windows
@@ -18,9 +18,9 @@ from clwe_jax import config_senses
 def get_config(scale: str = "laptop"):
     return config_senses.sense_config(
         scale,
-        system="SaELMo told by both",
+        system="SaELMo, context senses",
         backbone="bilm",
         languages="en",
         senses=5,
-        told_by="both",
+        sense_input="context",
     )
