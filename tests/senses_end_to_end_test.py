@@ -1,4 +1,4 @@
-"""A bilingual sense-aware run from config to report: broken off and gone on with, projected, used."""
+"""A bilingual sense-aware run from config to report: interrupted, resumed, projected, used."""
 
 import importlib.util
 import json

@@ -224,8 +224,8 @@ class SenseView:
             raise ValueError(f"to={to!r}: {own!r} is already a word of that language")
         if self._table is None:
             raise ValueError(
-                "This model was trained without a dictionary (config.objective.translation='none'), "
-                "so it has no translations; `senses` lists the nearest senses of each language"
+                "This model was trained without a dictionary (config.objective.translation='none'): "
+                "it has no translations; `senses` lists the nearest senses of each language"
             )
         candidates = self._candidates(number, to)
         if not len(candidates):
@@ -343,7 +343,9 @@ class SenseView:
     def _language_of(self, word: str, to: str) -> str:
         others = [x for x in self._tokenizer.languages if x != to]
         if not others:
-            raise ValueError(f"This model has learned only {to!r}: it has no language to translate from")
+            raise ValueError(
+                f"This model has learned only {to!r}: it has no language to translate from"
+            )
         if len(others) > 1:
             others = [x for x in others if self._is_listed(word, x)]
         if len(others) != 1:

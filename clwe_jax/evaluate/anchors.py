@@ -72,6 +72,8 @@ def centers(state: SenseState, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarra
     fits = np.einsum("psk,ptk->pst", unit[left], unit[right])
     fits[~(used[left][:, :, None] & used[right][:, None])] = -np.inf
     best = fits.argmax(2)
-    back = np.take_along_axis(fits.argmax(1), best, axis=1)  # the best sense of each one's best sense
+    back = np.take_along_axis(
+        fits.argmax(1), best, axis=1
+    )  # the best sense of each one's best sense
     pair, sense = np.nonzero((back == np.arange(fits.shape[1])) & np.isfinite(fits.max(2)))
     return vectors[left[pair], sense], vectors[right[pair], best[pair, sense]]

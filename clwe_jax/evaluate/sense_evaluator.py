@@ -309,8 +309,8 @@ def nearest_sense(
     Args:
       vectors: unit vectors, [N, D].
       words, meant: word and concept of each occurrence.
-      known: bool [N], the occurrences that the means are over; concepts of the other occurrences are
-        predicted, if their word has a mean.
+      known: bool [N], the occurrences that the means are over; the concepts of the others are
+        predicted if their word has a mean.
 
     Returns:
       Numbers of right and of all predictions.

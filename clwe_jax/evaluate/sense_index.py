@@ -233,7 +233,9 @@ class SenseIndex:
         """
         state, ids, own, count = self._batch(direction, candidates, vectors)
         into = np.full(len(own), self.tokenizer.language_id(to))
-        return np.asarray(_translation_cosines(state, self.objective.senses, ids, into, own))[:count]
+        return np.asarray(_translation_cosines(state, self.objective.senses, ids, into, own))[
+            :count
+        ]
 
     def _batch(self, direction: str, ids: np.ndarray, vectors: np.ndarray):
         """The state, ids [M, K] and representations [M, d] of a direction; N, rows that count."""

@@ -1,9 +1,9 @@
 """Word sense disambiguation by nearest neighbours (Raganato et al. 2017; Peters et al. 2018).
 
-A sense is the mean of the contextual representations of its occurrences in sense-annotated text. An
-occurrence gets the sense with the largest cosine, either of all senses or of the senses of its lemma
-and part of speech; in the second case a lemma that is not in the annotated text gets its first sense
-in WordNet (multi-sense cross-lingual alignment, section 4.1 and Table 2).
+A sense is the mean of the contextual representations of its occurrences in annotated text. A test
+instance gets the sense with the largest cosine, either of all senses or of the senses of its lemma
+and part of speech. In the second case a lemma that is not in the annotated text gets its first
+sense in WordNet (multi-sense cross-lingual alignment, section 4.1 and Table 2).
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ class WsdEvaluator:
     tokenizer: Tokenizer
 
     def __post_init__(self) -> None:
-        self.tokenizer.language_id(self.language)  # raises for an unknown language before training starts
+        self.tokenizer.language_id(
+            self.language
+        )  # raises for an unknown language before training starts
 
     def run(self, variables: Variables) -> Iterator[tuple[str, float]]:
         """Yields the metrics of `WordSenseDisambiguation.run`."""
@@ -57,7 +59,7 @@ class WsdEvaluator:
     def _encode(
         self, variables: Variables, sentences: Sequence[Sequence[str]]
     ) -> Iterable[np.ndarray]:
-        """Yields [words, layers + 1, D] for each sentence; words are normalised as the run's text."""
+        """Yields [words, layers + 1, D] for each sentence, its words normalised as the run's text."""
         encoder = encoder_of(self.objective, self.tokenizer, 0, self.batch_size)
         number, room = self.tokenizer.language_id(self.language), encoder.max_length - 2
         normalise = self.tokenizer.normalizer

@@ -65,8 +65,8 @@ class BiLmConfig:
                 raise ValueError(f"config.model.{name}={getattr(self, name)}: must be at least 1")
         if not filters or min(min(pair) for pair in filters) < 1:
             raise ValueError(
-                f"config.model.filters={filters}: expected pairs (characters of a filter, number of "
-                "such filters), each at least 1"
+                f"config.model.filters={filters}: expected pairs (characters of a filter, number "
+                "of such filters), each at least 1"
             )
         if len({size for size, _ in filters}) < len(filters):
             raise ValueError(f"config.model.filters={filters}: each size once")
@@ -211,7 +211,7 @@ class BiLm(nn.Module):
         carry: Carry,
         train: bool,
     ) -> tuple[tuple[Array, ...], Carry]:
-        """The outputs of all layers, [2, L, B, P], for spellings [2, B, L], and the state after them."""
+        """The outputs of all layers, [2, L, B, P], for spellings [2, B, L]; the state after them."""
         config = self.config
         seed = None
         if train and config.dropout > 0:

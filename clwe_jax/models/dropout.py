@@ -2,8 +2,8 @@
 
 On CPU and TPU Threefry bits cost more than the layer that they drop from, and hardware generators
 give other bits when an array is sharded differently. The hash of a counter needs no state and no
-memory (XLA fuses it into the product). It depends only on the step's key and the element's place, so
-a run continues identically on another number of devices.
+memory (XLA fuses it into the product). It depends only on the step's key and the element's place,
+so a run continues identically on another number of devices.
 """
 
 from __future__ import annotations

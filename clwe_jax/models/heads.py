@@ -12,8 +12,8 @@ from clwe_jax.types import Array
 class MlmHead(nn.Module):
     """Dense layer, GELU, layer norm, the token table as tied output matrix, and a bias.
 
-    DICT-MLM, section 2.2: the dense layer ([2D] -> [D]) reads the hidden state concatenated with the
-    embedding of the target word's language, from the table that the input uses.
+    DICT-MLM, section 2.2: the dense layer ([2D] -> [D]) reads the hidden state concatenated with
+    the embedding of the target word's language, from the table that the input uses.
 
     Attributes:
       vocab_size: number of pieces; the table's rows beyond it score -1e9.

@@ -252,13 +252,13 @@ def _steps_backward(limits, residuals, gradients):
         previous = previous * keep.astype(dtype)[..., None]
     of_gates = of_gates.reshape(d, length * rows, -1)
     read = jnp.concatenate([inputs, previous], -1).reshape(d, length * rows, -1)
-    of_matrices = jnp.einsum("dni,dnk->dik", read, of_gates).reshape(d, -1, 4, size)
+    of_both = jnp.einsum("dni,dnk->dik", read, of_gates).reshape(d, -1, 4, size)
     of_projection = jnp.einsum(
         "dnc,dnp->dcp", hiddens.reshape(d, -1, size), of_outputs.reshape(d, -1, width)
     )
     of_inputs = jnp.einsum("dnk,dik->dni", of_gates, kernel.reshape(d, kernel.shape[1], -1))
     parts = kernel.shape[1]
-    of_weights = of_matrices[:, :parts], of_matrices[:, parts:], of_bias.astype(dtype), of_projection
+    of_weights = of_both[:, :parts], of_both[:, parts:], of_bias.astype(dtype), of_projection
     of_keep = None if keep is None else jnp.zeros_like(keep)
     return of_inputs.reshape(inputs.shape), of_weights, of_keep, tuple(of_state)
 

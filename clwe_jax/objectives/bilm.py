@@ -209,8 +209,9 @@ class BiLmObjective:
             rows, length = seen.words.shape
             if not length:
                 raise ValueError(
-                    f"config.data.sequence_length={batch['words'].shape[1]}: a window holds no word "
-                    f"with the positions that predict it; take at least {3 if self._context else 2}"
+                    f"config.data.sequence_length={batch['words'].shape[1]}: a window holds no "
+                    "word with the positions that predict it; take at least "
+                    f"{3 if self._context else 2}"
                 )
             occurrences.append(Occurrences(*(x.reshape(-1, *x.shape[2:]) for x in seen)))
             if name in observed:  # the same words with the same representations

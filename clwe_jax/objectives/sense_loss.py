@@ -1,9 +1,9 @@
 """The loss of words by their senses, shared by all sense-aware objectives.
 
-Multi-sense cross-lingual alignment, sections 3.1 and 3.2: the sense of an occurrence is the one with
-the nearest cluster center (`models.senses.selection`). The loss is the cross-entropy of its sense
-vector (Eqs. 3-4), averaged with that of the best-fitting sense of a translation where the dictionary
-has one (Eqs. 5-7).
+Multi-sense cross-lingual alignment, sections 3.1 and 3.2: an occurrence has the sense with the
+nearest cluster center (`models.senses.selection`). The loss is the cross-entropy of its sense
+vector (Eqs. 3-4), averaged with the cross-entropy of the best-fitting sense of a translation where
+the dictionary has one (Eqs. 5-7).
 """
 
 from __future__ import annotations
@@ -123,34 +123,6 @@ class SenseLoss:
             found["translations"] = {"ids": ids}
         return found
 
-    def __call__(
-        self,
-        occurrences: Occurrences,
-        table: Array,
-        bias: Array,
-        state: states.SenseState | None,
-        translations: Array | None,
-        rng: Array | None,
-        train: bool,
-    ) -> tuple[dict[str, Sums], Array]:
-        """The sums of the metrics, and the assigned senses, int32 [N].
-
-        In training 'loss' is the training loss; in evaluation it is the negative log-likelihood of
-        the word, the sum over its senses, comparable with a model without senses.
-
-        Args:
-          occurrences: the words to predict.
-          table: sense vectors, float32 [V, S, d].
-          bias: float32 [V, S].
-          state: the senses; None for a model without.
-          translations: word ids, int32 [V, languages, T], -1 fills a row up; None without a
-            dictionary. For each occurrence one of the other languages with a translation is drawn.
-          rng: a PRNG key, in training only.
-          train: whether this is training.
-        """
-        wanted = self.choose(occurrences, bias.shape, state, translations, rng)
-        return self.score(occurrences, wanted, table, bias, rng, train), wanted.assigned
-
     def choose(
         self,
         occurrences: Occurrences,
@@ -162,8 +134,11 @@ class SenseLoss:
         """Selects the senses to predict.
 
         Args:
-          occurrences, state, translations: as `__call__`.
+          occurrences: the words to predict.
           shape: (V padded, S).
+          state: the senses; None for a model without.
+          translations: word ids, int32 [V, languages, T], -1 fills a row up; None without a
+            dictionary. For each occurrence one of the other languages with a translation is drawn.
           rng: a PRNG key; None, as in evaluation: no translations are predicted.
         """
         words, own = occurrences.words, occurrences.own
@@ -199,7 +174,19 @@ class SenseLoss:
         rng: Array | None,
         train: bool,
     ) -> dict[str, Sums]:
-        """The sums of the metrics for the selected senses; arguments as `__call__`."""
+        """The sums of the metrics.
+
+        In training 'loss' is the training loss; in evaluation it is the negative log-likelihood of
+        the word, the sum over its senses, comparable with a model without senses.
+
+        Args:
+          occurrences: the words to predict.
+          wanted: the result of `choose`.
+          table: sense vectors, float32 [V, S, d].
+          bias: float32 [V, S].
+          rng: a PRNG key, in training only.
+          train: whether this is training.
+        """
         words, hidden, _, weights, _ = occurrences
         enabled, labels, total = wanted.enabled, wanted.labels, weights.sum()
         if not train:

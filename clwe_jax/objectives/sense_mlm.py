@@ -1,4 +1,4 @@
-"""Masked language modelling over senses: BERT-Tiny, SaBERT-Tiny, and DICT-MLM at the level of senses.
+"""Masked language modelling over senses: BERT-Tiny, SaBERT-Tiny, and DICT-MLM over senses.
 
 The senses of a masked word are predicted (`objectives.sense_loss`) from its contextual
 representation, which is the input of sense selection too (A11: h_k predicts word k itself).
@@ -131,15 +131,19 @@ class SenseMlmObjective:
         kept = at_positions(chosen, weights)
         rows, count = words.shape
         flat = picked.reshape(rows * count, -1)
-        sums, assigned = self._loss(
-            Occurrences(words.reshape(-1), flat, flat, kept.reshape(-1), languages.reshape(-1)),
-            variables["params"]["sense_table"],
-            variables["params"]["sense_bias"],
+        occurrences = Occurrences(
+            words.reshape(-1), flat, flat, kept.reshape(-1), languages.reshape(-1)
+        )
+        table, bias = (variables["params"][name] for name in ("sense_table", "sense_bias"))
+        rng = rngs["dropout"] if train else None
+        wanted = self._loss.choose(
+            occurrences,
+            bias.shape,
             variables.get("senses", {}).get(MASKED),
             variables.get("translations", {}).get("ids"),
-            rngs["dropout"] if train else None,
-            train,
+            rng,
         )
+        sums = self._loss.score(occurrences, wanted, table, bias, rng, train)
         observed: dict[str, Any] = {}
         left_out = weights.sum() - kept.sum()
         padding = (batch["segment_ids"] == 0).sum(dtype=jnp.float32)
@@ -149,7 +153,7 @@ class SenseMlmObjective:
         if self._loss.aware:
             observed = dict(
                 words=words,
-                senses=assigned.reshape(rows, count),
+                senses=wanted.assigned.reshape(rows, count),
                 h=jax.lax.stop_gradient(picked),
                 weights=kept,
                 languages=languages,

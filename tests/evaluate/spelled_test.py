@@ -183,10 +183,10 @@ def test_candidates_of_several_languages_leave_no_gap():
 
 
 def test_the_nearest_sense_by_one_direction_alone():
-    """Only the backward half of the second layer tells the senses apart."""
-    told = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], np.float32)
-    same = np.ones_like(told)
-    layers = [np.concatenate(halves, 1) for halves in ((same, same), (same, told))]
+    """Only the backward half of the second layer separates the senses."""
+    apart = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], np.float32)
+    same = np.ones_like(apart)
+    layers = [np.concatenate(halves, 1) for halves in ((same, same), (same, apart))]
     evaluator = types.SimpleNamespace(
         objective=types.SimpleNamespace(directions={"forward": slice(2), "backward": slice(2, 4)}),
         _occurrences=[types.SimpleNamespace(sentence=number) for number in (0, 2, 1, 3)],

@@ -142,7 +142,9 @@ def test_bilm_loss_by_hand(kind, options):
     variables = jax.tree.map(jnp.asarray, states(kind)[3].variables)
     for state in variables["senses"].values():
         assert np.asarray(state.enabled)[0].sum() == 3
-    sums, _ = objective.loss(variables, batch, step=0, rngs={"dropout": jax.random.key(0)}, train=True)
+    sums, _ = objective.loss(
+        variables, batch, step=0, rngs={"dropout": jax.random.key(0)}, train=True
+    )
     total, weight = bilm_expected(objective, variables, batch)
     np.testing.assert_allclose(sums["loss"].value, total, rtol=1e-5)
     np.testing.assert_allclose(sums["loss"].weight, weight)
@@ -173,7 +175,9 @@ def test_one_sense_is_plain_cross_entropy(make, make_batch):
     objective, batch = make(senses=toy.ONE), make_batch()
     variables = variables_of(objective, batch)
     assert "senses" not in variables
-    train, _ = objective.loss(variables, batch, step=0, rngs={"dropout": jax.random.key(0)}, train=True)
+    train, _ = objective.loss(
+        variables, batch, step=0, rngs={"dropout": jax.random.key(0)}, train=True
+    )
     words, _ = objective.loss(variables, batch, step=0, train=False)
     np.testing.assert_allclose(train["loss"].mean(), words["loss"].mean(), rtol=1e-5)
 
@@ -210,7 +214,7 @@ def test_a_step_does_not_depend_on_the_mesh():
     }
     done = subprocess.run(
         [sys.executable, str(HERE / "toy_words.py")], env=environment, text=True,
-        capture_output=True, timeout=300,
+        capture_output=True, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
@@ -290,9 +294,9 @@ def test_switching_trains_the_translation_alone(make, make_batch):
     def loss(bias):
         params = {**variables["params"], "sense_bias": bias}
         rng = {"dropout": jax.random.key(0)}
-        return objective.loss({**variables, "params": params}, batch, step=0, rngs=rng, train=True)[0][
-            "loss"
-        ].value
+        return objective.loss({**variables, "params": params}, batch, step=0, rngs=rng, train=True)[
+            0
+        ]["loss"].value
 
     bias = variables["params"]["sense_bias"]
     raised = np.asarray(jax.grad(loss)(bias)).reshape(-1, toy.PADDED) < 0
@@ -365,7 +369,9 @@ def test_context_senses_are_selected_by_what_predicts_the_word():
         now = {**batch, "spelling": batch["spelling"].copy()}
         if changed is not None:
             now["spelling"][:, changed] = (now["spelling"][:, changed] + 1) % toy.DISTINCT
-        seen = objective.loss(alone, now, step=0, rngs={"dropout": jax.random.key(0)}, train=True)[1]["both"]
+        seen = objective.loss(alone, now, step=0, rngs={"dropout": jax.random.key(0)}, train=True)[
+            1
+        ]["both"]
         assert seen["h"].shape == (toy.ROWS, toy.LENGTH - 2, 2 * width)
         np.testing.assert_array_equal(seen["words"], batch["words"][:, 1:-1])
         # The model's own sentences, framed, are such windows.

@@ -21,6 +21,7 @@ from clwe_jax.training.step import make_step
 from clwe_jax.types import Sums
 
 WORDS, PADDED, ROWS, LENGTH, DISTINCT, FRAME = 30, 32, 8, 6, 16, 7
+FIRST = 370  # seed of batch 0, such that no sense of the first batches is chosen by a near tie
 # Much noise: centers are far apart, and rounding does not decide which sense a word has.
 SENSES = SenseConfig(
     senses=3, projected=3, queue=64, refresh_every=2, warmup_steps=2, prune_every=0, alpha=0.1,
@@ -30,8 +31,8 @@ ONE = SenseConfig(senses=1)
 
 
 def translations():
-    """Into the second language word k means k + 10, some words also k + 11 or themselves, the first
-    five nothing, 20 itself alone; into the first one two words something else."""
+    """Word k translates to k + 10 in the second language; some words also to k + 11 or themselves,
+    the first five to nothing, 20 only to itself. Two words have a translation in the first one."""
     table = np.full((WORDS, 2, 2), -1, np.int32)
     table[5:15, 1, 0] = np.arange(15, 25)
     table[8:12, 1, 1] = np.arange(19, 23)
@@ -43,7 +44,7 @@ def translations():
 
 
 def languages():
-    """Of a batch's words: two rows are of the second language."""
+    """The languages of a batch's words: two rows are in the second language."""
     return np.repeat(np.arange(ROWS) >= ROWS - 2, LENGTH).reshape(ROWS, LENGTH).astype(np.int32)
 
 
@@ -75,7 +76,7 @@ def sense_mlm(senses=SENSES, dropout=0.0, **options):
 
 
 def bilm_batch(seed=0):
-    r = np.random.RandomState(seed)
+    r = np.random.RandomState(FIRST + seed)
     text = r.randint(3, WORDS, (ROWS, LENGTH + 1)).astype(np.int32)
     back = r.randint(3, WORDS, (ROWS, LENGTH + 1)).astype(np.int32)
     characters = np.random.RandomState(7).randint(0, 260, (DISTINCT, FRAME)).astype(np.int32)
@@ -105,7 +106,7 @@ def window_batch(seed=0):
 
 
 def mlm_batch(seed=0):
-    r = np.random.RandomState(seed)
+    r = np.random.RandomState(FIRST + seed)
     targets = r.randint(5, WORDS, (ROWS, LENGTH)).astype(np.int32)
     masked = r.rand(ROWS, LENGTH) < 0.3
     masked &= np.cumsum(masked, 1) <= 3
@@ -121,7 +122,7 @@ def mlm_batch(seed=0):
     }
 
 
-MARGIN = 3e-4  # far more than rounding changes a cosine by
+MARGIN = 1e-3  # far more than rounding changes a cosine by
 
 
 def near_ties(cosines, weights):
@@ -177,7 +178,7 @@ def run(objective, make_batch, steps=5, microbatches=1, mesh_sizes=None, devices
         for number in range(steps):
             state, metrics = step(state, partition.global_batch(make_batch(number), mesh))
             ties = int(metrics["near_ties"].value)
-            assert not ties, f"{ties} near ties in step {number}: take another noise or seed"
+            assert not ties, f"{ties} near ties in step {number}: take another FIRST"
             states.append(jax.device_get(state))
     return states
 

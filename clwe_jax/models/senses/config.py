@@ -72,8 +72,8 @@ class SenseConfig:
             raise ValueError(f"alpha={self.alpha}: must lie between 0 and 1")
         if not 0 <= self.translated_share * self.senses <= 1:
             raise ValueError(
-                f"translated_share={self.translated_share}: from 0 to 1 / senses, so that a sense of "
-                "every word is left"
+                f"translated_share={self.translated_share}: from 0 to 1 / senses, so that every word "
+                "keeps a sense"
             )
         for name in ("projected", "queue", "refresh_every", "sample"):
             if getattr(self, name) < 1:

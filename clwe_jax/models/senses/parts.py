@@ -59,13 +59,14 @@ class Cut:
           table: the array.
           change: function that keeps the part's shape.
           axis: axis of the words.
-          now: bool []; False leaves the table as it is, by a loop of no round: lax.cond would copy it.
+          now: bool []; False leaves the table as it is.
         """
 
         def one(index: Array, dealt: Array) -> Array:
             new = change(index, self._part(dealt, index, axis))
             return jax.lax.dynamic_update_index_in_dim(dealt, new, index, axis + 1)
 
+        # A loop of no round where lax.cond would copy the table.
         rounds = jnp.where(now, self.parts, 0)
         dealt = jax.lax.fori_loop(0, rounds, one, self._dealt(table, axis))
         return dealt.reshape(table.shape)

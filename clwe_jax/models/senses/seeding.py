@@ -90,8 +90,8 @@ def clusters(sample: Array, seen: Array, projection: Array, count: int, key: Arr
 def inherit(table: Array, axis: int, now: Array | bool) -> Array:
     """Copies the entry of each word's first slot to all its slots, in place.
 
-    Senses start with the warm-up's output vector, its bias and the optimizer's moments of both (A6):
-    without its moments the first updates of a copied vector would be far too large.
+    Senses start with the warm-up's output vector, its bias and the optimizer's moments of both
+    (A6): without its moments the first updates of a copied vector would be far too large.
 
     Args:
       table: array whose axes `axis` and `axis` + 1 are words and slots.

@@ -31,9 +31,7 @@ def assign(state: SenseState, words: Array, h: Array) -> Array:
     return scores[:, 0].argmax(-1).astype(jnp.int32)
 
 
-def cosines(
-    state: SenseState, words: Array, h: Array, enabled: Array | None = None
-) -> Array:
+def cosines(state: SenseState, words: Array, h: Array, enabled: Array | None = None) -> Array:
     """The projected cosines of representations with all centers of some words.
 
     Args:

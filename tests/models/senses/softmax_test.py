@@ -95,9 +95,7 @@ def test_without_translations_and_bias(chunk):
 def test_one_sense_a_word_is_plain_cross_entropy(chunk):
     case = Case(slots=1)
     case.enabled[:] = True
-    found = softmax.sense_cross_entropy(
-        *case.arrays(), case.labels(False), case.enabled, chunk
-    )
+    found = softmax.sense_cross_entropy(*case.arrays(), case.labels(False), case.enabled, chunk)
     hidden, table, bias = case.hidden, case.table[:, 0], case.bias[:, 0]
     scores = np.float64(hidden) @ table.T + bias
     score = scores[np.arange(len(hidden)), case.words]

@@ -253,9 +253,7 @@ def sequential(config, centers, projection, stream):
     queue, used = collections.deque(maxlen=config.queue), []
     for step, (word, h) in enumerate(stream):
         allowed = [0] if step < config.warmup_steps else range(1, config.slots)
-        sense = clear_best(
-            allowed, lambda s: cosine(centers[word, s] @ projection, h @ projection)
-        )
+        sense = clear_best(allowed, lambda s: cosine(centers[word, s] @ projection, h @ projection))
         used.append(sense)
         centers[word, sense] = (1 - config.alpha) * centers[word, sense] + config.alpha * h
         queue.append(h)
@@ -463,9 +461,7 @@ def test_statistics():
     counts = np.stack([counts // 2, counts - counts // 2], -1)
     config = config_of(senses=4, warmup_slot=False)
     state = create(config, 4, D, jax.random.key(0))
-    found = senses.statistics(
-        state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled))
-    )
+    found = senses.statistics(state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled)))
     assert found["words_in_use"] == 2 and found["enabled_senses"] == 2.5
     np.testing.assert_allclose(found["senses_in_use"], 3 / 5)
     np.testing.assert_allclose(found["sense_entropy"], np.log(2) / 2, rtol=1e-5)
