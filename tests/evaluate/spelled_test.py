@@ -111,6 +111,7 @@ def test_centers_that_translate_each_other_fit_best_from_either_side():
     for a, b in pairs:
         fits = {(s, t): unit[a, s] @ unit[b, t] for s in range(4) for t in range(4)
                 if used[a, s] and used[b, t]}  # fmt: skip
+        assert np.diff(np.sort(list(fits.values()))).min(initial=1) > 1e-5  # no near ties
         for (s, t), fit in fits.items():
             if all(fit >= x for (s2, t2), x in fits.items() if s2 == s or t2 == t):
                 expected.append((state.centers[a, s], state.centers[b, t]))
