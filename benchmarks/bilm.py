@@ -4,9 +4,9 @@ Command (see README.md for the peer's interpreter):
   python benchmarks/bilm.py --peer-python=peer/bin/python
   python benchmarks/bilm.py --cells=1024 --width=256 --rows=64 --peer-python=peer/bin/python
 
-Both sides: the same sizes, words and batch; float32 on CPU; the character CNN once per distinct
-word; sampled softmax with as many log-uniform negatives; Adagrad and clipping. A word counts once,
-whether forward's or backward's.
+Both sides have the same sizes, words and batch, float32 on CPU, the character CNN once per distinct
+word, sampled softmax with the same number of log-uniform negatives, Adagrad and clipping. A word
+counts once for both directions together.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""What senses cost: the step of a sense-aware model beside its twin's, and what FLOPs predict.
+"""The cost of senses: the training step of a sense-aware model beside its twin's, and its FLOPs.
 
     python benchmarks/senses_cost.py                                       # SaELMo and ELMo
     python benchmarks/senses_cost.py --config=bi_saelmo --twin=joint_elmo
     python benchmarks/senses_cost.py --config=sabert_tiny --twin=bert_tiny
 
-Both at the laptop scale, on the batches of a real run, in turns; the senses are seeded, as they are
-after the warm-up. FLOPs are those of matrix products and convolutions, loops counted as often as
-they run, without what is done once in many steps. The update of the sense state is timed by itself,
-on what such a step observes.
+Both models run in turns at the laptop scale, on the batches of a real run, with seeded senses as
+after the warm-up. FLOPs count matrix products and convolutions, loops as often as they run, without
+work that is done once in many steps. The update of the sense state is timed alone too.
 """
 
 from __future__ import annotations
@@ -84,15 +83,16 @@ class Model:
         jax.block_until_ready((self.state, metrics))
 
     def update(self) -> Callable[[], None]:
-        """The update of the sense state alone, as it ends a step."""
+        """The update of the sense state at the end of a step, as a function to time."""
         state, key = self.state, jax.random.key(0)
         variables = {"params": state.params, **state.collections}
 
         def observe(variables: Any, batch: Any) -> Any:
-            return self.objective.loss(variables, batch, step=0, rngs={"dropout": key}, train=True)[1]
+            rngs = {"dropout": key}
+            return self.objective.loss(variables, batch, step=0, rngs=rngs, train=True)[1]
 
         observed = jax.jit(observe)(variables, self.batches[0])
-        # As in the step: what comes in is donated, so that tables are written in place.
+        # Donated as in the step, so that tables are written in place.
         update = jax.jit(self.objective.update, donate_argnums=0)
         held = [jax.tree.map(lambda x: x.copy(), variables)]
 
@@ -111,9 +111,9 @@ def main() -> None:
     parser.add_argument("--config", default="saelmo")
     parser.add_argument("--twin", default="elmo")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="OPTION=VALUE", help="of both"
+        "--set", action="append", default=[], metavar="OPTION=VALUE", help="for both configs"
     )
-    parser.add_argument("--steps", type=int, default=50, help="of a round")
+    parser.add_argument("--steps", type=int, default=50, help="steps of a round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     arguments = parser.parse_args()

@@ -3,10 +3,9 @@
     python benchmarks/senses_table.py pairs --out=runs/senses --data=../shared/data
     python benchmarks/senses_table.py wsd --out=runs/senses --data=../shared/data
 
-Every run is a command of `clwe_jax.main`, printed as it starts, in a folder of its own, and is
-passed over where it is whole: started again, the table goes on. `--pairs`, `--seeds`, `--systems`
-choose; further flags of `clwe_jax.main` are given to every run after `--`; `--print-only` prints
-what is there.
+Every run is a command of `clwe_jax.main`, printed as it starts, in its own folder. Finished runs are
+not repeated: started again, the script continues. `--pairs`, `--seeds` and `--systems` select runs;
+flags after `--` go to every run of `clwe_jax.main`; `--print-only` prints finished runs only.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BILINGUAL = {
     "Joint-ELMo": "joint_elmo",
     "Bi-SaELMo": "bi_saelmo",
-    "Bi-SaELMo told by both": "bi_saelmo_both",
+    "Bi-SaELMo, context senses": "bi_saelmo_context",
 }
 ENGLISH = {
     "ELMo": "elmo",
     "SaELMo": "saelmo",
-    "SaELMo told by both": "saelmo_both",
+    "SaELMo, context senses": "saelmo_context",
     "BERT-Tiny": "bert_tiny",
     "SaBERT-Tiny": "sabert_tiny",
 }
@@ -54,7 +53,7 @@ Runs = dict[str, list[dict[str, float]]]  # row of the table -> figures by seed
 
 
 def flags(arguments: argparse.Namespace, pair: str) -> list[str]:
-    """What every run of a pair, or of WSD (no pair), is started with."""
+    """The flags of every run of a pair, or of WSD (no pair)."""
     data = arguments.data
     found = [
         f"--config.data.source=text:{os.path.join(data, 'text')}",
@@ -81,7 +80,7 @@ def flags(arguments: argparse.Namespace, pair: str) -> list[str]:
 
 
 def figures(arguments: argparse.Namespace, config: str, pair: str, seed: int) -> dict[str, float]:
-    """A run's results; what is missing of it is run first. Empty where it failed."""
+    """The results of a run, which is run first if needed; empty where it failed."""
     folder = os.path.join(os.path.abspath(arguments.out), pair or "wsd", config, str(seed))
     command = [
         sys.executable, "-m", "clwe_jax.main", f"--config=configs/{config}.py",
@@ -110,7 +109,7 @@ def _read(folder: str) -> dict[str, float]:
 
 
 def markdown(runs: Runs, columns: Mapping[str, str]) -> list[str]:
-    """Percent, mean over the seeds and half of its 95% interval."""
+    """A table in percent: mean over the seeds and half of its 95% interval."""
     lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
     for row, results in runs.items():
         cells = []
@@ -126,7 +125,7 @@ def markdown(runs: Runs, columns: Mapping[str, str]) -> list[str]:
 
 
 def pairs(arguments: argparse.Namespace) -> None:
-    """Joint-ELMo and Bi-SaELMo before and after projection, a table a pair."""
+    """Joint-ELMo and Bi-SaELMo before and after projection, one table for each pair."""
     for pair in arguments.pairs.split(","):
         runs: Runs = {}
         for name, config in _chosen(BILINGUAL, arguments.systems).items():
@@ -143,7 +142,7 @@ def pairs(arguments: argparse.Namespace) -> None:
 
 
 def wsd(arguments: argparse.Namespace) -> None:
-    """Nearest neighbour among the senses of the lemma, a column a test set."""
+    """Nearest neighbour among the senses of the lemma, one column for each test set."""
     runs: Runs = {}
     for name, config in _chosen(ENGLISH, arguments.systems).items():
         for seed in map(int, arguments.seeds.split(",")):
@@ -167,7 +166,7 @@ def _chosen(systems: Mapping[str, str], names: str) -> dict[str, str]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Runs what is missing and prints the tables."""
+    """Runs the missing runs and prints the tables."""
     argv = list(sys.argv[1:] if argv is None else argv)
     split = argv.index("--") if "--" in argv else len(argv)
     parser = argparse.ArgumentParser(

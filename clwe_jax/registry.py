@@ -62,7 +62,7 @@ TABLES: dict[str, dict[str, str]] = {
         "mlm": "clwe_jax.evaluate.mlm:MlmEvaluator",
         "retrieval": "clwe_jax.evaluate.retrieval:SentenceRetrieval",
         "bli": "clwe_jax.evaluate.bli:LexiconInduction",
-        "senses": "clwe_jax.evaluate.sense_use:SenseEvaluator",
+        "senses": "clwe_jax.evaluate.sense_evaluator:SenseEvaluator",
         "wsd": "clwe_jax.evaluate.wsd_evaluator:WsdEvaluator",
         "similarity": "clwe_jax.evaluate.similarity:WordSimilarity",
     },

@@ -162,6 +162,9 @@ class Encodes(Protocol):
 
     max_length: int
 
+    def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """As `Objective.batch_shapes`."""
+
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         """Hidden states without dropout."""
 
@@ -171,11 +174,13 @@ class HasSenses(Protocol):
     """An objective that assigns senses to words.
 
     Attributes:
+      senses: the `models.senses.config.SenseConfig` of all sense states.
       directions: name of each sense state -> the slice of a representation that it clusters.
       sense_input: the input of sense selection: 'own', a word's own representation, or 'context',
         the representations that predict it.
     """
 
+    senses: Any
     directions: Mapping[str, slice]
     sense_input: str
 

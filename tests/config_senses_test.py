@@ -34,12 +34,12 @@ def test_bilm(name, window, steps, senses):
 
 @pytest.mark.parametrize("scale", ["laptop", "small", "base", "paper"])
 @pytest.mark.parametrize("name", ["saelmo", "bi_saelmo"])
-def test_told_by_both_a_step_has_as_many_words(name, scale):
-    each, both = config(name, scale), config(f"{name}_both", scale)
-    words = [x.data.sequence_length * x.train.batch_size for x in (each, both)]
-    assert words[0] == words[1] and both.train.batch_size % both.train.microbatches == 0
+def test_with_context_senses_a_step_has_as_many_words(name, scale):
+    own, context = config(name, scale), config(f"{name}_context", scale)
+    words = [x.data.sequence_length * x.train.batch_size for x in (own, context)]
+    assert words[0] == words[1] and context.train.batch_size % context.train.microbatches == 0
     differ = {"system", "task", "objective", "data", "train"}
-    assert {key for key in each if each[key] != both[key]} == differ
+    assert {key for key in own if own[key] != context[key]} == differ
 
 
 @pytest.mark.parametrize("name, senses", [("bert_tiny", 1), ("sabert_tiny", 5)])

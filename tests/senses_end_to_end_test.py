@@ -1,4 +1,4 @@
-"""A bilingual sense-aware run from config to report: broken off and gone on with, projected, used."""
+"""A bilingual sense-aware run from config to report: interrupted, resumed, projected, used."""
 
 import importlib.util
 import json
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api
-from clwe_jax.evaluate.telling import Asked
+from clwe_jax.evaluate.sense_encoder import WordInContext
 from clwe_jax.jobs import evaluate, pretrain, project
 from clwe_jax.training import train
 
@@ -79,10 +79,10 @@ def test_broken_off_it_ends_as_a_whole_run(workdir, tmp_path, monkeypatch):
 
 
 def test_projection_is_measured_saved_and_applied(workdir):
-    asked = [Asked(("the", "river"), 1, "de")]
+    asked = [WordInContext(("the", "river"), 1, "de")]
     model = api.load(workdir)
     before = model.encode(["the river"], lang="de", layer="all")[0]
-    told = model.sense_view.index.represent(asked)
+    inputs = model.sense_view.index.represent(asked)
     config = tiny("bi_saelmo")
     config.evals.bli.data = ""
     assert project.run(config, str(workdir))
@@ -92,8 +92,8 @@ def test_projection_is_measured_saved_and_applied(workdir):
         assert 0 <= found[f"projected/{method}/retrieval/mean_last4"] <= 1
     model = api.load(workdir)
     after = model.encode(["the river"], lang="de", layer="all")[0]
-    # Centers stay where they were learned, and so does what is compared with them.
-    np.testing.assert_array_equal(model.sense_view.index.represent(asked), told)
+    # Centers are not projected, and neither is the input of sense selection.
+    np.testing.assert_array_equal(model.sense_view.index.represent(asked), inputs)
     for raw, turned in zip(before, after, strict=True):
         assert not np.allclose(raw, turned)
         np.testing.assert_allclose(np.linalg.norm(raw), np.linalg.norm(turned), rtol=1e-3)
@@ -158,7 +158,7 @@ def test_measured_again_a_run_has_the_same_figures_and_others_where_asked(workdi
     assert other.keys() == before.keys()
 
 
-def test_senses_told_by_both_models(tmp_path):
+def test_context_senses(tmp_path):
     config = tiny("bi_saelmo_context")
     assert (config.task.backward, config.objective.sense_input) == ("window", "context")
     config.train.steps, config.checkpoint.every_steps = 6, 6

@@ -28,11 +28,12 @@ import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax.api import senses as sense_api
+from clwe_jax.api.texts import Texts, texts_of
 from clwe_jax.align import csls, search
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, RowEncoder, select_layer
 from clwe_jax.evaluate.character_encoder import encoder_of
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.models.senses import SenseState
+from clwe_jax.models.senses.state import SenseState
 from clwe_jax.objectives import projected
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.base_vocab import Vocabulary
@@ -58,10 +59,11 @@ class Model:
     Attributes:
       config: the run's.
       tokenizer: the run's.
-      objective: the run's, with the model.
+      objective: the run's, with the model, never projected.
       variables: the parameters; 'senses' and 'translations' where the model has them.
       frequent: the words of each language that `neighbours` and `senses` search.
       texts: lines of a language, to find examples of senses in; None where there is no text.
+      projection: the objective with the maps of a projected run; None for other runs.
     """
 
     config: ConfigDict
@@ -69,7 +71,8 @@ class Model:
     objective: Objective
     variables: Variables
     frequent: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
-    texts: sense_api.Texts | None = None
+    texts: Texts | None = None
+    projection: projected.Projected | None = None
 
     def __post_init__(self) -> None:
         self._indices: dict[tuple[str, Layer], _Index] = {}
@@ -221,9 +224,9 @@ class Model:
           context: a text that the word stands in; None: all of its senses.
           k: nearest senses of each language.
           direction: 'forward' or 'backward' of a bidirectional model, whose directions have learned
-            senses of their own; None: both, with a context the more certain one.
-          examples: lines of the run's text for each sense; with 0 no text is read, and senses come
-            without their translations. Ignored with a context.
+            separate senses; None: all, in a context the one with the larger margin.
+          examples: lines for each sense, if the run's text is found; 0: no text is read, and senses
+            have no translations. Ignored in a context.
 
         Returns:
           The enabled senses, by direction, the most used ones first; with a context one of them.
@@ -252,11 +255,11 @@ class Model:
 
     def encoder(self) -> ModelEncoder:
         """The model as an encoder of text (`types.Encoder`)."""
-        return ModelEncoder(self.objective, self.tokenizer, self.variables)
+        return ModelEncoder(self.projection or self.objective, self.tokenizer, self.variables)
 
     @functools.cached_property
     def _encoder(self) -> RowEncoder:
-        return encoder_of(self.objective, self.tokenizer)
+        return encoder_of(self.projection or self.objective, self.tokenizer)
 
     def _index(self, language: str, layer: Layer) -> "_Index":
         if (language, layer) not in self._indices:
@@ -307,14 +310,15 @@ def load(workdir: str, step: int | None = None) -> Model:
         translations = np.asarray(variables["translations"]["ids"])[: len(vocabulary)]
     objective = _objective(config, vocabulary, translations)
     maps = os.path.join(workdir, projected.FILE)
+    projection = None
     if os.path.exists(maps):
-        objective = projected.load(maps, objective, tokenizer.language_id)
+        projection = projected.load(maps, objective, tokenizer.language_id)
     frequent = {}
     if os.path.exists(os.path.join(workdir, "words.json")):
         with open(os.path.join(workdir, "words.json"), encoding="utf-8") as file:
             frequent = json.load(file)
-    texts = sense_api.texts_of(config.data.source, workdir, tokenizer.languages, _TEXT_BYTES)
-    return Model(config, tokenizer, objective, variables, frequent, texts)
+    texts = texts_of(config.data.source, workdir, tokenizer.languages, _TEXT_BYTES)
+    return Model(config, tokenizer, objective, variables, frequent, texts, projection)
 
 
 def _objective(config: ConfigDict, vocabulary: Vocabulary, translations: Any) -> Objective:

@@ -15,32 +15,28 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import os
-from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
-from absl import logging
 import jax
 import numpy as np
 
+from clwe_jax.api.texts import Texts
+from clwe_jax.evaluate.sense_encoder import WordInContext
 from clwe_jax.evaluate.sense_index import NearSense, SenseIndex
-from clwe_jax.evaluate.telling import Asked
 from clwe_jax.registry import nearest as suggestion
-from clwe_jax.text import corpora
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
-_OCCURRENCES = 200  # of a word, read to find examples
-
-Texts = Callable[[str], Iterable[str]]  # a language: lines of text
+_OCCURRENCES = 200  # occurrences of a word that are searched for examples
 
 
 class Translation(NamedTuple):
     """A translation of a sense.
 
     Attributes:
-      word: the translation; language: its language.
-      share: of the sense's occurrences in the text that was read, `translate`'s answer to which it
-        is.
+      word: the translation.
+      language: its language.
+      share: share of the sense's occurrences in text that `translate` translates so.
     """
 
     word: str
@@ -53,21 +49,21 @@ class Sense:
     """A sense of a word.
 
     Attributes:
-      word: normalised.
-      language: that was asked for; a word that two languages share has the same senses in both.
-      sense: its number among the word's senses, from 1; 0 as long as a model with a slot for the
-        warm-up is in it.
-      direction: which of the model's sense states it belongs to.
-      share: of the word's latest uses in training; 0 is a dead sense.
-      uses: how often it was used since it was seeded.
-      enabled: False where it was removed for its small share; only `SenseView.all` has such.
-      translations: of its occurrences in text, into each other language the most frequent first;
-        none for a model without a dictionary.
-      nearest: the nearest senses of other words, of each language the same number.
-      examples: lines in which the word has this sense, the clearest ones first; of another
-        language that has the word where there are none in the word's own.
-      score: cosine of the word in context with the sense's center, where a context was given.
-      margin: by how much that is larger than with the word's next sense.
+      word: the normalised word.
+      language: the requested language; a word of two languages has the same senses in both.
+      sense: number of the sense, from 1; 0 during a warm-up with its own slot.
+      direction: name of its sense state.
+      share: share of the word's latest uses in training; 0 for a dead sense.
+      uses: uses since the senses were seeded.
+      enabled: False where the sense was removed for its small share; only `SenseView.all` returns
+        such senses.
+      translations: translations of its occurrences in text, the most frequent first; none for a
+        model without a dictionary.
+      nearest: nearest senses of other words, the same number for each language.
+      examples: lines in which the word has this sense, largest margins first; lines of another
+        language where the word's own has none.
+      score: cosine of the word in context with the sense's center; None without a context.
+      margin: `score` minus the score of the word's next sense; None without a context.
     """
 
     word: str
@@ -85,7 +81,7 @@ class Sense:
 
     @property
     def label(self) -> str:
-        """As the paper's figures have it: 'bank_1'."""
+        """The label of the paper's figures: 'bank_1'."""
         return f"{self.word}_{self.sense}"
 
 
@@ -93,9 +89,10 @@ class Translated(NamedTuple):
     """The translation of a word in context.
 
     Attributes:
-      word: the translation; language: its language.
+      word: the translation.
+      language: its language.
       sense, direction: its sense that fits the context best.
-      score: cosine of the context with the word's best center, the mean over directions.
+      score: mean over directions of the context's largest cosine with the translation's centers.
       others: the other translations with their scores, best first.
     """
 
@@ -108,18 +105,18 @@ class Translated(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A word's occurrences in a language's text: N lines, and what tells its sense, [N, D]."""
+    """N lines with a word, and its inputs of sense selection there, float32 [N, D]."""
 
     lines: list[str]
     vectors: np.ndarray
 
 
 class SenseView:
-    """The senses of a model's words, for people.
+    """The senses of a model's words, as words and lines of text.
 
     Attributes:
       index: the senses as arrays.
-      directions: the names of the sense states.
+      directions: names of the sense states.
     """
 
     def __init__(
@@ -131,10 +128,9 @@ class SenseView:
         texts: Texts | None = None,
     ):
         """Args:
-          objective, tokenizer, variables, frequent: as `SenseIndex`; 'translations' is the table
-            of a model with a dictionary.
-          texts: lines of a language, for examples and what they translate to; None where there is
-            no text.
+          objective, tokenizer, frequent: as `SenseIndex`.
+          variables: as `SenseIndex`, with 'translations' for a model with a dictionary.
+          texts: lines of a language, for examples and translations; None where there is no text.
 
         Raises:
           ValueError: a model without senses.
@@ -148,13 +144,14 @@ class SenseView:
     def all(
         self, word: str, lang: str, k: int = 5, direction: str | None = None, examples: int = 3
     ) -> list[Sense]:
-        """The senses of a word, removed ones included; by direction, the most used ones first.
+        """The senses of a word, including removed ones, by direction and falling share.
 
         Args:
-          word, lang: a word of the vocabulary, and its language.
+          word: a word of the vocabulary.
+          lang: its language.
           k: nearest senses of each language.
           direction: one of `directions`; None: all.
-          examples: lines for each sense; with 0 no text is read, and there are no translations.
+          examples: lines for each sense; 0: no text is read, and senses have no translations.
 
         Raises:
           ValueError: an unknown language or direction, or a word that is not in the vocabulary.
@@ -164,7 +161,7 @@ class SenseView:
         answers = self._answers(number, lang, read[lang].vectors) if lang in read else {}
         found = []
         for name in self._wanted(direction):
-            told = {x: self._told(name, number, part.vectors) for x, part in read.items()}
+            slots = {x: self._assigned(name, number, part.vectors) for x, part in read.items()}
             rows = [
                 Sense(
                     word=own,
@@ -174,9 +171,9 @@ class SenseView:
                     share=float(share),
                     uses=int(uses),
                     enabled=bool(enabled),
-                    translations=_most_frequent(answers, told[lang][0] == slot) if answers else (),
+                    translations=_most_frequent(answers, slots[lang][0] == slot) if answers else (),
                     nearest=self.index.near(name, number, slot, k) if enabled else (),
-                    examples=_clearest(read, told, slot, examples),
+                    examples=_clearest(read, slots, slot, examples),
                 )
                 for slot, uses, share, enabled in zip(*self.index.usage(name, number))
             ]
@@ -186,12 +183,12 @@ class SenseView:
     def pick(
         self, word: str, lang: str, context: str, k: int = 5, direction: str | None = None
     ) -> Sense:
-        """The sense that a word has in a context; where it stands twice, the first time.
+        """The sense of a word's first occurrence in a context.
 
-        Of a bidirectional model's two answers the one whose center leads the next by more.
+        Of the directions' answers the one with the largest margin is returned.
 
         Raises:
-          ValueError: as `all`, or the word does not stand in the context.
+          ValueError: as `all`, or the word is not in the context.
         """
         own, number = self._word(word, lang)
         vector = self._in_context(own, lang, context)
@@ -206,29 +203,29 @@ class SenseView:
         return dataclasses.replace(sense, score=score, margin=margin)
 
     def translate(self, word: str, context: str, to: str, lang: str | None = None) -> Translated:
-        """The dictionary's translation of which a sense fits the context best (section 3.2).
+        """The dictionary's translation with the sense that fits the context best (section 3.2).
 
-        A word may translate to itself, by the senses that the language `to` uses
+        A word can translate to itself, by the senses that the language `to` uses
         (`config.objective.senses.translated_share`).
 
         Args:
           word, context: as `pick`.
-          to: the language to translate to.
-          lang: the word's; None: the model's other language, or the only other one in whose list
-            of frequent words it is.
+          to: the target language.
+          lang: language of the word; None: the model's other language, or the only other language
+            with the word in its list of frequent words.
 
         Raises:
-          ValueError: as `pick`; a model without a dictionary; a word that it does not translate.
+          ValueError: as `pick`; a model without a dictionary; a word without a translation.
         """
         self._tokenizer.language_id(to)
         lang = self._language_of(word, to) if lang is None else lang
         own, number = self._word(word, lang)
         if lang == to:
-            raise ValueError(f"to={to!r}: {own!r} is a word of that language already")
+            raise ValueError(f"to={to!r}: {own!r} is already a word of that language")
         if self._table is None:
             raise ValueError(
-                "This model was trained without a dictionary (config.objective.translation='none'), "
-                "so it has no translations; `senses` lists the nearest senses of each language"
+                "This model was trained without a dictionary (config.objective.translation='none'): "
+                "it has no translations; `senses` lists the nearest senses of each language"
             )
         candidates = self._candidates(number, to)
         if not len(candidates):
@@ -248,11 +245,10 @@ class SenseView:
         )
 
     def export(self, direction: str, most: int) -> tuple[list[tuple], np.ndarray]:
-        """The senses of the frequent words that are used most, for an embedding projector.
+        """The most used senses of the frequent words, for an embedding projector.
 
         Returns:
-          Rows (label, word, sense, languages, share, uses); their sense vectors, float32 [N, d], of
-          length 1.
+          Rows (label, word, sense, languages, share, uses); unit sense vectors, float32 [N, d].
         """
         listed = self.index.listed[direction]
         order = np.argsort(-listed.uses, kind="stable")[:most]
@@ -269,11 +265,11 @@ class SenseView:
     def _wanted(self, direction: str | None) -> tuple[str, ...]:
         if direction is not None and direction not in self.directions:
             known = suggestion(direction, self.directions)
-            raise ValueError(f"direction={direction!r} is none of this model's. {known}")
+            raise ValueError(f"direction={direction!r}: this model has no such direction. {known}")
         return self.directions if direction is None else (direction,)
 
     def _word(self, word: str, lang: str) -> tuple[str, int]:
-        """The normalised word and its id."""
+        """The normalised word and its id; ValueError unless it is one word of the vocabulary."""
         self._tokenizer.language_id(lang)
         words, vocabulary = self._tokenizer.words(word, lang), self._tokenizer.vocabulary
         if len(words) != 1:
@@ -287,30 +283,30 @@ class SenseView:
         return words[0], vocabulary.id(words[0])
 
     def _in_context(self, word: str, lang: str, context: str) -> np.ndarray:
-        """float32 [1, D], what tells the word's sense."""
+        """The word's input of sense selection, float32 [1, D]."""
         words = self._tokenizer.words(context, lang)
         if word not in words:
             raise ValueError(
-                f"{word!r} does not stand in the context {context!r}, whose words are: "
+                f"{word!r} is not in the context {context!r}, whose words are: "
                 f"{', '.join(words) or 'none'}"
             )
-        return self.index.represent([Asked(words, words.index(word), lang)])
+        return self.index.represent([WordInContext(words, words.index(word), lang)])
 
     def _read(self, word: str, number: int, lang: str) -> dict[str, _Read]:
-        """The word's occurrences by language: `lang`, and those others that have the word."""
+        """The word's occurrences in `lang` and in the other languages that list the word."""
         members, found = self.index.members, {}
-        # A sense of a word that languages share may be used in another one alone.
+        # A sense of a word that several languages share may occur in another language only.
         others = [x for x in self._tokenizer.languages if x != lang and members[x][number]]
         for language in (lang, *others):
             lines = list(self._lines_with(word, language))
             if lines:
-                asked = [Asked(words, words.index(word), language) for _, words in lines]
+                places = [WordInContext(words, words.index(word), language) for _, words in lines]
                 texts = [line for line, _ in lines]
-                found[language] = _Read(texts, self.index.represent(asked))
+                found[language] = _Read(texts, self.index.represent(places))
         return found
 
-    def _told(self, direction: str, number: int, vectors: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Slots [N] of a word's occurrences, and their margins [N]."""
+    def _assigned(self, direction: str, number: int, vectors: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The slots [N] of a word's occurrences, and their margins [N]."""
         cosines = self.index.cosines(direction, np.array([number]), vectors)[:, 0]
         slots, margins = zip(*map(_leader, cosines))
         return np.array(slots), np.array(margins)
@@ -318,7 +314,7 @@ class SenseView:
     def _answers(
         self, number: int, lang: str, vectors: np.ndarray
     ) -> dict[str, tuple[list[str], np.ndarray]]:
-        """By language: a word's translations, and which of them each occurrence has, int [N]."""
+        """Language -> the translations of a word, and the index of each occurrence's, int [N]."""
         found = {}
         for to in self._tokenizer.languages if self._table is not None else ():
             candidates = self._candidates(number, to) if to != lang else ()
@@ -328,7 +324,7 @@ class SenseView:
         return found
 
     def _fits(self, candidates: np.ndarray, to: str, vectors: np.ndarray) -> np.ndarray:
-        """How well occurrences fit the senses of translations: float32 [directions, N, T, S]."""
+        """The cosines of occurrences with translations' senses, float32 [directions, N, T, S]."""
         found = [self.index.translations(x, candidates, to, vectors) for x in self.directions]
         return np.stack(found)
 
@@ -347,12 +343,14 @@ class SenseView:
     def _language_of(self, word: str, to: str) -> str:
         others = [x for x in self._tokenizer.languages if x != to]
         if not others:
-            raise ValueError(f"This model has learned {to!r} alone: there is no translation")
+            raise ValueError(
+                f"This model has learned only {to!r}: it has no language to translate from"
+            )
         if len(others) > 1:
             others = [x for x in others if self._is_listed(word, x)]
         if len(others) != 1:
             raise ValueError(
-                f"{word!r} is a word of which language? Give lang=, one of "
+                f"The language of {word!r} is not clear: give lang=, one of "
                 f"{', '.join(self._tokenizer.languages)}"
             )
         return others[0]
@@ -363,39 +361,17 @@ class SenseView:
         return bool(self.index.members[lang][ids].any())
 
     def _candidates(self, number: int, to: str) -> np.ndarray:
-        """int [N], the translations into the language `to`."""
+        """Ids of the translations into the language `to`, int [T]."""
         row = np.asarray(jax.device_get(self._table[number, self._tokenizer.language_id(to)]))
         return row[row >= 0]
 
 
-def texts_of(source: str, workdir: str, languages: Sequence[str], limit: int) -> Texts | None:
-    """The lines of a run's text; None where it is not there.
-
-    Args:
-      source: config.data.source.
-      workdir: the run's folder.
-      languages: the run's.
-      limit: bytes of a language's text that are read at most.
-    """
-    if source.startswith(("tfds:", "batches:")):
-        return None
-    folder = source.removeprefix("text:")
-    if source == "pocket":
-        folder = os.path.join(workdir, "pocket", "text")
-    try:
-        corpus = corpora.TextCorpus(folder, languages)
-    except (FileNotFoundError, ValueError) as error:
-        logging.info("There is no text for examples of senses: %s", error)
-        return None
-    return lambda language: corpus.lines(language, limit)
-
-
 def _clearest(
-    read: Mapping[str, _Read], told: Mapping[str, tuple[np.ndarray, ...]], slot: int, most: int
+    read: Mapping[str, _Read], assigned: Mapping[str, tuple[np.ndarray, ...]], slot: int, most: int
 ) -> tuple[str, ...]:
-    """Lines with a sense, those with the largest margins first, of the first language with any."""
+    """Lines with a sense, largest margins first, of the first language with such lines."""
     for language, (lines, _) in read.items():
-        slots, margins = told[language]
+        slots, margins = assigned[language]
         places = sorted(np.flatnonzero(slots == slot), key=lambda i: (-margins[i], lines[i]))
         if places:
             return tuple(lines[i] for i in places[:most])
@@ -405,7 +381,7 @@ def _clearest(
 def _most_frequent(
     answers: Mapping[str, tuple[list[str], np.ndarray]], chosen: np.ndarray
 ) -> tuple[Translation, ...]:
-    """The translations of the chosen occurrences, bool [N]; those of none of them are left out."""
+    """The translations of the chosen occurrences, bool [N], by language and falling share."""
     found = []
     for language, (words, best) in answers.items():
         counts = np.bincount(best[chosen], minlength=len(words))
@@ -416,8 +392,8 @@ def _most_frequent(
 
 
 def _leader(cosines: np.ndarray) -> tuple[int, float]:
-    """The best slot of [S], and by how much it leads; 0 where it is the only one that there is."""
+    """The best slot of [S], and its margin over the second best; 0 where there is only one."""
     best, *others = np.argsort(-cosines, kind="stable")
     margin = cosines[best] - cosines[others[0]] if others else np.inf
-    # A word of one sense answers whatever it is asked: that says nothing.
+    # A word with one sense has it in every context: its margin would say nothing.
     return int(best), float(margin) if np.isfinite(margin) else 0.0

@@ -1,6 +1,6 @@
-"""Anchors: mean contextual representations of words, in one pass over text, or senses' centers.
+"""Anchors of a projection: mean contextual representations of words, or the centers of senses.
 
-Multi-sense cross-lingual alignment, Eq. 8 (A10): of words; by the centers of senses is beyond it.
+Words as anchors are Eq. 8 of multi-sense cross-lingual alignment (A10); senses go beyond the paper.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 
 from clwe_jax.align import search
 from clwe_jax.evaluate.encode import RowEncoder
-from clwe_jax.models.senses import SenseState
+from clwe_jax.models.senses.state import SenseState
 from clwe_jax.types import Variables
 
-_AT_ONCE = 1_024  # lines encoded together
+_AT_ONCE = 1_024  # lines encoded at once
 
 
 def collect(
@@ -26,17 +26,17 @@ def collect(
     language: str,
     index: Mapping[str, int],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The mean representation of each word over its occurrences; nothing but the sums is kept.
+    """The mean representation of each word over its occurrences, in one pass over text.
 
     Args:
-      encoder, variables: the model.
+      encoder: encoder of the model.
+      variables: the model's.
       lines: text.
       language: its language.
-      index: the words that are wanted, with their rows.
+      index: word -> row.
 
     Returns:
-      float32 [W, layers + 1, D], zeros for words that do not occur, and int64 [W], how often each
-      does.
+      Means, float32 [W, layers + 1, D], zeros for words that do not occur; occurrences, int64 [W].
     """
     sums = np.zeros((len(index), *encoder.shape(variables)), np.float64)
     counts = np.zeros(len(index), np.int64)
@@ -54,16 +54,15 @@ def collect(
 def centers(state: SenseState, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The centers of senses that translate each other, beyond the paper.
 
-    Of two words that do, those of their senses that fit each other best, seen from either side: by
-    the cosine of the projected centers, as translations are chosen. Senses that were never used
-    have no part in it.
+    Two used senses of a pair of words do where each is the other's nearest of all used senses of
+    the other word, by the cosine of the projected centers.
 
     Args:
       state: the senses of one direction.
-      pairs: int [P, 2], the words.
+      pairs: ids of words that translate each other, int [P, 2].
 
     Returns:
-      float32 [K, d] twice, row by row.
+      The centers of K pairs of senses, float32 [K, d] twice.
     """
     ids, places = np.unique(pairs, return_inverse=True)
     left, right = places.reshape(-1, 2).T
@@ -73,6 +72,8 @@ def centers(state: SenseState, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarra
     fits = np.einsum("psk,ptk->pst", unit[left], unit[right])
     fits[~(used[left][:, :, None] & used[right][:, None])] = -np.inf
     best = fits.argmax(2)
-    back = np.take_along_axis(fits.argmax(1), best, axis=1)  # of each sense's best
+    back = np.take_along_axis(
+        fits.argmax(1), best, axis=1
+    )  # the best sense of each one's best sense
     pair, sense = np.nonzero((back == np.arange(fits.shape[1])) & np.isfinite(fits.max(2)))
     return vectors[left[pair], sense], vectors[right[pair], best[pair, sense]]

@@ -1,4 +1,4 @@
-"""The senses of a model's words as arrays: which are used, which are near, which fits a context."""
+"""The senses of a model's words as arrays: their uses, their neighbours, their fit to a context."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import jax
 import numpy as np
 
 from clwe_jax.align import search
-from clwe_jax.evaluate.telling import Asked, Teller
-from clwe_jax.models import sense_translation
+from clwe_jax.evaluate.sense_encoder import SenseEncoder, WordInContext
+from clwe_jax.models.senses import selection, translation
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Objective, Variables
 
 _TINY = 1e-12
-_translate = jax.jit(sense_translation.cosines, static_argnames="config")
+_cosines = jax.jit(selection.cosines)
+_translation_cosines = jax.jit(translation.cosines, static_argnames="config")
 
 
 class NearSense(NamedTuple):
-    """A sense near another one; `score` is the cosine of their sense vectors."""
+    """A neighbour of a sense; `score` is the cosine of their sense vectors."""
 
     word: str
     language: str
@@ -31,17 +32,17 @@ class NearSense(NamedTuple):
 
     @property
     def label(self) -> str:
-        """As the paper's figures have it: 'bank_1'."""
+        """The label of the paper's figures: 'bank_1'."""
         return f"{self.word}_{self.sense}"
 
 
 class Usage(NamedTuple):
-    """How a word's senses were used.
+    """The uses of a word's senses.
 
     Attributes:
-      slots: int [S], in the sense state; the warm-up's own is one of them only during it.
-      uses: int [S], since the senses were seeded; 0 for removed ones.
-      shares: float [S], of the word's latest uses; see `shares`.
+      slots: slots of the senses, int [S]; during the warm-up only the warm-up's own slot.
+      uses: uses since the senses were seeded, int [S]; 0 for removed senses.
+      shares: shares of the word's latest uses, float [S]; see `shares`.
       enabled: bool [S].
     """
 
@@ -52,13 +53,13 @@ class Usage(NamedTuple):
 
 
 def shares(uses: np.ndarray, latest: np.ndarray) -> np.ndarray:
-    """Shares [..., S] of a word's latest uses, where all that came before count as one use.
+    """Shares [..., S] of a word's latest uses; all uses since the seeding count as one more use.
 
-    A sense that took everything long ago would else hide the ones that occur now.
+    So a sense that took all uses long ago does not hide the senses that occur now.
 
     Args:
-      uses: int [..., S], of the enabled senses since they were seeded.
-      latest: int [..., S], of them the latest (`SenseState.counts`, of all languages).
+      uses: uses of the enabled senses since they were seeded, int [..., S].
+      latest: latest uses (`SenseState.counts` of all languages), int [..., S].
     """
     before = uses / np.maximum(uses.sum(-1, keepdims=True), 1)
     weights = latest + before
@@ -67,12 +68,12 @@ def shares(uses: np.ndarray, latest: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Listed:
-    """The used senses of the words that near senses are searched among: [N] each.
+    """The used senses of the listed words, among which neighbours are searched; [N] each.
 
     Attributes:
-      ids, slots: of the sense.
-      uses, shares: as of `Usage`.
-      vectors: float32 [N, d], of length 1.
+      ids, slots: word id and slot of each sense.
+      uses, shares: as in `Usage`.
+      vectors: unit sense vectors, float32 [N, d].
     """
 
     ids: np.ndarray
@@ -87,11 +88,14 @@ class SenseIndex:
     """The senses of a model's words.
 
     Attributes:
-      objective: with `directions`, `senses` and `sense_vectors`.
+      objective: objective with senses (`types.HasSenses`).
       tokenizer: the run's, of whole words.
-      variables: with the collection 'senses'.
-      frequent: words of each language; near senses are searched among them. Where a model of one
-        language has none, among all.
+      variables: the model's, with the collection 'senses'.
+      frequent: the listed words of each language, among which neighbours are searched; a model of
+        one language without such a list searches among all words.
+
+    Raises:
+      ValueError: a model without senses, or one of pieces.
     """
 
     objective: Objective
@@ -123,15 +127,15 @@ class SenseIndex:
         return config.slots - config.senses
 
     def number(self, slot: int) -> int:
-        """A sense's number, from 1; 0 is the warm-up's own slot."""
+        """The number of a slot's sense, from 1; 0 is the warm-up's own slot."""
         return int(slot) - self._first + 1
 
     def warm(self, direction: str) -> bool:
-        """Whether the senses are still to be seeded: every word has one."""
+        """Whether the warm-up has not ended: every word has one sense."""
         return bool(self.variables["senses"][direction].warm)
 
     def usage(self, direction: str, number: int) -> Usage:
-        """How the senses of the word with this id were used."""
+        """The uses of the senses of the word with this id."""
         rows = self._state_rows(direction, np.array([number]), "total", "counts", "enabled")
         uses, latest, enabled = (x[0] for x in rows)
         latest = latest.sum(-1)
@@ -142,7 +146,7 @@ class SenseIndex:
         return Usage(slots, uses, shares(uses, latest), enabled[slots])
 
     def census(self, direction: str) -> dict[str, int]:
-        """Of the listed words: how many, and their senses in use, never used, and removed."""
+        """Numbers of the listed words, and of their used, never used and removed senses."""
         ids = np.flatnonzero(np.any(list(self.members.values()), axis=0))
         uses, enabled = self._state_rows(direction, ids, "total", "enabled")
         uses, enabled = uses[:, self._first :], enabled[:, self._first :]
@@ -157,8 +161,8 @@ class SenseIndex:
         """The listed words whose uses are spread most evenly over senses, in all directions.
 
         Args:
-          most: how many words.
-          least_uses: of a word; words of fewer are left out.
+          most: largest number of words.
+          least_uses: least uses of a word.
         """
         size = len(self.tokenizer.vocabulary)
         spread = np.zeros(size)
@@ -171,12 +175,12 @@ class SenseIndex:
         return [pieces[number] for number in order if spread[number] > 0]
 
     def near(self, direction: str, number: int, slot: int, k: int) -> tuple[NearSense, ...]:
-        """The nearest senses by the cosine of the sense vectors: the best one of each other word.
+        """The nearest used senses by the cosine of sense vectors, one of each other word.
 
         Args:
-          direction: the sense state.
-          number, slot: the sense.
-          k: words of each language; senses that were never used are none of them.
+          direction: name of the sense state.
+          number, slot: word id and slot of the sense.
+          k: number of words of each language.
         """
         listed = self.listed[direction]
         query = search.unit(self._vectors(direction, np.array([number])))[0, slot]
@@ -193,71 +197,66 @@ class SenseIndex:
         return tuple(found)
 
     def vectors(self, direction: str, senses: Iterable[tuple[str, int]]) -> np.ndarray:
-        """float32 [N, d], the sense vectors of (word, number), of length 1."""
+        """Unit sense vectors of (word, sense number) pairs, float32 [N, d]."""
         senses = list(senses)
         ids = np.array([self.tokenizer.vocabulary.id(word) for word, _ in senses], np.int64)
         slots = np.array([number for _, number in senses], np.int64) - 1 + self._first
         return np.asarray(search.unit(self._vectors(direction, ids)[np.arange(len(ids)), slots]))
 
     def cosines(self, direction: str, ids: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-        """How well representations fit the centers of words, both projected (Algorithm 1).
+        """The projected cosines of representations with the centers of words (Algorithm 1).
 
         Args:
-          direction: the sense state.
-          ids: int [K], words.
-          vectors: [N, D], from `represent`.
+          direction: name of the sense state.
+          ids: word ids, int [K].
+          vectors: representations from `represent`, [N, D].
 
         Returns:
           float32 [N, K, S], -inf where disabled.
         """
-        projected, enabled = self._state_rows(direction, ids, "projected", "enabled")
-        projection = jax.device_get(self.variables["senses"][direction].projection)
-        own = vectors[:, self.objective.directions[direction]] @ np.asarray(projection)
-        own /= np.maximum(np.linalg.norm(own, axis=-1, keepdims=True), _TINY)
-        norms = np.maximum(np.linalg.norm(projected, axis=-1), _TINY)
-        cosines = np.einsum("ksp,np->nks", projected, own) / norms
-        return np.where(enabled, cosines, -np.inf)
+        state, ids, own, count = self._batch(direction, ids, vectors)
+        return np.asarray(_cosines(state, ids, own))[:count]
 
     def translations(
-        self,
-        direction: str,
-        candidates: np.ndarray,
-        to: str,
-        vectors: np.ndarray,
+        self, direction: str, candidates: np.ndarray, to: str, vectors: np.ndarray
     ) -> np.ndarray:
-        """How well a word in contexts fits its translations: `sense_translation.cosines`.
+        """The projected cosines of a word in contexts with its translations' senses.
 
         Args:
-          direction: the sense state.
-          candidates: int [T], its translations into the language `to`.
-          vectors: [N, D], from `represent`.
+          direction: name of the sense state.
+          candidates: ids of its translations into the language `to`, int [T].
+          to: that language.
+          vectors: the word's representations from `represent`, [N, D].
 
         Returns:
-          float32 [N, T, S], -inf where there is none.
+          float32 [N, T, S], -inf for senses that do not take part (`translation.cosines`).
         """
+        state, ids, own, count = self._batch(direction, candidates, vectors)
+        into = np.full(len(own), self.tokenizer.language_id(to))
+        return np.asarray(_translation_cosines(state, self.objective.senses, ids, into, own))[
+            :count
+        ]
+
+    def _batch(self, direction: str, ids: np.ndarray, vectors: np.ndarray):
+        """The state, ids [M, K] and representations [M, d] of a direction; N, rows that count."""
         own = vectors[:, self.objective.directions[direction]]
         count = len(own)
         size = 1 << (count - 1).bit_length()  # few sizes, few programs
-        found = _translate(
-            self.variables["senses"][direction],
-            self.objective.senses,
-            np.broadcast_to(candidates, (size, len(candidates))),
-            np.full(size, self.tokenizer.language_id(to)),
-            np.pad(own, ((0, size - count), (0, 0))),
-        )
-        return np.asarray(found)[:count]
+        own = np.pad(own, ((0, size - count), (0, 0)))
+        state = self.variables["senses"][direction]
+        return state, np.broadcast_to(ids, (size, len(ids))), own, count
 
-    def represent(self, asked: Sequence[Asked]) -> np.ndarray:
-        """What tells the senses of words in sentences, float32 [N, D]."""
-        return self._teller(self.variables, asked)
+    def represent(self, words: Sequence[WordInContext]) -> np.ndarray:
+        """Inputs of sense selection for words in sentences, float32 [N, D]."""
+        return self._encoder.encode(self.variables, words)
 
     @functools.cached_property
-    def _teller(self) -> Teller:
-        return Teller(self.objective, self.tokenizer)
+    def _encoder(self) -> SenseEncoder:
+        return SenseEncoder(self.objective, self.tokenizer)
 
     @functools.cached_property
     def members(self) -> dict[str, np.ndarray]:
-        """A language: bool [V], the words of its list; all words where there is one language."""
+        """Language -> bool [V], its listed words; all words where a single language has no list."""
         vocabulary, languages = self.tokenizer.vocabulary, self.tokenizer.languages
         found = {}
         for language in languages:
@@ -269,8 +268,8 @@ class SenseIndex:
                 member[list(vocabulary.words.values())] = True
             else:
                 logging.warning(
-                    "This run has no list of frequent words in %r (WORKDIR/words.json): no near "
-                    "senses of that language are found",
+                    "WORKDIR/words.json has no list of frequent words in %r: the neighbours of "
+                    "senses include no word of that language",
                     language,
                 )
             found[language] = member
@@ -278,7 +277,7 @@ class SenseIndex:
 
     @functools.cached_property
     def listed(self) -> dict[str, Listed]:
-        """The used senses of the listed words, for each direction."""
+        """Direction -> the used senses of the listed words."""
         ids = np.flatnonzero(np.any(list(self.members.values()), axis=0))
         found = {}
         for name in self.directions:
@@ -291,7 +290,7 @@ class SenseIndex:
         return found
 
     def _state_rows(self, direction: str, ids: np.ndarray, *names: str) -> list[np.ndarray]:
-        """Rows of arrays of the state; no array is fetched as a whole."""
+        """The rows of some words in arrays of the state; no whole array leaves the device."""
         state = self.variables["senses"][direction]
         return [np.asarray(jax.device_get(getattr(state, name)[ids])) for name in names]
 

@@ -1,9 +1,9 @@
 """Word sense disambiguation by nearest neighbours (Raganato et al. 2017; Peters et al. 2018).
 
-A sense is the mean of the contextual representations of its occurrences in sense-annotated text; an
-occurrence gets the sense with the largest cosine: of all senses, or of those of its lemma and part
-of speech alone, in which case a lemma that the annotated text lacks gets its first sense in WordNet
-(multi-sense cross-lingual alignment, section 4.1 and Table 2).
+A sense is the mean of the contextual representations of its occurrences in annotated text. A test
+instance gets the sense with the largest cosine, either of all senses or of the senses of its lemma
+and part of speech. In the second case a lemma that is not in the annotated text gets its first
+sense in WordNet (multi-sense cross-lingual alignment, section 4.1 and Table 2).
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ import numpy as np
 
 from clwe_jax.evaluate.wsd_files import Corpus, first_senses, read
 
-# Sentences as words -> for each, in order, [words, layers, D]; fewer words where it was cut.
+# Sentences as lists of words -> for each sentence [words, layers, D]; fewer words where it was cut.
 WordEncoder = Callable[[Sequence[Sequence[str]]], Iterable[np.ndarray]]
 
 _AT_ONCE = 512  # test instances compared with all senses at a time
-_ROUNDS = 1_000  # of the bootstrap
+_ROUNDS = 1_000  # resamplings of the bootstrap
 
 
 def instance_vectors(corpus: Corpus, encode: WordEncoder) -> Iterator[np.ndarray | None]:
-    """For each instance, in order, the mean [layers, D] over its words; None where they were cut.
+    """Yields for each instance the mean [layers, D] over its words, or None where they were cut.
 
     Args:
-      corpus: see `wsd_files.read`.
+      corpus: annotated text.
       encode: see `WordEncoder`.
 
     Raises:
-      ValueError: the encoder returned another number of sentences.
+      ValueError: the encoder returned a different number of sentences.
     """
     instances = iter(corpus.instances)
     instance = next(instances, None)
@@ -46,20 +46,20 @@ def instance_vectors(corpus: Corpus, encode: WordEncoder) -> Iterator[np.ndarray
             instance = next(instances, None)
     if number + 1 != len(corpus.sentences):
         raise ValueError(
-            f"The encoder returned {number + 1} sentences of {len(corpus.sentences)} of "
-            f"{corpus.name}: one array a sentence is expected"
+            f"{corpus.name}: the encoder returned {number + 1} sentences, expected "
+            f"{len(corpus.sentences)}"
         )
 
 
 @dataclasses.dataclass(frozen=True)
 class SenseVectors:
-    """The senses that annotated text has.
+    """The senses of annotated text.
 
     Attributes:
-      keys: [K] sense keys.
-      vectors: float32 [layers, K, D], means of length 1.
+      keys: K sense keys.
+      vectors: unit mean representations, float32 [layers, K, D].
       lemmas: (lemma, part of speech) -> rows of its senses.
-      counts: [K] occurrences.
+      counts: numbers of occurrences, int [K].
     """
 
     keys: list[str]
@@ -74,9 +74,9 @@ class SenseVectors:
 
 
 def train(corpus: Corpus, encode: WordEncoder) -> SenseVectors:
-    """The mean representation of every sense of an annotated corpus.
+    """The mean representation of every sense of annotated text.
 
-    An instance with several keys is one of each.
+    An instance with several keys counts for each of them.
 
     Raises:
       ValueError: no instance has a key and a representation.
@@ -97,15 +97,18 @@ def train(corpus: Corpus, encode: WordEncoder) -> SenseVectors:
             counts[key] += 1
             lemmas.setdefault((instance.lemma, instance.pos), {})[key] = None
     if not sums:
-        raise ValueError(f"{corpus.name}: no sense-annotated word to learn from")
+        raise ValueError(
+            f"{corpus.name} has no sense-annotated word that the encoder reads: set "
+            "config.evals.wsd.training to annotated text"
+        )
     if cut:
         logging.warning(
-            "%s: %d of %d instances stand behind the end of what the encoder reads and are "
-            "left out", corpus.name, cut, len(corpus.instances),
+            "%s: %d of %d instances are left out, beyond the longest sentence of the encoder",
+            corpus.name, cut, len(corpus.instances),
         )  # fmt: skip
     keys = list(sums)
     rows = {key: row for row, key in enumerate(keys)}
-    # Directions only: a sum is as good as a mean.
+    # Vectors are normalised, so sums are as good as means.
     vectors = _unit(np.stack([sums[key] for key in keys], axis=1).astype(np.float32))
     return SenseVectors(
         keys=keys,
@@ -128,16 +131,15 @@ def predict(
     """The nearest sense of every instance, in every layer.
 
     Args:
-      senses: see `train`.
-      corpus: what to annotate.
+      senses: the result of `train`.
+      corpus: text to annotate.
       encode: as in `train`.
-      first: (lemma, part of speech) -> the first sense, for lemmas that `senses` lacks and for
+      first: (lemma, part of speech) -> first sense, for lemmas that are not in `senses` and for
         instances without a representation.
 
     Returns:
-      [layers][instances] keys of the nearest of all senses, the same of the nearest of the lemma's
-      (None: nothing is known of the lemma), and how often the latter was the first sense for want
-      of another.
+      Keys [layers][instances] of the nearest of all senses; the same of the nearest sense of the
+      lemma, None for an unknown lemma; the number of instances that got the first sense.
     """
     vectors = list(instance_vectors(corpus, encode))
     there = [row for row, vector in enumerate(vectors) if vector is not None]
@@ -165,8 +167,8 @@ def f1(predicted: Sequence[str | None], gold: Sequence[Sequence[str]]) -> float:
     """F1 of precision over the answered and recall over all instances.
 
     Args:
-      predicted: a key; None: no answer.
-      gold: of each instance the keys that are right.
+      predicted: key of each instance; None: no answer.
+      gold: right keys of each instance.
     """
     right = sum(key in keys for key, keys in zip(predicted, gold, strict=True))
     answered = sum(key is not None for key in predicted)
@@ -193,16 +195,16 @@ def f1_interval(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WordSenseDisambiguation:
-    """Table 2: senses learned from annotated text, found in the test sets.
+    """Table 2: senses learned from annotated text, and predicted in the test sets.
 
     Attributes:
-      training: the annotated text, `NAME.data.xml`, also `.gz`; its keys lie beside it as
-        `NAME.gold.key.txt`, also `.gz`.
-      tests: a folder of files of the same form; every set in it is tested.
-      wordnet: a table of WordNet's senses, see `wsd_files.first_senses`; '': the first sense is the
-        most frequent one of the annotated text, and lemmas that it lacks have no answer.
-      development: the test set that the layer is chosen on; where it is absent, by the mean of all.
-      max_sentences: of the training text; 0: all.
+      training: annotated text, `NAME.data.xml` or `.gz`, with its keys beside it,
+        `NAME.gold.key.txt` or `.gz`.
+      tests: folder of test sets in the same format; all of them are used.
+      wordnet: table of WordNet's senses, see `wsd_files.first_senses`; '': the first sense is the
+        most frequent one in the annotated text, and other lemmas get no answer.
+      development: test set that selects the layer; where it is absent the mean of all sets does.
+      max_sentences: sentences of the training text; 0: all.
     """
 
     training: str = ""
@@ -212,15 +214,15 @@ class WordSenseDisambiguation:
     max_sentences: int = 0
 
     def run(self, encode: WordEncoder) -> Iterator[tuple[str, float]]:
-        """Yields as fractions, for each set and 'mean' over the sets:
+        """Yields metrics, as fractions, for each set and for 'mean', the mean over the sets:
 
-        wsd/{set}/layer{k}/f1: nearest of the senses of the lemma, with back-off to the first.
+        wsd/{set}/layer{k}/f1: nearest sense of the lemma, with back-off to the first sense.
         wsd/{set}/layer{k}/f1_all: nearest of all senses.
-        wsd/{set}/f1, .../f1_all: of the layer that is best on the development set, each by its
-          own; with _low and _high, the ends of the 95% interval (not of the means).
-        wsd/{set}/first_sense: F1 of the first sense alone; wsd/{set}/back_off: the share of the
-          instances that had to take it.
-        wsd/layer: the chosen layer for f1; wsd/senses: how many were learned.
+        wsd/{set}/f1, wsd/{set}/f1_all: of the layer that is best on the development set by the same
+          metric; with _low and _high, the ends of the 95% interval (not for 'mean').
+        wsd/{set}/first_sense: F1 of the first sense alone; wsd/{set}/back_off: the share of
+          instances that got the first sense.
+        wsd/layer: the selected layer for f1; wsd/senses: number of learned senses.
         """
         corpus = read(self.training, max_sentences=self.max_sentences)
         senses = train(corpus, encode)
@@ -270,13 +272,13 @@ def _most_frequent(senses: SenseVectors) -> dict[tuple[str, str], str]:
 
 
 def _sets(folder: str) -> list[str]:
-    """The annotated files of a folder, by name."""
+    """The annotated files of a folder, sorted by name."""
     if not os.path.isdir(folder):
         raise FileNotFoundError(
-            f"{folder!r} is not a folder (config.evals.wsd.tests): expected one with files "
+            f"config.evals.wsd.tests={folder!r} is not a folder: expected a folder with files "
             "NAME.data.xml and NAME.gold.key.txt"
         )
     names = sorted(n for n in os.listdir(folder) if n.endswith((".data.xml", ".data.xml.gz")))
     if not names:
-        raise FileNotFoundError(f"{folder} holds no file NAME.data.xml (config.evals.wsd.tests)")
+        raise FileNotFoundError(f"config.evals.wsd.tests={folder!r} has no file NAME.data.xml")
     return [os.path.join(folder, name) for name in names]

@@ -13,17 +13,17 @@ from clwe_jax.evaluate.character_encoder import encoder_of
 from clwe_jax.evaluate.wsd import WordSenseDisambiguation
 from clwe_jax.types import HasObjective
 
-_AT_ONCE = 512  # sentences
+_AT_ONCE = 512  # sentences encoded at once
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class WsdEvaluator:
-    """Runs `WordSenseDisambiguation` with a model; the figures are its.
+    """Runs `WordSenseDisambiguation` with a model.
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
       training, tests, wordnet, development, max_sentences: see `WordSenseDisambiguation`.
-      language: of the annotated text.
+      language: language of the annotated text.
       batch_size: sentences encoded at once.
       context: of the run.
     """

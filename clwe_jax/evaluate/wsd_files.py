@@ -6,7 +6,7 @@
           <wf lemma="you" pos="PRON">Your</wf>
           <instance id="d000.s000.t000" lemma="refer" pos="VERB">referred</instance>
 
-and the sense keys in a file of their own, an instance a line: `d000.s000.t000 refer%2:32:01::`.
+The sense keys are in a separate file, one instance a line: `d000.s000.t000 refer%2:32:01::`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import os
 from typing import Sequence
 from xml.etree import ElementTree
 
-# Letters of WordNet's parts of speech -> those of the format; adjective satellites are adjectives.
+# WordNet's parts of speech -> names in the format; adjective satellites are adjectives.
 _POS = {"n": "NOUN", "v": "VERB", "a": "ADJ", "s": "ADJ", "r": "ADV"}
-_NAMED = 3  # ids that a message names
+_NAMED = 3  # ids that an error names
 
 
 @dataclasses.dataclass(frozen=True)
 class Instance:
-    """A word (or several that are one entry) with its senses.
+    """A word (or several words with one entry) and its senses.
 
     Attributes:
-      id: as in the files.
-      lemma, pos: e.g. 'bank', 'NOUN'; lemmas are lower-case, spaces are underscores.
-      sentence: its number in the corpus.
-      start, stop: its words there.
-      keys: the sense keys that are right.
+      id: id in the files.
+      lemma, pos: e.g. 'bank', 'NOUN'; lemmas are lower-case, with underscores for spaces.
+      sentence: number of its sentence.
+      start, stop: range of its words in the sentence.
+      keys: right sense keys.
     """
 
     id: str
@@ -49,9 +49,9 @@ class Corpus:
     """Annotated text.
 
     Attributes:
-      name: of the file, up to '.data.xml'.
-      sentences: each as its words; an entry of several words is several.
-      instances: in the order of the text.
+      name: file name without '.data.xml'.
+      sentences: words of each sentence; an entry of several words is several words.
+      instances: instances in the order of the text.
     """
 
     name: str
@@ -64,12 +64,12 @@ def read(path: str, keys: str = "", max_sentences: int = 0) -> Corpus:
 
     Args:
       path: NAME.data.xml or NAME.data.xml.gz.
-      keys: the file with the keys; '': NAME.gold.key.txt beside it, also .gz.
-      max_sentences: from the beginning; 0: all. Keys of later ones are passed over.
+      keys: file with the keys; '': NAME.gold.key.txt or NAME.gold.key.txt.gz beside `path`.
+      max_sentences: number of sentences from the beginning; 0: all.
 
     Raises:
-      FileNotFoundError: one of the two files is not there.
-      ValueError: not such a file, or keys and instances that do not belong together; names them.
+      FileNotFoundError: one of the two files is missing.
+      ValueError: another format, or keys and instances that do not match; the error names them.
     """
     stem = path.removesuffix(".gz").removesuffix(".data.xml")
     if not os.path.isfile(path):
@@ -80,7 +80,7 @@ def read(path: str, keys: str = "", max_sentences: int = 0) -> Corpus:
     beside = [keys] if keys else [f"{stem}.gold.key.txt", f"{stem}.gold.key.txt.gz"]
     found = next((name for name in beside if os.path.isfile(name)), None)
     if found is None:
-        raise FileNotFoundError(f"{path} lies there without its keys: expected {beside[0]}")
+        raise FileNotFoundError(f"{path} has no file of keys beside it: expected {beside[0]}")
     senses = _read_keys(found)
     sentences, instances, whole = _read_xml(path, max_sentences)
     ids = {instance.id for instance in instances}
@@ -91,11 +91,11 @@ def read(path: str, keys: str = "", max_sentences: int = 0) -> Corpus:
     without = [instance.id for instance in instances if instance.id not in senses]
     extra = [name for name in senses if name not in ids] if whole else []
     if without or extra:
-        parts = [f"{_some(without)} in the text alone"] if without else []
-        parts += [f"{_some(extra)} in the keys alone"] if extra else []
+        parts = [f"{_some(without)} only in the text"] if without else []
+        parts += [f"{_some(extra)} only in the keys"] if extra else []
         raise ValueError(
-            f"{path} and {found} do not belong together: {'; '.join(parts)}. Each <instance> "
-            "needs a line `ID KEY` with its id"
+            f"{path} and {found} do not match: {'; '.join(parts)}. Each <instance> needs a line "
+            "`ID KEY` with its id"
         )
     filled = [dataclasses.replace(i, keys=senses[i.id]) for i in instances]
     return Corpus(os.path.basename(stem), sentences, filled)
@@ -122,7 +122,7 @@ def _read_keys(path: str) -> dict[str, tuple[str, ...]]:
             if len(parts) < 2:
                 raise ValueError(
                     f"{path}:{number}: expected an instance's id and its sense keys, separated by "
-                    f"spaces, found {line.strip()[:80]!r}"
+                    f"spaces; found {line.strip()[:80]!r}"
                 )
             if parts[0] in found:
                 raise ValueError(f"{path}:{number}: a second line for {parts[0]}")
@@ -131,7 +131,7 @@ def _read_keys(path: str) -> dict[str, tuple[str, ...]]:
 
 
 def _read_xml(path: str, most: int) -> tuple[list[list[str]], list[Instance], bool]:
-    """Sentences, instances (without keys), and whether the file was read to its end."""
+    """Sentences, instances without keys, and whether the file was read to its end."""
     sentences: list[list[str]] = []
     instances: list[Instance] = []
     opener = gzip.open if path.endswith(".gz") else open
@@ -177,20 +177,20 @@ def first_senses(path: str) -> dict[tuple[str, str], str]:
     """The first sense of each lemma and part of speech.
 
     Args:
-      path: a table, also .gz, with a line of names, columns separated by tabs, of which it needs
+      path: table with tabs between columns, also .gz. Its first line names the columns, among them
         sense_key, lemma, pos (n, v, a, s, r) and sense_number (from 1).
 
     Returns:
       (lemma, part of speech as in the unified format) -> sense key.
 
     Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: a column is missing, or a row is not one.
+      FileNotFoundError: the file is missing.
+      ValueError: a column is missing, or a row has another format.
     """
     if not os.path.isfile(path):
         raise FileNotFoundError(
-            f"There is no file {path!r} (config.evals.wsd.wordnet): expected a table of senses; "
-            "--config.evals.wsd.wordnet='' does without"
+            f"config.evals.wsd.wordnet: there is no file {path!r}, expected a table of senses; "
+            "--config.evals.wsd.wordnet='' takes first senses from the annotated text"
         )
     best: dict[tuple[str, str], tuple[int, str, str]] = {}
     with _open(path) as file:
@@ -201,7 +201,7 @@ def first_senses(path: str) -> dict[tuple[str, str], str]:
         for number, row in enumerate(rows, 2):
             try:
                 lemma = row["lemma"].lower().replace(" ", "_"), _POS[row["pos"]]
-                # Adjectives and their satellites are counted apart: of equals the adjective.
+                # Adjectives and satellites are numbered separately; an adjective comes first.
                 rank = int(row["sense_number"]), row["pos"], row["sense_key"]
             except (KeyError, ValueError, AttributeError, TypeError) as error:
                 raise ValueError(

@@ -12,7 +12,6 @@ from clwe_jax import registry
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import evaluators, inputs
 from clwe_jax.jobs.job import FIGURES, Job, Results
-from clwe_jax.jobs.project import unprojected
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
@@ -62,7 +61,7 @@ class Evaluation(Job):
             self.config, inputs.context(self.config, world, heldout), world.folders
         )
         encoder = ModelEncoder(
-            unprojected(model.objective), model.tokenizer, model.variables, self.config.train.steps
+            model.objective, model.tokenizer, model.variables, self.config.train.steps
         )
         self.figures, _ = evaluators.measure(made, encoder)
         logging.info("%s figures", f"{len(self.figures):,}")

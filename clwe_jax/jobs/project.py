@@ -44,11 +44,6 @@ def run(config: ConfigDict, workdir: str) -> bool:
     return Projection(config, workdir).run()
 
 
-def unprojected(objective: Objective) -> Objective:
-    """The objective without the maps of a projection."""
-    return objective.base if isinstance(objective, Projected) else objective
-
-
 class Projection(Job):
     """Maps the second and further languages onto the first, measures that and saves the maps.
 
@@ -85,7 +80,7 @@ class Projection(Job):
 
     def _open(self) -> None:
         self.model = api.load(self.workdir)
-        self.objective = unprojected(self.model.objective)
+        self.objective = self.model.objective
         if len(self.model.languages) < 2:
             raise ValueError(
                 f"{self.workdir} holds a model of {', '.join(self.model.languages)} alone: there "

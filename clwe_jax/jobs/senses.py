@@ -1,4 +1,4 @@
-"""What a run shows of its senses: 'senses' of report.json, and the files in WORKDIR/senses/ (A15)."""
+"""The senses in a run's report: 'senses' of report.json, and the files in WORKDIR/senses/ (A15)."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from clwe_jax.api.senses import Sense, SenseView
 from clwe_jax import pocket
 
 FOLDER = "senses"
-_SHOWN_WORDS = 6  # where config.report.words names none
-# Words of several meanings that text of any kind is likely to hold; the first three are those of
-# the paper's figures.
+_SHOWN_WORDS = 6  # words that are shown where config.report.words is empty
+# Ambiguous words that most text contains; the first three are in the paper's figures.
 _AMBIGUOUS = (
     "bank", "may", "us", "spring", "match", "fall", "plant", "light", "bat", "ring", "letter",
     "order", "party", "present", "capital", "interest",
 )  # fmt: skip
 _NEAR = 4  # nearest senses of each language
 _EXAMPLES = 3
-_EXPORTED = 10_000  # senses of each direction: what an embedding projector is comfortable with
+_EXPORTED = 10_000  # senses of each direction, as many as an embedding projector shows well
 _HEAD = ("label", "word", "sense", "languages", "share", "uses")
 
 
 def gather(config: ConfigDict, model: api.Model, workdir: str) -> dict[str, Any]:
-    """The senses of a few words, and the files for an embedding projector.
+    """Describes the senses of a few words, and writes files for an embedding projector.
 
-    Writes WORKDIR/senses/: vectors.tsv and metadata.tsv (of a bidirectional model's second direction
-    vectors_backward.tsv and metadata_backward.tsv), projector_config.pbtxt, and a picture of each
-    word and direction as PNG and SVG.
+    Writes WORKDIR/senses/: vectors.tsv and metadata.tsv (vectors_backward.tsv and
+    metadata_backward.tsv for the second direction of a bidirectional model),
+    projector_config.pbtxt, and a picture of each word and direction as PNG and SVG.
 
     Args:
       config: the run's.
@@ -42,14 +41,14 @@ def gather(config: ConfigDict, model: api.Model, workdir: str) -> dict[str, Any]
       workdir: the run's folder.
 
     Returns:
-      'directions', their 'census' (see `SenseIndex.census`), 'words' (each with its 'senses' and
-      'points' by direction), 'files'; nothing for a model without senses.
+      'directions', their 'census' (see `SenseIndex.census`), 'words' (each with 'senses' and
+      'points' by direction), 'files'; empty for a model without senses.
     """
     if not model.variables.get("senses"):
         return {}
     if jax.process_count() > 1:
         logging.warning(
-            "The senses of a run of several hosts are not in its report: load it on one of them "
+            "The report of a run on several hosts has no senses: load the run on one host "
             "(clwe_jax.api.load(%r).senses(...))",
             workdir,
         )
@@ -75,7 +74,7 @@ def gather(config: ConfigDict, model: api.Model, workdir: str) -> dict[str, Any]
 
 
 def _words(config: ConfigDict, view: SenseView, model: api.Model, language: str) -> list[str]:
-    """config.report.words, or ambiguous words; of those the vocabulary's."""
+    """The words of config.report.words, or ambiguous words, that are in the vocabulary."""
     known = model.vocabulary.words
     asked = [word.strip() for word in config.report.words.split(",") if word.strip()]
     if asked:
@@ -83,9 +82,7 @@ def _words(config: ConfigDict, view: SenseView, model: api.Model, language: str)
         absent = [word for word in words if word not in known]
         if absent:
             logging.warning(
-                "config.report.words: %s not in the vocabulary, no senses are shown of %s",
-                ", ".join(absent),
-                "it" if len(absent) == 1 else "them",
+                "config.report.words: not in the vocabulary, and not shown: %s", ", ".join(absent)
             )
         return [word for word in dict.fromkeys(words) if word in known]
     words = list(_AMBIGUOUS if language == "en" else ())
@@ -124,7 +121,7 @@ def _described(sense: Sense) -> dict[str, Any]:
 
 
 def _points(view: SenseView, direction: str, senses: Sequence[Sense]) -> list[dict[str, Any]]:
-    """The used senses and those near them in the plane of their first two principal components."""
+    """The used senses and their neighbours in the plane of their first two principal components."""
     points: dict[tuple[str, int], dict[str, Any]] = {}
     used = [sense for sense in senses if sense.uses]
     for sense in used:
@@ -142,7 +139,7 @@ def _points(view: SenseView, direction: str, senses: Sequence[Sense]) -> list[di
 
 
 def _export(view: SenseView, folder: str) -> list[str]:
-    """The files that an embedding projector reads; their names."""
+    """Writes the files that an embedding projector reads; returns their names."""
     written, config = [], []
     for place, name in enumerate(view.directions):
         ending = f"_{name}" if place else ""

@@ -14,7 +14,7 @@ IMPLEMENTATIONS = ("auto", "xla", "cudnn")
 
 
 def segment_mask(segment_ids: Array) -> Array:
-    """Boolean [B, 1, L, L]: whether query and key share a segment (padding is one too)."""
+    """Whether query and key are in one segment, bool [B, 1, L, L]; padding is a segment too."""
     return (segment_ids[:, :, None] == segment_ids[:, None, :])[:, None]
 
 
@@ -24,7 +24,7 @@ def attend(q: Array, k: Array, v: Array, mask: Array, implementation: str) -> Ar
     Args:
       q, k, v: [B, L, H, K].
       mask: boolean [B, 1, L, L].
-      implementation: 'xla', 'cudnn', or 'auto' for cuDNN where it compiles for these shapes.
+      implementation: 'xla', 'cudnn', or 'auto': cuDNN where it compiles for these shapes.
 
     Returns:
       [B, L, H, K].
@@ -48,24 +48,7 @@ def _fastest(backend: str, dtype: jnp.dtype, shape: tuple[int, ...]) -> str:
 
     try:
         jax.jit(jax.grad(probe, argnums=(0, 1, 2))).lower(array, array, array, mask).compile()
-    except Exception as error:  # cuDNN's refusals are of many types; XLA's kernel always works
-        logging.info("attention by XLA: cuDNN does not take %s %s (%s)", dtype, shape, error)
+    except Exception as error:  # cuDNN refuses with many types of error
+        logging.info("attention by XLA: cuDNN does not support %s %s (%s)", dtype, shape, error)
         return "xla"
     return "cudnn"
-
-
-def rotary(x: Array, positions: Array, base: float = 10_000.0) -> Array:
-    """Rotates pairs (i, i + K/2) of each head by angles that grow with the position.
-
-    RoFormer (Su et al. 2021), Eq. 34, in the half-split layout.
-
-    Args:
-      x: [B, L, H, K], K even.
-      positions: int [B, L].
-    """
-    half = x.shape[-1] // 2
-    frequency = base ** (-jnp.arange(half, dtype=jnp.float32) / half)
-    angle = positions[..., None, None].astype(jnp.float32) * frequency
-    cos, sin = jnp.cos(angle), jnp.sin(angle)
-    a, b = jnp.split(x.astype(jnp.float32), 2, axis=-1)
-    return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1).astype(x.dtype)

@@ -1,13 +1,12 @@
 """The bidirectional language model of ELMo (Peters et al. 2018, section 3.1; A1, A9).
 
-Words are read as characters, each distinct word of a batch once. Two language models, forward and
-backward, share these vectors and nothing else: layers of projected LSTM cells; from the second
-layer on, what a layer reads is added to what it gives. Each carries its state from window to
-window.
+Words are read as characters, each distinct word of a batch once. The forward and the backward
+language model share these word vectors and nothing else. Each has layers of projected LSTM cells,
+with residual connections from the second layer on, and carries its state from window to window.
 
-The backward model reads the texts reversed, as a stream of its own, from left to right as the
-forward one: at the end of a window both have read what precedes the next window, and no more. Both
-are stepped together, as the two networks of one stack of parameters.
+The backward model reads a stream of its own, the reversed texts, from left to right as the forward
+model does: at the end of a window both have read exactly the text before the next window. Both run
+as the two networks of one stack of parameters.
 """
 
 from __future__ import annotations
@@ -33,18 +32,18 @@ class BiLmConfig:
     """Sizes; the defaults are ELMo's.
 
     Attributes:
-      width: P, of a word's vector and of the output of every layer and direction.
-      layers: LSTM layers.
+      width: P, dimensions of a word's vector and of the output of every layer and direction.
+      layers: number of LSTM layers.
       cells: C, LSTM cells of a layer and direction.
       cell_clip, projection_clip: limits of the cells and of the outputs; 0: none.
-      dropout: of what each layer reads and of the last output.
-      character_dim: of a character's vector.
-      filters: (characters, how many) of each size of the convolutions.
-      highways: highway layers.
-      dtype: of activations; 'auto' is bfloat16 on accelerators and float32 on CPU.
+      dropout: dropout rate of each layer's input and of the last output.
+      character_dim: dimensions of a character's vector.
+      filters: (characters, filters) of each size of the convolutions.
+      highways: number of highway layers.
+      dtype: type of activations; 'auto' is bfloat16 on accelerators and float32 on CPU.
 
     Raises:
-      ValueError: a size below 1, a rate that is none.
+      ValueError: a size below 1, or a rate outside [0, 1).
     """
 
     width: int = 512
@@ -66,8 +65,8 @@ class BiLmConfig:
                 raise ValueError(f"config.model.{name}={getattr(self, name)}: must be at least 1")
         if not filters or min(min(pair) for pair in filters) < 1:
             raise ValueError(
-                f"config.model.filters={filters}: pairs of how many characters a filter sees and "
-                "how many such filters there are, each at least 1"
+                f"config.model.filters={filters}: expected pairs (characters of a filter, number "
+                "of such filters), each at least 1"
             )
         if len({size for size, _ in filters}) < len(filters):
             raise ValueError(f"config.model.filters={filters}: each size once")
@@ -81,7 +80,7 @@ class Carry:
 
     Attributes:
       cell: [B, layers, 2, C]; forward, backward.
-      output: [B, layers, 2, P], of each layer before the layer's input is added.
+      output: [B, layers, 2, P], the output of each layer before its input is added.
     """
 
     cell: Array
@@ -89,7 +88,7 @@ class Carry:
 
 
 def initial_carry(config: BiLmConfig, batch: int) -> Carry:
-    """Zeros, for `batch` rows."""
+    """The state before the first window of `batch` rows: zeros."""
     shape = (batch, config.layers, 2)
     return Carry(
         jnp.zeros((*shape, config.cells), jnp.float32),
@@ -99,16 +98,16 @@ def initial_carry(config: BiLmConfig, batch: int) -> Carry:
 
 @struct.dataclass
 class BiLmOutput:
-    """What the model returns.
+    """The output of the model.
 
     Attributes:
-      forward: [B, L, P], the last layer's output at each word of `words`, which predicts the next
-        word. Dropped out in training.
-      backward: [B, L, P], at each word of `words_reverse`, or of `words` where there are none,
-        which predicts the word before it in the text.
-      layers: the word vectors and the output of each layer, [2, B, L, P]: forward's, at `words`,
-        and backward's, as `backward`. Without the last dropout.
-      carry: the state after the window, to start the next one with. No gradient passes.
+      forward: last layer's output at each word of `words`, [B, L, P], with dropout in training; it
+        predicts the next word.
+      backward: the same at each word of `words_reverse`, or of `words` where the batch has none; it
+        predicts the word before it in the text.
+      layers: word vectors and the output of each layer, each [2, B, L, P], forward and backward,
+        without the last dropout.
+      carry: state after the window, where the next window starts. No gradient passes.
     """
 
     forward: Array
@@ -139,14 +138,14 @@ class BiLm(nn.Module):
         """Runs over a window.
 
         Args:
-          batch: int [B, L] `spelling`, rows of `characters`, int [U, T]. Optional: `reset` [B, L],
-            where it is not 0 the state is zeroed before that word; `loss_weights` [B, L], 0 at
-            padding. `spelling_reverse` [B, L], the backward model's own stream, to which `reset`
-            and `loss_weights` apply as they are. Without it the backward model reads the window
-            from its end, and starts with zeros whatever `carry` says: what it could carry has
-            read the words that it is to predict.
-          carry: the state before the window; None: zeros.
-          train: whether to drop out (needs an rng named 'dropout').
+          batch: `characters`, int [U, T], and `spelling`, int [B, L], their rows. Optional:
+            `reset` [B, L], not 0 where the state is zeroed before the word; `loss_weights` [B, L],
+            0 at padding; `spelling_reverse` [B, L], the backward model's own stream, to which
+            `reset` and `loss_weights` apply unchanged. Without it the backward model reads the
+            window from its end and starts from zeros: a carried state would have read the words to
+            predict.
+          carry: state before the window; None: zeros.
+          train: whether dropout is on (needs an rng named 'dropout').
         """
         spelling = batch["spelling"]
         if carry is None:
@@ -174,19 +173,19 @@ class BiLm(nn.Module):
         return BiLmOutput(last[0], last[1], tuple(map(rows_first, layers)), carry)
 
     def word_vectors(self, characters: Array) -> Array:
-        """The vectors, [U, P], of any words by their characters, int [U, T]; without context."""
+        """Vectors [U, P] of words without context, from their characters, int [U, T]."""
         return self.words(characters)
 
     def encode(self, batch: Batch) -> Hidden:
-        """Representations of the words of sentences, one sentence a row, each on its own.
+        """Representations of the words of independent sentences, one sentence a row.
 
         Args:
           batch: `spelling` int [B, L] (`<S>`, the words, `</S>`, then padding), `characters`
-            int [U, T], `loss_weights` [B, L], 0 at padding, else more.
+            int [U, T], `loss_weights` [B, L], 0 at padding and positive elsewhere.
 
         Returns:
-          Hidden: `layers[0]` is the words' vectors (twice), `layers[k]` layer k, `last` the last
-          one: [B, L, 2 P], forward and backward of the same word side by side, as ELMo has it.
+          `layers[0]` is the word vectors (twice), `layers[k]` the output of layer k, `last` the
+          last layer: [B, L, 2 P], forward and backward concatenated, as in ELMo.
         """
         spelling = batch["spelling"]
         sizes = (batch["loss_weights"] > 0).sum(1, keepdims=True)
@@ -212,7 +211,7 @@ class BiLm(nn.Module):
         carry: Carry,
         train: bool,
     ) -> tuple[tuple[Array, ...], Carry]:
-        """All layers, [2, L, B, P], of spellings [2, B, L], and the state after them."""
+        """The outputs of all layers, [2, L, B, P], for spellings [2, B, L]; the state after them."""
         config = self.config
         seed = None
         if train and config.dropout > 0:
@@ -221,7 +220,7 @@ class BiLm(nn.Module):
         keep = None
         if resets is not None:
             keep = 1.0 - (resets != 0).astype(jnp.float32).swapaxes(1, 2)
-        # Networks before rows: [layers, 2, B, ...].
+        # The LSTM takes networks before rows: [layers, 2, B, ...].
         cells, outputs = (jnp.moveaxis(x, 0, 2) for x in (carry.cell, carry.output))
         layers, ends = [x], []
         for number, lstm in enumerate(self.lstms):
@@ -236,8 +235,10 @@ class BiLm(nn.Module):
 
 
 def _window_resets(reset: Array | None, weights: Array | None) -> Array | None:
-    """[2, B, L] for a window that the backward model reads from its end: after a text's beginning,
-    and after padding."""
+    """Resets [2, B, L] for a window that the backward model reads from its end.
+
+    The backward model starts from zeros where it has passed a text's beginning, or padding.
+    """
     if reset is None and weights is None:
         return None
     shape = (reset if weights is None else weights).shape

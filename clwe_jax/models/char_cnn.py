@@ -1,13 +1,13 @@
 """Vectors of words from their characters: convolutions, max over time, highway layers (A1).
 
-As ELMo has it (Peters et al. 2018; Jozefowicz et al. 2016; Kim et al. 2016). A word is a frame of T
-characters, see `text/spelling.py`; what follows its end is padding, which has an embedding of its
-own and takes part in the maximum.
+The character CNN of ELMo (Peters et al. 2018; Jozefowicz et al. 2016; Kim et al. 2016). A word is a
+frame of T characters, see `text/spelling.py`. The padding after its end has an embedding of its own
+and takes part in the maximum.
 
-All filters are one matrix product: a window of the widest filter's size, times the kernels padded
-with zeros. A word of n characters has n + 1 distinct windows, whatever T: beyond its end all are
-the same. So words are sorted by length, and each group of them gets only as many windows as its
-longest word has.
+All filters are one matrix product: windows of the widest filter's size times kernels padded with
+zeros. A word of n characters has n + 1 distinct windows for any T: beyond its end all windows are
+equal. So words are sorted by length, and each group of words has only as many windows as its
+longest word needs.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from clwe_jax.types import Array
 
 CHARACTERS = 261
 PADDING = 260
-_FEW_WINDOWS = (6, 8, 10, 12, 16, 24)  # of the groups of short words
-_GROUP_CPU, _GROUP = 32, 1024  # words: so many that a group's scores stay in the cache
+_FEW_WINDOWS = (6, 8, 10, 12, 16, 24)  # windows of groups of short words
+_GROUP_CPU, _GROUP = 32, 1024  # words of a group: its scores stay in the cache
 
 
 class CharCnn(nn.Module):
     """The vectors of words.
 
     Attributes:
-      width: P, of a word's vector.
-      dim: of a character's vector.
-      filters: (characters, how many) of each filter size.
-      highways: highway layers.
-      dtype: of the products; 'auto' is bfloat16 on accelerators and float32 on CPU.
+      width: P, dimensions of a word's vector.
+      dim: dimensions of a character's vector.
+      filters: (characters, filters) of each filter size.
+      highways: number of highway layers.
+      dtype: type of the products; 'auto' is bfloat16 on accelerators and float32 on CPU.
     """
 
     width: int = 512
@@ -56,7 +56,7 @@ class CharCnn(nn.Module):
           characters: int [U, T], 0 ... 260.
 
         Returns:
-          [U, width], of the compute type.
+          [U, width], in the type of the products.
 
         Raises:
           ValueError: a filter wider than the frame.
@@ -65,8 +65,8 @@ class CharCnn(nn.Module):
         sizes = [size for size, _ in self.filters]
         if max(sizes) > characters.shape[1]:
             raise ValueError(
-                f"config.model.filters has one of {max(sizes)} characters, and words have a frame "
-                f"of {characters.shape[1]}: raise config.task.max_characters"
+                f"config.model.filters has a filter of {max(sizes)} characters, but the frame of a "
+                f"word has {characters.shape[1]}: raise config.task.max_characters"
             )
         embedding = parameter(
             self, "embedding", (None, None), _uniform(1.0), (CHARACTERS, self.dim)
@@ -127,16 +127,13 @@ def _uniform(scale: float):
 def max_over_time(
     characters: Array, embedding: Array, kernel: Array, spans: tuple[tuple[int, int], ...]
 ) -> Array:
-    """The highest score of each filter over all its places in a word.
+    """The highest score of each filter over all places of a word, [U, F].
 
     Args:
       characters: int [U, T].
       embedding: [261, d].
       kernel: [W, d, F]; a filter of fewer than W characters is 0 beyond them.
-      spans: (characters, how many) of the F filters in their order; the widest has W characters.
-
-    Returns:
-      [U, F].
+      spans: (characters, filters) of the F filters in their order; the widest has W characters.
     """
     return _max_forward(characters, embedding, kernel, spans)[0]
 
@@ -178,12 +175,12 @@ max_over_time.defvjp(_max_forward, _max_backward)
 
 
 def _choices(length: int, widest: int) -> tuple[int, ...]:
-    """How many windows a group of words may have; the last choice is all there are."""
+    """The possible numbers of windows of a group of words; the last one is all windows."""
     return (*(few for few in _FEW_WINDOWS if few + widest - 1 <= length), length)
 
 
 def _group(characters, widest):
-    """Words sorted by length, in groups, and which of the `_choices` each group needs."""
+    """Words sorted by length, in groups, and the index in `_choices` that each group needs."""
     count, length = characters.shape
     size = min(_GROUP_CPU if jax.default_backend() == "cpu" else _GROUP, count)
     choices = _choices(length, widest)
@@ -199,7 +196,7 @@ def _group(characters, widest):
 
 
 def _windows(rows, embedding, windows, widest):
-    """[windows, u, widest * d]: what stands in each window of each word; zeros after the frame."""
+    """The characters' vectors in each window, [windows, u, widest * d]; zeros after the frame."""
     characters = rows.T[: windows + widest - 1]
     vectors = jnp.take(embedding, characters, axis=0)
     missing = windows + widest - 1 - len(characters)
@@ -208,13 +205,13 @@ def _windows(rows, embedding, windows, widest):
 
 
 def _best(rows, embedding, kernel, *, windows, spans):
-    """The highest score and the first window that has it: [u, F], uint8 [u, F]."""
+    """The highest score [u, F] and the first window that has it, uint8 [u, F]."""
     widest, dim, features = kernel.shape
     x = _windows(rows, embedding, windows, widest)
     scores = jnp.dot(x.reshape(-1, widest * dim), kernel.reshape(-1, features))
     scores = scores.reshape(windows, -1, features)
     if windows + widest - 1 > rows.shape[1]:
-        # Some windows reach out of the frame: no places for the filters that would see it.
+        # A filter has no place where its window ends outside the frame.
         sizes = np.repeat([size for size, _ in spans], [count for _, count in spans])
         outside = np.arange(windows)[:, None] + sizes > rows.shape[1]
         scores = jnp.where(outside[:, None, :], -jnp.inf, scores)

@@ -1,9 +1,9 @@
-"""Dropout whose mask is a hash of the position: cheap, and the same on every mesh.
+"""Dropout whose mask is a hash of the element's place: cheap, and the same on every mesh.
 
-Threefry bits cost more than the layer they drop from on CPU and TPU, and the hardware generators
-give other bits when an array is sharded otherwise. A counter put through an integer hash needs no
-state and no memory (XLA fuses it into the product), and depends on the step's key and the element's
-place alone, so that a run continues identically on another number of devices.
+On CPU and TPU Threefry bits cost more than the layer that they drop from, and hardware generators
+give other bits when an array is sharded differently. The hash of a counter needs no state and no
+memory (XLA fuses it into the product). It depends only on the step's key and the element's place,
+so a run continues identically on another number of devices.
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ def keep_mask(seed: Array, salt: int, shape: tuple[int, ...], rate: float) -> Ar
     """Boolean [shape]: False with probability `rate`, independently for every element.
 
     Args:
-      seed: uint32 [2], new for every step (and microbatch).
+      seed: uint32 [2], another one for every step and microbatch.
       salt: a number that no other call with the same seed uses.
-      shape: at least one axis; the first one may exceed what 32 bits count together with the rest.
+      shape: at least one axis; the axes after the first have fewer than 2**32 elements.
       rate: probability of False.
+
+    Raises:
+      ValueError: too many elements.
     """
     inner = math.prod(shape[1:])
     if inner >= 1 << 32:
@@ -45,7 +48,7 @@ def keep_mask(seed: Array, salt: int, shape: tuple[int, ...], rate: float) -> Ar
     for axis in range(1, len(shape)):
         stride = math.prod(shape[axis + 1 :])
         counter += lax.broadcasted_iota(jnp.uint32, (1,) + shape[1:], axis) * jnp.uint32(stride)
-    # Spread the counter first: xor with a row key then never shifts one row's stream to another's.
+    # Without this product the xor with a row key could turn one row's stream into another's.
     bits = mix((counter * jnp.uint32(0x9E3779B1)) ^ row_key)
     return bits >= jnp.uint32(min(round(rate * 2**32), 2**32 - 1))
 

@@ -10,14 +10,14 @@ from clwe_jax.types import Array
 
 
 class MlmHead(nn.Module):
-    """Dense, GELU, layer norm, then the token table as output matrix (tied), plus a bias.
+    """Dense layer, GELU, layer norm, the token table as tied output matrix, and a bias.
 
-    DICT-MLM, section 2.2: the dense layer reads the hidden state with the embedding of the target
-    word's language concatenated to it ([2D] -> [D]), from the table that the input uses.
+    DICT-MLM, section 2.2: the dense layer ([2D] -> [D]) reads the hidden state concatenated with
+    the embedding of the target word's language, from the table that the input uses.
 
     Attributes:
-      vocab_size: pieces that exist; ids from there to the table's end score -1e9.
-      init_std: of the dense layer's kernel.
+      vocab_size: number of pieces; the table's rows beyond it score -1e9.
+      init_std: standard deviation that the dense layer's kernel starts from.
     """
 
     vocab_size: int
@@ -28,12 +28,12 @@ class MlmHead(nn.Module):
         """Scores every piece at every given position.
 
         Args:
-          hidden: [..., D].
-          table: float32 [V, D], the token embeddings.
-          language: [..., D] language embeddings of the targets, or None without conditioning.
+          hidden: hidden states, [..., D].
+          table: token embeddings, float32 [V, D].
+          language: language embeddings of the targets, [..., D]; None without conditioning.
 
         Returns:
-          float32 [..., V] logits.
+          Logits, float32 [..., V].
         """
         leading, width = hidden.shape[:-1], hidden.shape[-1]
         init = nn.initializers.truncated_normal(self.init_std)

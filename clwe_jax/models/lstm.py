@@ -1,14 +1,14 @@
 """Projected, clipped LSTM cells (Sak et al. 2014) over windows, several networks at once.
 
-  i, j, f, o = x W + b + m' R         gates; the input's part is made before the recurrence
+  i, j, f, o = x W + b + m' R         gates; x W is computed before the recurrence
   c = clip(sigmoid(f) c' + sigmoid(i) tanh(j))
   m = clip((sigmoid(o) tanh(c)) P)
 
-with c', m' of the step before. As TensorFlow's LSTMCell with num_proj, cell_clip and proj_clip; its
-forget_bias of 1 is the bias' initial value here.
+with c', m' of the step before. The same as TensorFlow's LSTMCell with num_proj, cell_clip and
+proj_clip; its forget_bias of 1 is the initial value of b here.
 
-The gradient is written out. Automatic differentiation adds to the weights' gradients at every step;
-here the gradients of the gates are collected, and one product over all steps follows.
+The gradient is written out: it collects the gates' gradients and takes one product over all steps,
+where automatic differentiation would add to the weights' gradients in every step.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Lstm(nn.Module):
     Attributes:
       networks: D.
       cells: C.
-      width: P, of the output.
-      cell_clip, projection_clip: limits of c and m; None: none.
+      width: P, dimensions of the output.
+      cell_clip, projection_clip: limits of c and m, or None.
     """
 
     networks: int
@@ -48,12 +48,12 @@ class Lstm(nn.Module):
         """Steps through a window.
 
         Args:
-          inputs: [D, L, B, I], network, time, row.
-          keep: [D, L, B], 0 where the state is zeroed before the step, else 1; None: nowhere.
-          cell, output: float32 [D, B, C] and [D, B, P], the state before.
+          inputs: [D, L, B, I]: network, time, row.
+          keep: [D, L, B], 0 where the state is zeroed before the step, else 1; None: 1 everywhere.
+          cell, output: state before the window, float32 [D, B, C] and [D, B, P].
 
         Returns:
-          The outputs [D, L, B, P], of the inputs' type, and the state after.
+          Outputs [D, L, B, P] in the inputs' type, and the state after the window.
         """
         d, length, rows, size = inputs.shape
         kernel = parameter(
@@ -76,7 +76,7 @@ class Lstm(nn.Module):
 
 
 def _glorot(fan_in: int):
-    """Uniform, each network's matrix on its own: all inputs of the gates count (as TensorFlow)."""
+    """Glorot's uniform initializer; the fan-in counts all inputs of the gates, as in TensorFlow."""
 
     def init(key, shape, dtype):
         fan_out = 1
@@ -108,11 +108,11 @@ def steps(
       inputs: [D, L, B, I].
       weights: W [D, I, 4, C], R [D, P, 4, C], b [D, 4, C], P [D, C, P]; gates i, j, f, o.
       keep: [D, L, B] or None; no gradient.
-      state: the cell and the output before, float32 [D, B, C] and [D, B, P].
-      limits: of the cell and the output, or None.
+      state: cell and output before the window, float32 [D, B, C] and [D, B, P].
+      limits: limits of the cell and of the output, or None.
 
     Returns:
-      [D, L, B, P], and the cell and the output after the last step, float32.
+      Outputs [D, L, B, P], and the cell and the output after the last step, float32.
     """
     kernel, *rest = weights
     gates = _of_inputs(inputs, kernel)
@@ -127,7 +127,7 @@ def steps(
 
 
 def _of_inputs(inputs, kernel):
-    """[D, L, B, 4, C], the part of the gates that needs no state."""
+    """x W, [D, L, B, 4, C]."""
     d, length, rows, size = inputs.shape
     gates = jnp.einsum("dni,dik->dnk", inputs.reshape(d, -1, size), kernel.reshape(d, size, -1))
     return gates.reshape(d, length, rows, *kernel.shape[2:])
@@ -138,7 +138,7 @@ def _kept(keep, number):
 
 
 def _step(gates, weights, keep, state, limits):
-    """The gates after their nonlinearities, what is projected, the cell, the output."""
+    """The gates after their nonlinearities, the input of the projection, the cell, the output."""
     cell, output = state
     if keep is not None:
         cell, output = cell * keep, output * keep
@@ -163,7 +163,7 @@ def _clip(x, limit):
 
 
 def _inside(gradient, x, limit):
-    """The gradient of what was clipped to x."""
+    """The gradient before clipping, where x is the clipped value."""
     return gradient if limit is None else jnp.where(jnp.abs(x) < limit, gradient, 0)
 
 
@@ -194,7 +194,7 @@ def _steps_backward(limits, residuals, gradients):
     d, length, rows, _, size = gates.shape
     width = outputs.shape[-1]
     dtype = inputs.dtype
-    # Turned once, not in each step.
+    # Transposed once, not in each step.
     to_output = recurrent.reshape(d, width, -1).swapaxes(1, 2)
     to_hidden = projection.swapaxes(1, 2)
     before = jnp.concatenate([state[0].astype(dtype)[:, None], cells[:, :-1]], 1)
@@ -241,7 +241,7 @@ def _steps_backward(limits, residuals, gradients):
             of_cell, of_output = of_cell * kept, of_output * kept
         return all_gates, all_outputs, of_bias, of_cell, of_output
 
-    # Buffers of their own: one that is read and written in a step is copied whole in each.
+    # Separate buffers: XLA copies a buffer that a step both reads and writes.
     empty = jax.lax.empty(gates.shape, dtype), jax.lax.empty(outputs.shape, dtype)
     of_bias = jnp.zeros((d, 4, size), jnp.float32)
     of_gates, of_outputs, of_bias, *of_state = jax.lax.fori_loop(

@@ -1,4 +1,4 @@
-"""The backbone joined with the MLM head, and the choice of the positions that it scores."""
+"""The backbone with the MLM head, which scores the masked positions only."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from clwe_jax.types import Array, Batch, Hidden
 
 @struct.dataclass
 class Predictions:
-    """The scores of exactly P positions a row; slots beyond a row's masked pieces weigh 0.
+    """The scores of exactly P positions a row; unused ones have weight 0.
 
     Attributes:
       logits: float32 [B, P, V].
       targets, languages, source_languages: int32 [B, P].
       weights: float32 [B, P].
-      left_out: float32 []: weight of the masked positions beyond P in their row (0 if P suffices).
+      left_out: weight of masked positions beyond the first P of their row, float32 [].
     """
 
     logits: Array
@@ -32,15 +32,14 @@ class Predictions:
 
 
 def choose_positions(weights: Array, count: int) -> Array:
-    """The first `count` positions of each row that have a weight, as a 0/1 selection.
+    """Selects the first `count` positions of each row that have a weight.
 
     Args:
       weights: [B, L].
       count: P.
 
     Returns:
-      bool [B, P, L]: entry (b, p, l) says that l is row b's p-th weighted position; all False where
-      the row has fewer than p + 1.
+      bool [B, P, L]; entry (b, p, l): whether l is the p-th weighted position of row b.
     """
     weighted = weights > 0
     rank = jnp.cumsum(weighted, axis=1, dtype=jnp.int32) - 1
@@ -49,12 +48,12 @@ def choose_positions(weights: Array, count: int) -> Array:
 
 
 def at_positions(chosen: Array, x: Array) -> Array:
-    """Of x [B, L] the chosen positions', [B, P]; 0 where a row has fewer."""
+    """The entries of x [B, L] at the chosen positions, [B, P]; 0 where a row has fewer."""
     return jnp.where(chosen, x[:, None, :], 0).sum(-1)
 
 
 def hidden_at_positions(chosen: Array, hidden: Array) -> Array:
-    """Of hidden states [B, L, D] the chosen positions', [B, P, D]; 0 where a row has fewer."""
+    """Hidden states [B, L, D] at the chosen positions, [B, P, D]; 0 where a row has fewer."""
     # A matmul with a 0/1 matrix is a gather whose gradient needs no scatter.
     exact = jax.lax.Precision.HIGHEST if hidden.dtype == jnp.float32 else None
     return jnp.einsum("bpl,bld->bpd", chosen.astype(hidden.dtype), hidden, precision=exact)
@@ -65,7 +64,7 @@ class MlmModel(nn.Module):
 
     Attributes:
       backbone: the encoder.
-      vocab_size: pieces that exist (the backbone's table may be padded beyond).
+      vocab_size: number of pieces; the backbone's table may have padding rows beyond.
     """
 
     backbone: Transformer
@@ -75,12 +74,12 @@ class MlmModel(nn.Module):
         self.head = MlmHead(self.vocab_size, self.backbone.init_std)
 
     def __call__(self, batch: Batch, max_predictions: int, train: bool = False) -> Predictions:
-        """Scores the masked positions; they are gathered before the projection to the vocabulary.
+        """Scores the masked positions, gathered before the projection to the vocabulary.
 
         Args:
           batch: see `types.BATCH_DTYPES`; [B, L].
-          max_predictions: P, positions scored in every row.
-          train: whether to drop out.
+          max_predictions: P, scored positions a row.
+          train: whether dropout is on.
         """
         hidden = self.backbone(batch, train=train).last
         weights = batch["loss_weights"]
@@ -88,7 +87,7 @@ class MlmModel(nn.Module):
         languages = at_positions(chosen, batch["language_ids"])
         kept = at_positions(chosen, weights)
         return Predictions(
-            logits=self._score(hidden_at_positions(chosen, hidden), languages),
+            logits=self.score(hidden_at_positions(chosen, hidden), languages),
             targets=at_positions(chosen, batch["targets"]),
             languages=languages,
             source_languages=at_positions(chosen, batch["source_language_ids"]),
@@ -96,15 +95,12 @@ class MlmModel(nn.Module):
             left_out=weights.sum() - kept.sum(),
         )
 
-    def encode(self, batch: Batch, train: bool = False) -> Hidden:
-        """The backbone alone."""
-        return self.backbone(batch, train=train)
+    def encode(self, batch: Batch) -> Hidden:
+        """The backbone's hidden states, without dropout."""
+        return self.backbone(batch)
 
     def score(self, hidden: Array, languages: Array) -> Array:
-        """Logits [..., V] of hidden states [..., D] as pieces of the languages, int [...]."""
-        return self._score(hidden, languages)
-
-    def _score(self, hidden: Array, languages: Array) -> Array:
+        """Logits [..., V] of hidden states [..., D] for target languages, int [...]."""
         language = None
         if self.backbone.condition_on_language:
             language = jnp.take(self.backbone.language_table, languages, axis=0)

@@ -1,11 +1,11 @@
 """A BERT-style encoder (Devlin et al. 2019) with language embeddings (DICT-MLM, section 2.2).
 
 Differences from BERT: no segment-pair embedding and no next-sentence task; attention stays within
-packed segments; a language embedding is added at the input; the attention probabilities have no
-dropout (fused attention kernels have none), everything else has.
+packed segments; a language embedding is added at the input; attention probabilities are not dropped
+out, because fused attention kernels cannot.
 
-Every parameter carries logical axis names (`vocab`, `embed`, `heads`, `kv`, `mlp`, ...);
-`training/partition.py` maps them to mesh axes.
+Every parameter has logical axis names (`vocab`, `embed`, `heads`, `kv`, `mlp`, ...), which
+`training/partition.py` maps to mesh axes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SelfAttention(nn.Module):
     init_std: float
 
     @nn.compact
-    def __call__(self, x: Array, mask: Array, rotary_positions: Array | None) -> Array:
+    def __call__(self, x: Array, mask: Array) -> Array:
         width = x.shape[-1]
         size = width // self.heads
         init = nn.initializers.truncated_normal(self.init_std)
@@ -75,9 +75,6 @@ class SelfAttention(nn.Module):
         flat = x.reshape(-1, width)
         qkv = jnp.einsum("nd,dthk->nthk", flat, w_qkv.astype(x.dtype)) + b_qkv.astype(x.dtype)
         q, k, v = (qkv[:, i].reshape(*rows, self.heads, size) for i in range(3))
-        if rotary_positions is not None:
-            q = attention.rotary(q, rotary_positions)
-            k = attention.rotary(k, rotary_positions)
         y = attention.attend(q, k, v, mask, self.implementation)
         y = y.reshape(-1, self.heads, size)
         y = jnp.einsum("nhk,hkd->nd", y, w_out.astype(x.dtype)) + b_out.astype(x.dtype)
@@ -99,14 +96,14 @@ class FeedForward(nn.Module):
         b_in = parameter(self, "in_bias", ("mlp",), zeros, (self.mlp_dim,))
         w_out = parameter(self, "out_kernel", ("mlp", "embed"), init, (self.mlp_dim, width))
         b_out = parameter(self, "out_bias", ("norm",), zeros, (width,))
-        # XLA's CPU products of [B, L, D] transpose in the gradient; of [B * L, D] they do not.
+        # On CPU the gradient of a product of [B, L, D] transposes; of [B * L, D] it does not.
         y = gelu(x.reshape(-1, width) @ w_in.astype(x.dtype) + b_in.astype(x.dtype))
         y = y @ w_out.astype(x.dtype) + b_out.astype(x.dtype)
         return y.reshape(x.shape)
 
 
 def gelu(x: Array) -> Array:
-    """x times the normal distribution function of x, exactly (by erf), as BERT has it."""
+    """x times the normal distribution function of x, computed by erf as in BERT."""
     return x * (0.5 * (1.0 + jax.lax.erf(x * jnp.asarray(0.5**0.5, x.dtype))))
 
 
@@ -122,9 +119,7 @@ class EncoderLayer(nn.Module):
     salt: int
 
     @nn.compact
-    def __call__(
-        self, x: Array, mask: Array, rotary_positions: Array | None, seed: Array | None
-    ) -> Array:
+    def __call__(self, x: Array, mask: Array, seed: Array | None) -> Array:
         attend = SelfAttention(self.heads, self.implementation, self.init_std, name="attention")
         feed_forward = FeedForward(self.mlp_dim, self.init_std, name="mlp")
         norm_1 = LayerNorm(name="attention_norm")
@@ -134,10 +129,10 @@ class EncoderLayer(nn.Module):
             return dropout.dropout(y, self.dropout, seed, self.salt + place)
 
         if self.norm == "post":
-            x = norm_1(x + drop(attend(x, mask, rotary_positions), 0))
+            x = norm_1(x + drop(attend(x, mask), 0))
             x = norm_2(x + drop(feed_forward(x), 1))
         else:
-            x = x + drop(attend(norm_1(x), mask, rotary_positions), 0)
+            x = x + drop(attend(norm_1(x), mask), 0)
             x = x + drop(feed_forward(norm_2(x)), 1)
         return nn.with_logical_constraint(x, ACTIVATION)
 
@@ -146,20 +141,19 @@ class Transformer(nn.Module):
     """The encoder; `(batch, train) -> Hidden`.
 
     Attributes:
-      vocab_size: rows of the token table, padding for sharding included.
+      vocab_size: rows of the token table, including padding for sharding.
       languages: rows of the language table.
       layers, width, heads, mlp_dim: sizes; heads divides width.
-      max_length: learned positions (also the longest segment).
-      dropout: of the embeddings and of each sublayer's output.
+      max_length: rows of the position table, and the longest segment.
+      dropout: dropout rate of the embeddings and of each sublayer's output.
       norm: 'post' (BERT) or 'pre'.
-      positions: 'learned' (BERT) or 'rotary'.
       language_embeddings: whether the language is added at the input.
-      condition_on_language: whether the MLM head sees the language too, from the same table.
-      dtype: 'auto' (bfloat16 on accelerators, float32 on CPU) or a type's name. Parameters,
-        normalisation, softmax and loss are float32 always.
-      remat: recompute each layer in the backward pass in place of storing it.
-      attention: 'auto', 'xla' or 'cudnn'.
-      init_std: of the truncated normal that kernels and tables start from.
+      condition_on_language: whether the MLM head reads the language, from the same table.
+      dtype: type of activations, 'auto' (bfloat16 on accelerators, float32 on CPU) or a name.
+        Parameters, normalisation, softmax and loss are always float32.
+      remat: whether the backward pass recomputes each layer instead of storing it.
+      attention: kernel, 'auto', 'xla' or 'cudnn'.
+      init_std: standard deviation of the truncated normal that kernels and tables start from.
     """
 
     vocab_size: int
@@ -171,7 +165,6 @@ class Transformer(nn.Module):
     max_length: int = 512
     dropout: float = 0.1
     norm: str = "post"
-    positions: str = "learned"
     language_embeddings: bool = True
     condition_on_language: bool = True
     dtype: str = "auto"
@@ -185,11 +178,9 @@ class Transformer(nn.Module):
         self.token_table = parameter(
             self, "token_embedding", ("vocab", "embed"), init, (self.vocab_size, self.width)
         )
-        if self.positions == "learned":
-            self.position_table = parameter(
-                self, "position_embedding", ("position", "embed"), init,
-                (self.max_length, self.width),
-            )  # fmt: skip
+        self.position_table = parameter(
+            self, "position_embedding", ("position", "embed"), init, (self.max_length, self.width)
+        )
         if self.language_embeddings or self.condition_on_language:
             self.language_table = parameter(
                 self, "language_embedding", ("language", "embed"), init,
@@ -218,18 +209,17 @@ class Transformer(nn.Module):
 
         Args:
           batch: `inputs`, `positions`, `segment_ids`, `language_ids`, each int [B, L].
-          train: whether to drop out (needs an rng named 'dropout').
+          train: whether dropout is on (needs an rng named 'dropout').
 
         Returns:
-          Hidden: `layers[0]` is the embedding output, `layers[k]` that of layer k, `last` what
-          heads read (normalised once more when norm='pre').
+          `layers[0]` is the embedding output, `layers[k]` the output of layer k, `last` the input
+          of heads (normalised once more when norm='pre').
         """
         seed = None
         if train and self.dropout > 0:
             seed = dropout.seed_of(self.make_rng("dropout"))
         x = jnp.take(self.token_table, batch["inputs"], axis=0)
-        if self.positions == "learned":
-            x += jnp.take(self.position_table, batch["positions"], axis=0)
+        x += jnp.take(self.position_table, batch["positions"], axis=0)
         if self.language_embeddings:
             x += jnp.take(self.language_table, batch["language_ids"], axis=0)
         x = self.embedding_norm(x).astype(compute_dtype(self.dtype))
@@ -237,10 +227,9 @@ class Transformer(nn.Module):
         x = nn.with_logical_constraint(x, ACTIVATION)
 
         mask = attention.segment_mask(batch["segment_ids"])
-        rotary_positions = batch["positions"] if self.positions == "rotary" else None
         outputs = [x]
         for layer in self.encoder_layers:
-            outputs.append(layer(outputs[-1], mask, rotary_positions, seed))
+            outputs.append(layer(outputs[-1], mask, seed))
         last = self.final_norm(outputs[-1]) if self.norm == "pre" else outputs[-1]
         return Hidden(last=last, layers=tuple(outputs))
 
@@ -254,7 +243,6 @@ class Transformer(nn.Module):
             )
         for field, known in (
             ("norm", ("post", "pre")),
-            ("positions", ("learned", "rotary")),
             ("attention", attention.IMPLEMENTATIONS),
         ):
             if getattr(self, field) not in known:

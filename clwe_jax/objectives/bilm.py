@@ -1,14 +1,15 @@
 """Bidirectional language modelling of ELMo, with or without senses, in one language or several.
 
-The next word of a stream is predicted by its senses (`objectives.senses`); the forward and the
-backward model share neither sense vectors nor centers (A9). A word's own representation, which
-tells its sense, is there one position after the one that predicts it; the word after the window's
-end has none, and is left out where words have senses.
+The senses of the next word of a stream are predicted (`objectives.sense_loss`). The forward and the
+backward model share neither sense vectors nor centers (A9). A word's own representation, by which
+its sense is selected, stands one position after the one that predicts it; the word after a window's
+end has no own representation in the window, and is left out where words have senses.
 
-What precedes a word often does not tell its sense, nor does what follows it. Beyond the paper both
-may tell it together (`sense_input`), as they do of a masked word: it is then represented by what
-predicts it and its translations from either side, is of one sense in both models, and centers are
-of both. The words at a window's ends, which one model alone predicts, are left out.
+Context senses (`sense_input='context'`) go beyond the paper: one side of a word often does not
+decide its sense. The input of sense selection is then the two representations that predict the
+word, from the left and from the right, concatenated, as for a masked word. The word has the same
+sense in both models, and centers are twice as wide. The words at a window's ends, which only one
+model predicts, are left out.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.models import bilm, senses
-from clwe_jax.models.sense_config import SenseConfig
-from clwe_jax.objectives.senses import (
+from clwe_jax.models import bilm
+from clwe_jax.models.senses import state as states
+from clwe_jax.models.senses.config import SenseConfig
+from clwe_jax.objectives.sense_loss import (
     Occurrences,
     SenseLoss,
     check_translations,
@@ -35,9 +37,9 @@ from clwe_jax.objectives.senses import (
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
 
 DIRECTIONS = ("forward", "backward")
-BOTH = "both"
+BOTH = "both"  # the one sense state of context senses
 SENSE_INPUTS = ("own", "context")
-_FRAME = 50  # characters of a word in what is compiled before there are data
+_FRAME = 50  # characters of a word where a program is compiled before there are data
 _STREAM = ("words", "target_forward", "weights_forward")
 _BACK = {
     "reversed": ("words_reverse", "target_reverse", "weights_reverse"),
@@ -51,18 +53,19 @@ class BiLmObjective:
 
     Attributes:
       model: sizes of the backbone.
-      vocab_size: words that exist.
+      vocab_size: number of words.
       padded_vocab_size: rows of the tables.
       negatives, translation, switch_share: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (ELMo) is plain cross-entropy.
-      sense_input: the input of sense selection: 'own', the word's own representation in each model
-        (A4, A9), or 'context', the representations in both models that predict the word.
-      backward: as the task's (`data.tasks.BiLm`).
+      sense_input: input of sense selection: 'own', a word's own representation, in each model by
+        itself (A4, A9); 'context', the representations of both models that predict it.
+      backward: stream of the backward model, the task's `backward` (`data.tasks.BiLm`).
       translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
         dictionary.
 
     Raises:
-      ValueError: senses told by both models of different streams.
+      ValueError: an option that cannot work, or context senses where the models read different
+        streams.
     """
 
     model: bilm.BiLmConfig
@@ -78,37 +81,41 @@ class BiLmObjective:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "senses", sense_config(self.senses))
-        _ = self._loss  # what is wrong with the options is said before anything slow
+        _ = self._loss  # raises for wrong options before anything slow
         check_translations(self.translation, self.translations)
         if self.sense_input not in SENSE_INPUTS:
             raise ValueError(
                 f"config.objective.sense_input={self.sense_input!r}: one of "
                 f"{', '.join(SENSE_INPUTS)}"
             )
-        if self.sense_input == "context" and self.backward != "window":
+        if self._context and self.backward != "window":
             raise ValueError(
                 "config.objective.sense_input='context' needs both models at the same words: set "
                 "--config.task.backward=window"
             )
 
-    max_length = 256  # words of a sentence that is encoded; of itself the model has no limit
+    @property
+    def _context(self) -> bool:
+        return self.sense_input == "context"
+
+    max_length = 256  # words of a sentence that is encoded; the model itself has no limit
 
     @property
     def directions(self) -> dict[str, slice]:
-        """Name of each sense state: the part of a representation of `encode` that it is of."""
+        """Name of each sense state -> the slice of a representation that it clusters."""
         width = self.model.width
-        if self.sense_input == "context":
+        if self._context:
             return {BOTH: slice(0, 2 * width)}
         return {"forward": slice(0, width), "backward": slice(width, 2 * width)}
 
     def sense_vectors(self, variables: Variables, direction: str, ids: np.ndarray) -> Array:
-        """float32 [N, S, d], the output vectors of words' senses; of both models side by side."""
+        """The output vectors of words' senses, float32 [N, S, d]; of 'both' concatenated."""
         table = variables["params"]["sense_table"]
         names = DIRECTIONS if direction == BOTH else (direction,)
         return jnp.concatenate([table[DIRECTIONS.index(name), ids] for name in names], -1)
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """What `loss` takes; as many distinct words as its streams can have."""
+        """Keys, shapes and types of a batch; `characters` has the most distinct words possible."""
         words = ("words", "target", "spelling")
         integers = [*words[::2], "language_ids", "target_forward", "target_backward"]
         floats = ["weights_forward", "weights_backward"]
@@ -160,7 +167,7 @@ class BiLmObjective:
             ),
         }
         keys = dict(zip(self.directions, sense_keys))
-        shape = self.padded_vocab_size, 2 * width if self.sense_input == "context" else width
+        shape = self.padded_vocab_size, 2 * width if self._context else width
         variables |= self._loss.collections(shape, keys, self.translations)
         return variables
 
@@ -173,18 +180,19 @@ class BiLmObjective:
         rngs: Mapping[str, Array] | None = None,
         train: bool = True,
     ) -> tuple[dict[str, Sums], Any]:
-        """The sums of the batch's metrics, and what was observed of its rows.
+        """The sums of every metric, and what was observed of the batch.
 
         Args:
-          variables: 'rows' is the state of each row's stream; without it streams begin here.
+          variables: 'rows' is the state of each row's stream; without it streams start here.
           batch: see `data.word_windows.BatchMaker`.
+          step, rngs, train: as `Objective.loss`.
 
         Returns:
-          The metrics of `SenseLoss`, over both directions together and as '{direction}/...';
-          'padding' (share of the positions).
+          The metrics of `SenseLoss` over both directions, and for each as '{direction}/...';
+          'padding', the share of positions that are padding.
 
         Raises:
-          ValueError: windows too short for a word with the places that it is predicted from.
+          ValueError: windows too short for a word with the positions that predict it.
         """
         params = variables["params"]
         rngs = rngs or {}
@@ -195,17 +203,18 @@ class BiLmObjective:
         rngs_of = [jax.random.fold_in(rngs["dropout"], i) if train else None for i in (0, 1)]
         observed: dict[str, Any] = {"rows": found.carry}
         for number, direction in enumerate(DIRECTIONS):
-            told = BOTH if self.sense_input == "context" else direction
-            state = variables.get("senses", {}).get(told)
+            name = BOTH if self._context else direction
+            state = variables.get("senses", {}).get(name)
             seen = self._occurrences(batch, number, found)
             rows, length = seen.words.shape
             if not length:
                 raise ValueError(
-                    f"config.data.sequence_length={batch['words'].shape[1]}: a window has no word "
-                    f"with what predicts it; take at least {3 if self.sense_input == 'context' else 2}"
+                    f"config.data.sequence_length={batch['words'].shape[1]}: a window holds no "
+                    "word with the positions that predict it; take at least "
+                    f"{3 if self._context else 2}"
                 )
             occurrences.append(Occurrences(*(x.reshape(-1, *x.shape[2:]) for x in seen)))
-            if told in observed:  # of the same words, by the same representations
+            if name in observed:  # the same words with the same representations
                 wanted.append(wanted[0])
                 continue
             wanted.append(
@@ -218,23 +227,22 @@ class BiLmObjective:
                 )
             )
             if state is not None:
-                observed[told] = dict(
+                observed[name] = dict(
                     words=seen.words,
                     senses=wanted[number].assigned.reshape(rows, length),
                     h=jax.lax.stop_gradient(seen.own),
                     weights=seen.weights,
                     languages=seen.languages,
                 )
-        # Both directions at once: the gradient of the table is then written once, not as one of
-        # each half that are put together after that.
-        both = jax.vmap(functools.partial(self._loss.score, train=train))(
+        # One program for both directions: the gradient of the table is then written once.
+        scored = jax.vmap(functools.partial(self._loss.score, train=train))(
             *jax.tree.map(lambda *x: jnp.stack(x), *zip(occurrences, wanted)),
             params["sense_table"],
             params["sense_bias"],
             jnp.stack(rngs_of) if train else None,
         )
         metrics: dict[str, Sums] = {}
-        for name, value in both.items():
+        for name, value in scored.items():
             for number, direction in enumerate(DIRECTIONS):
                 metrics[f"{direction}/{name}"] = jax.tree.map(lambda x: x[number], value)
             metrics[name] = jax.tree.map(lambda x: x.sum(), value)
@@ -244,15 +252,15 @@ class BiLmObjective:
         return metrics, observed
 
     def _occurrences(self, batch: Batch, number: int, found: bilm.BiLmOutput) -> Occurrences:
-        """[B, L] of them; fewer where words have senses."""
+        """The occurrences [B, L] of one direction; fewer than L where words have senses."""
         words, target, weights = (batch[x] for x in (_STREAM, _BACK[self.backward])[number])
         hidden, own = (found.forward, found.backward)[number], found.layers[-1][number]
         languages = batch["language_ids"]
         if not self._loss.aware:
             return Occurrences(target, hidden, own, weights, languages)
-        # Which words, and where they are predicted: from one place before, or after.
+        # `there` are the places of the words, `at` the places before or after that predict them.
         after = number == 1 and self.backward == "window"
-        if self.sense_input == "context":
+        if self._context:
             there, at = slice(1, -1), slice(2, None) if after else slice(None, -2)
             forward, backward = found.layers[-1]
             own = jnp.concatenate([forward[:, :-2], backward[:, 2:]], -1)
@@ -264,7 +272,7 @@ class BiLmObjective:
         return Occurrences(words[:, there], hidden[:, at], own, weights[:, at], languages[:, there])
 
     def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
-        """The rows' states, and the senses with their vectors where they are seeded."""
+        """The rows' new states and senses; sense vectors too where the senses are seeded."""
         variables = {**variables, "rows": observed["rows"]}
         if not self._loss.aware:
             return variables
@@ -272,25 +280,22 @@ class BiLmObjective:
         for direction, state in variables["senses"].items():
             seen = observed[direction]
             flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in seen.items()}
-            after[direction], found = senses.after_step(state, self.senses, step, **flat)
+            after[direction], found = states.after_step(state, self.senses, step, **flat)
             seeded.append(found)
         variables = inherited(variables, jnp.stack(seeded).any())
         return {**variables, "senses": after}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
-        """Representations of sentences, both directions side by side; see `BiLm.encode`."""
+        """Representations of sentences, both directions concatenated; see `BiLm.encode`."""
         params = {"params": variables["params"]["model"]}
         return self.module.apply(params, batch, method="encode")
 
     def encode_for_senses(self, variables: Variables, batch: Batch) -> Hidden:
-        """As `encode`; the last layer at a word is the input of sense selection.
-
-        With `sense_input='context'` it is what predicts the word from either side.
-        """
-        if self.sense_input != "context":
+        """As `encode`; the last layer at a word is the input of sense selection."""
+        if not self._context:
             return self.encode(variables, batch)
         last = self.encode(variables, batch).last
         forward, backward = jnp.split(last, 2, axis=-1)
-        # Nothing is asked of the frame's first and last places.
+        # The roll wraps around at `<S>` and `</S>` only, which are no words.
         last = jnp.concatenate([jnp.roll(forward, 1, 1), jnp.roll(backward, -1, 1)], -1)
         return Hidden(last=last, layers=(last,))

@@ -1,6 +1,6 @@
-"""Masked language modelling: the loss of MLM, DICT-MLM, DICT-TLM and TLM alike.
+"""Masked language modelling: the loss of MLM, DICT-MLM, DICT-TLM and TLM.
 
-They differ in how a batch is made (the data's tasks); the loss is the cross-entropy of the target
+These differ in how batches are made (`data.tasks`). The loss is the cross-entropy of the target
 piece at every weighted position (Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1).
 """
 
@@ -21,7 +21,7 @@ from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
 def cross_entropy(logits: Array, targets: Array) -> tuple[Array, Array]:
     """Negative log-likelihood of each target, and whether it has the highest score.
 
-    The gradient is written out: one pass over the logits and no scatter.
+    The gradient is written out: it takes one pass over the logits and no scatter.
 
     Args:
       logits: float32 [..., V].
@@ -56,8 +56,8 @@ class MlmObjective:
 
     Attributes:
       model: the backbone.
-      vocab_size: pieces that exist; the backbone's table may be padded beyond.
-      max_predictions: P, scored positions a row; the data promise that no row has more.
+      vocab_size: number of pieces; the backbone's table may have padding rows beyond.
+      max_predictions: P, most masked pieces of a row.
     """
 
     model: Transformer
@@ -68,7 +68,7 @@ class MlmObjective:
 
     @property
     def max_length(self) -> int:
-        """Pieces of a row, at most."""
+        """Most pieces of a row."""
         return self.model.max_length
 
     @property
@@ -89,14 +89,14 @@ class MlmObjective:
         rngs: Mapping[str, Array] | None = None,
         train: bool = True,
     ) -> tuple[dict[str, Sums], dict[str, Any]]:
-        """The sums of the batch's metrics; nothing is observed.
+        """The sums of every metric; nothing is observed.
 
         Returns:
           'loss', 'accuracy': over all weighted positions.
-          'monolingual_loss', 'cross_lingual_loss': over those whose target is of the text's own /
-            another language; 'cross_lingual_share' is the share of the latter.
-          'predictions_per_row', 'padding' (share of the positions), 'overflow' (share of weighted
-            positions beyond P, which the data must keep at 0).
+          'monolingual_loss', 'cross_lingual_loss': over positions whose target is in the text's own
+            or in another language; 'cross_lingual_share': the share of the latter.
+          'predictions_per_row'; 'padding', share of the positions; 'overflow', share of weighted
+            positions beyond the first P of their row, which the data keep at 0.
         """
         found = self.module.apply(variables, batch, self.max_predictions, train=train, rngs=rngs)
         loss, correct = cross_entropy(found.logits, found.targets)

@@ -1,39 +1,47 @@
-"""A model whose representations of one language are mapped into the space of another (A10)."""
+"""Representations of some languages mapped into the space of another (A10)."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Callable, Mapping
+from typing import Callable, Mapping
 import zipfile
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.types import Array, Batch, Hidden, Objective, Variables
+from clwe_jax import atomic
+from clwe_jax.types import Array, Batch, Encodes, Hidden, Variables
 
-
-FILE = "projection.npz"  # of a run that was projected
+FILE = "projection.npz"  # in the folder of a projected run
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Projected:
-    """An objective's `encode` with a linear map a layer for each of some languages.
+    """The `encode` of an objective followed by a linear map for each layer of some languages.
+
+    It is no objective: it only encodes (`types.Encodes`).
 
     Attributes:
-      base: the objective; everything but `encode` is its own.
-      maps: language's number: float32 [layers + 1, D, D], applied from the right.
+      base: the objective.
+      maps: language id -> float32 [layers + 1, D, D], applied from the right.
     """
 
-    base: Objective
-    maps: dict[int, Array]
+    base: Encodes
+    maps: Mapping[int, Array]
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.base, name)
+    @property
+    def max_length(self) -> int:
+        """Most positions of a row."""
+        return self.base.max_length
+
+    def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Keys, shapes and types of the base's batches."""
+        return self.base.batch_shapes(rows, length)
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
-        """Hidden states; those of rows in a mapped language are in the common space."""
+        """Hidden states; rows of a mapped language are in the common space."""
         hidden = self.base.encode(variables, batch)
         layers = list(hidden.layers)
         for language, matrices in self.maps.items():
@@ -48,15 +56,22 @@ class Projected:
 
 
 def save(path: str, maps: Mapping[str, Mapping[str, np.ndarray]], applied: str) -> None:
-    """Writes maps: method: language: float32 [layers + 1, D, D], and the method to apply."""
+    """Writes maps.
+
+    Args:
+      path: the file.
+      maps: method -> language -> float32 [layers + 1, D, D].
+      applied: the method that `load` applies.
+    """
     arrays = {f"{name}/{x}": matrix for name, found in maps.items() for x, matrix in found.items()}
-    with open(path + ".tmp", "wb") as file:
+    with atomic.writing(path) as file:
         np.savez(file, applied=np.array(applied), **arrays)
-    os.replace(path + ".tmp", path)
 
 
-def load(path: str, objective: Objective, language_id: Callable[[str], int]) -> Projected:
-    """The objective with the maps that `save` wrote to be applied.
+def load(
+    path: str | os.PathLike[str], objective: Encodes, language_id: Callable[[str], int]
+) -> Projected:
+    """The objective's `encode` with the maps of a file that `save` wrote.
 
     Raises:
       ValueError: the file is damaged.
@@ -68,6 +83,6 @@ def load(path: str, objective: Objective, language_id: Callable[[str], int]) -> 
             maps = {language_id(name.split("/")[1]): file[name] for name in names}
     except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"{path} is damaged ({error}): write it anew with --config.job=project"
+            f"{path} is damaged ({error}): write it again with --config.job=project"
         ) from error
     return Projected(objective, maps)

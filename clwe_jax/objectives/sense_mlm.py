@@ -1,7 +1,7 @@
-"""Masked language modelling over senses: BERT-Tiny, SaBERT-Tiny, and DICT-MLM at the level of senses.
+"""Masked language modelling over senses: BERT-Tiny, SaBERT-Tiny, and DICT-MLM over senses.
 
-A masked word is predicted by its senses (`objectives.senses`) from its contextual representation,
-which also tells its sense (A11: h_k predicts word k itself).
+The senses of a masked word are predicted (`objectives.sense_loss`) from its contextual
+representation, which is the input of sense selection too (A11: h_k predicts word k itself).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.models import senses
 from clwe_jax.models.mlm import at_positions, choose_positions, hidden_at_positions
-from clwe_jax.models.sense_config import SenseConfig
+from clwe_jax.models.senses import state as states
+from clwe_jax.models.senses.config import SenseConfig
 from clwe_jax.models.transformer import Transformer
-from clwe_jax.objectives.senses import (
+from clwe_jax.objectives.sense_loss import (
     Occurrences,
     SenseLoss,
     check_translations,
@@ -29,18 +29,18 @@ from clwe_jax.objectives.senses import (
 )
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
 
-MASKED = "masked"  # what the collection of senses calls the one state that there is
+MASKED = "masked"  # name of the sense state
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SenseMlmObjective:
-    """A Transformer over whole words, its masked positions predicted by senses.
+    """A Transformer over whole words that predicts the senses of masked words.
 
     Attributes:
       model: the backbone.
-      vocab_size: words that exist.
+      vocab_size: number of words.
       padded_vocab_size: rows of the tables.
-      max_predictions: P, scored positions a row; the data promise that no row has more.
+      max_predictions: P, most masked words of a row.
       negatives, translation, switch_share: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (BERT-Tiny) is plain cross-entropy.
       translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
@@ -59,16 +59,16 @@ class SenseMlmObjective:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "senses", sense_config(self.senses))
-        _ = self._loss  # what is wrong with the options is said before anything slow
+        _ = self._loss  # raises for wrong options before anything slow
         check_translations(self.translation, self.translations)
 
     @property
     def directions(self) -> dict[str, slice]:
-        """Name of each sense state: the part of a representation of `encode` that it is of."""
+        """Name of each sense state -> the slice of a representation that it clusters."""
         return {MASKED: slice(None)}
 
     def sense_vectors(self, variables: Variables, direction: str, ids: np.ndarray) -> Array:
-        """float32 [N, S, d], the output vectors of words' senses."""
+        """The output vectors of words' senses, float32 [N, S, d]."""
         return variables["params"]["sense_table"][ids]
 
     sense_input = "own"
@@ -76,7 +76,7 @@ class SenseMlmObjective:
 
     @property
     def max_length(self) -> int:
-        """Words of a row, at most."""
+        """Most words of a row."""
         return self.model.max_length
 
     @functools.cached_property
@@ -131,15 +131,19 @@ class SenseMlmObjective:
         kept = at_positions(chosen, weights)
         rows, count = words.shape
         flat = picked.reshape(rows * count, -1)
-        sums, assigned = self._loss(
-            Occurrences(words.reshape(-1), flat, flat, kept.reshape(-1), languages.reshape(-1)),
-            variables["params"]["sense_table"],
-            variables["params"]["sense_bias"],
+        occurrences = Occurrences(
+            words.reshape(-1), flat, flat, kept.reshape(-1), languages.reshape(-1)
+        )
+        table, bias = (variables["params"][name] for name in ("sense_table", "sense_bias"))
+        rng = rngs["dropout"] if train else None
+        wanted = self._loss.choose(
+            occurrences,
+            bias.shape,
             variables.get("senses", {}).get(MASKED),
             variables.get("translations", {}).get("ids"),
-            rngs["dropout"] if train else None,
-            train,
+            rng,
         )
+        sums = self._loss.score(occurrences, wanted, table, bias, rng, train)
         observed: dict[str, Any] = {}
         left_out = weights.sum() - kept.sum()
         padding = (batch["segment_ids"] == 0).sum(dtype=jnp.float32)
@@ -149,7 +153,7 @@ class SenseMlmObjective:
         if self._loss.aware:
             observed = dict(
                 words=words,
-                senses=assigned.reshape(rows, count),
+                senses=wanted.assigned.reshape(rows, count),
                 h=jax.lax.stop_gradient(picked),
                 weights=kept,
                 languages=languages,
@@ -157,12 +161,12 @@ class SenseMlmObjective:
         return sums, observed
 
     def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
-        """The senses, with their vectors where they are seeded."""
+        """The new senses; sense vectors too where the senses are seeded."""
         if not self._loss.aware:
             return variables
         flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in observed.items()}
         state = variables["senses"][MASKED]
-        state, seeded = senses.after_step(state, self.senses, step, **flat)
+        state, seeded = states.after_step(state, self.senses, step, **flat)
         return {**inherited(variables, seeded), "senses": {MASKED: state}}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.evaluate import anchors, sense_use
+from clwe_jax.evaluate import anchors, sense_evaluator
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import RowEncoder
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.character_encoder import CharacterEncoder, encoder_of
 from clwe_jax.evaluate.wsd_evaluator import WsdEvaluator
-from clwe_jax.models import senses
-from clwe_jax.models.sense_config import SenseConfig
+from clwe_jax.models.senses import state as senses
+from clwe_jax.models.senses.config import SenseConfig
 from clwe_jax.objectives import projected
 from clwe_jax.text import spelling, word_vocab
 from clwe_jax.text.normalize import Normalizer
@@ -113,6 +113,7 @@ def test_centers_that_translate_each_other_fit_best_from_either_side():
     for a, b in pairs:
         fits = {(s, t): unit[a, s] @ unit[b, t] for s in range(4) for t in range(4)
                 if used[a, s] and used[b, t]}  # fmt: skip
+        assert np.diff(np.sort(list(fits.values()))).min(initial=1) > 1e-5  # no near ties
         for (s, t), fit in fits.items():
             if all(fit >= x for (s2, t2), x in fits.items() if s2 == s or t2 == t):
                 expected.append((state.centers[a, s], state.centers[b, t]))
@@ -152,11 +153,11 @@ def test_nearest_sense_by_hand():
     words = ["bank", "bank", "bank", "bank", "unseen"]
     meant = ["money", "river", "money", "money", "x"]
     known = np.array([True, True, False, False, False])
-    assert sense_use.nearest_sense(vectors, words, meant, known) == (1, 2)
+    assert sense_evaluator.nearest_sense(vectors, words, meant, known) == (1, 2)
 
 
 def test_words_of_one_concept_in_the_domains_mean_it_whatever_else_they_can():
-    evaluator = sense_use.SenseFigures(
+    evaluator = sense_evaluator.SenseFigures(
         objective=Characters(), tokenizer=types.SimpleNamespace(languages=["en", "de"]),
         domains=("money",),
     )  # fmt: skip
@@ -172,7 +173,7 @@ def test_words_of_one_concept_in_the_domains_mean_it_whatever_else_they_can():
 
 def test_candidates_of_several_languages_leave_no_gap():
     table = np.array([[[-1, -1], [7, 8], [2, -1]], [[5, -1], [9, -1], [-1, -1]], [[-1, -1]] * 3])
-    found, into = sense_use._candidates(table, np.array([1, 0, 2, 0]), np.array([2, 0, 0, 1]))
+    found, into = sense_evaluator._candidates(table, np.array([1, 0, 2, 0]), np.array([2, 0, 0, 1]))
     expected = [[5, 9], [7, 8, 2], [], [2]]
     assert [row[row >= 0].tolist() for row in found] == expected
     assert [row[: len(x)].tolist() for row, x in zip(into, expected)] == [
@@ -185,16 +186,16 @@ def test_candidates_of_several_languages_leave_no_gap():
 
 
 def test_the_nearest_sense_by_one_direction_alone():
-    """Only the backward half of the second layer tells the senses apart."""
-    told = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], np.float32)
-    same = np.ones_like(told)
-    layers = [np.concatenate(halves, 1) for halves in ((same, same), (same, told))]
+    """Only the backward half of the second layer separates the senses."""
+    apart = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], np.float32)
+    same = np.ones_like(apart)
+    layers = [np.concatenate(halves, 1) for halves in ((same, same), (same, apart))]
     evaluator = types.SimpleNamespace(
         objective=types.SimpleNamespace(directions={"forward": slice(2), "backward": slice(2, 4)}),
         _occurrences=[types.SimpleNamespace(sentence=number) for number in (0, 2, 1, 3)],
     )
     meant, read = ["money", "river"] * 2, np.stack(layers, 1)
-    found = dict(sense_use.SenseFigures._nearest(evaluator, read, ["bank"] * 4, meant))
+    found = dict(sense_evaluator.SenseFigures._nearest(evaluator, read, ["bank"] * 4, meant))
     assert found == {
         "senses/nearest/layer0": 0.5, "senses/nearest/layer1": 1.0, "senses/nearest": 1.0,
         "senses/forward/nearest": 0.5, "senses/backward/nearest": 1.0,

@@ -102,11 +102,11 @@ def test_two_windows_are_one_long_one(variables):
         joined = np.concatenate([getattr(first, name), getattr(second, name)], 1)
         close(joined, getattr(whole, name))
     close(second.carry, whole.carry)
-    anew = apply(variables, part(batch, 1))
-    assert np.abs(anew.forward - second.forward).max() > 0.01
+    fresh = apply(variables, part(batch, 1))
+    assert np.abs(fresh.forward - second.forward).max() > 0.01
 
 
-def test_no_word_knows_of_what_follows_it_in_its_stream(variables):
+def test_no_word_depends_on_later_words_of_its_stream(variables):
     batch = make_batch()
     before = apply(variables, batch)
     for key, name, other in (
@@ -122,7 +122,7 @@ def test_no_word_knows_of_what_follows_it_in_its_stream(variables):
         np.testing.assert_array_equal(getattr(before, other), getattr(after, other))
 
 
-def test_reset_begins_anew(variables):
+def test_a_reset_zeroes_the_state(variables):
     batch, carry = make_batch(), make_carry()
     reset = np.zeros((ROWS, LENGTH), np.float32)
     reset[1, 3] = 1
@@ -138,7 +138,7 @@ def test_reset_begins_anew(variables):
 
 
 def test_a_window_read_from_its_end(variables):
-    """Without a reversed stream the backward model starts anew at the end of the window."""
+    """Without a reversed stream the backward model starts from zeros at the end of the window."""
     batch = make_batch()
     backward = batch.pop("spelling_reverse")
     flipped = apply(variables, dict(batch, spelling_reverse=batch["spelling"][:, ::-1]))
@@ -148,7 +148,7 @@ def test_a_window_read_from_its_end(variables):
     assert not np.array_equal(backward, batch["spelling"])
 
 
-def test_a_window_read_from_its_end_begins_anew_at_texts_and_padding(variables):
+def test_a_window_read_from_its_end_starts_again_at_texts_and_padding(variables):
     batch = make_batch()
     del batch["spelling_reverse"]
     reset, weights = np.zeros((2, ROWS, LENGTH), np.float32)

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.models import attention
 from clwe_jax.models.transformer import compute_dtype
 
 
@@ -23,21 +22,11 @@ def layer_norm(x, p):
     )
 
 
-def rotate(x, position):
-    """One head's vector [K] at a position, by complex numbers."""
-    half = len(x) // 2
-    turned = (x[:half] + 1j * x[half:]) * np.exp(
-        1j * position * 10_000.0 ** (-np.arange(half) / half)
-    )
-    return np.concatenate([turned.real, turned.imag])
-
-
 def oracle(model, params, batch):
     """The outputs of all layers and the last, with loops in place of array tricks."""
     erf = np.vectorize(math.erf)
     x = params["token_embedding"][batch["inputs"]]
-    if model.positions == "learned":
-        x = x + params["position_embedding"][batch["positions"]]
+    x = x + params["position_embedding"][batch["positions"]]
     if model.language_embeddings:
         x = x + params["language_embedding"][batch["language_ids"]]
     x = layer_norm(x, params["embedding_norm"])
@@ -50,9 +39,6 @@ def oracle(model, params, batch):
         for b in range(rows):
             for h in range(model.heads):
                 q, k, v = (x[b] @ p["qkv_kernel"][:, i, h] + p["qkv_bias"][i, h] for i in range(3))
-                if model.positions == "rotary":
-                    q = np.stack([rotate(q[t], batch["positions"][b, t]) for t in range(length)])
-                    k = np.stack([rotate(k[t], batch["positions"][b, t]) for t in range(length)])
                 for t in range(length):
                     near = batch["segment_ids"][b] == batch["segment_ids"][b, t]
                     score = np.exp((k[near] @ q[t]) / math.sqrt(size))
@@ -79,12 +65,8 @@ def oracle(model, params, batch):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        dict(norm="post", positions="learned"),
-        dict(norm="pre", positions="rotary"),
-        dict(norm="post", positions="learned", language_embeddings=False),
-    ],
-    ids=["post-learned", "pre-rotary", "no-languages"],
+    [dict(norm="post"), dict(norm="pre"), dict(norm="post", language_embeddings=False)],
+    ids=["post", "pre", "no-languages"],
 )
 def test_equals_numpy(options, make_batch, make_model, spread):
     model, batch = make_model(**options), make_batch()
@@ -97,10 +79,9 @@ def test_equals_numpy(options, make_batch, make_model, spread):
     np.testing.assert_allclose(found.last, last, atol=2e-5)
 
 
-@pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_packed_row_equals_separate_rows(positions, make_batch, make_model, spread):
+def test_packed_row_equals_separate_rows(make_batch, make_model, spread):
     """Each segment comes out as it does alone in a row, wherever in the row it stands."""
-    model, batch = make_model(positions=positions), make_batch()
+    model, batch = make_model(), make_batch()
     variables = init(model, batch, spread)
     packed = model.apply(variables, batch).last
     apply = jax.jit(model.apply)
@@ -134,18 +115,6 @@ def test_order_is_known_by_positions_alone(make_batch, make_model, spread):
     np.testing.assert_allclose(model.apply(variables, moved).last, before[:, order], atol=2e-5)
     moved["positions"] = batch["positions"]
     assert np.abs(model.apply(variables, moved).last - before[:, order]).max() > 0.01
-
-
-def test_rotary_scores_depend_on_distance():
-    q, k = np.random.RandomState(0).standard_normal((2, 1, 1, 1, 16)).astype(np.float32)
-
-    def score(i, j):
-        a = attention.rotary(jnp.asarray(q), jnp.full((1, 1), i))
-        b = attention.rotary(jnp.asarray(k), jnp.full((1, 1), j))
-        return float((a * b).sum())
-
-    assert score(3, 1) == pytest.approx(score(40, 38), abs=1e-4)
-    assert score(3, 1) != pytest.approx(score(3, 2), abs=1e-2)
 
 
 def test_remat_changes_memory_not_gradients(make_batch, make_model, spread):
@@ -203,7 +172,6 @@ def test_every_parameter_has_axis_names(make_batch, make_model):
     [
         (dict(heads=3), r"config.model.heads=3 does not divide config.model.width=8; [24] does"),
         (dict(norm="both"), r"config.model.norm='both': one of post, pre"),
-        (dict(positions="none"), "config.model.positions='none'"),
         (dict(attention="flash"), "config.model.attention='flash'"),
     ],
 )

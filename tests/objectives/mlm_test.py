@@ -102,5 +102,7 @@ def test_cross_entropy_gradient_equals_automatic_one():
 
 def test_training_drops_out(objective, variables):
     batch = make_batch(4)
-    loss = jax.jit(lambda key: objective.loss(variables, batch, step=0, rngs={"dropout": key})[0]["loss"].value)
+    loss = jax.jit(
+        lambda key: objective.loss(variables, batch, step=0, rngs={"dropout": key})[0]["loss"].value
+    )
     assert float(loss(jax.random.key(0))) != float(loss(jax.random.key(1)))

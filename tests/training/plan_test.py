@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from clwe_jax import presets
+from clwe_jax import config as options
 from clwe_jax.training import plan, slices
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -82,7 +82,7 @@ def test_bad_topologies_are_answered(topology, message):
 # A small step with another size for every dimension, so that none stands in for another.
 SMALL = """
 import json, sys
-from clwe_jax import presets
+from clwe_jax import config as options
 from clwe_jax.training import plan, slices
 config = presets.bert("laptop")
 config.data.languages = "en,de,es"

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from clwe_jax.evaluate import senses
+from clwe_jax.evaluate import sense_scores as senses
 
 
 def brute_v(assigned, gold):
@@ -95,13 +95,13 @@ def test_rare_words_and_words_of_one_sense_are_passed_over():
 
 
 def test_lists_of_different_lengths():
-    with pytest.raises(ValueError, match="2 words, 3 assigned senses, 2 meant"):
+    with pytest.raises(ValueError, match="2 words, 3 assigned senses, 2 gold senses"):
         senses.score(list("ab"), [0, 1, 2], list("xy"))
     with pytest.raises(ValueError, match="1 assigned senses, but 2"):
         senses.contingency([0], [0, 1])
 
 
-def test_a_slot_means_what_it_was_assigned_to_most_often():
+def test_a_slot_means_its_most_frequent_gold_sense():
     found = senses.meanings(
         ["ufer", "bank", "bank", "bank", "bank"], [0, 0, 0, 0, 1], [None, "a", "b", "b", "a"]
     )

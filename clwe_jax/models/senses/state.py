@@ -1,22 +1,21 @@
-"""The sense state: cluster centers of every word's senses, followed while a model trains.
+"""The sense state: cluster centers of every word's senses, updated while a model trains.
 
-Multi-sense cross-lingual alignment, Algorithms 1 and 2 and section 3.2: an occurrence of a word
-belongs to the sense whose center has the largest cosine with its contextual representation, both
-projected to a few principal components; that center then moves a step towards the representation.
+Multi-sense cross-lingual alignment, Algorithms 1 and 2 and section 3.2: an occurrence belongs to
+the sense whose center has the largest projected cosine with its representation (`selection`); that
+center then moves a step towards the representation.
 
-Everything here is a pure function of a `SenseState`, to be called inside a jitted step whose state
-is donated. No function holds an array of the size of the centers beside them, and what a step
-leaves behind depends neither on the order of its occurrences (but for which of them are the last
-Q of the queue, and the last R of a word's sample) nor on how arrays are cut over devices.
+All functions are pure, for use inside a jitted step whose state is donated. No function makes a
+second array of the size of the centers. The result of a step depends neither on the order of its
+occurrences (except for which ones stay in the queue and in a word's sample) nor on how arrays are
+sharded.
 
-Slots: a word has `SenseConfig.slots` centers. Until the end of the warm-up slot 0 alone is enabled;
-then the senses are seeded and enabled. With `warmup_slot` the warm-up's slot is none of them and is
-disabled from there on (SaELMo), without it is the first (SaBERT).
+Slots: a word has `SenseConfig.slots` centers. During the warm-up only slot 0 is enabled; then the
+senses are seeded and enabled. With `warmup_slot` slot 0 is disabled after the warm-up (SaELMo);
+without it slot 0 becomes the first sense (SaBERT).
 """
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, Callable
 
 from flax import struct
@@ -24,8 +23,9 @@ from flax.linen import LogicallyPartitioned
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.models import sense_projection, sense_seeding
-from clwe_jax.models.sense_config import SenseConfig
+from clwe_jax.models.senses import projection as projections, seeding
+from clwe_jax.models.senses.config import SenseConfig
+from clwe_jax.models.senses.projection import project
 from clwe_jax.types import Array
 
 _TINY = 1e-12
@@ -37,17 +37,17 @@ class SenseState:
 
     Attributes:
       centers: float32 [V, S, d].
-      projected: float32 [V, S, d'], the centers times the projection.
-      counts: int32 [V, S, L], the latest uses in each language, as `age` leaves them. L is 1 where
-        languages are not told apart.
-      total: int32 [V, S], uses; of the enabled senses, since they were seeded.
+      projected: centers times P, float32 [V, S, d'].
+      counts: latest uses in each language, int32 [V, S, L]; see `age`. L is 1 where languages are
+        not distinguished.
+      total: uses, int32 [V, S]; for an enabled sense since the senses were seeded.
       enabled: bool [V, S].
-      projection: float32 [d, d'], P.
-      queue: float32 [Q, d], a ring of representations.
-      queue_position: int32 [], where the next one goes.
-      queue_filled: int32 [], how many there are.
-      warm: bool [], whether the senses are still to be seeded.
-      sample: float32 [V, R, d], a ring of each word's representations, or None.
+      projection: P, float32 [d, d'].
+      queue: ring of representations, float32 [Q, d].
+      queue_position: place of the next representation, int32 [].
+      queue_filled: number of representations in the ring, int32 [].
+      warm: bool [], True until the senses are seeded.
+      sample: ring of each word's representations, float32 [V, R, d], or None.
     """
 
     centers: Array
@@ -69,11 +69,11 @@ def create(
     """The state before the first step: centers from N(0, sigma^2), P from N(0, 1).
 
     Args:
-      config: see there.
-      vocab_size: V, padding for sharding included.
+      config: the senses' configuration.
+      vocab_size: V, including padding for sharding.
       width: d.
       rng: a PRNG key.
-      languages: L, whose uses are told apart.
+      languages: L.
 
     Raises:
       ValueError: more components than dimensions or than representations in the queue.
@@ -105,15 +105,14 @@ def create(
     )
 
 
-def logical_axes(state: SenseState) -> SenseState:
-    """The names of the axes of every array, as tuples in a SenseState."""
-    words = ("vocab", None)
-    return SenseState(
+def boxed(state: SenseState) -> SenseState:
+    """The state with every array boxed with its logical axis names, as linen's parameters are."""
+    names = SenseState(
         centers=("vocab", None, "embed"),
         projected=("vocab", None, None),
         counts=("vocab", None, None),
-        total=words,
-        enabled=words,
+        total=("vocab", None),
+        enabled=("vocab", None),
         projection=(None, None),
         queue=(None, None),
         queue_position=(),
@@ -121,52 +120,9 @@ def logical_axes(state: SenseState) -> SenseState:
         warm=(),
         sample=None if state.sample is None else ("vocab", None, "embed"),
     )
-
-
-def boxed(state: SenseState) -> SenseState:
-    """The state with every array in a box that carries its axes' names, as linen's parameters."""
-    names = jax.tree.leaves(logical_axes(state), is_leaf=lambda x: isinstance(x, tuple))
+    names = jax.tree.leaves(names, is_leaf=lambda x: isinstance(x, tuple))
     leaves, treedef = jax.tree.flatten(state)
     return treedef.unflatten(map(LogicallyPartitioned, leaves, names))
-
-
-def memory(config: SenseConfig, vocab_size: int, width: int, languages: int = 1) -> dict[str, int]:
-    """Bytes of every array of the state, before anything is allocated."""
-    state = jax.eval_shape(
-        lambda key: create(config, vocab_size, width, key, languages),
-        jax.eval_shape(jax.random.key, 0),
-    )
-    fields = {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
-    return {name: x.size * x.dtype.itemsize for name, x in fields.items() if x is not None}
-
-
-def project(vectors: Array, projection: Array) -> Array:
-    """Vectors [..., d] times P."""
-    # Full precision: accelerators' default loses the digits that near-ties are decided by.
-    return jnp.matmul(vectors, projection, precision=jax.lax.Precision.HIGHEST)
-
-
-def similarity(projected: Array, enabled: Array, h: Array) -> Array:
-    """Cosine of h with centers up to the factor 1 / |h P|, -inf where disabled: [N, k]."""
-    norm = jnp.sqrt(jnp.square(projected).sum(-1))
-    products = jnp.einsum("nkp,np->nk", projected, h, precision=jax.lax.Precision.HIGHEST)
-    return jnp.where(enabled, products / jnp.maximum(norm, _TINY), -jnp.inf)
-
-
-def assign(state: SenseState, words: Array, h: Array) -> Array:
-    """The sense of every occurrence (Algorithm 1): the enabled center with the largest cosine.
-
-    Args:
-      state: the senses.
-      words: int [N].
-      h: [N, d], the representation of the word itself, also where its left neighbour's predicts it.
-
-    Returns:
-      int32 [N], slots; of equal ones the first. Not differentiated.
-    """
-    h = project(jax.lax.stop_gradient(h).astype(jnp.float32), state.projection)
-    scores = similarity(state.projected[words], state.enabled[words], h)
-    return scores.argmax(-1).astype(jnp.int32)
 
 
 def update(
@@ -178,22 +134,25 @@ def update(
     weights: Array,
     languages: Array,
 ) -> SenseState:
-    """Moves the centers that were chosen, and counts.
+    """Moves the centers of the assigned senses, and counts their uses.
 
-    n moves c <- (1 - a) c + a h in a row end, but for the order of the h, at
-      (1 - a)^n c + (1 - (1 - a)^n) mean(h),
-    which is what every center goes to. With `fast_start` the k-th representation of a center moves
-    it by max(a, 1 / k), and (1 - a)^n is the product of what each of the n leaves of c.
+    Algorithm 1 moves a center c by (1 - a) c + a h for each representation h. The result of n moves
+    in any order is, up to that order,
+      (1 - a)^n c + (1 - (1 - a)^n) mean(h).
+    With `fast_start` the k-th representation of a center has the step max(a, 1 / k) in place of a.
 
     Args:
       state: the senses.
-      config: see there.
-      words: int [N]; senses: int [N]; h: [N, d]; weights: [N]; languages: int [N], of the text.
-        Rows whose weight is 0 or whose h is not finite count nothing.
+      config: their configuration.
+      words: word ids, int [N].
+      senses: slots, int [N].
+      h: representations, [N, d].
+      weights: [N]; a row with weight 0 or with an h that is not finite does not count.
+      languages: language ids of the text, int [N].
     """
     counted = _counted(h, weights)
     one = counted.astype(jnp.int32)
-    # Rows that do not count lie beyond the table, and what is beyond is not written.
+    # A row that does not count gets an id beyond the table, where writes are dropped.
     words = jnp.where(counted, words, state.total.shape[0])
     total = state.total.at[words, senses].add(one, mode="drop")
     read = dict(mode="fill", fill_value=0)
@@ -220,7 +179,7 @@ def _counted(h: Array, weights: Array) -> Array:
 
 
 def _left(config: SenseConfig, warm: Array, before: Array, uses: Array) -> Array:
-    """float32: what remains of a center after `uses` moves, `before` others having gone first."""
+    """The factor, float32 [N], of a center after `uses` more moves than its `before` ones."""
     keep = jnp.float32(1.0 - config.alpha)
     if not config.fast_start or config.init == "paper":
         return keep**uses
@@ -230,37 +189,37 @@ def _left(config: SenseConfig, warm: Array, before: Array, uses: Array) -> Array
 
 
 def push(state: SenseState, h: Array, weights: Array) -> SenseState:
-    """Adds representations [N, d] to the queue in their order; the oldest ones leave."""
-    queue, position, filled = sense_projection.push(
+    """Adds representations [N, d] with a weight, [N], to the queue in their order."""
+    queue, position, filled = projections.push(
         state.queue, state.queue_position, state.queue_filled, h, _counted(h, weights)
     )
     return state.replace(queue=queue, queue_position=position, queue_filled=filled)
 
 
 def refresh_projection(state: SenseState) -> SenseState:
-    """P becomes the queue's first d' principal components (Algorithm 2).
+    """Sets P to the first d' principal components of the queue (Algorithm 2).
 
-    As long as the queue holds no more rows than there are components, P stays.
+    P stays while the queue holds no more rows than components.
     """
     components = state.projection.shape[1]
-    found = sense_projection.principal_components(state.queue, state.queue_filled, components)
+    found = projections.principal_components(state.queue, state.queue_filled, components)
     projection = jnp.where(state.queue_filled > components, found, state.projection)
     return state.replace(projection=projection, projected=project(state.centers, projection))
 
 
 def seed(state: SenseState, config: SenseConfig) -> SenseState:
-    """The end of the warm-up: centers of the senses, and which are enabled.
+    """Ends the warm-up: sets the centers of the senses, and enables them.
 
-    A word that did not occur yet starts from the mean of the queue in place of its own.
+    A word that has not occurred starts from the mean of the queue instead of its own mean.
     """
     centers = state.centers
     if config.init != "paper":
-        mean, deviation = _noise(state, config)
-        centers = sense_seeding.seeded(
+        mean, rows, count = projections.moments(state.queue, state.queue_filled)
+        centers = seeding.seeded(
             centers,
             state.total.sum(1),
             mean,
-            deviation,
+            config.noise * jnp.sqrt(jnp.square(rows).sum(0) / count),
             config.senses,
             jax.random.fold_in(jax.random.key(config.seed), config.warmup_steps),
             state.sample,
@@ -277,17 +236,11 @@ def seed(state: SenseState, config: SenseConfig) -> SenseState:
     )
 
 
-def _noise(state: SenseState, config: SenseConfig) -> tuple[Array, Array]:
-    """The queue's mean, [d], and the standard deviation of the noise of seeds, [d]."""
-    mean, rows, count = sense_projection.moments(state.queue, state.queue_filled)
-    return mean, config.noise * jnp.sqrt(jnp.square(rows).sum(0) / count)
-
-
 def prune(state: SenseState, config: SenseConfig) -> SenseState:
     """Disables senses with less than `prune_share` of their word's uses (section 3.1).
 
-    The sense that is used most stays whatever its share, and a word used less than `prune_least`
-    times, or never, keeps all.
+    The most used sense of a word always stays; so do all senses of a word with fewer than
+    `prune_least` uses.
     """
     uses = jnp.where(state.enabled, state.counts.sum(2), 0)
     word_uses = uses.sum(1, keepdims=True)
@@ -299,11 +252,10 @@ def prune(state: SenseState, config: SenseConfig) -> SenseState:
 
 
 def age(state: SenseState, config: SenseConfig) -> SenseState:
-    """Halves the counts of words whose uses are enough to judge senses by: the latest ones do.
+    """Halves the counts of a word in a language where they are at least twice `prune_least`.
 
-    Called at every check for senses to remove (without such checks at every refresh of the
-    projection). A word with less than twice `prune_least` uses in a language keeps them all: a rare
-    word's would be halved to nothing, and its senses in use look like its dead ones.
+    So the counts are of the latest uses. Fewer ones stay: halved again and again a rare word's
+    counts would be 0, and its used senses would look unused.
     """
     enough = state.counts.sum(1, keepdims=True) >= 2 * config.prune_least
     return state.replace(counts=jnp.where(enough, state.counts // 2, state.counts))
@@ -319,31 +271,32 @@ def after_step(
     weights: Array,
     languages: Array,
 ) -> tuple[SenseState, Array]:
-    """What a training step leaves of the senses: once a step, with all of its occurrences.
+    """The senses after a training step; called once a step, with all of its occurrences.
 
     Args:
-      state: the senses that `assign` saw.
-      config: see there.
-      step: int [], steps taken before this one.
-      words, senses: int [N]; h: [N, d]; weights: [N]; languages: int [N], as `update`.
+      state: the senses that the step's occurrences were assigned by.
+      config: their configuration.
+      step: steps before this one, int [].
+      words, senses, h, weights, languages: as `update`.
 
     Returns:
-      The senses; bool [], whether they were seeded and go on with the warm-up's output vectors.
+      The senses; bool [], whether this step seeded them, so that their output vectors are to be
+      copied from the warm-up's.
     """
     h = jax.lax.stop_gradient(h)
     if state.sample is not None:
         kept = _counted(h, weights) & state.warm
         seen = state.total.sum(1)
-        state = state.replace(sample=sense_seeding.remember(state.sample, seen, words, h, kept))
+        state = state.replace(sample=seeding.remember(state.sample, seen, words, h, kept))
     state = update(state, config, words, senses, h, weights, languages)
     if config.senses == 1:
         return state, jnp.array(False)
     state = push(state, h, weights)
     done = step + 1
-    # Not only at that very step: one that was skipped would leave the warm-up without an end.
+    # Not at that step alone: the training loop may have skipped it.
     seeds = state.warm & (done >= config.warmup_steps)
     refreshes = seeds | (done % config.refresh_every == 0)
-    # Senses that are seeded now have no uses to be judged by.
+    # Senses that are seeded in this step have no uses yet.
     checks = ~state.warm & (done % (config.prune_every or config.refresh_every) == 0)
     state = _if(refreshes, refresh_projection, state)
     state = _if(seeds, lambda state: seed(state, config), state)
@@ -356,3 +309,30 @@ def after_step(
 
 def _if(now: Array, change: Callable[[Any], Any], held: Any) -> Any:
     return jax.lax.cond(now, change, lambda held: held, held)
+
+
+def statistics(state: SenseState) -> dict[str, Array]:
+    """Figures of the words with at least as many uses, by `counts`, as slots.
+
+    Returns:
+      'senses_in_use': share of their enabled senses that were used.
+      'sense_entropy': entropy of a word's uses over its enabled senses, in nats, the mean over
+        words weighted by their uses.
+      'enabled_senses': mean number of a word's enabled senses.
+      'words_in_use': number of these words.
+    """
+    counts = jnp.where(state.enabled, state.counts.sum(2), 0)
+    uses = counts.sum(1)
+    word = uses >= state.enabled.shape[1]
+    enabled = jnp.where(word[:, None], state.enabled, False).sum()
+    used = ((counts > 0) & word[:, None]).sum()
+    share = counts / jnp.maximum(uses, 1)[:, None]
+    entropy = -jnp.where(share > 0, share * jnp.log(jnp.maximum(share, _TINY)), 0.0).sum(1)
+    weight = jnp.where(word, uses, 0).astype(jnp.float32)
+    words = word.sum()
+    return {
+        "senses_in_use": used / jnp.maximum(enabled, 1),
+        "sense_entropy": (entropy * weight).sum() / jnp.maximum(weight.sum(), 1.0),
+        "enabled_senses": enabled / jnp.maximum(words, 1),
+        "words_in_use": words.astype(jnp.float32),
+    }

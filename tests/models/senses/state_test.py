@@ -1,4 +1,4 @@
-"""The sense state against sequential NumPy; shards and order: senses_devices_test.py."""
+"""The sense state and selection against sequential NumPy; on several devices: devices_test.py."""
 
 import collections
 import dataclasses
@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.models import sense_projection, sense_seeding, sense_statistics, senses
-from clwe_jax.models import sense_translation
+from clwe_jax.models.senses import projection, seeding, selection, translation
+from clwe_jax.models.senses import state as senses
+from clwe_jax.models.senses.config import SenseConfig
 
 V, D, P, LANGUAGES = 7, 6, 3, 2
 PLAIN = dict(projected=P, queue=12, refresh_every=4, warmup_steps=3, fast_start=False)
@@ -30,7 +31,7 @@ WHOLE = compiled(senses.after_step, static_argnums=1)
 
 
 def config_of(**options):
-    return senses.SenseConfig(**{**PLAIN, **options})
+    return SenseConfig(**{**PLAIN, **options})
 
 
 def random_state(config, seed=0):
@@ -66,6 +67,13 @@ def cosine(a, b):
     return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
 
 
+def clear_best(choices, score):
+    """What has the largest score, by more than rounding can change."""
+    scores = sorted(map(score, choices))
+    assert len(scores) == 1 or scores[-1] - scores[-2] > 1e-5, "a near tie: take another seed"
+    return max(choices, key=score)
+
+
 def same(a, b, **tolerance):
     for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
         np.testing.assert_allclose(x, y, **tolerance)
@@ -77,13 +85,11 @@ def same(a, b, **tolerance):
 def test_assigns_the_enabled_sense_of_the_largest_projected_cosine():
     state = random_state(config_of())
     words, _, h, *_ = occurrences(50, 1)
-    found = senses.assign(state, words, h)
+    found = selection.assign(state, words, h)
     centers, p, enabled = map(np.array, (state.centers, state.projection, state.enabled))
     for word, x, sense in zip(words, h, found, strict=True):
-        expected = max(
-            np.flatnonzero(enabled[word]), key=lambda s: cosine(centers[word, s] @ p, x @ p)
-        )
-        assert sense == expected
+        slots = np.flatnonzero(enabled[word])
+        assert sense == clear_best(slots, lambda s: cosine(centers[word, s] @ p, x @ p))
     assert len(set(np.array(found))) > 2
 
 
@@ -91,8 +97,8 @@ def test_bfloat16_representations_are_assigned_in_float32():
     state = random_state(config_of())
     words, _, h, *_ = occurrences(50, 1)
     rounded = jnp.array(h, jnp.bfloat16)
-    expected = senses.assign(state, words, rounded.astype(jnp.float32))
-    np.testing.assert_array_equal(senses.assign(state, words, rounded), expected)
+    expected = selection.assign(state, words, rounded.astype(jnp.float32))
+    np.testing.assert_array_equal(selection.assign(state, words, rounded), expected)
 
 
 def test_nothing_is_differentiated():
@@ -143,7 +149,7 @@ def test_moves_the_centers_that_occurred_and_no_other():
 
 @pytest.mark.parametrize("fast_start", [False, True])
 def test_equals_sequential_moves(fast_start):
-    # Of equal representations the order is no matter: what is left is exactly the sequence.
+    # With equal representations the order does not matter: the result is that of the sequence.
     config = config_of(alpha=0.1, fast_start=fast_start, seed_weight=4)
     state = random_state(config).replace(total=jnp.zeros((V, config.slots), jnp.int32))
     x = np.random.RandomState(3).randn(D)
@@ -185,7 +191,7 @@ def test_rows_that_do_not_count_change_nothing():
     same(step(poisoned, np.ones(9)), step(h, weights))
 
 
-def test_the_order_of_the_occurrences_is_no_matter():
+def test_the_order_of_the_occurrences_does_not_matter():
     config = config_of(alpha=0.3, fast_start=True)
     state = random_state(config)
     batch = occurrences(50, config.slots)
@@ -227,10 +233,10 @@ def test_the_projection_is_numpys_pca(filled):
 
 def test_the_signs_do_not_depend_on_the_solver(monkeypatch):
     state = random_state(config_of())
-    expected = sense_projection.principal_components(state.queue, state.queue_filled, P)
+    expected = projection.principal_components(state.queue, state.queue_filled, P)
     eigh = jnp.linalg.eigh
     monkeypatch.setattr(jnp.linalg, "eigh", lambda x: (eigh(x)[0], -eigh(x)[1]))
-    found = sense_projection.principal_components(state.queue, state.queue_filled, P)
+    found = projection.principal_components(state.queue, state.queue_filled, P)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -247,7 +253,7 @@ def sequential(config, centers, projection, stream):
     queue, used = collections.deque(maxlen=config.queue), []
     for step, (word, h) in enumerate(stream):
         allowed = [0] if step < config.warmup_steps else range(1, config.slots)
-        sense = max(allowed, key=lambda s: cosine(centers[word, s] @ projection, h @ projection))
+        sense = clear_best(allowed, lambda s: cosine(centers[word, s] @ projection, h @ projection))
         used.append(sense)
         centers[word, sense] = (1 - config.alpha) * centers[word, sense] + config.alpha * h
         queue.append(h)
@@ -271,7 +277,7 @@ def test_equals_the_papers_algorithms_one_occurrence_at_a_time():
 
     @compiled
     def one(state, step, word, h):
-        found = senses.assign(state, word, h)
+        found = selection.assign(state, word, h)
         given = word, found, h, jnp.ones(1), jnp.zeros(1, jnp.int32)
         return after_step(state, config, step, *given), found[0]
 
@@ -288,7 +294,7 @@ def run(config, steps, rows=8, seed=0, state=None, start=0, weight=lambda step: 
     for step in range(start, start + steps):
         r = np.random.RandomState(step)
         words, h = r.randint(0, V - 1, rows), np.float32(r.randn(rows, D) + 1)
-        chosen = senses.assign(state, words, h)
+        chosen = selection.assign(state, words, h)
         weights = np.full(rows, weight(step))
         given = words, chosen, h, weights, np.zeros(rows, np.int32)
         state = STEP(state, config, jnp.int32(step), *given)
@@ -361,7 +367,7 @@ def test_the_sample_holds_each_words_latest():
     size = 3
     rings = collections.defaultdict(lambda: collections.deque(maxlen=size))
     sample, seen = jnp.zeros((V, size, D)), np.zeros(V, np.int32)
-    remember = compiled(sense_seeding.remember)
+    remember = compiled(seeding.remember)
     for seed in range(4):
         words, _, h, weights, _ = occurrences(20, 1, seed)
         # A copy: the array is read when the step runs, which may be after the loop below.
@@ -390,7 +396,7 @@ def test_the_warm_ups_vectors_seed_the_senses(warmup_slot):
 
 def test_all_slots_have_the_entries_of_the_first():
     table = np.random.RandomState(0).randn(2, V, 4, D).astype(np.float32)
-    inherit = compiled(sense_seeding.inherit, static_argnums=1)
+    inherit = compiled(seeding.inherit, static_argnums=1)
     expected = np.repeat(table[:, :, :1], 4, axis=2)
     for now in (True, False):
         found = inherit(table, 1, jnp.array(now))
@@ -423,7 +429,7 @@ def test_one_sense_stays_whatever_the_share():
     np.testing.assert_array_equal(after, np.arange(4) == np.array(counts).argmax(1)[:, None])
 
 
-def test_checks_for_pruning_begin_when_told():
+def test_checks_for_pruning_begin_at_the_configured_step():
     config = config_of(prune_every=2, prune_after=8, prune_share=0.45, alpha=0.3)
     enabled = [int(run(config, steps, rows=30).enabled.sum()) for steps in (3, 7, 8)]
     assert enabled[0] == enabled[1] == V * config.senses
@@ -455,9 +461,7 @@ def test_statistics():
     counts = np.stack([counts // 2, counts - counts // 2], -1)
     config = config_of(senses=4, warmup_slot=False)
     state = create(config, 4, D, jax.random.key(0))
-    found = sense_statistics.statistics(
-        state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled))
-    )
+    found = senses.statistics(state.replace(counts=jnp.array(counts), enabled=jnp.array(enabled)))
     assert found["words_in_use"] == 2 and found["enabled_senses"] == 2.5
     np.testing.assert_allclose(found["senses_in_use"], 3 / 5)
     np.testing.assert_allclose(found["sense_entropy"], np.log(2) / 2, rtol=1e-5)
@@ -467,7 +471,7 @@ def test_one_sense_is_a_model_without_senses():
     config = config_of(senses=1)
     state = run(config, 5)
     assert state.centers.shape[1] == 1 and state.enabled.all() and state.queue_filled == 0
-    assert not senses.assign(state, *occurrences(9, 1)[:3:2]).any()
+    assert not selection.assign(state, *occurrences(9, 1)[:3:2]).any()
 
 
 @pytest.mark.parametrize(
@@ -492,16 +496,6 @@ def test_more_components_than_possible(options):
         senses.create(config_of(**options), V, D, jax.random.key(0))
 
 
-def test_the_memory_is_told_before_it_is_taken():
-    config = senses.SenseConfig(queue=10**9)
-    found = senses.memory(config, 800_000, 512)
-    assert found["queue"] == 10**9 * 512 * 4 and found["centers"] == 800_000 * 6 * 512 * 4
-    small = config_of(init="kmeans")
-    state = create(small, V, D, jax.random.key(0), LANGUAGES)
-    told = senses.memory(small, V, D, LANGUAGES)
-    assert sum(told.values()) == sum(x.nbytes for x in jax.tree.leaves(state))
-
-
 def test_every_array_has_the_names_of_its_axes():
     for init in ("seeded", "kmeans"):
         state = create(config_of(init=init), V, D, jax.random.key(0))
@@ -521,7 +515,7 @@ def test_the_same_seed_is_the_same_state():
 @pytest.mark.parametrize("init", ["seeded", "kmeans"])
 def test_nothing_as_large_as_the_centers_is_made(init):
     words, width, rows = 4096, 64, 128
-    config = senses.SenseConfig(
+    config = SenseConfig(
         senses=5,
         queue=256,
         warmup_steps=3,
@@ -532,7 +526,7 @@ def test_nothing_as_large_as_the_centers_is_made(init):
     state = jax.eval_shape(lambda: senses.create(config, words, width, jax.random.key(0)))
 
     def step(state, words, h):
-        found = senses.assign(state, words, h)
+        found = selection.assign(state, words, h)
         given = words, found, h, jnp.ones(rows), jnp.zeros_like(words)
         return senses.after_step(state, config, jnp.int32(1), *given)
 
@@ -560,7 +554,7 @@ def planted(config, steps=400, rows=32):
 
     def one(state, batch):
         step, words, h = batch
-        chosen = senses.assign(state, words, h)
+        chosen = selection.assign(state, words, h)
         given = words, chosen, h, jnp.ones(rows), words // 8
         return after_step(state, config, step, *given), chosen
 
@@ -586,7 +580,7 @@ PLANTED = dict(
 
 @pytest.mark.parametrize("init", ["seeded", "kmeans"])
 def test_planted_senses_are_recovered_and_matched_across_languages(init):
-    config = senses.SenseConfig(**PLANTED, init=init)
+    config = SenseConfig(**PLANTED, init=init)
     state, words, topic, h, chosen = planted(config)
     assert purity(words, topic, chosen) > 0.97
     # What a slot means is the topic that it is assigned to; every word's translation is the word
@@ -598,7 +592,7 @@ def test_planted_senses_are_recovered_and_matched_across_languages(init):
     first = words < 8
     translations = np.stack([words + 8, words * 0 - 1], 1)[first]
     into = np.ones(first.sum(), np.int32)
-    word, sense, has = sense_translation.choose(state, config, translations, into, h[first])
+    word, sense, has = translation.choose(state, config, translations, into, h[first])
     assert has.all() and (np.array(word) == words[first] + 8).all()
     right = [
         meaning.get((int(w), int(s))) == t
@@ -609,7 +603,7 @@ def test_planted_senses_are_recovered_and_matched_across_languages(init):
 
 def test_as_printed_the_senses_collapse():
     state, words, topic, _, chosen = planted(
-        senses.SenseConfig(**PLANTED, init="paper", alpha=0.05, sigma=0.01)
+        SenseConfig(**PLANTED, init="paper", alpha=0.05, sigma=0.01)
     )
     assert purity(words, topic, chosen) < 0.75
-    assert sense_statistics.statistics(state)["senses_in_use"] < 0.7
+    assert senses.statistics(state)["senses_in_use"] < 0.7

@@ -3,11 +3,11 @@
 Multi-sense cross-lingual alignment, section 3.1, Eqs. 3-4: with a vector w of each of a word's S
 senses,
   p(word, sense | context) = exp(h . w[word, sense]) / sum over v, s of exp(h . w[v, s]),
-and section 3.2, Eqs. 5-7: where a word has a translation, the loss is the mean of that of its own
-sense and that of the translation's, over one and the same denominator. Senses that are not enabled
-are in no sum. With one sense a word it is plain cross-entropy.
+and section 3.2, Eqs. 5-7: the loss of a word with a translation is the mean of the losses of its
+own sense and of the translation's sense. Sums run over enabled senses only. With one sense a word
+the loss is plain cross-entropy.
 
-Scores have the type of h, products are summed in float32, and so is everything behind them.
+Vectors are multiplied in the type of h; sums and losses are float32.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.models import parts as cuts
 from clwe_jax.models.sampled_softmax import Samples, log_sum_exp
+from clwe_jax.models.senses import parts as cuts
 from clwe_jax.types import Array
 
 CHUNK = 8192
@@ -29,12 +29,12 @@ CHUNK = 8192
 
 @struct.dataclass
 class Labels:
-    """What is to be predicted at N positions.
+    """The senses to predict at N positions.
 
     Attributes:
-      words, senses: int [N], the word itself and the slot of its sense.
-      translations, translation_senses: int [N], those of its translation, or None.
-      translated: bool [N], where there is a translation; or None.
+      words, senses: word ids and slots of the words' own senses, int [N].
+      translations, translation_senses: the same of their translations, int [N], or None.
+      translated: whether the word has a translation, bool [N], or None.
     """
 
     words: Array
@@ -49,9 +49,9 @@ class SenseLosses:
     """Losses at N positions, float32 [N] each.
 
     Attributes:
-      loss: what is optimised: (sense + translation) / 2 where translated, else sense (Eq. 7).
+      loss: the training loss (Eq. 7): (sense + translation) / 2 where translated, else sense.
       sense: negative log-likelihood of the word's own sense (Eq. 4).
-      translation: that of the translation's sense (Eq. 6); 0 where there is none.
+      translation: negative log-likelihood of the translation's sense (Eq. 6); 0 where untranslated.
     """
 
     loss: Array
@@ -69,15 +69,15 @@ def sense_cross_entropy(
 ) -> SenseLosses:
     """The losses over all senses of all words, about [N, chunk] scores at a time.
 
-    Exact, and its gradient too: the backward pass computes the scores anew.
+    Losses and gradients are exact; the backward pass recomputes the scores.
 
     Args:
-      hidden: [N, d].
-      table: float32 [V, S, d].
+      hidden: hidden states, [N, d].
+      table: sense vectors, float32 [V, S, d].
       bias: float32 [V, S] or None.
       labels: the senses to predict; they must be enabled.
-      enabled: bool [V, S]; all False for a row that is padding.
-      chunk: at most so many words, of one slot each, at once.
+      enabled: bool [V, S]; False in all of a padding row.
+      chunk: largest number of vectors processed at once.
     """
     log_z = log_partition(hidden, table, _offset(bias, enabled), chunk)
     own, *others = (
@@ -90,7 +90,7 @@ def sense_cross_entropy(
 
 
 def _labelled(labels: Labels) -> list[tuple[Array, Array]]:
-    """The senses that a position is scored for: its own, and its translation's where there is one."""
+    """Words and slots of the own senses, and of the translations' senses where labels have them."""
     own = labels.words, labels.senses
     if labels.translations is None:
         return [own]
@@ -106,7 +106,7 @@ def _losses(log_z: Array, own: Array, other: Array, translated: Array) -> SenseL
 
 
 def _offset(bias: Array | None, enabled: Array) -> Array:
-    """float32 [V, S], to be added to scores."""
+    """The bias that is added to scores, float32 [V, S]; -inf where disabled."""
     return jnp.where(enabled, 0.0 if bias is None else bias, -jnp.inf).astype(jnp.float32)
 
 
@@ -116,9 +116,9 @@ def _rows(
     dtype: Any,
     *wanted: tuple[Array, Array],
 ) -> list[tuple[Array, Array]]:
-    """The vectors [n, d] and biases [n] of several lists of (words, senses), read at once.
+    """The vectors [n, d] and biases [n] of several lists of (words, senses).
 
-    So the gradient of the table is written at once too, not as a table for each list.
+    One gather for all lists: its gradient is one table, not one for each list.
     """
     words, senses = (jnp.concatenate(parts) for parts in zip(*wanted))
     vectors = table[words, senses].astype(dtype)
@@ -133,7 +133,7 @@ def _score(hidden: Array, vectors: Array, shift: Array) -> Array:
 
 
 def _parts(words: int, chunk: int) -> tuple[int, int]:
-    """Parts that the words are cut into, and the words to add for all to be of one size."""
+    """The number of parts of the words, and the padding words that make all parts equal."""
     least = -(-words // chunk)
     parts = cuts.even(words, range(least, 2 * least + 1))
     if parts is not None:
@@ -144,14 +144,14 @@ def _parts(words: int, chunk: int) -> tuple[int, int]:
 def log_partition(hidden: Array, table: Array, offset: Array, chunk: int = CHUNK) -> Array:
     """float32 [N]: log of the sum over v, s of exp(h . table[v, s] + offset[v, s]).
 
-    A block is one slot of the words k, k + K, k + 2 K, ...: where the words are dealt out to
-    devices in runs, all of them work on each block and no vector is sent.
+    A block is one slot of the words k, k + K, k + 2 K, ...: devices hold runs of words, so all of
+    them work on each block, and no vector is sent.
 
     Args:
       hidden: [N, d].
       table: float32 [V, S, d].
-      offset: float32 [V, S]; -inf leaves a sense out. One at least must be finite.
-      chunk: at most so many vectors at once.
+      offset: float32 [V, S], at least one entry finite; -inf leaves a sense out.
+      chunk: largest number of vectors processed at once.
     """
     words, slots, width = table.shape
     if words * slots <= chunk:
@@ -188,7 +188,7 @@ def _log_partition_forward(hidden, blocks, offset):
     def add(index, so_far):
         top, total = so_far
         scores, _ = _block_scores(hidden, blocks, offset, index)
-        # A block of senses that are all disabled has no finite score.
+        # `top` starts finite: a block whose senses are all disabled has no finite score.
         new = jnp.maximum(top, scores.max(-1))
         total = total * jnp.exp(top - new) + jnp.exp(scores - new[:, None]).sum(-1)
         return new, total
@@ -233,36 +233,31 @@ def sampled_sense_cross_entropy(
     labels: Labels,
     enabled: Array,
     samples: Samples,
-    rng: Array | None = None,
+    rng: Array,
 ) -> SenseLosses:
     """The losses against sampled senses, scores corrected by the log of their expected counts.
 
-    Negatives that are one of a position's labels are left out there; the labels stand for
-    themselves and the negatives for all other senses. The losses tend to those over all senses as
-    the draws become more.
+    One enabled sense of each drawn word is drawn uniformly, so that there are as many scores as
+    without senses. A negative that is one of a position's labels is left out at that position. The
+    losses tend to those over all senses as the number of draws grows.
 
     Args:
-      hidden: [N, d].
-      table: float32 [V, S, d].
+      hidden: hidden states, [N, d].
+      table: sense vectors, float32 [V, S, d].
       bias: float32 [V, S] or None.
       labels: the senses to predict; they must be enabled.
       enabled: bool [V, S].
-      samples: words, drawn once for all positions.
-      rng: a PRNG key: one enabled sense of each drawn word is drawn, as likely as the others, so
-        that there are as many scores as without senses. None: all of its senses are negatives.
+      samples: negative words, the same for all positions.
+      rng: a PRNG key for the senses of these words.
     """
     slots = table.shape[1]
-    words, log_counts = samples.ids, samples.log_counts
-    if rng is None:
-        senses = jnp.tile(jnp.arange(slots), len(words))
-        words, log_counts = jnp.repeat(words, slots), jnp.repeat(log_counts, slots)
-        there = enabled[words, senses]
-    else:
-        choice = enabled[words]
-        draws = jax.random.uniform(rng, choice.shape)
-        senses = jnp.where(choice, draws, -1.0).argmax(-1)
-        there = choice.any(-1)
-        log_counts = log_counts - jnp.log(jnp.maximum(choice.sum(-1), 1).astype(jnp.float32))
+    words = samples.ids
+    choice = enabled[words]
+    draws = jax.random.uniform(rng, choice.shape)
+    senses = jnp.where(choice, draws, -1.0).argmax(-1)
+    there = choice.any(-1)
+    count = jnp.maximum(choice.sum(-1), 1).astype(jnp.float32)
+    log_counts = samples.log_counts - jnp.log(count)
     (vectors, shift), *labelled = _rows(
         table, bias, hidden.dtype, (words, senses), *_labelled(labels)
     )
@@ -278,7 +273,7 @@ def sampled_sense_cross_entropy(
     [other] = others
     other_id = labels.translations * slots + labels.translation_senses
     negative &= ~labels.translated[:, None] | (drawn != other_id[:, None])
-    # A word may be its own translation: its sense is in the sum but once.
+    # A word may be its own translation: its sense is in the sum once.
     second = labels.translated & (other_id != own_id)
     labelled = jnp.where(second, jnp.logaddexp(own, jnp.where(second, other, own)), own)
     return _losses(_against(labelled, scores, negative), own, other, labels.translated)
@@ -286,7 +281,7 @@ def sampled_sense_cross_entropy(
 
 def _against(labelled: Array, scores: Array, negative: Array) -> Array:
     """Log of the sum of exponentials of the labels' and the negatives' scores."""
-    # Finite, so that a position without a negative has a gradient: of 0.
+    # -1e30, not -inf: at a position without negatives the gradient is 0, not nan.
     return jnp.logaddexp(labelled, log_sum_exp(jnp.where(negative, scores, -1e30)))
 
 
@@ -298,13 +293,11 @@ def word_log_likelihood(
     enabled: Array,
     chunk: int = CHUNK,
 ) -> Array:
-    """float32 [N]: log-probability of words, the sum over their senses, for perplexity.
+    """Log-probabilities of words, float32 [N]; a word's probability is the sum over its senses.
 
     Args:
-      hidden: [N, d].
-      table: float32 [V, S, d]; bias: float32 [V, S] or None; enabled: bool [V, S].
-      words: int [N]; a word without an enabled sense has -inf.
-      chunk: as `sense_cross_entropy`.
+      hidden, table, bias, enabled, chunk: as `sense_cross_entropy`.
+      words: word ids, int [N]; -inf for a word without an enabled sense.
     """
     offset = _offset(bias, enabled)
     vectors = table[words].astype(hidden.dtype)
@@ -321,16 +314,14 @@ def top_words(
     count: int = 1,
     chunk: int = CHUNK,
 ) -> tuple[Array, Array]:
-    """The most probable words, a word's probability being the sum over its senses.
+    """The most probable words; a word's probability is the sum over its senses.
 
     Args:
-      hidden: [N, d].
-      table: float32 [V, S, d]; bias: float32 [V, S] or None; enabled: bool [V, S].
+      hidden, table, bias, enabled, chunk: as `sense_cross_entropy`.
       count: k, at most V.
-      chunk: at most about so many scores a position at once.
 
     Returns:
-      int32 [N, k] words, the most probable first, and float32 [N, k], their log-probabilities.
+      Word ids int32 [N, k], most probable first, and their log-probabilities float32 [N, k].
     """
     words, slots, width = table.shape
     offset = _offset(bias, enabled)

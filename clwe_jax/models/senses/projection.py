@@ -1,7 +1,6 @@
-"""The projection that senses are told apart in: principal components of the latest representations.
+"""The projection P: principal components of the latest representations.
 
-Multi-sense cross-lingual alignment, Algorithm 2: the representations are kept in a queue, first in,
-first out, which is a ring here.
+Multi-sense cross-lingual alignment, Algorithm 2. The first-in-first-out queue is a ring here.
 """
 
 from __future__ import annotations
@@ -12,17 +11,23 @@ import jax.numpy as jnp
 from clwe_jax.types import Array
 
 
+def project(vectors: Array, projection: Array) -> Array:
+    """Vectors [..., d] times P [d, d']."""
+    # Full precision: accelerators' default loses the digits that near ties are decided by.
+    return jnp.matmul(vectors, projection, precision=jax.lax.Precision.HIGHEST)
+
+
 def push(
     queue: Array, position: Array, filled: Array, rows: Array, counted: Array
 ) -> tuple[Array, Array, Array]:
-    """The ring after rows were added in their order; the oldest ones leave.
+    """Adds rows to the ring in their order; the oldest rows leave.
 
     Args:
       queue: float32 [Q, d].
-      position: int32 [], where the next row goes.
-      filled: int32 [], how many rows there are.
-      rows: [N, d].
-      counted: bool [N], which of them are added.
+      position: place of the next row, int32 [].
+      filled: number of rows in the ring, int32 [].
+      rows: new rows, [N, d].
+      counted: bool [N], the rows to add.
 
     Returns:
       queue, position, filled.
@@ -30,7 +35,7 @@ def push(
     size = queue.shape[0]
     rank = jnp.cumsum(counted, dtype=jnp.int32) - 1
     count = rank[-1] + 1
-    # More rows than there are places: the last ones stay.
+    # Of more rows than places the last ones stay.
     stays = counted & (rank >= count - size)
     place = jnp.where(stays, (position + rank) % size, size)
     queue = queue.at[place].set(rows.astype(queue.dtype), mode="drop")
@@ -38,7 +43,7 @@ def push(
 
 
 def moments(queue: Array, filled: Array) -> tuple[Array, Array, Array]:
-    """Mean [d] of the ring, its rows minus that [Q, d] (0 where empty), and their number."""
+    """Mean [d] of the ring, its centered rows [Q, d] (0 where empty), and their number."""
     there = (jnp.arange(queue.shape[0]) < filled)[:, None]
     count = jnp.maximum(filled, 1).astype(jnp.float32)
     mean = jnp.where(there, queue, 0.0).sum(0) / count
@@ -46,9 +51,9 @@ def moments(queue: Array, filled: Array) -> tuple[Array, Array, Array]:
 
 
 def principal_components(queue: Array, filled: Array, components: int) -> Array:
-    """float32 [d, components]: eigenvectors of the covariance, those of most variance first.
+    """float32 [d, components]: unit eigenvectors of the covariance, largest variance first.
 
-    Of unit length; of each the entry of largest size is positive.
+    The largest entry of each is positive.
     """
     _, rows, count = moments(queue, filled)
     covariance = jnp.matmul(rows.T, rows, precision=jax.lax.Precision.HIGHEST) / count

@@ -1,7 +1,7 @@
-"""What senses start from: a word's latest representations, their clusters, noise around their mean.
+"""The centers and vectors that senses start from at the end of the warm-up.
 
-k-means++ (Arthur & Vassilvitskii 2007) and a few of Lloyd's rounds for every word at once, in the
-few dimensions that senses are told apart in (multi-sense cross-lingual alignment, section 3.1).
+Centers are a word's mean plus noise, or clusters of its latest representations: k-means++ (Arthur &
+Vassilvitskii 2007) and a few of Lloyd's rounds for all words at once, after the projection.
 """
 
 from __future__ import annotations
@@ -9,22 +9,23 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.models import parts as cuts
+from clwe_jax.models.senses.parts import Cut
 from clwe_jax.types import Array
 
 _TINY = 1e-12
-_APART = 1e-6  # squared distance of two directions below which they are one
+_APART = 1e-6  # squared distance below which two directions count as one
 _ROUNDS = 4
 
 
 def remember(sample: Array, seen: Array, words: Array, h: Array, kept: Array) -> Array:
-    """The sample with a batch's representations, each word's in a ring of its own.
+    """Adds a batch's representations to the sample, a ring for each word.
 
     Args:
       sample: float32 [V, R, d].
-      seen: int [V], representations of every word before this batch.
-      words: int [N]; h: [N, d].
-      kept: bool [N], which rows count; of more than R rows of a word the last R are kept.
+      seen: number of each word's representations before this batch, int [V].
+      words: word ids, int [N].
+      h: representations, [N, d].
+      kept: bool [N], the rows to add; of more than R rows of a word the last R are kept.
     """
     beyond, size, _ = sample.shape
     words = jnp.where(kept, words, beyond)
@@ -43,14 +44,14 @@ def clusters(sample: Array, seen: Array, projection: Array, count: int, key: Arr
 
     Args:
       sample: [V, R, d].
-      seen: int [V], representations of every word; its first min(R, seen) rows are there.
+      seen: number of each word's representations, int [V]; min(R, seen) rows are filled.
       projection: float32 [d, d'].
       count: clusters of a word.
-      key: PRNG key.
+      key: a PRNG key.
 
     Returns:
-      float32 [V, count, R]: the weights of the sample's rows in the mean of each cluster; a word
-      whose sample has fewer different rows has clusters of weight 0.
+      Weights of the sample's rows in the mean of each cluster, float32 [V, count, R]; all 0 for
+      the clusters that a word with too few different rows lacks.
     """
     words, size, _ = sample.shape
     points = jnp.einsum("vrd,dp->vrp", sample, projection)
@@ -87,22 +88,22 @@ def clusters(sample: Array, seen: Array, projection: Array, count: int, key: Arr
 
 
 def inherit(table: Array, axis: int, now: Array | bool) -> Array:
-    """A table in which all slots of a word have the entry of its first, written in place.
+    """Copies the entry of each word's first slot to all its slots, in place.
 
-    A sense that takes over the warm-up's output vector takes over its bias and what the optimizer
-    knows of both (A6): with an optimizer's empty moments it would leap away from what it was given.
+    Senses start with the warm-up's output vector, its bias and the optimizer's moments of both
+    (A6): without its moments the first updates of a copied vector would be far too large.
 
     Args:
-      table: its axes `axis` and `axis` + 1 are the words and their slots.
-      axis: see there.
-      now: bool [], else the table stays as it is.
+      table: array whose axes `axis` and `axis` + 1 are words and slots.
+      axis: axis of the words.
+      now: bool []; False leaves the table as it is.
     """
 
     def one_part(_: Array, own: Array) -> Array:
         first = jax.lax.slice_in_dim(own, 0, 1, axis=axis + 1)
         return jnp.broadcast_to(first, own.shape)
 
-    return cuts.Cut(table.shape[axis]).rewritten(table, one_part, axis, now)
+    return Cut(table.shape[axis]).rewritten(table, one_part, axis, now)
 
 
 def seeded(
@@ -115,20 +116,20 @@ def seeded(
     sample: Array | None,
     projection: Array,
 ) -> Array:
-    """Centers whose last `senses` slots are the means of clusters, or the word's own plus noise.
+    """Sets the last `senses` slots to the means of clusters, or to the word's mean plus noise.
 
     Args:
       centers: float32 [V, S, d]; slot 0 is the word's mean.
-      seen: int [V], how many representations that is of.
-      mean: float32 [d], in place of it for words that were not seen.
-      deviation: float32 [d], standard deviation of the noise.
-      senses: slots to fill, the last ones.
-      key: PRNG key.
-      sample: [V, R, d], or None for noise alone.
+      seen: number of each word's representations, int [V].
+      mean: float32 [d], the mean for words without representations.
+      deviation: standard deviation of the noise, float32 [d].
+      senses: number of slots to set.
+      key: a PRNG key.
+      sample: latest representations of each word, [V, R, d]; None: noise for all words.
       projection: float32 [d, d'].
     """
     words, slots, width = centers.shape
-    cut = cuts.Cut(words)
+    cut = Cut(words)
 
     def one_part(index: Array, own: Array) -> Array:
         noise_key, cluster_key = jax.random.split(jax.random.fold_in(key, index))

@@ -1,4 +1,4 @@
-"""Senses and representations of ambiguous words where the senses that were meant are known."""
+"""Assigned senses, chosen translations and representations of words whose concepts are known."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import jax
 import numpy as np
 
 from clwe_jax.align import search
-from clwe_jax.evaluate import senses as scores
-from clwe_jax.evaluate import telling
+from clwe_jax.evaluate import sense_encoder
+from clwe_jax.evaluate import sense_scores as scores
+from clwe_jax.evaluate.character_encoder import encoder_of, reads_characters
 from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.encode import RowEncoder
-from clwe_jax.evaluate.character_encoder import encoder_of, reads_characters
-from clwe_jax.models import sense_statistics, sense_translation, senses
+from clwe_jax.evaluate.sense_encoder import SenseEncoder, WordInContext
+from clwe_jax.models.senses import selection, translation
+from clwe_jax.models.senses.state import SenseState, statistics
 from clwe_jax import pocket
 from clwe_jax.pocket import gold
 from clwe_jax.text.tokenizer import Tokenizer
@@ -29,11 +31,11 @@ class Occurrence:
     """An ambiguous word in a sentence.
 
     Attributes:
-      word: with its language.
-      meant: the concept.
-      words: of its sentence.
-      sentence: its number.
-      place: where it stands.
+      word: the word with its language.
+      meant: its concept.
+      words: the sentence.
+      sentence: number of the sentence.
+      place: index of the word in the sentence.
     """
 
     word: Word
@@ -100,17 +102,18 @@ class SenseEvaluator:
 class SenseFigures:
     """Purity of the assigned senses, and accuracy of the chosen translations' (A4, A8).
 
-    Held-out sentences of the embedded world, in which every ambiguous word's concept is known.
+    The data are held-out sentences of the embedded world, where the concept of every ambiguous word
+    is known.
 
     Attributes:
-      sentences: of each language, with an ambiguous word in each.
-      labelled: occurrences of each word of several concepts that tell what its senses mean, where
-        they are chosen as translations; in text like the training's, not in the held-out sentences.
-      seed: of the sentences.
+      sentences: sentences of each language, each with an ambiguous word.
+      labelled: occurrences of each ambiguous word that label the meanings of its senses, for the
+        accuracy of translations; from text like the training text, not the held-out sentences.
+      seed: seed of the sentences.
       batch_size: rows encoded at once.
-      objective: the model; with `directions`.
+      objective: objective with senses (`types.HasSenses`).
       tokenizer: the run's.
-      domains: what the training text is about; all where there are none.
+      domains: domains of the training text; none: all domains.
     """
 
     sentences: int = 1_000
@@ -122,35 +125,33 @@ class SenseFigures:
     domains: Sequence[str] = ()
 
     def run(self, variables: Variables) -> Iterator[tuple[str, float]]:
-        """Yields, as fractions where nothing else is said:
+        """Yields metrics, as fractions unless they are counts or nats:
 
-        senses/{direction}/{metric}: of `evaluate.senses.SenseScores`; senses/{metric}: the mean over
-          the directions of a bidirectional model; senses/{language}/purity: of its words.
-        senses/{direction}/{metric}: of `models.sense_statistics.statistics`, over all words.
-        senses/{direction}/translation_{metric}: of `TranslationScores`; senses/translation_{metric}.
-        senses/both/translation_{metric}: of the words that fit best by the mean of the directions'
-          cosines, each with the sense of the direction that it fits best;
-          senses/{language}/translation_{metric}: the same of the words of a language. (What a word
-          can mean is what it translates to: some senses that one language's words mix up, such as
-          street and road, no context tells apart.)
-        senses/nearest/layer{k}: accuracy of the nearest mean representation of the word's senses,
-          means over one half of the sentences, the other half asked for; senses/nearest: the best
-          layer's; senses/{direction}/nearest: the best layer's of one direction of several. No bound
-          of purity: here a sense is one mean, there several clusters.
+        senses/{direction}/{metric}: `SenseScores` of the ambiguous words, and
+          `models.senses.state.statistics` of all words.
+        senses/{metric}: means of these over directions; senses/{language}/purity.
+        senses/{direction}/translation_{metric}: `TranslationScores`; senses/translation_{metric}.
+        senses/both/translation_{metric}: the same for the translation with the largest mean of the
+          directions' cosines, and its sense with the largest cosine of any direction;
+          senses/{language}/translation_{metric}: the same for the words of a language.
+        senses/nearest/layer{k}: accuracy of the nearest mean representation of a word's concepts;
+          the means are over one half of the sentences, the test is on the other half.
+        senses/nearest: the best layer's; senses/{direction}/nearest: the best layer's of one of
+          several directions. It does not bound purity: several senses can have one concept.
         """
         found: dict[str, list[float]] = {}
         words = [x.word for x in self._occurrences]
         meant = [x.meant for x in self._occurrences]
         read = self._read(variables)
-        # Where words are told by what represents them, it is read once.
+        # A word's own unmasked representation may be the input of sense selection itself.
         same = reads_characters(self.objective) and self.objective.sense_input == "own"
-        vectors = read[:, -1] if same else self._asked(variables, self._occurrences)
+        vectors = read[:, -1] if same else self._inputs(variables, self._occurrences)
         states = variables.get("senses", {})
-        choices: dict[str, tuple[np.ndarray, dict]] = {}  # cosines, and what the slots mean
+        choices: dict[str, tuple[np.ndarray, dict]] = {}  # cosines, meanings of slots
         numbers = self._ids(self._occurrences)
         labelled = None
         if "translations" in variables and states:
-            labelled = self._asked(variables, self._labelled)
+            labelled = self._inputs(variables, self._labelled)
             number = self.tokenizer.language_id
             languages = np.array([number(x.word[0]) for x in self._occurrences])
             ids, into = _candidates(variables["translations"]["ids"], numbers, languages)
@@ -190,8 +191,8 @@ class SenseFigures:
                     yield f"senses/{language}/{name}", value
         yield from self._nearest(read, words, meant)
 
-    def _meanings(self, state: senses.SenseState, h: np.ndarray) -> dict[tuple[Word, int], str]:
-        """What the senses of one direction mean: `meanings` of the labelled occurrences."""
+    def _meanings(self, state: SenseState, h: np.ndarray) -> dict[tuple[Word, int], str]:
+        """The meanings of one direction's senses, from the labelled occurrences."""
         slots = np.asarray(_assign(state, self._ids(self._labelled), h))
         words = [x.word for x in self._labelled]
         return scores.meanings(words, slots, [x.meant for x in self._labelled])
@@ -203,14 +204,17 @@ class SenseFigures:
         choices: Mapping[str, tuple[np.ndarray, dict]],
         language: str | None = None,
     ) -> dict[str, float]:
-        """Of the translations int [N, T] the best by cosines [N, T, S] of one or more directions.
+        """Scores of the best translations by the cosines of one or more directions.
 
-        `into` is their language, int [N, T]. Of one language's words, or of all.
+        Args:
+          ids, into: translations and their languages, int [N, T].
+          choices: direction -> cosines [N, T, S], and meanings of its slots.
+          language: language of the words that are scored; None: all.
         """
         cosines = np.stack([found for found, _ in choices.values()], 1)  # [N, directions, T, S]
         best = cosines.max(-1).mean(1).argmax(-1)
         of_best = np.take_along_axis(cosines, best[:, None, None, None], 2)[:, :, 0]
-        sense = of_best.reshape(len(ids), -1).argmax(-1)  # direction and slot in one
+        sense = of_best.reshape(len(ids), -1).argmax(-1)  # direction and slot as one number
         pieces, languages = self.tokenizer.vocabulary.pieces, self.tokenizer.languages
         candidates = [
             [(languages[to], pieces[number]) for number, to in zip(*row) if number >= 0]
@@ -235,7 +239,7 @@ class SenseFigures:
     def _nearest(
         self, vectors: np.ndarray, words: list[Word], meant: list[str]
     ) -> Iterator[tuple[str, float]]:
-        """A word's senses by the nearest of their mean representations, layer by layer."""
+        """Accuracies of the nearest mean representation of a word's concepts."""
         half = np.array([x.sentence % 2 == 0 for x in self._occurrences])
         directions = self.objective.directions if len(self.objective.directions) > 1 else {}
         for name, part in {"": slice(None), **directions}.items():
@@ -262,7 +266,7 @@ class SenseFigures:
 
     @functools.cached_property
     def _labelled(self) -> list[Occurrence]:
-        """Others, that tell what the senses of a word of several concepts mean."""
+        """The occurrences that label the meanings of senses."""
         options = self.domains, self.seed, self.labelled, self.tokenizer
         languages = self.tokenizer.languages
         return self._found([x for each in languages for x in gold.occurrences(each, *options)])
@@ -290,7 +294,7 @@ class SenseFigures:
 
     @functools.cached_property
     def _only(self) -> Mapping[Word, str]:
-        """The words of one concept in text about the domains, whatever else they can mean."""
+        """The concepts of words that have only one in text about the domains."""
         found = {word: known[0] for word, known in self._concepts.items() if len(known) == 1}
         for language in self.tokenizer.languages:
             for word, shares in gold.shares(language, tuple(self.domains)).items():
@@ -303,30 +307,34 @@ class SenseFigures:
         return encoder_of(self.objective, self.tokenizer, 0, self.batch_size)
 
     @functools.cached_property
-    def _teller(self) -> telling.Teller:
-        return telling.Teller(self.objective, self.tokenizer, self.batch_size)
+    def _sense_encoder(self) -> SenseEncoder:
+        return SenseEncoder(self.objective, self.tokenizer, self.batch_size)
 
-    def _asked(self, variables: Variables, occurrences: Sequence[Occurrence]) -> np.ndarray:
-        """float32 [N, D]: what tells the senses."""
-        return self._teller(variables, _places(occurrences))
+    def _inputs(self, variables: Variables, occurrences: Sequence[Occurrence]) -> np.ndarray:
+        """Inputs of sense selection, float32 [N, D]."""
+        return self._sense_encoder.encode(variables, _places(occurrences))
 
     def _read(self, variables: Variables) -> np.ndarray:
-        """float32 [N, layers + 1, D]: the words' representations, read as they stand."""
-        rows = telling.rows(self._encoder, _places(self._occurrences))
+        """The words' unmasked representations, float32 [N, layers + 1, D]."""
+        rows = sense_encoder.rows(self._encoder, _places(self._occurrences))
         return np.stack([found[0] for found in self._encoder.means(variables, rows)])
 
 
-def _places(occurrences: Sequence[Occurrence]) -> list[telling.Asked]:
-    return [telling.Asked(x.words, x.place, x.word[0]) for x in occurrences]
+def _places(occurrences: Sequence[Occurrence]) -> list[WordInContext]:
+    return [WordInContext(x.words, x.place, x.word[0]) for x in occurrences]
 
 
 def _candidates(
     translations: Array, numbers: np.ndarray, languages: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The translations of words int [N] of languages int [N] into all others.
+    """The translations of words into all other languages.
+
+    Args:
+      translations: word ids, int [V, L, T]; -1 fills a row up.
+      numbers, languages: word ids and language ids, int [N].
 
     Returns:
-      int [N, T], -1 behind the last one; int [N, T], their languages.
+      Translations, int [N, T], -1 fills a row up; their languages, int [N, T].
     """
     ids = np.asarray(translations)[numbers]
     ids[np.arange(len(ids)), languages] = -1
@@ -339,13 +347,16 @@ def _candidates(
 def nearest_sense(
     vectors: np.ndarray, words: Sequence[Any], meant: Sequence[Any], known: np.ndarray
 ) -> tuple[int, int]:
-    """Word senses by the nearest mean: how many are right, and of how many.
+    """Predicts concepts by the nearest mean vector of a word's concepts.
 
     Args:
-      vectors: [N, D], of length 1.
-      words, meant: of each occurrence.
-      known: bool [N], the occurrences that the means are over; the others are asked for, but for
-        those of words that have no mean.
+      vectors: unit vectors, [N, D].
+      words, meant: word and concept of each occurrence.
+      known: bool [N], the occurrences that the means are over; the concepts of the others are
+        predicted if their word has a mean.
+
+    Returns:
+      Numbers of right and of all predictions.
     """
     sums: dict[Any, dict[Any, np.ndarray]] = {}
     for vector, word, sense, given in zip(vectors, words, meant, known):
@@ -364,6 +375,6 @@ def nearest_sense(
     return right, asked
 
 
-_assign = jax.jit(senses.assign)
-_translate = jax.jit(sense_translation.cosines, static_argnames="config")
-_statistics = jax.jit(sense_statistics.statistics)
+_assign = jax.jit(selection.assign)
+_translate = jax.jit(translation.cosines, static_argnames="config")
+_statistics = jax.jit(statistics)

@@ -1,4 +1,4 @@
-"""Cutting tables over the vocabulary into parts that devices share evenly."""
+"""Parts of tables over the vocabulary that are sharded evenly over devices."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from clwe_jax.types import Array
 
 
 def even(words: int, numbers: Iterable[int]) -> int | None:
-    """The first of `numbers` of parts that leaves none of the words over; None where none does.
+    """The first of `numbers` that divides the words; None where none does.
 
-    One whose parts are of a multiple of `PAD_ROWS_TO` words comes before all others: every device
-    then holds as many of each part, and nothing has to be gathered.
+    A number whose parts have a multiple of `PAD_ROWS_TO` words comes first: every device then holds
+    the same share of each part, and nothing has to be gathered.
     """
     whole = [number for number in numbers if words % number == 0]
     return next((n for n in whole if words // n % PAD_ROWS_TO == 0), next(iter(whole), None))
@@ -24,14 +24,14 @@ def even(words: int, numbers: Iterable[int]) -> int | None:
 
 @dataclasses.dataclass(frozen=True)
 class Cut:
-    """Tables over V words, some of them at a time, so that little is needed beside a table.
+    """Tables over V words, processed in parts so that little memory is needed beside a table.
 
-    Part k of K has the words k, k + K, ..., of which each device holds as many where words are
-    dealt out to devices in runs: else the table would have to be gathered on every device.
+    Part k of K has the words k, k + K, ...: devices hold runs of words, so each of them has the
+    same share of every part, and no table is gathered.
 
     Attributes:
       words: V.
-      at_once: words of a part, about.
+      at_once: approximate number of words of a part.
     """
 
     words: int
@@ -56,16 +56,17 @@ class Cut:
         """The table with `change(index, part)` for every part, written in place.
 
         Args:
-          table: an array whose axis `axis` is the words.
-          change: keeps the part's shape.
-          axis: see `table`.
-          now: bool [], else the table stays as it is: a loop of no round, where lax.cond would copy.
+          table: the array.
+          change: function that keeps the part's shape.
+          axis: axis of the words.
+          now: bool []; False leaves the table as it is.
         """
 
         def one(index: Array, dealt: Array) -> Array:
             new = change(index, self._part(dealt, index, axis))
             return jax.lax.dynamic_update_index_in_dim(dealt, new, index, axis + 1)
 
+        # A loop of no round where lax.cond would copy the table.
         rounds = jnp.where(now, self.parts, 0)
         dealt = jax.lax.fori_loop(0, rounds, one, self._dealt(table, axis))
         return dealt.reshape(table.shape)

@@ -1,8 +1,9 @@
-"""Words predicted by their senses: the part that all sense-aware objectives share.
+"""The loss of words by their senses, shared by all sense-aware objectives.
 
-Multi-sense cross-lingual alignment, sections 3.1 and 3.2: which sense of a word occurs is told by
-the cluster centers (`models.senses`); the loss is that of the sense vector (Eqs. 3-4), joined with
-that of the best-fitting sense of a translation where the dictionary has one (Eqs. 5-7).
+Multi-sense cross-lingual alignment, sections 3.1 and 3.2: an occurrence has the sense with the
+nearest cluster center (`models.senses.selection`). The loss is the cross-entropy of its sense
+vector (Eqs. 3-4), averaged with the cross-entropy of the best-fitting sense of a translation where
+the dictionary has one (Eqs. 5-7).
 """
 
 from __future__ import annotations
@@ -16,23 +17,26 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax import registry
-from clwe_jax.models import sampled_softmax, sense_seeding, sense_softmax, sense_translation, senses
-from clwe_jax.models.sense_config import SenseConfig
+from clwe_jax.models import sampled_softmax
+from clwe_jax.models.senses import seeding, selection, softmax
+from clwe_jax.models.senses import state as states
+from clwe_jax.models.senses import translation as translating
+from clwe_jax.models.senses.config import SenseConfig
 from clwe_jax.types import Array, Sums, Variables
 
 TRANSLATIONS = ("none", "joint", "switch")
-_LANGUAGES = 3  # what draws of target languages are apart by from a step's other draws
+_LANGUAGES = 3  # folded into the step's key for the draws of target languages
 
 
 class Occurrences(NamedTuple):
-    """N words to be predicted.
+    """N words to predict.
 
     Attributes:
-      words: int [N].
-      hidden: [N, d], what predicts them.
-      own: [N, d], the representations of the words themselves, which tell their senses.
+      words: word ids, int [N].
+      hidden: hidden states that predict them, [N, d].
+      own: inputs of sense selection, [N, d].
       weights: float32 [N].
-      languages: int [N], of the text that they stand in.
+      languages: language ids of the text, int [N].
     """
 
     words: Array
@@ -43,18 +47,18 @@ class Occurrences(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The senses of N words that are to be predicted.
+    """The senses to predict for N words.
 
     Attributes:
-      enabled: bool [V padded, S], the senses that softmaxes run over.
-      assigned: int32 [N], the words' own senses.
-      labels: what is predicted.
-      translated: bool [N], where a translation is; None without.
+      enabled: senses that softmaxes run over, bool [V padded, S].
+      assigned: slots of the words' own senses, int32 [N].
+      labels: the senses to predict.
+      translated: whether a translation is predicted, bool [N]; None without translations.
     """
 
     enabled: Array
     assigned: Array
-    labels: sense_softmax.Labels
+    labels: softmax.Labels
     translated: Array | None
 
 
@@ -63,13 +67,13 @@ class SenseLoss:
     """The loss of words by their senses.
 
     Attributes:
-      config: of the senses; senses=1 is a model without.
-      vocab_size: V, words that exist; tables may be padded beyond.
-      negatives: words drawn for a batch in training, a sense of each; 0: all senses of all words.
-      translation: 'none'; 'joint', the mean of a word's own loss and its translation's (Eq. 7);
-        'switch', the translation's sense alone for a share of the words that have one: DICT-MLM
-        at the level of senses.
-      switch_share: that share.
+      config: configuration of the senses; senses=1 is a model without senses.
+      vocab_size: V, number of words; tables may have padding rows beyond.
+      negatives: words drawn for a training batch, one sense of each; 0: all senses of all words.
+      translation: 'none'; 'joint', the mean of the losses of a word and of its translation (Eq. 7);
+        'switch', only the loss of the translation for a share of the words that have one (DICT-MLM
+        at the level of senses).
+      switch_share: that share, from 0 to 1.
     """
 
     config: SenseConfig
@@ -85,7 +89,7 @@ class SenseLoss:
                 f"{registry.nearest(self.translation, TRANSLATIONS)}"
             )
         if self.negatives < 0:
-            raise ValueError(f"config.objective.negatives={self.negatives}: is negative")
+            raise ValueError(f"config.objective.negatives={self.negatives}: must be at least 0")
         if not 0 <= self.switch_share <= 1:
             raise ValueError(f"config.objective.switch_share={self.switch_share}: from 0 to 1")
 
@@ -100,17 +104,16 @@ class SenseLoss:
         """The collections that the loss reads, boxed with their logical axis names.
 
         Args:
-          shape: (V, d), padded.
-          keys: direction -> PRNG key, of the senses.
-          translations: int [V', languages, T], -1 where there are no more; V' words without
-            padding.
+          shape: (V padded, d).
+          keys: name of each sense state -> PRNG key.
+          translations: word ids, int [V, languages, T]; -1 fills a row up.
         """
         found: dict[str, Any] = {}
         translates = self.translation != "none"
         if self.aware:
             languages = translations.shape[1] if translates else 1
             found["senses"] = {
-                direction: senses.boxed(senses.create(self.config, *shape, key, languages))
+                direction: states.boxed(states.create(self.config, *shape, key, languages))
                 for direction, key in keys.items()
             }
         if translates:
@@ -120,64 +123,44 @@ class SenseLoss:
             found["translations"] = {"ids": ids}
         return found
 
-    def __call__(
-        self,
-        occurrences: Occurrences,
-        table: Array,
-        bias: Array,
-        state: senses.SenseState | None,
-        translations: Array | None,
-        rng: Array | None,
-        train: bool,
-    ) -> tuple[dict[str, Sums], Array]:
-        """The sums of the metrics, and the senses int32 [N] that were assigned.
-
-        'loss' is what is optimised in training, and the negative log-likelihood of the word (the
-        sum over its senses) in evaluation, comparable with that of a model without senses.
-
-        Args:
-          table: float32 [V, S, d]; bias: float32 [V, S].
-          state: of the senses; None without them.
-          translations: int32 [V, languages, T], -1 where there are no more; None without a
-            dictionary. One of the other languages that translate a word is drawn for each occurrence.
-          rng: of the negatives and switches; only in training.
-        """
-        wanted = self.choose(occurrences, bias.shape, state, translations, rng)
-        return self.score(occurrences, wanted, table, bias, rng, train), wanted.assigned
-
     def choose(
         self,
         occurrences: Occurrences,
         shape: tuple[int, int],
-        state: senses.SenseState | None,
+        state: states.SenseState | None,
         translations: Array | None,
         rng: Array | None,
     ) -> Wanted:
-        """What is to be predicted, as the state of the senses tells it.
+        """Selects the senses to predict.
 
         Args:
-          shape: (V, S), padded.
-          state, translations, rng: as of a call; without `rng`, as in evaluation, no translations.
+          occurrences: the words to predict.
+          shape: (V padded, S).
+          state: the senses; None for a model without.
+          translations: word ids, int32 [V, languages, T], -1 fills a row up; None without a
+            dictionary. For each occurrence one of the other languages with a translation is drawn.
+          rng: a PRNG key; None, as in evaluation: no translations are predicted.
         """
         words, own = occurrences.words, occurrences.own
         exists = (jnp.arange(shape[0]) < self.vocab_size)[:, None]
         enabled = jnp.broadcast_to(exists, shape) & (True if state is None else state.enabled)
-        assigned = jnp.zeros_like(words) if state is None else senses.assign(state, words, own)
-        labels = sense_softmax.Labels(words, assigned)
+        assigned = jnp.zeros_like(words) if state is None else selection.assign(state, words, own)
+        labels = softmax.Labels(words, assigned)
         if rng is None or self.translation == "none":
             return Wanted(enabled, assigned, labels, None)
-        # A word fits itself best whatever it means: nothing would be learned of the others.
+        # A word that translates to itself would always fit best, and its other translations would
+        # never be predicted.
         rows = translations[words]
         rows = jnp.where(rows == words[:, None, None], -1, rows)
         key = jax.random.fold_in(rng, _LANGUAGES)
         rows, into = _of_another_language(rows, occurrences.languages, key)
         other, other_sense, has = self._translate(rows, into, own, state)
         if self.translation == "joint":
-            labels = sense_softmax.Labels(words, assigned, other, other_sense, has)
+            labels = softmax.Labels(words, assigned, other, other_sense, has)
         else:
             switch_key = jax.random.split(rng, 3)[2]
             has &= jax.random.uniform(switch_key, has.shape) < self.switch_share
-            labels = sense_softmax.Labels(
+            labels = softmax.Labels(
                 jnp.where(has, other, words), jnp.where(has, other_sense, assigned)
             )
         return Wanted(enabled, assigned, labels, has)
@@ -191,12 +174,24 @@ class SenseLoss:
         rng: Array | None,
         train: bool,
     ) -> dict[str, Sums]:
-        """The sums of the metrics of what was chosen; arguments as of a call."""
+        """The sums of the metrics.
+
+        In training 'loss' is the training loss; in evaluation it is the negative log-likelihood of
+        the word, the sum over its senses, comparable with a model without senses.
+
+        Args:
+          occurrences: the words to predict.
+          wanted: the result of `choose`.
+          table: sense vectors, float32 [V, S, d].
+          bias: float32 [V, S].
+          rng: a PRNG key, in training only.
+          train: whether this is training.
+        """
         words, hidden, _, weights, _ = occurrences
         enabled, labels, total = wanted.enabled, wanted.labels, weights.sum()
         if not train:
-            loss = -sense_softmax.word_log_likelihood(hidden, table, bias, words, enabled)
-            best = sense_softmax.top_words(hidden, table, bias, enabled)[0][:, 0]
+            loss = -softmax.word_log_likelihood(hidden, table, bias, words, enabled)
+            best = softmax.top_words(hidden, table, bias, enabled)[0][:, 0]
             return {
                 "loss": Sums((loss * weights).sum(), total),
                 "accuracy": Sums(((best == words) * weights).sum(), total),
@@ -206,11 +201,11 @@ class SenseLoss:
             samples = sampled_softmax.log_uniform_sample(
                 sample_key, self.negatives, self.vocab_size
             )
-            found = sense_softmax.sampled_sense_cross_entropy(
+            found = softmax.sampled_sense_cross_entropy(
                 hidden, table, bias, labels, enabled, samples, sense_key
             )
         else:
-            found = sense_softmax.sense_cross_entropy(hidden, table, bias, labels, enabled)
+            found = softmax.sense_cross_entropy(hidden, table, bias, labels, enabled)
         sums = {"loss": Sums((found.loss * weights).sum(), total)}
         if wanted.translated is not None:
             translated = weights * wanted.translated
@@ -223,20 +218,25 @@ class SenseLoss:
         return sums
 
     def _translate(self, rows, into, own, state) -> tuple[Array, Array, Array]:
-        """The translations' words and senses, int32 [N], and where there are any, bool [N]."""
+        """The translations' words and senses, int32 [N], and whether a word has any, bool [N]."""
         if state is not None:
-            return sense_translation.choose(state, self.config, rows, into, own)
-        # Without senses nothing tells translations apart: the most frequent one.
+            return translating.choose(state, self.config, rows, into, own)
+        # Without senses: the most frequent translation.
         has = rows >= 0
         first = jnp.take_along_axis(rows, has.argmax(1)[:, None], axis=1)[:, 0]
         return jnp.maximum(first, 0), jnp.zeros_like(first), has.any(1)
 
 
 def _of_another_language(rows: Array, languages: Array, key: Array) -> tuple[Array, Array]:
-    """Of translations int32 [N, L, T] those into one language that has any, and not the word's own.
+    """Draws one other language with translations for each word.
+
+    Args:
+      rows: translations, int32 [N, L, T].
+      languages: the words' own languages, int [N].
+      key: a PRNG key.
 
     Returns:
-      int32 [N, T]; int32 [N], the language.
+      Translations into the drawn language, int32 [N, T]; its id, int32 [N].
     """
     has = (rows >= 0).any(2) & (jnp.arange(rows.shape[1]) != languages[:, None])
     draws = jnp.where(has, jax.random.uniform(key, has.shape), -1.0)
@@ -248,8 +248,8 @@ def _of_another_language(rows: Array, languages: Array, key: Array) -> tuple[Arr
 def initial_table(key: Array, shape: Sequence[int], deviation: float) -> Array:
     """Sense vectors [..., S, d] from N(0, deviation^2).
 
-    Each slot's are of a key of its own: with the same seed a model and its twin of one sense a word
-    are the same until the warm-up ends, and compared without the luck of their first vectors.
+    Each slot has a key of its own: with the same seed a model and its twin with one sense a word
+    are identical until the warm-up ends, so that comparing them does not depend on the first draws.
     """
     *words, slots, width = shape
 
@@ -260,20 +260,20 @@ def initial_table(key: Array, shape: Sequence[int], deviation: float) -> Array:
 
 
 def inherited(variables: Variables, now: Array) -> dict[str, Any]:
-    """Variables in which all senses go on from the warm-up's: vectors, biases, and their moments.
+    """Copies the warm-up's vectors, biases and their moments to all senses of a word.
 
-    No prediction changes: all words have then as many senses of the same probability.
+    No prediction changes: every word then has the same number of equally probable senses.
 
     Args:
-      variables: 'params' and all 'moments' with 'sense_table' [..., V, S, d] and 'sense_bias'
+      variables: 'params' and optional 'moments' with 'sense_table' [..., V, S, d] and 'sense_bias'
         [..., V, S].
-      now: bool [], else they stay as they are.
+      now: bool []; False leaves them as they are.
     """
 
     def of(tree: Mapping[str, Any]) -> dict[str, Any]:
         table, bias = tree["sense_table"], tree["sense_bias"]
-        table = sense_seeding.inherit(table, table.ndim - 3, now)
-        bias = sense_seeding.inherit(bias, bias.ndim - 2, now)
+        table = seeding.inherit(table, table.ndim - 3, now)
+        bias = seeding.inherit(bias, bias.ndim - 2, now)
         return {**tree, "sense_table": table, "sense_bias": bias}
 
     found = {**variables, "params": of(variables["params"])}
@@ -286,7 +286,7 @@ def sense_config(options: SenseConfig | Mapping[str, Any]) -> SenseConfig:
     """The configuration that `config.objective.senses` describes.
 
     Raises:
-      ValueError: an unknown option (the nearest known one is named) or a value that cannot work.
+      ValueError: an unknown option (the error names the nearest known one) or an impossible value.
     """
     if isinstance(options, SenseConfig):
         return options
@@ -295,7 +295,7 @@ def sense_config(options: SenseConfig | Mapping[str, Any]) -> SenseConfig:
 
 
 def check_translations(translation: str, translations: np.ndarray | None) -> None:
-    """Raises ValueError where translations are asked for and there is no dictionary."""
+    """Raises ValueError where an objective with translations has no dictionary."""
     if translation != "none" and translations is None:
         raise ValueError(
             f"config.objective.translation={translation!r} needs a dictionary: set "

@@ -1,4 +1,4 @@
-"""What is fixed about the senses of a model."""
+"""The configuration of a model's senses."""
 
 from __future__ import annotations
 
@@ -9,34 +9,33 @@ INITS = ("seeded", "kmeans", "paper")
 
 @dataclasses.dataclass(frozen=True)
 class SenseConfig:
-    """What is fixed about the senses.
+    """The configuration of a model's senses.
 
     Attributes:
       senses: S, senses of a word after the warm-up; 1 is a model without senses.
-      projected: d', principal components that senses are told apart by.
-      alpha: the step of a center towards a representation.
-      queue: Q, the latest representations, which the components are those of.
+      projected: d', principal components in which representations and centers are compared.
+      alpha: step of a center towards a representation, between 0 and 1.
+      queue: Q, latest representations that the components are computed from.
       refresh_every: M, steps between two computations of the components.
       warmup_steps: steps with one sense a word.
       warmup_slot: whether the warm-up has a slot of its own, disabled afterwards.
-      init: what the senses start from at the end of the warm-up: 'seeded', the warm-up's center
-        plus noise; 'kmeans', k-means++ on the word's latest representations (words with too few of
-        them as 'seeded'); 'paper', what was drawn from N(0, sigma^2) before the first step.
+      init: centers at the end of the warm-up: 'seeded', the warm-up's center plus noise; 'kmeans',
+        k-means++ on the word's latest representations ('seeded' for words with too few of them);
+        'paper', the draws from N(0, sigma^2) before the first step.
       sigma: standard deviation of the centers before the first step.
-      noise: standard deviation of the noise of 'seeded', in units of the representations' own in
-        each dimension.
-      sample: R, representations kept of each word for 'kmeans' until the end of the warm-up.
-      fast_start: whether a center is the mean of its first 1 / alpha representations rather than
-        having moved by alpha towards each; never with 'paper'.
-      seed_weight: how many representations a seeded center counts for as to `fast_start`.
+      noise: standard deviation of the noise of 'seeded', as a multiple of the representations'
+        standard deviation in each dimension.
+      sample: R, latest representations of each word that 'kmeans' reads.
+      fast_start: whether a center is the mean of its first 1 / alpha representations; never with
+        'paper'.
+      seed_weight: representations that a seeded center counts for in `fast_start`.
       prune_every: E, steps between two checks for senses to remove; 0: none are removed.
-      prune_after: the first step with a check.
+      prune_after: first step with a check.
       prune_share: beta; an enabled sense with a smaller share of its word's uses is removed.
-      prune_least: uses of a word below which its senses are not judged; they are counted over at
-        least as many.
-      translated_share: an enabled sense translates others only with at least this share of its
-        word's latest uses in the language translated to; 0: all do.
-      seed: of all that is random.
+      prune_least: least uses of a word whose senses are checked.
+      translated_share: least share of its word's latest uses in a language for a sense to be a
+        translation into that language; 0: every enabled sense can be one.
+      seed: seed of the noise and of k-means++.
     """
 
     senses: int = 5
@@ -73,8 +72,8 @@ class SenseConfig:
             raise ValueError(f"alpha={self.alpha}: must lie between 0 and 1")
         if not 0 <= self.translated_share * self.senses <= 1:
             raise ValueError(
-                f"translated_share={self.translated_share}: from 0 to 1 / senses, so that a sense of "
-                "every word is left"
+                f"translated_share={self.translated_share}: from 0 to 1 / senses, so that every word "
+                "keeps a sense"
             )
         for name in ("projected", "queue", "refresh_every", "sample"):
             if getattr(self, name) < 1:
@@ -82,7 +81,7 @@ class SenseConfig:
 
     @property
     def slots(self) -> int:
-        """Centers of a word: the senses, and the warm-up's slot where it is none of them."""
+        """Centers of a word: the senses, and the warm-up's own slot where it has one."""
         return self.senses + self._extra
 
     @property
@@ -90,7 +89,7 @@ class SenseConfig:
         return int(self.senses > 1 and self.warmup_slot and self.warmup_steps > 0)
 
     def enabled(self, warm: bool) -> list[bool]:
-        """Which of the slots are enabled during the warm-up and after it, before any pruning."""
+        """Whether each slot is enabled during the warm-up, or after it before any pruning."""
         if warm:
             return [slot == 0 for slot in range(self.slots)]
         return [slot >= self._extra for slot in range(self.slots)]

@@ -12,17 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.models import (
-    sense_seeding,
-    sense_softmax,
-    sense_statistics,
-    sense_translation,
-    senses,
-)
+from clwe_jax.models.senses import seeding, selection, softmax, translation
+from clwe_jax.models.senses import state as senses
+from clwe_jax.models.senses.config import SenseConfig
 from clwe_jax.training import partition, slices
 
 V, D, N, STEPS = 512, 16, 32, 9
-CONFIG = senses.SenseConfig(
+CONFIG = SenseConfig(
     senses=3, projected=4, queue=40, refresh_every=3, warmup_steps=4, init="kmeans", sample=6,
     prune_least=4, prune_every=4, prune_after=8, prune_share=0.2, alpha=0.1, sigma=1.0,
 )  # fmt: skip
@@ -34,6 +30,12 @@ def batch_of(step):
     words = r.randint(0, 20, N).astype(np.int32)
     h = (r.randn(N, D) * np.linspace(2, 0.2, D) + 0.3).astype(np.float32)
     return words, h, (r.rand(N) < 0.8).astype(np.float32), (words % 2).astype(np.int32)
+
+
+def margin_of(cosines, weights):
+    """The least lead of a best sense over the second best, of occurrences that count."""
+    best = jax.lax.top_k(cosines.reshape(N, -1), 2)[0]
+    return jnp.where((weights > 0) & (best[:, 1] > -2), best[:, 0] - best[:, 1], 2.0).min()
 
 
 def run(name):
@@ -50,28 +52,34 @@ def run(name):
     table = jax.device_put(np.float32(r.randn(V, CONFIG.slots, D)), shardings.centers)
 
     def step(state, number, words, h, weights, languages):
-        chosen = senses.assign(state, words, h)
+        chosen = selection.assign(state, words, h)
         others = jnp.stack([words ^ 1, words ^ 3], 1)
-        other = sense_translation.choose(state, CONFIG, others, 1 - languages, h)
+        other = translation.choose(state, CONFIG, others, 1 - languages, h)
+        margin = jnp.minimum(
+            margin_of(selection.cosines(state, words[:, None], h), weights),
+            margin_of(translation.cosines(state, CONFIG, others, 1 - languages, h), weights),
+        )
         after, _ = senses.after_step(state, CONFIG, number, words, chosen, h, weights, languages)
-        labels = sense_softmax.Labels(words, chosen, *other)
-        losses = sense_softmax.sense_cross_entropy(h, table, None, labels, state.enabled, 64)
-        return after, (losses.loss * weights).sum()
+        labels = softmax.Labels(words, chosen, *other)
+        losses = softmax.sense_cross_entropy(h, table, None, labels, state.enabled, 64)
+        return after, (losses.loss * weights).sum(), margin
 
     with partition.use(mesh):
         state = jax.jit(create, out_shardings=shardings)()
-        take = jax.jit(step, donate_argnums=0, out_shardings=(shardings, None))
-        losses = []
+        take = jax.jit(step, donate_argnums=0, out_shardings=(shardings, None, None))
+        losses, margins = [], []
         for number in range(STEPS):
             batch = [jax.device_put(x, rows) for x in batch_of(number)]
-            state, loss = take(state, jnp.int32(number), *batch)
+            state, loss, margin = take(state, jnp.int32(number), *batch)
             losses.append(float(loss))
-        statistics = {k: float(v) for k, v in sense_statistics.statistics(state).items()}
+            margins.append(float(margin))
+        statistics = {k: float(v) for k, v in senses.statistics(state).items()}
     centers = state.centers.addressable_shards
     pieces = len({str(shard.index) for shard in centers}), list(centers[0].data.shape)
     return {
         "state": [np.asarray(x, np.float32) for x in jax.tree.leaves(state)],
         "losses": losses,
+        "margin": min(margins),
         "statistics": statistics,
         "pieces": pieces,
         "used": np.array(state.total[:, 1:].sum(0)).tolist(),
@@ -102,9 +110,9 @@ def gathered():
     )
 
     def step(state, table, number, words, *rest):
-        chosen = senses.assign(state, words, rest[0])
+        chosen = selection.assign(state, words, rest[0])
         state, found = senses.after_step(state, CONFIG, number, words, chosen, *rest)
-        return state, sense_seeding.inherit(table, 1, found)
+        return state, seeding.inherit(table, 1, found)
 
     with partition.use(mesh):
         compiled = jax.jit(step).lower(state, table, jnp.int32(3), *batch_of(0)).compile()
@@ -140,6 +148,11 @@ def test_a_step_leaves_the_same_on_every_mesh(found, mesh):
     assert found[mesh]["difference"] < 1e-4
     np.testing.assert_allclose(found[mesh]["losses"], found["one"]["losses"], rtol=1e-5)
     assert found[mesh]["statistics"] == pytest.approx(found["one"]["statistics"], rel=1e-5)
+
+
+def test_rounding_decided_no_sense(found):
+    """The comparison of meshes needs senses that are far apart."""
+    assert found["one"]["margin"] > 1e-5
 
 
 def test_the_run_went_through_all_of_a_steps_parts(found):

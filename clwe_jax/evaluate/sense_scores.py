@@ -1,7 +1,7 @@
-"""How well assigned senses agree with the ones that were meant: purity, V-measure, translations.
+"""Agreement of assigned senses with gold senses: purity, V-measure, accuracy of translations.
 
-All measures are of one word's occurrences at a time, and then means over the words, each word
-weighing as many times as it occurs: a cluster is one sense slot of one word.
+Purity and V-measure are computed for each word (a cluster is one sense slot of one word), then
+averaged over words, weighted by their occurrences.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Collection, Hashable, Mapping, Sequence
 
 import numpy as np
 
-_SHUFFLES = 10  # of the senses that were meant, for the purity of chance
+_SHUFFLES = 10  # shuffles of the gold senses for `chance_purity`
 
 
 def contingency(assigned: Sequence[Hashable], gold: Sequence[Hashable]) -> np.ndarray:
-    """int [clusters, classes]: how many observations are of each cluster and class."""
+    """The number of observations of each cluster and class, int [clusters, classes]."""
     if len(assigned) != len(gold):
-        raise ValueError(f"{len(assigned)} assigned senses, but {len(gold)} that were meant")
+        raise ValueError(f"{len(assigned)} assigned senses, but {len(gold)} gold senses")
     clusters = {x: row for row, x in enumerate(dict.fromkeys(assigned))}
     classes = {x: column for column, x in enumerate(dict.fromkeys(gold))}
     table = np.zeros((len(clusters), len(classes)), np.int64)
@@ -28,36 +28,36 @@ def contingency(assigned: Sequence[Hashable], gold: Sequence[Hashable]) -> np.nd
 
 
 def purity(table: np.ndarray) -> float:
-    """The share of observations that are of their cluster's most frequent class.
+    """The share of observations in their cluster's most frequent class.
 
     Args:
-      table: [clusters, classes], counts or weights, as `contingency`.
+      table: counts or weights, [clusters, classes].
     """
     return float(table.max(1).sum() / table.sum())
 
 
 def balanced_purity(table: np.ndarray) -> float:
-    """Purity where every class weighs the same: 1 / classes if all are in one cluster."""
+    """Purity with every class weighted equally; 1 / classes where all are in one cluster."""
     return purity(table / table.sum(0))
 
 
 def v_measure(table: np.ndarray) -> tuple[float, float, float]:
     """Homogeneity, completeness and their harmonic mean (Rosenberg & Hirschberg 2007).
 
-    Homogeneity is 1 - H(class | cluster) / H(class), 1 where H(class) is 0; completeness the same
-    with the two exchanged.
+    Homogeneity is 1 - H(class | cluster) / H(class), and 1 where H(class) is 0; completeness swaps
+    classes and clusters.
 
     Args:
-      table: [clusters, classes], as `contingency`.
+      table: counts, [clusters, classes].
     """
 
     def entropy(counts: np.ndarray) -> float:
         share = counts[counts > 0] / counts.sum()
         return float(-(share * np.log(share)).sum())
 
-    clusters, classes, both = entropy(table.sum(1)), entropy(table.sum(0)), entropy(table.ravel())
-    homogeneity = 1 - (both - clusters) / classes if classes > 0 else 1.0
-    completeness = 1 - (both - classes) / clusters if clusters > 0 else 1.0
+    clusters, classes, joint = entropy(table.sum(1)), entropy(table.sum(0)), entropy(table.ravel())
+    homogeneity = 1 - (joint - clusters) / classes if classes > 0 else 1.0
+    completeness = 1 - (joint - classes) / clusters if clusters > 0 else 1.0
     total = homogeneity + completeness
     mean = 2 * homogeneity * completeness / total if total > 0 else 0.0
     return homogeneity, completeness, mean
@@ -65,18 +65,18 @@ def v_measure(table: np.ndarray) -> tuple[float, float, float]:
 
 @dataclasses.dataclass(frozen=True)
 class SenseScores:
-    """Agreement of assigned senses with the ones that were meant, means over ambiguous words.
+    """Agreement of assigned senses with gold senses, means over ambiguous words.
 
     Attributes:
       purity: see `purity`.
       balanced_purity: see `balanced_purity`.
       homogeneity, completeness, v_measure: see `v_measure`.
-      one_sense_purity: purity if every word had one sense: what there is to be better than.
-      chance_purity: purity of the same clusters with the senses that were meant shuffled: many
-        small clusters are pure by chance.
+      one_sense_purity: purity of the majority-sense baseline, one sense for every word.
+      chance_purity: purity of the same clusters with shuffled gold senses; many small clusters are
+        pure by chance.
       senses_used: slots that a word's occurrences were assigned to.
-      words, occurrences: how many that is over.
-      by_word: each word's purity.
+      words, occurrences: numbers of words and occurrences.
+      by_word: word -> purity.
     """
 
     purity: float
@@ -92,7 +92,7 @@ class SenseScores:
     by_word: dict[Hashable, float]
 
     def metrics(self) -> dict[str, float]:
-        """The figures by name, the single words' left out."""
+        """All figures by name, except `by_word`."""
         fields = (field.name for field in dataclasses.fields(self))
         return {name: float(getattr(self, name)) for name in fields if name != "by_word"}
 
@@ -107,19 +107,19 @@ def score(
     """Scores of assigned senses.
 
     Args:
-      words: of each of N occurrences the word, with its language where several are scored at once.
-      assigned: the slots.
-      gold: the senses that were meant; None: the occurrence is passed over.
-      least: words that occur less often are passed over, and words with but one sense meant.
-      seed: of the shuffles for `chance_purity`.
+      words: word of each of N occurrences, with its language where there are several.
+      assigned: slots.
+      gold: gold senses; an occurrence without one (None) is left out.
+      least: least occurrences of a word; words with one gold sense are left out.
+      seed: seed of the shuffles for `chance_purity`.
 
     Raises:
       ValueError: lists of different lengths, or no ambiguous word among the occurrences.
     """
     if not len(words) == len(assigned) == len(gold):
         raise ValueError(
-            f"{len(words)} words, {len(assigned)} assigned senses, {len(gold)} meant: of each "
-            "occurrence one of each is expected"
+            f"{len(words)} words, {len(assigned)} assigned senses, {len(gold)} gold senses: "
+            "expected one of each for every occurrence"
         )
     own: dict[Hashable, tuple[list[int], list[Hashable]]] = collections.defaultdict(
         lambda: ([], [])
@@ -132,7 +132,7 @@ def score(
     if not own:
         raise ValueError(
             f"None of {len(set(words))} words occurs {least} times and in two senses: score more "
-            "sentences, or of other domains"
+            "sentences, or other domains"
         )
     draw = np.random.default_rng(seed)
     rows, by_word = [], {}
@@ -155,10 +155,9 @@ def score(
 def meanings(
     words: Sequence[Hashable], assigned: Sequence[int], gold: Sequence[Hashable | None]
 ) -> dict[tuple[Hashable, int], Hashable]:
-    """(word, slot) -> the sense that was meant most often where the slot was assigned.
+    """(word, slot) -> the most frequent gold sense among its occurrences, of equal ones the first.
 
-    Args:
-      words, assigned, gold: as `score`. Of equally frequent senses the first met counts.
+    Args: as `score`.
     """
     counts: dict[tuple[Hashable, int], collections.Counter] = {}
     for word, slot, sense in zip(words, assigned, gold, strict=True):
@@ -169,15 +168,14 @@ def meanings(
 
 @dataclasses.dataclass(frozen=True)
 class TranslationScores:
-    """How often the translation chosen for an occurrence has the sense that was meant.
+    """Accuracy of the translations chosen for occurrences.
 
     Attributes:
-      accuracy: share of the occurrences whose chosen sense of a translation means what was meant.
-      word_accuracy: share of those whose chosen word can mean it, in whatever sense.
-      ambiguous_accuracy: as `accuracy`, of the chosen words with several senses; nan: none.
-      chance: the share that are right when a candidate is drawn: the mean over occurrences of the
-        share of right ones among the candidates.
-      occurrences: how many that is over.
+      accuracy: share of occurrences whose chosen sense of a translation has the gold concept.
+      word_accuracy: share of occurrences whose chosen word has the gold concept in any sense.
+      ambiguous_accuracy: `accuracy` where the chosen word has several concepts; nan: nowhere.
+      chance: word accuracy of a random candidate, the mean share of right candidates.
+      occurrences: number of occurrences.
     """
 
     accuracy: float
@@ -197,22 +195,20 @@ def score_translations(
 ) -> TranslationScores:
     """Scores of chosen translations (multi-sense cross-lingual alignment, section 3.2).
 
-    Every sense of a word with one concept means that; a sense of another word means what it was
-    assigned to most often (`learned`), and nothing where it never was.
+    Every sense of a word with one concept has that concept; a sense of another word has the concept
+    that it was assigned to most often (`learned`), and none where it was never assigned.
 
     Args:
-      chosen: of each of N occurrences the translation and its slot; None: it has none.
-      gold: the concepts that were meant; None: passed over.
-      concepts: what each word of the other language can mean.
-      only: what those of its words mean that have one concept, in the text that is about these
-        domains.
-      learned: as `meanings` of the other language's text: of the words of several concepts.
-      candidates: of each occurrence the translations that were to choose from, for `chance` of the
-        word alone; occurrences none of whose candidates can be right are passed over. None: chance
-        is nan and all count.
+      chosen: translation and slot of each of N occurrences; None: no translation.
+      gold: gold concepts; an occurrence without one (None) is left out.
+      concepts: word of another language -> its concepts.
+      only: word with one concept in the domains -> that concept.
+      learned: `meanings` of the other words.
+      candidates: possible translations of each occurrence, for `chance`; an occurrence without a
+        right candidate is left out. None: chance is nan, and no occurrence is left out for that.
 
     Raises:
-      ValueError: no occurrence has a translation and a concept.
+      ValueError: no occurrence has a translation and a gold concept.
     """
     right, words, ambiguous, chances = [], [], [], []
     for place, (choice, meant) in enumerate(zip(chosen, gold, strict=True)):
@@ -230,8 +226,8 @@ def score_translations(
             ambiguous.append(right[-1])
     if not right:
         raise ValueError(
-            f"None of {len(gold)} occurrences has both a translation and a sense that was meant: "
-            "take a dictionary that covers the ambiguous words"
+            f"None of {len(gold)} occurrences has both a translation and a gold concept: use a "
+            "dictionary that covers the ambiguous words"
         )
     return TranslationScores(
         accuracy=float(np.mean(right)),

@@ -1,0 +1,34 @@
+"""The text of a run, in which examples of senses are found."""
+
+from __future__ import annotations
+
+import os
+from typing import Callable, Iterable, Sequence
+
+from absl import logging
+
+from clwe_jax.text import corpora
+
+Texts = Callable[[str], Iterable[str]]  # language -> lines of text
+
+
+def texts_of(source: str, workdir: str, languages: Sequence[str], limit: int) -> Texts | None:
+    """The lines of a run's text; None where the text is not found.
+
+    Args:
+      source: config.data.source.
+      workdir: the run's folder.
+      languages: the run's.
+      limit: most bytes that are read of a language's text.
+    """
+    if source.startswith(("tfds:", "batches:")):
+        return None
+    folder = source.removeprefix("text:")
+    if source == "pocket":
+        folder = os.path.join(workdir, "pocket", "text")
+    try:
+        corpus = corpora.TextCorpus(folder, languages)
+    except (FileNotFoundError, ValueError) as error:
+        logging.info("Senses have no examples, as the text is not found: %s", error)
+        return None
+    return lambda language: corpus.lines(language, limit)
