@@ -7,7 +7,7 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping, Sequence
 
 Series = dict[int, float]  # step -> value, steps ascending
 
@@ -25,8 +25,9 @@ class Run:
       config: the resolved config.
       results: the final figures by path; fractions, not percent.
       series: metric path -> step -> value.
-      extras: report.json, what the job tells beyond its figures.
-      problems: what could not be read, as sentences.
+      extras: report.json, which the job writes beside its figures.
+      problems: sentences on files that could not be read.
+      label: the run's name where its system's does not distinguish it from the others.
     """
 
     workdir: Path
@@ -35,6 +36,7 @@ class Run:
     series: dict[str, Series]
     extras: dict[str, Any]
     problems: tuple[str, ...] = ()
+    label: str = ""
 
     def option(self, path: str, default: Any = None) -> Any:
         """The config's value at a path such as 'train.steps'."""
@@ -48,7 +50,18 @@ class Run:
     @property
     def name(self) -> str:
         """The system's name, or the folder's where the config gives none."""
-        return str(self.option("system") or self.workdir.resolve().name)
+        return self.label or str(self.option("system") or self.workdir.resolve().name)
+
+    @property
+    def languages(self) -> list[str]:
+        """The run's languages in the order of its config."""
+        names = str(self.option("data.languages", "")).split(",")
+        return [name.strip() for name in names if name.strip()]
+
+    def in_order(self, names: Iterable[str]) -> list[str]:
+        """Languages as the config orders them, other names after them by the alphabet."""
+        order = {name: place for place, name in enumerate(self.languages)}
+        return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
     @property
     def step(self) -> int:
@@ -142,27 +155,43 @@ def _read_series(path: Path, problems: list[str]) -> dict[str, Series]:
     return {name: dict(sorted(series.items())) for name, series in found.items()}
 
 
+def distinct(runs: Sequence[Run]) -> list[Run]:
+    """The runs, those of the same name with their folder's path in their name."""
+    names = [run.name for run in runs]
+    return [
+        dataclasses.replace(run, label=f"{run.name} ({run.workdir})")
+        if names.count(run.name) > 1
+        else run
+        for run in runs
+    ]
+
+
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """An option on which two runs differ; `fair` when a comparison of systems may differ in it."""
+    """An option on which runs differ.
+
+    Attributes:
+      option: its path.
+      values: one a run; None where a run lacks the option.
+      fair: whether two systems that are compared may differ in it.
+    """
 
     option: str
-    ours: Any
-    theirs: Any
+    values: tuple[Any, ...]
     fair: bool
 
 
-def differences(ours: Run, theirs: Run) -> list[Difference]:
-    """The options on which two runs differ, those that make a comparison unfair first."""
-    flat_ours, flat_theirs = _flatten(ours.config), _flatten(theirs.config)
+def differences(runs: Sequence[Run]) -> list[Difference]:
+    """The options on which runs differ, those that make a comparison unfair first."""
+    flat = [_flatten(run.config) for run in runs]
     found = []
-    for option in sorted(set(flat_ours) | set(flat_theirs)):
+    for option in sorted(set().union(*flat)):
         section = option.split(".")[0]
-        a, b = flat_ours.get(option), flat_theirs.get(option)
+        values = tuple(options.get(option) for options in flat)
         how_often = section == "evals" and option.endswith(".every_steps")
-        if section in _ASIDE or how_often or a == b:
+        if section in _ASIDE or how_often or all(value == values[0] for value in values):
             continue
-        found.append(Difference(option, a, b, fair=section in _METHOD))
+        found.append(Difference(option, values, fair=section in _METHOD))
     return sorted(found, key=lambda difference: difference.fair)
 
 

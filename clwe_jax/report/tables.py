@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
-from typing import Mapping
+from typing import Callable, Mapping
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from clwe_jax.report import figures, static
-from clwe_jax.report.figures import ALL_PAIRS, METHODS
+from clwe_jax.report import figures
+from clwe_jax.report.figures import SENTENCE_METHODS, WORD_METHODS
 
-_PRECISION = re.compile(r"p@\d+(_csls)?$")
 _MOST_ROWS = 12  # of a table; the report has them all
+
+# Head of a column -> metric and the form of its numbers.
+Columns = Mapping[str, tuple[str, Callable[[float | None], str]]]
 
 
 def print_summary(
@@ -24,7 +25,7 @@ def print_summary(
     workdir: str | os.PathLike[str],
     console: Console | None = None,
 ) -> None:
-    """Prints the run's figures as tables, and where its report is.
+    """Prints the run's figures as tables, and the path of its report.
 
     Args:
       results: the figures by path, as in results.json.
@@ -32,62 +33,34 @@ def print_summary(
       console: where to print; None: standard output.
     """
     console = console or Console()
-    words = lexicon_table(results) or induction_table(results)
-    for table in (retrieval_table(results), language_table(results), words):
-        if table is not None:
-            console.print(table)
+    for table in summary_tables(results):
+        console.print(table)
     report = Path(workdir) / "report.html"
     if report.exists():
         console.print(f"Report: {report}", markup=False, highlight=False, soft_wrap=True)
 
 
-def retrieval_table(results: Mapping[str, float]) -> Table | None:
-    """Sentence retrieval by pair, the mean of the last four layers; None without figures."""
-    found = figures.retrieval(results)
-    means = {
-        method: results[f"retrieval/mean_last4{suffix}"]
-        for method, suffix in METHODS.items()
-        if f"retrieval/mean_last4{suffix}" in results
-    }
-    methods = [method for method in METHODS if method in found or method in means]
-    if not methods:
-        return None
-    table = _table("Sentence retrieval, mean of the last four layers", "pair", methods)
-    pairs = sorted({pair for method in found.values() for pair in method} - {ALL_PAIRS})
-    for pair in pairs[:_MOST_ROWS]:
-        values = [figures.mean_last4(found.get(m, {}).get(pair, {})) for m in methods]
-        table.add_row(escape(pair), *(figures.percent(value) for value in values))
-    _say_left_out(table, len(pairs))
-    table.add_section()
-    last = []
-    for method in methods:
-        computed = figures.mean_last4(found.get(method, {}).get(ALL_PAIRS, {}))
-        last.append(figures.percent(means.get(method, computed)))
-    table.add_row("mean", *last, style="bold")
-    return table
-
-
-def language_table(results: Mapping[str, float]) -> Table | None:
-    """Held-out loss, perplexity and accuracy by language; None without figures."""
-    found = figures.by_subject(results, "eval/mlm")
-    mean = found.pop("", {})
-    if not found:
-        return None
-    columns = {
-        "perplexity": figures.decimal,
-        "loss": figures.decimal,
-        "accuracy": figures.percent,
-    }
-    columns = {n: form for n, form in columns.items() if any(n in row for row in found.values())}
-    table = _table("Held-out masked words", "language", list(columns))
-    for language, metrics in list(found.items())[:_MOST_ROWS]:
-        table.add_row(escape(language), *(form(metrics.get(n)) for n, form in columns.items()))
-    _say_left_out(table, len(found))
-    if mean:
-        table.add_section()
-        cells = [form(mean.get(name)) for name, form in columns.items()]
-        table.add_row("mean", *cells, style="bold")
-    return table
+def summary_tables(results: Mapping[str, float]) -> list[Table]:
+    """Sentence retrieval, held-out text and lexicon induction, as far as they were measured."""
+    percent = figures.percent
+    main, ending = figures.word_method(results)
+    found = [
+        _table(results, "Sentence retrieval, mean of the last four layers", "retrieval", "pair",
+               {name: (f"mean_last4{x}", percent) for name, x in SENTENCE_METHODS.items()}),
+        _table(results, "Sentence retrieval, sentence vectors", "retrieval", "pair",
+               {name: (f"mean{x}", percent) for name, x in SENTENCE_METHODS.items()}),
+        _table(results, "Held-out masked words", "eval/mlm", "language",
+               {"perplexity": ("perplexity", figures.decimal), "loss": ("loss", figures.decimal),
+                "accuracy": ("accuracy", percent)}),
+        _table(results, "Lexicon induction", "bli", "pair",
+               {**{f"P@1 {name}": (f"p@1{x}", percent) for name, x in WORD_METHODS.items()
+                   if name in ("nearest neighbour", main)},
+                f"P@5 {main}": (f"p@5{ending}", percent),
+                "covered": (f"p@1{ending}_covered", percent),
+                "not same-surface": (f"p@1{ending}_distinct", percent),
+                "coverage": ("coverage", percent)}),
+    ]  # fmt: skip
+    return [table for table in found if table is not None]
 
 
 def print_projection(
@@ -102,9 +75,9 @@ def print_projection(
     """
     methods = sorted({name.split("/")[1] for name in after if name.count("/") > 1})
     methods = [m for m in methods if any(n.startswith(f"projected/{m}/bli/") for n in after)]
-    table = _table("Projection", "figure", ["before", *methods])
+    table = _empty("Projection", "figure", ["before", *methods])
     for name in (
-        *(f"retrieval/mean_last4{suffix}" for suffix in METHODS.values()),
+        *(f"retrieval/mean_last4{suffix}" for suffix in SENTENCE_METHODS.values()),
         "bli/p@1", "bli/p@1_csls",
     ):  # fmt: skip
         if name in before:
@@ -113,54 +86,31 @@ def print_projection(
     (console or Console()).print(table)
 
 
-def induction_table(results: Mapping[str, float]) -> Table | None:
-    """Bilingual lexicon induction by pair; None without figures."""
-    found = figures.by_subject(results, "bli")
-    pairs = {pair: row for pair, row in found.items() if "-" in pair}
-    columns = sorted({name for row in pairs.values() for name in row if _PRECISION.match(name)})
+def _table(
+    results: Mapping[str, float], title: str, prefix: str, subject: str, columns: Columns
+) -> Table | None:
+    """A row a subject with figures 'PREFIX/SUBJECT/METRIC', and their mean 'PREFIX/METRIC'."""
+    found = figures.by_subject(results, prefix)
+    mean = found.pop("", {})
+    measured = {name for row in found.values() for name in row}
+    columns = {head: column for head, column in columns.items() if column[0] in measured}
     if not columns:
         return None
-    table = _table("Lexicon induction", "pair", columns)
-    for pair, row in list(pairs.items())[:_MOST_ROWS]:
-        table.add_row(escape(pair), *(figures.percent(row.get(name)) for name in columns))
-    _say_left_out(table, len(pairs))
-    if "" in found:
+    names = {name for name, _ in columns.values()}
+    rows = [(name, row) for name, row in found.items() if names & row.keys()]
+    table = _empty(title, subject, list(columns))
+    for name, row in rows[:_MOST_ROWS]:
+        table.add_row(escape(name), *(form(row.get(x)) for x, form in columns.values()))
+    if len(rows) > _MOST_ROWS:
+        table.add_row(f"… {len(rows) - _MOST_ROWS} more in the report")
+    if names & mean.keys():
         table.add_section()
-        cells = [figures.percent(found[""].get(name)) for name in columns]
+        cells = [form(mean.get(x)) for x, form in columns.values()]
         table.add_row("mean", *cells, style="bold")
     return table
 
 
-def lexicon_table(results: Mapping[str, float]) -> Table | None:
-    """Lexicon induction of static vectors in all its readings; None without such figures."""
-    found = figures.by_subject(results, "bli")
-    pairs = {pair: row for pair, row in found.items() if "-" in pair}
-    main = static.main_method(pairs)
-    columns = {
-        "P@1": "p@1",
-        f"P@1 {static.METHODS[main]}": f"p@1{main}",
-        "P@5": f"p@5{main}",
-        "covered": f"p@1{main}_covered",
-        "not same-surface": f"p@1{main}_distinct",
-        "coverage": "coverage",
-    }
-    if not any(f"p@1{main}_distinct" in row for row in pairs.values()):
-        return None
-    if not main:
-        del columns["P@1"]
-    table = _table("Lexicon induction", "pair", list(columns))
-    for pair, row in list(pairs.items())[:_MOST_ROWS]:
-        cells = [figures.percent(row.get(name)) for name in columns.values()]
-        table.add_row(escape(pair), *cells)
-    _say_left_out(table, len(pairs))
-    if "" in found and len(pairs) > 1:
-        table.add_section()
-        cells = [figures.percent(found[""].get(name)) for name in columns.values()]
-        table.add_row("mean", *cells, style="bold")
-    return table
-
-
-def _table(title: str, subject: str, columns: list[str]) -> Table:
+def _empty(title: str, subject: str, columns: list[str]) -> Table:
     table = Table(
         title=title,
         title_justify="left",
@@ -173,8 +123,3 @@ def _table(title: str, subject: str, columns: list[str]) -> Table:
     for column in columns:
         table.add_column(column, justify="right")
     return table
-
-
-def _say_left_out(table: Table, rows: int) -> None:
-    if rows > _MOST_ROWS:
-        table.add_row(f"… {rows - _MOST_ROWS} more in the report")
