@@ -56,7 +56,8 @@ def other_figures(run: Run, others: Sequence[Run]) -> Section | None:
     names = [
         name
         for name in sorted(run.results)
-        if not name.startswith(_SHOWN) and name.removesuffix("_low").removesuffix("_high") not in shown
+        if not name.startswith(_SHOWN)
+        and name.removesuffix("_low").removesuffix("_high") not in shown
     ]
     return Section("Other figures", "", [_table(run, names)]) if names else None
 

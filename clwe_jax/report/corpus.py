@@ -54,8 +54,8 @@ def _by_language(run: Run) -> list[Block]:
     temperature = run.option("data.temperature")
     if sampled and temperature is not None:
         note = (
-            f"Shares of the training pieces, sampled at temperature {temperature:g}; a stroke marks "
-            f"the share asked for. {note}"
+            f"Shares of the training pieces, sampled at temperature {temperature:g}; a stroke "
+            f"marks the share asked for. {note}"
         )
     return [Table([*columns, Column("Repaired lines", "count")], rows, note=note)]
 
@@ -80,7 +80,9 @@ def _vocabulary(run: Run) -> list[Block]:
     blocks: list[Block] = [Facts(known)] if any(known.values()) else []
     samples = vocabulary.get("sample_pieces")
     if samples:
-        rows = [[Language(x), Word(" ".join(map(str, y)), style="code")] for x, y in samples.items()]
+        rows = [
+            [Language(x), Word(" ".join(map(str, y)), style="code")] for x, y in samples.items()
+        ]
         blocks.append(Table(["Language", "Pieces"], rows, closed="Sample pieces"))
     return blocks
 

@@ -45,7 +45,7 @@ def over_star(results: Mapping[str, float], pattern: str) -> dict[int, float]:
 
 
 def word_method(results: Mapping[str, float]) -> tuple[str, str]:
-    """(name, ending) of the method whose precision stands for lexicon induction: CSLS if measured."""
+    """(name, ending) of the method whose precision is the one to quote: CSLS if measured."""
     measured = {name for metrics in by_subject(results, "bli").values() for name in metrics}
     names = [name for name in ("CSLS", *WORD_METHODS) if f"p@1{WORD_METHODS[name]}" in measured]
     name = names[0] if names else "nearest neighbour"

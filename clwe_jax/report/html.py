@@ -118,6 +118,15 @@ def _sections(
     """(id, title, content) of each section that has content."""
     template = environment.get_template("section.html")
     run, *others = runs
+    given = run.extras.get("sections") or []
+    if not isinstance(given, list):
+        problems.append("report.json: sections is left out: it is no list.")
+        given = []
+    makers = [(_name(f), functools.partial(f, run, others)) for f in (*_FIGURES, *_RUN)]
+    made = [
+        (f"sections[{i}]", functools.partial(section_from_json, x)) for i, x in enumerate(given)
+    ]
+    makers[len(_FIGURES) : len(_FIGURES)] = made
 
     def content(make: Callable[[], Section | None]) -> tuple[str, str] | None:
         section = make()
@@ -126,17 +135,15 @@ def _sections(
             return None
         return section.title, markupsafe.Markup(template.render(text=section.text, blocks=blocks))
 
-    given = run.extras.get("sections") or []
-    made = [(f"sections[{i}]", functools.partial(section_from_json, x)) for i, x in enumerate(given)]
-    before, after = (
-        [(f"{f.__module__.rpartition('.')[2]}.{f.__name__}", functools.partial(f, run, others)) for f in some]
-        for some in (_FIGURES, _RUN)
-    )
     names = itertools.count(1)
-    for what, make in (*before, *made, *after):
-        found = _attempt(what, problems, lambda: content(make))
+    for what, make in makers:
+        found = _attempt(what, problems, functools.partial(content, make))
         if found is not None:
             yield f"section-{next(names)}", *found
+
+
+def _name(builder: _Builder) -> str:
+    return f"{builder.__module__.rpartition('.')[2]}.{builder.__name__}"
 
 
 def _attempt(what: str, problems: list[str], make: Callable[[], Any]) -> Any:

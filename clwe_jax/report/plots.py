@@ -21,17 +21,9 @@ from clwe_jax.report.data import NEUTRAL, Chart, Picture, Points
 # Mid-tones that keep their contrast on white and on near-black, in the order of the hues that the
 # page gives to languages.
 PALETTE = (
-    "#3b7dd8",
-    "#d6506a",
-    "#2f9e6e",
-    "#8f6bd1",
-    "#dc8a1f",
-    "#1fa2b8",
-    "#d67ab1",
-    "#86a02f",
-    "#5c7cfa",
-    "#c4673a",
-)
+    "#3b7dd8", "#d6506a", "#2f9e6e", "#8f6bd1", "#dc8a1f", "#1fa2b8", "#d67ab1", "#86a02f",
+    "#5c7cfa", "#c4673a",
+)  # fmt: skip
 _GREY = "#7d8794"
 _DASHES = ("-", (0, (4, 2.5)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 _MOST_POINTS = 300  # of a line; longer ones are averaged in bins
@@ -40,27 +32,14 @@ _MARKED_POINTS = 25  # a line of fewer points shows each of them
 # Colours that the page replaces by its own.
 _INK, _GRID = "#010203", "#040506"
 STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "clwe_jax",
-    "text.parse_math": False,
-    "font.family": "DejaVu Sans",
-    "font.size": 11,
-    "text.color": _INK,
-    "axes.edgecolor": _GRID,
-    "axes.labelcolor": _INK,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "grid.color": _GRID,
-    "grid.linewidth": 0.7,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
+    "svg.fonttype": "none", "svg.hashsalt": "clwe_jax", "text.parse_math": False,
+    "font.family": "DejaVu Sans", "font.size": 11, "text.color": _INK,
     "lines.solid_capstyle": "round",
-}
+    "axes.edgecolor": _GRID, "axes.labelcolor": _INK, "axes.grid": True, "axes.axisbelow": True,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.spines.left": False,
+    "grid.color": _GRID, "grid.linewidth": 0.7, "xtick.color": _INK, "ytick.color": _INK,
+    "xtick.major.size": 0, "ytick.major.size": 0,
+}  # fmt: skip
 
 
 def colour(place: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import os
@@ -68,15 +69,11 @@ class Run:
         """The last step that left a metric; 0 where none did."""
         return max((step for series in self.series.values() for step in series), default=0)
 
-    @property
+    @functools.cached_property
     def figures(self) -> dict[str, float]:
-        """The results, and before they are there the last value that each metric had."""
-        last = {}
-        for name, series in self.series.items():
-            numbers = finite(series)
-            if numbers:
-                last[name] = numbers[max(numbers)]
-        return {**last, **self.results}
+        """The results, and where they lack a metric its last value over training."""
+        series = {name: list(finite(points).values()) for name, points in self.series.items()}
+        return {**{name: values[-1] for name, values in series.items() if values}, **self.results}
 
 
 def read(workdir: str | os.PathLike[str]) -> Run:

@@ -154,7 +154,9 @@ def _rows(word: str, senses: Sequence[Mapping[str, Any]]) -> list[list[Cell]]:
             lines = [_marked(line, word) for line in sense["examples"]]
             words = (_by_language(translations), _by_language(nearest))
             rows.append([label, share, *words, Stack(lines)])
-    rows += [[labels, Word(what, style="soft"), "", "", ""] for what, labels in dead.items() if labels]
+    rows += [
+        [labels, Word(what, style="soft"), "", "", ""] for what, labels in dead.items() if labels
+    ]
     return rows
 
 
@@ -180,9 +182,7 @@ def _marked(line: str, word: str) -> Cell:
     return [Word(x, style="strong") if i % 2 else x for i, x in enumerate(parts)]
 
 
-def picture(
-    title: str, points: Sequence[Mapping[str, Any]], languages: Sequence[str]
-) -> Picture:
+def picture(title: str, points: Sequence[Mapping[str, Any]], languages: Sequence[str]) -> Picture:
     """A word's own senses and those near them, as in Figures 4-7 of the sense-aware paper.
 
     Args:

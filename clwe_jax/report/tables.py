@@ -1,23 +1,21 @@
-"""The final summary in the terminal."""
+"""The final summary in the terminal: the main columns of the report's tables of figures."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from pathlib import Path
-from typing import Callable, Mapping
+from typing import Mapping
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from clwe_jax.report import figures
-from clwe_jax.report.figures import SENTENCE_METHODS, WORD_METHODS
+from clwe_jax.report import beside, data, figures, measures, run_folder, training
+from clwe_jax.report.data import Cell, Column, Language, Number
+from clwe_jax.report.figures import SENTENCE_METHODS
 
 _MOST_ROWS = 12  # of a table; the report has them all
-
-# Head of a column -> metric and the form of its numbers.
-Columns = Mapping[str, tuple[str, Callable[[float | None], str]]]
 
 
 def print_summary(
@@ -33,34 +31,17 @@ def print_summary(
       console: where to print; None: standard output.
     """
     console = console or Console()
-    for table in summary_tables(results):
-        console.print(table)
-    report = Path(workdir) / "report.html"
+    run = dataclasses.replace(run_folder.read(workdir), results=dict(results), series={})
+    sections = [f(run, ()) for f in (measures.retrieval, training.section, measures.induction)]
+    sections += [data.section_from_json(x) for x in run.extras.get("sections", ())]
+    for section in filter(None, sections):
+        for block in beside.filled(section.blocks, (run,)):
+            if isinstance(block, data.Table) and any(x.main for x in block.columns[1:]):
+                title = f"{section.title}: {block.title}" if block.title else section.title
+                console.print(_table(title, block))
+    report = run.workdir / "report.html"
     if report.exists():
         console.print(f"Report: {report}", markup=False, highlight=False, soft_wrap=True)
-
-
-def summary_tables(results: Mapping[str, float]) -> list[Table]:
-    """Sentence retrieval, held-out text and lexicon induction, as far as they were measured."""
-    percent = figures.percent
-    main, ending = figures.word_method(results)
-    found = [
-        _table(results, "Sentence retrieval, mean of the last four layers", "retrieval", "pair",
-               {name: (f"mean_last4{x}", percent) for name, x in SENTENCE_METHODS.items()}),
-        _table(results, "Sentence retrieval, sentence vectors", "retrieval", "pair",
-               {name: (f"mean{x}", percent) for name, x in SENTENCE_METHODS.items()}),
-        _table(results, "Held-out masked words", "eval/mlm", "language",
-               {"perplexity": ("perplexity", figures.decimal), "loss": ("loss", figures.decimal),
-                "accuracy": ("accuracy", percent)}),
-        _table(results, "Lexicon induction", "bli", "pair",
-               {**{f"P@1 {name}": (f"p@1{x}", percent) for name, x in WORD_METHODS.items()
-                   if name in ("nearest neighbour", main)},
-                f"P@5 {main}": (f"p@5{ending}", percent),
-                "covered": (f"p@1{ending}_covered", percent),
-                "not same-surface": (f"p@1{ending}_distinct", percent),
-                "coverage": ("coverage", percent)}),
-    ]  # fmt: skip
-    return [table for table in found if table is not None]
 
 
 def print_projection(
@@ -75,42 +56,20 @@ def print_projection(
     """
     methods = sorted({name.split("/")[1] for name in after if name.count("/") > 1})
     methods = [m for m in methods if any(n.startswith(f"projected/{m}/bli/") for n in after)]
-    table = _empty("Projection", "figure", ["before", *methods])
-    for name in (
-        *(f"retrieval/mean_last4{suffix}" for suffix in SENTENCE_METHODS.values()),
-        "bli/p@1", "bli/p@1_csls",
-    ):  # fmt: skip
-        if name in before:
-            cells = [after.get(f"projected/{method}/{name}") for method in methods]
-            table.add_row(name, *map(figures.percent, [before[name], *cells]))
-    (console or Console()).print(table)
+    names = [f"retrieval/mean_last4{suffix}" for suffix in SENTENCE_METHODS.values()]
+    columns = [Column(name, "percent") for name in ("before", *methods)]
+    rows = [
+        [name, Number(before[name]), *(Number(after.get(f"projected/{m}/{name}")) for m in methods)]
+        for name in (*names, "bli/p@1", "bli/p@1_csls")
+        if name in before
+    ]
+    (console or Console()).print(
+        _table("Projection", data.Table([Column("figure"), *columns], rows))
+    )
 
 
-def _table(
-    results: Mapping[str, float], title: str, prefix: str, subject: str, columns: Columns
-) -> Table | None:
-    """A row a subject with figures 'PREFIX/SUBJECT/METRIC', and their mean 'PREFIX/METRIC'."""
-    found = figures.by_subject(results, prefix)
-    mean = found.pop("", {})
-    measured = {name for row in found.values() for name in row}
-    columns = {head: column for head, column in columns.items() if column[0] in measured}
-    if not columns:
-        return None
-    names = {name for name, _ in columns.values()}
-    rows = [(name, row) for name, row in found.items() if names & row.keys()]
-    table = _empty(title, subject, list(columns))
-    for name, row in rows[:_MOST_ROWS]:
-        table.add_row(escape(name), *(form(row.get(x)) for x, form in columns.values()))
-    if len(rows) > _MOST_ROWS:
-        table.add_row(f"… {len(rows) - _MOST_ROWS} more in the report")
-    if names & mean.keys():
-        table.add_section()
-        cells = [form(mean.get(x)) for x, form in columns.values()]
-        table.add_row("mean", *cells, style="bold")
-    return table
-
-
-def _empty(title: str, subject: str, columns: list[str]) -> Table:
+def _table(title: str, block: data.Table) -> Table:
+    """The main columns of a table whose metrics are filled in."""
     table = Table(
         title=title,
         title_justify="left",
@@ -119,7 +78,20 @@ def _empty(title: str, subject: str, columns: list[str]) -> Table:
         box=box.SIMPLE_HEAD,
         min_width=len(title),
     )
-    table.add_column(subject)
-    for column in columns:
-        table.add_column(column, justify="right")
+    chosen = [i for i, column in enumerate(block.columns) if not i or column.main]
+    for i in chosen:
+        table.add_column(escape(block.columns[i].head), justify="right" if i else "left")
+    for row in block.rows[:_MOST_ROWS]:
+        table.add_row(*(_shown(row[i], block.columns[i]) for i in chosen))
+    if len(block.rows) > _MOST_ROWS:
+        table.add_row(f"… {len(block.rows) - _MOST_ROWS} more in the report")
+    if block.total is not None:
+        table.add_section()
+        table.add_row(*(_shown(block.total[i], block.columns[i]) for i in chosen), style="bold")
     return table
+
+
+def _shown(cell: Cell, column: Column) -> str:
+    if isinstance(cell, Number):
+        return figures.FORMS[column.form](cell.value)
+    return escape(cell.language if isinstance(cell, Language) else str(cell))

@@ -6,8 +6,9 @@ from typing import Mapping, Sequence
 
 from clwe_jax.report import figures
 from clwe_jax.report.data import (
-    BLUE, GREEN, NEUTRAL, ORANGE, Chart, Closed, Column, Language, Line, Metric, Section, Table,
+    BLUE, GREEN, NEUTRAL, ORANGE, Chart, Closed, Column, Language, Line, Section, Table,
 )  # fmt: skip
+from clwe_jax.report.measures import table
 from clwe_jax.report.plots import PALETTE
 from clwe_jax.report.run_folder import Run, finite
 
@@ -25,8 +26,12 @@ def section(run: Run, others: Sequence[Run]) -> Section:
         "Training loss",
         [
             Line("all masked pieces", "train/loss", colour=BLUE),
-            Line("label in the text's language", "train/monolingual_loss", (), GREEN, compare=False),
-            Line("label in another language", "train/cross_lingual_loss", (), ORANGE, compare=False),
+            Line(
+                "label in the text's language", "train/monolingual_loss", (), GREEN, compare=False
+            ),
+            Line(
+                "label in another language", "train/cross_lingual_loss", (), ORANGE, compare=False
+            ),
         ],
         y="nats per masked piece",
     )
@@ -75,32 +80,21 @@ def _by_language(run: Run) -> list[Table]:
     mean = found.pop("", {})
     columns = {
         "perplexity": Column("Perplexity"),
-        "loss": Column("Loss", main=False),
-        "accuracy": Column("Accuracy", "percent", main=False),
+        "loss": Column("Loss"),
+        "accuracy": Column("Accuracy", "percent"),
         "cross_lingual_share": Column("Cross-lingual labels", "percent", main=False),
         "monolingual_loss": Column("Loss, own language"),
         "cross_lingual_loss": Column("Loss, other language", main=False),
     }
-    columns = {x: column for x, column in columns.items() if any(x in row for row in found.values())}
-    if not columns:
-        return []
     # A bidirectional model has figures of its directions as well.
     head = "Language" if set(found) <= set(run.languages) else "Language or direction"
-    rows = [
-        [
-            Language(name) if name in run.languages else name,
-            *(Metric(f"eval/mlm/{name}/{x}") for x in columns),
-        ]
-        for name in run.in_order(found)
-    ]
-    total = ["mean", *(Metric(f"eval/mlm/{x}") for x in columns)] if mean else None
+    names = {x: Language(x) if x in run.languages else x for x in run.in_order(found)}
     note = (
         "Labels in another language are harder to guess: compare perplexities only between runs of "
         "the same task, else the loss on labels in the text's own language."
     )
-    return [
-        Table([Column(head), *columns.values()], rows, total, title="Held-out text", note=note)
-    ]
+    title = "Held-out text"
+    return table("eval/mlm", names, columns, found, head, bool(mean), title=title, note=note)
 
 
 def skipped_steps(run: Run) -> list[str]:
