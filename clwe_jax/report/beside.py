@@ -66,12 +66,15 @@ def _table(table: Table, runs: Sequence[Run]) -> Table:
 
 
 def _cell(cell: Cell, form: str, run: Run, other: Run | None) -> Cell:
-    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
-        return Number(cell, form)
-    if isinstance(cell, Number):
-        return dataclasses.replace(cell, form=cell.form or form)
+    """The cell in the column of the run itself, or of another run: only metrics are there."""
     if not isinstance(cell, Metric):
-        return cell if other is None else ""
+        if other is not None:
+            return ""
+        if isinstance(cell, (int, float)) and not isinstance(cell, bool):
+            return Number(cell, form)
+        return (
+            dataclasses.replace(cell, form=cell.form or form) if isinstance(cell, Number) else cell
+        )
     mine = run.figures.get(cell.metric)
     if other is not None:
         theirs = other.figures.get(cell.metric)

@@ -233,7 +233,7 @@ _KINDS = {
     )
 }  # fmt: skip
 # Objects in these fields need no 'kind', nor do cells, whose first field says it.
-_FIELDS = {"columns": Column, "lines": Line, "dots": Dots, "words": Word}
+_FIELDS = {"columns": Column, "lines": Line, "dots": Dots, "words": Word, "facts": dict}
 _CELLS = {"metric": Metric, "value": Number, "text": Word, "language": Language, "stack": Stack}
 
 
@@ -258,8 +258,12 @@ def _from_json(value: Any, kind: type | None = None) -> Any:
         if kind is None:
             raise ValueError(f"kind {value['kind']!r} is none of {', '.join(_KINDS)}")
     kind = kind or next((cell for name, cell in _CELLS.items() if name in value), None)
-    fields = {k: _from_json(x, _FIELDS.get(k)) for k, x in value.items() if k != "kind"}
-    return kind(**fields) if kind else fields
+    if kind is None:
+        raise ValueError(
+            f"{value!r:.60} has no kind, and is no cell: those have {', '.join(_CELLS)}"
+        )
+    parts = {} if kind is dict else _FIELDS
+    return kind(**{k: _from_json(x, parts.get(k)) for k, x in value.items() if k != "kind"})
 
 
 def to_json(value: Any) -> Any:

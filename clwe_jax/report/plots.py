@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from typing import Any, Sequence
 
 import adjustText
@@ -55,7 +56,9 @@ def svg(block: Chart | Picture, name: str, small: bool = False) -> markupsafe.Ma
       name: letters and digits, unique within the page.
       small: whether three drawings stand side by side: their text is larger beside the lines.
     """
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        # The reader's browser has the fonts of the page's text.
+        warnings.filterwarnings("ignore", message="Glyph")
         figure = chart(block, small) if isinstance(block, Chart) else picture(block)
         figure.patch.set_visible(False)
         return _inline(figure, block.title, name)

@@ -359,4 +359,7 @@ def test_a_browser_runs_nothing_from_the_data(write_run, tmp_path):
     # As it is, with its policy: the console would name a refused script.
     dom, console = open_in_browser(html.build(folder), tmp_path / "profile")
     assert console == []
-    assert 'aria-label="Training loss"' in dom and HOSTILE.replace("<", "&lt;").replace(">", "&gt;") in dom
+    assert (
+        'aria-label="Training loss"' in dom
+        and HOSTILE.replace("<", "&lt;").replace(">", "&gt;") in dom
+    )

@@ -44,7 +44,9 @@ def test_lines_are_drawn_where_the_figures_are():
 
 
 def test_labels_are_text_and_ticks_are_percent():
-    texts = [node.text for node in svg_of(chart(LINE, x="layer", form="percent")).iter(SVG + "text")]
+    texts = [
+        node.text for node in svg_of(chart(LINE, x="layer", form="percent")).iter(SVG + "text")
+    ]
     assert "layer" in texts and "60%" in texts
 
 
