@@ -72,9 +72,9 @@ def _cell(cell: Cell, form: str, run: Run, other: Run | None) -> Cell:
             return ""
         if isinstance(cell, (int, float)) and not isinstance(cell, bool):
             return Number(cell, form)
-        return (
-            dataclasses.replace(cell, form=cell.form or form) if isinstance(cell, Number) else cell
-        )
+        if isinstance(cell, Number):
+            return dataclasses.replace(cell, form=cell.form or form)
+        return cell
     mine = run.figures.get(cell.metric)
     if other is not None:
         theirs = other.figures.get(cell.metric)
@@ -96,14 +96,14 @@ def _lines(lines: Sequence[Line], runs: Sequence[Run]) -> list[Line]:
             points = list(_points(line, run).items()) if line.metric else line.points
             if not points:
                 continue
-            named = line.label
-            if number or (not named and len(runs) > 1 and line.compare):
-                named = f"{line.label}, {run.name}" if line.label else run.name
+            label = line.label
+            if number or (not label and line.metric and line.compare and len(runs) > 1):
+                label = f"{label}, {run.name}" if label else run.name
             # With one metric each run has its colour; with more the colour is the metric's.
             other = _OTHERS[(number - 1) % len(_OTHERS)] if number and compared == 1 else colour
             made.append(
                 dataclasses.replace(
-                    line, label=named, points=points, colour=other, dash=line.dash or number
+                    line, label=label, points=points, colour=other, dash=line.dash or number
                 )
             )
     return made
