@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from clwe_jax.evaluate.statistics import bootstrap_interval, wilson_interval
 
@@ -16,7 +17,7 @@ def test_its_ends_are_the_shares_that_are_just_not_rejected(share, count):
     assert 0 <= ends[0] <= share <= ends[1] <= 1 and ends[0] < ends[1]
 
 
-def test_it_holds_the_truth_as_often_as_it_says():
+def test_it_covers_the_truth_as_often_as_it_claims():
     r = np.random.RandomState(0)
     held = [
         low <= 0.2 <= high
@@ -40,3 +41,18 @@ def test_the_bootstrap_is_as_wide_as_theory_says():
 def test_the_bootstrap_of_many_observations_works_in_parts():
     values = np.ones(3_000_000, np.float32)
     assert bootstrap_interval(values, rounds=3) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("right, count", [(0, 20), (3, 10), (617, 1000), (7, 7)])
+def test_scipys_interval_of_a_whole_number_of_successes_is_the_same(right, count):
+    theirs = stats.binomtest(right, count).proportion_ci(0.95, "wilson")
+    ours = wilson_interval(right / count, count)
+    assert ours == pytest.approx((theirs.low, theirs.high), abs=1e-8)
+
+
+def test_scipys_bootstrap_is_the_same():
+    values = np.random.RandomState(0).rand(300) < 0.4
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=1_000, method="percentile", rng=np.random.default_rng(5)
+    ).confidence_interval
+    assert bootstrap_interval(values, seed=5) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
