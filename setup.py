@@ -36,7 +36,7 @@ setup(
         "orbax-checkpoint>=0.11.30",
         "pyarrow>=15.0",
         "rich>=13.0",
-        "scipy>=1.11",
+        "scipy>=1.15",
         "sentencepiece>=0.2",
         "seqio>=0.0.19",
         "tensorboard>=2.18",

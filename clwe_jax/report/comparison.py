@@ -19,7 +19,7 @@ def fairness(run: Run, other: Run) -> list[str]:
         found.append(f"{run.name} is at step {run.step:,}, {other.name} at step {other.step:,}.")
     unfair = [d for d in differences((run, other)) if not d.fair]
     for difference in unfair[:_MOST_OPTIONS]:
-        ours, theirs = (str(value)[:60] for value in difference.values)
+        ours, theirs = (str(value)[:60] or "''" for value in difference.values)
         found.append(f"config.{difference.option}: {ours} here, {theirs} there.")
     if len(unfair) > _MOST_OPTIONS:
         found.append(f"{len(unfair) - _MOST_OPTIONS} more options differ: see Comparison.")

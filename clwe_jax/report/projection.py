@@ -64,4 +64,4 @@ def _picture(pair: str, title: str, stage: Mapping[str, Any]) -> Picture:
         for name, label in names.items()
         if stage.get(name)
     ]
-    return Picture(title.capitalize(), dots, stage.get("pairs", ()))
+    return Picture(title, dots, stage.get("pairs", ()))

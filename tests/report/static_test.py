@@ -109,12 +109,12 @@ def test_the_page_shows_every_reading(write, page_of):
         "68.0–72.0", "All test pairs", "Without pairs of one and the same string",
         "Covered: P@1 CSLS", "MRR", "By frequency rank", "1–200", "110 words", "NOUN",
         "hotel", "Its own", "dictionary pairs", "412", "near miss", "7 more errors",
-        "After alignment", "induced/de-en.txt", "640", "0.31", "simlex", "62.5%", "31 s",
+        "after alignment", "induced/de-en.txt", "640", "0.31", "simlex", "62.5%", "31 s",
         "Words with a vector",
     ):  # fmt: skip
         assert part in text, part
     drawn = [drawing.attributes["aria-label"] for drawing in page.all("svg")]
-    assert drawn == ["Before", "After alignment", "Alignment: loss"]
+    assert drawn == ["before", "after alignment", "Alignment: loss"]
     assert "at step" not in text and "Isolated" not in text
     # Figures of another section are not repeated.
     assert page.section("Other figures") is None
