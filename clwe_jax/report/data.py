@@ -148,8 +148,7 @@ class Chart:
     y: str = ""
     form: str = ""  # 'percent' where the values are fractions
     whole_x: bool = False  # whether every tick of the x axis is a whole number
-    x_range: Sequence[float] | None = None  # ends of the axes; None: the data's
-    y_range: Sequence[float] | None = None
+    y_range: Sequence[float] | None = None  # ends of the y axis; None: the data's
     band: Sequence[float] | None = None  # ends of a part of the x axis that is shaded
 
 

@@ -97,7 +97,6 @@ def _by_layer(run: Run, others: Sequence[Run]) -> list[Chart]:
     metrics = {how: f"retrieval/layer*/acc@1{x}" for how, x in SENTENCE_METHODS.items()}
     drawn = [figures.over_star(r.figures, x) for r in (run, *others) for x in metrics.values()]
     highest = max((value for layers in drawn for value in layers.values()), default=0.0)
-    deepest = max((layer for layers in drawn for layer in layers), default=0)
     charts = []
     for how, metric in metrics.items():
         last = [layer for layer in figures.over_star(run.figures, metric) if layer > 0][-4:]
@@ -109,7 +108,6 @@ def _by_layer(run: Run, others: Sequence[Run]) -> list[Chart]:
                     x="layer",
                     form="percent",
                     whole_x=True,
-                    x_range=(-0.5, deepest + 0.5),
                     y_range=(0, min(1.02, 1.08 * highest) or 1.0),
                     band=(last[0] - 0.5, last[-1] + 0.5),
                 )

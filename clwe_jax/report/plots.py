@@ -87,8 +87,6 @@ def chart(block: Chart, small: bool = False) -> Figure:
     axes.set_ylabel(block.y)
     axes.xaxis.set_major_locator(MaxNLocator(7, integer=block.whole_x))
     axes.yaxis.set_major_locator(MaxNLocator(6))
-    if block.x_range is not None:
-        axes.set_xlim(*block.x_range)
     if block.y_range is not None:
         axes.set_ylim(*block.y_range)
     axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
