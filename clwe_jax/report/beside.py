@@ -16,7 +16,7 @@ _OTHERS = (NEUTRAL, RED, VIOLET, ORANGE)  # colours of other runs where a chart 
 
 
 def filled(blocks: Sequence[Block], runs: Sequence[Run]) -> list[Block]:
-    """Blocks with the figures of the metrics that they name; without those that remain empty.
+    """The blocks with the figures of the metrics that they name; empty blocks are left out.
 
     Args:
       blocks: of a section.
@@ -31,7 +31,7 @@ def _block(block: Block, runs: Sequence[Run]) -> Block | None:
         return _table(block, runs) if block.rows else None
     if isinstance(block, Chart):
         lines = _lines(block.lines, runs)
-        # A chart of other runs alone shows nothing of this one.
+        # A chart of other runs alone says nothing about this run.
         own = any(not line.dash for line in lines)
         return dataclasses.replace(block, lines=lines) if own else None
     if isinstance(block, Closed):
@@ -41,7 +41,7 @@ def _block(block: Block, runs: Sequence[Run]) -> Block | None:
 
 
 def _table(table: Table, runs: Sequence[Run]) -> Table:
-    """A column of another run stands right of the run's own where that run has a figure of it."""
+    """The table with a column per other run, right of each main column of which it has figures."""
     columns: list[Column] = []
     chosen: list[tuple[int, Run | None]] = []  # (place of the given column, the other run)
     whole = [*table.rows, *([table.total] if table.total is not None else [])]
@@ -66,7 +66,7 @@ def _table(table: Table, runs: Sequence[Run]) -> Table:
 
 
 def _cell(cell: Cell, form: str, run: Run, other: Run | None) -> Cell:
-    """The cell in the column of the run itself, or of another run: only metrics are there."""
+    """A cell in the run's own column, or in the column of another run, which shows metrics only."""
     if not isinstance(cell, Metric):
         if other is not None:
             return ""
@@ -85,7 +85,7 @@ def _cell(cell: Cell, form: str, run: Run, other: Run | None) -> Cell:
 
 
 def _lines(lines: Sequence[Line], runs: Sequence[Run]) -> list[Line]:
-    """Each line, and after it those of the other runs, dashed."""
+    """Each line, followed by the same line of every other run, dashed."""
     made = []
     compared = sum(bool(line.metric and line.compare) for line in lines)
     for place, line in enumerate(lines):

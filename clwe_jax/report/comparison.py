@@ -32,7 +32,7 @@ def section(run: Run, others: Sequence[Run]) -> Section | None:
         return None
     runs = (run, *others)
     listed = "; ".join(f"{other.name} in {other.workdir}" for other in others)
-    text = f"Beside the figures of this run stand those of {listed}."
+    text = f"Beside the figures of this run stand the figures of {listed}."
     options = [
         [Word(d.option, style="code"), *("–" if x is None else str(x) for x in d.values)]
         for d in differences(runs)

@@ -17,8 +17,8 @@ code. A section is an object with the fields of `Section`, its blocks objects wi
 
 `to_json(Section(...))` gives the same. A cell or a line that names a metric takes its figures from
 results.json and metrics.jsonl. The page adds the metric's interval (METRIC_low, METRIC_high) and
-the same metric of every run that the report compares with: a column a run in tables, a dashed line
-a run in charts.
+the same metric of every run that the report compares with: one column per run in tables, one dashed
+line per run in charts.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Dots:
     kind = "dots"
     label: str  # in the legend; '' for none
     points: Points
-    labels: Sequence[str] = ()  # one a point, written beside it; or none
+    labels: Sequence[str] = ()  # one per point, written beside it; or none
     colour: int = BLUE  # a place in `plots.PALETTE`
     strong: bool = False  # whether the dots are large and their labels bold
 
@@ -220,7 +220,7 @@ class Section:
 
     kind = "section"
     title: str  # also its entry in the list of contents
-    text: str = ""  # a sentence or two on what the figures are
+    text: str = ""  # a sentence or two about the figures
     blocks: Sequence[Block] = ()
 
 

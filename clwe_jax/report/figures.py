@@ -53,7 +53,7 @@ def word_method(results: Mapping[str, float]) -> tuple[str, str]:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """0.413 -> '41.3%'; '–' where there is no number."""
+    """0.413 -> '41.3%'; '–' for None and infinity."""
     return f"{100 * value:.{digits}f}%" if _is_finite(value) else "–"
 
 

@@ -85,7 +85,7 @@ def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
 
     Args:
       runs: the run that the page is of, then those beside it.
-      problems: sentences on what could not be read.
+      problems: sentences about files that could not be read.
     """
     run, *others = runs
     found = list(problems)
@@ -120,7 +120,7 @@ def _sections(
     run, *others = runs
     given = run.extras.get("sections") or []
     if not isinstance(given, list):
-        problems.append("report.json: sections is left out: it is no list.")
+        problems.append("report.json: sections is left out: it is not a list.")
         given = []
     makers = [(_name(f), functools.partial(f, run, others)) for f in (*_FIGURES, *_RUN)]
     made = [
@@ -147,7 +147,7 @@ def _name(builder: _Builder) -> str:
 
 
 def _attempt(what: str, problems: list[str], make: Callable[[], Any]) -> Any:
-    """The result of `make`; None, and one more problem, where figures are not what it expects."""
+    """The result of `make`; None and one more problem if the figures are of an unexpected kind."""
     try:
         return make()
     except _DAMAGED as error:

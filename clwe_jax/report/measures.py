@@ -33,12 +33,12 @@ def table(
     mean: bool = True,
     **options: str,
 ) -> list[Table]:
-    """A row a subject of its figures PREFIX/SUBJECT/METRIC; no table where none was measured.
+    """A table of the figures PREFIX/SUBJECT/METRIC, one row per subject; [] if none was measured.
 
     Args:
       prefix: of the metrics' paths.
-      subjects: subject -> first cell of its row.
-      columns: metric -> its column; those that no subject has are left out.
+      subjects: subject -> first cell of its row; a subject without figures has no row.
+      columns: metric -> its column; a metric without figures has no column.
       found: the figures by subject.
       head: of the first column.
       mean: whether the means PREFIX/METRIC are the last row.
@@ -46,7 +46,11 @@ def table(
     """
     measured = {name for subject in subjects for name in found[subject]}
     names = [name for name in columns if name in measured]
-    rows = [[cell, *(Metric(f"{prefix}/{x}/{m}") for m in names)] for x, cell in subjects.items()]
+    rows = [
+        [cell, *(Metric(f"{prefix}/{x}/{m}") for m in names)]
+        for x, cell in subjects.items()
+        if found[x].keys() & set(names)
+    ]
     total = ["mean", *(Metric(f"{prefix}/{m}") for m in names)] if mean else None
     heads = [Column(head), *(columns[name] for name in names)]
     return [Table(heads, rows, total, **options)] if names else []
@@ -60,13 +64,13 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
     text = (
         "Counted is how often the nearest neighbour among all sentences of the other language is "
         "the translation. Plain: by cosine. Centered: after each language's mean vector was "
-        "subtracted. CSLS: by cosine, less the mean similarity to each side's ten nearest."
+        "subtracted. CSLS: by cosine, less the mean similarity to each side's ten nearest. The "
+        "encoder's own sentence vector is, for a language model, the mean of the pieces' vectors "
+        "in the last four layers and, for static vectors, the mean of the words' vectors weighted "
+        "by inverse document frequency."
     )
     if blocks:
-        text = (
-            "A sentence is the mean of its pieces' vectors in a layer; layer 0 is the embedding. "
-            f"{text} The shaded layers are the last four."
-        )
+        text += " By layer: the mean of the pieces' vectors; the shaded layers are the last four."
     note = _note(run, others)
     for name, title in (
         ("mean_last4", "By language pair, mean of the last four layers"),
@@ -172,6 +176,7 @@ def _induction_columns(main: str, ending: str, variant: str) -> dict[str, Column
         for name, x in WORD_METHODS.items()
     }
     columns |= {
+        f"p@5{variant}": Column("P@5 NN", "percent", main=False),
         f"p@5{ending}{variant}": Column("P@5", "percent", main=False),
         f"p@10{ending}{variant}": Column("P@10", "percent", main=False),
         f"mrr{ending}{variant}": Column("MRR", main=False),
@@ -188,7 +193,7 @@ def _induction_columns(main: str, ending: str, variant: str) -> dict[str, Column
 
 
 def _parts(found: Found, split: str, title: str, ending: str) -> list[Table]:
-    """P@1 of parts of the source words, a column a part, the number of words below."""
+    """P@1 of parts of the source words, one column per part, the number of words below."""
 
     def first_rank(part: str) -> int:
         first = part.partition("-")[0]

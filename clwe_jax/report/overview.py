@@ -1,4 +1,4 @@
-"""The head of the page and its last sections: what was run, where, and with which options."""
+"""The head of the page, and its sections on the machine, the notes and the options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ class Tile:
 def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
     """The headline figures."""
     main, ending = figures.word_method(run.figures)
-    # Static vectors have no layers: the sentence vector's own figure leads there.
     named = {
         f"Retrieval, {name}": f"retrieval/mean_last4{x}" for name, x in SENTENCE_METHODS.items()
     }
@@ -64,7 +63,7 @@ def _own(method: str) -> str:
 
 
 def summary(run: Run) -> str:
-    """What was run, in one sentence."""
+    """The run in one sentence: system, size, languages, steps, time, machine and text."""
     parts = [run.name]
     if run.option("scale"):
         parts[0] += f" at the {run.option('scale')} scale"
@@ -103,7 +102,7 @@ def unfinished(run: Run) -> list[str]:
     if steps and run.step < steps:
         return [f"The run is at step {run.step:,} of {steps:,}; its figures are not final."]
     if not run.results:
-        return ["There is no results.json: the figures are the last ones logged."]
+        return ["results.json is missing: the figures are the last ones logged."]
     return []
 
 

@@ -1,4 +1,4 @@
-"""Reads a run's folder as other rooms leave it. Nothing but config.json has to be there."""
+"""Reads a run's folder, of which only config.json is required."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ASIDE = ("report", "plan", "checkpoint", "mesh", "scale")
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What a run's folder holds.
+    """The contents of a run's folder.
 
     Attributes:
       workdir: the folder.
@@ -90,7 +90,7 @@ def read(workdir: str | os.PathLike[str]) -> Run:
     path = folder / "config.json"
     if not path.is_file():
         raise FileNotFoundError(
-            f"{folder} holds no run: there is no config.json. Train one there with "
+            f"{folder} holds no run: it has no config.json. Train one there with "
             f"python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir={folder}"
         )
     try:
@@ -153,7 +153,7 @@ def _read_series(path: Path, problems: list[str]) -> dict[str, Series]:
 
 
 def distinct(runs: Sequence[Run]) -> list[Run]:
-    """The runs, those of the same name with their folder's path in their name."""
+    """The runs; where several have the same name, their names include their folders."""
     names = [run.name for run in runs]
     return [
         dataclasses.replace(run, label=f"{run.name} ({run.workdir})")
@@ -169,8 +169,8 @@ class Difference:
 
     Attributes:
       option: its path.
-      values: one a run; None where a run lacks the option.
-      fair: whether two systems that are compared may differ in it.
+      values: one per run; None for a run without the option.
+      fair: whether a comparison of systems may differ in it.
     """
 
     option: str

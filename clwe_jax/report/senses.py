@@ -28,7 +28,7 @@ _EASTERN = (
 
 _CHARTS = (
     Chart(
-        "Assigned senses against those that were meant",
+        "Assigned senses against the intended meanings",
         (
             Line("purity", "senses/purity", colour=BLUE),
             Line("V-measure", "senses/v_measure", colour=GREEN, compare=False),
@@ -38,7 +38,7 @@ _CHARTS = (
         form="percent",
     ),
     Chart(
-        "Chosen translations that mean what was meant",
+        "Chosen translations with the intended meaning",
         (
             Line("sense of the translation", "senses/translation_accuracy", colour=BLUE),
             Line("its word", "senses/translation_word_accuracy", colour=GREEN, compare=False),
@@ -234,7 +234,7 @@ def write(
       languages: of the model.
 
     Returns:
-      The files' names; an empty list where there are no points.
+      The files' names; an empty list if `found` has no points.
     """
     if not found["points"]:
         return []

@@ -11,7 +11,7 @@ from clwe_jax.report.data import (
 from clwe_jax.report.measures import pair_name
 from clwe_jax.report.run_folder import Run, is_number
 
-# The kinds of `evaluate.lexicon`'s errors -> their name and meaning.
+# Kind of an error of lexicon induction -> its name and meaning.
 KINDS = {
     "near": ("near miss", "a translation is among the ten nearest words, but not the first"),
     "wrong": ("wrong", "no translation is among the ten nearest words"),
@@ -45,7 +45,7 @@ def errors(run: Run, others: Sequence[Run]) -> Section | None:
     table = Table(
         [*columns, "Part of speech"] if tagged else columns,
         [_error(row, tagged) for row in rows],
-        note="Rank: of the word by frequency. Place: of the first right word. " + " ".join(notes),
+        note="Rank: by the word's frequency. Place: of the first correct word. " + " ".join(notes),
         filters=(0, 4),
     )
     return Section("Errors", "", [table])

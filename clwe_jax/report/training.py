@@ -45,7 +45,7 @@ def section(run: Run, others: Sequence[Run]) -> Section:
 
 
 def _heldout(run: Run) -> Chart:
-    """A colour a language; where there are too many, their mean and the outermost in colour."""
+    """One colour per language; of too many languages only the mean and the outermost have one."""
     found = {
         name.split("/")[2]: points
         for name, series in run.series.items()

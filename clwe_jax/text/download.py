@@ -107,8 +107,8 @@ def _fetch(
             failure = error
         if attempt == attempts:
             raise OSError(
-                f"{url}: {attempts} attempts failed, the last with: {failure}. Run the same command "
-                "again: it continues where this one stopped"
+                f"{url}: {attempts} attempts failed, the last with: {failure}. Run the same "
+                "command again: it continues where this one stopped"
             ) from failure
         logging.warning("%s: %s; trying again", url, failure)
         time.sleep(min(2.0**attempt * 0.1, 10.0))

@@ -1,4 +1,4 @@
-"""The page of a run of static embeddings: complete, safe, and its table of errors can be filtered."""
+"""The page of a run of static vectors: complete and safe, with a table of errors to filter."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def figures_of(reach=0.6):
     found |= {"similarity/en/simlex/spearman": 0.31, "similarity/en/simlex/coverage": 0.9}
     found |= {"similarity/en/simlex/pairs": 999.0, "retrieval/de-en/mean": 0.5}
     found |= {"retrieval/de-en/mean_csls": 0.625, "retrieval/mean_csls": 0.625}
-    found |= {"retrieval/de-en/coverage": 0.9}
+    found |= {"retrieval/de-en/coverage": 0.9, "retrieval/en-de/mean_csls": 0.5}
     return found
 
 
@@ -113,6 +113,9 @@ def test_the_page_shows_every_reading(write, page_of):
         "Words with a vector",
     ):  # fmt: skip
         assert part in text, part
+    retrieval = page.section("Sentence retrieval").rows()
+    assert retrieval[0] == ["Pair", "plain", "CSLS", "Words with a vector"]
+    assert [row[0] for row in retrieval[1:]] == ["de → en", "en → de", "mean"]
     drawn = [drawing.attributes["aria-label"] for drawing in page.all("svg")]
     assert drawn == ["before", "after alignment", "Alignment: loss"]
     assert "at step" not in text and "Isolated" not in text
