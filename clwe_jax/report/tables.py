@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from typing import Mapping
@@ -33,7 +34,10 @@ def print_summary(
     console = console or Console()
     run = dataclasses.replace(run_folder.read(workdir), results=dict(results), series={})
     sections = [f(run, ()) for f in (measures.retrieval, training.section, measures.induction)]
-    sections += [data.section_from_json(x) for x in run.extras.get("sections", ())]
+    for given in run.extras.get("sections") or ():
+        # The page names a section that is damaged.
+        with contextlib.suppress(TypeError, ValueError):
+            sections.append(data.section_from_json(given))
     for section in filter(None, sections):
         for block in beside.filled(section.blocks, (run,)):
             if isinstance(block, data.Table) and any(x.main for x in block.columns[1:]):

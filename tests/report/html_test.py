@@ -298,8 +298,12 @@ def test_a_hundred_languages_fit(write_run, page_of):
 
 
 def test_a_lone_surrogate_does_not_break_the_file(write_run, page_of):
-    folder = write_run(without=NO_FIGURES, extras={"notes": ["a\ud800b"]})
-    assert "a\ufffdb" in page_of(folder).text
+    chart = {"kind": "chart", "title": "c\ud800d", "lines": [{"points": [[0, 1], [1, 2]]}]}
+    chart["x"] = "e\ud800f"
+    extras = {"notes": ["a\ud800b"], "sections": [{"title": "Curves", "blocks": [chart]}]}
+    page = page_of(write_run(without=NO_FIGURES, extras=extras))
+    # matplotlib refuses such a text, and its section is named.
+    assert "a\ufffdb" in page.text and "sections[0] is left out" in page.text
 
 
 # In a browser.

@@ -41,7 +41,9 @@ def test_names_are_not_markup(write_run):
 def test_sections_of_the_job_are_printed_too(write_run):
     table = {"kind": "table", "columns": ["Test", {"head": "F1", "form": "percent"}]}
     table["rows"] = [[{"language": "de"}, {"metric": "ner/de/f1"}]]
-    folder = write_run(extras={"sections": [{"title": "Named entities", "blocks": [table]}]})
+    damaged = {"blocks": [table]}
+    sections = [damaged, {"title": "Named entities", "blocks": [table]}]
+    folder = write_run(extras={"sections": sections})
     text = printed({"ner/de/f1": 0.7512}, folder)
     assert "Named entities" in text and "de" in text and "75.1%" in text
 
