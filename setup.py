@@ -17,16 +17,18 @@ setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     packages=find_packages(include=["clwe_jax", "clwe_jax.*"]),
-    package_data={"clwe_jax": ["pocket/*", "pocket/**/*"]},
+    package_data={"clwe_jax": ["pocket/*", "pocket/**/*", "report/templates/*"]},
     # tensorflow-text has no wheels for 3.13.
     python_requires=">=3.11,<3.13",
     install_requires=[
         "absl-py>=2.0",
+        "adjustText>=1.3",
         "flax>=0.12",
         "gensim>=4.4",
         # tensorflow-datasets imports it without asking for it.
         "importlib_resources>=6.0",
         "jax>=0.10",
+        "jinja2>=3.1",
         "matplotlib>=3.8",
         "ml_collections>=1.0",
         "numpy>=1.26",
@@ -34,7 +36,7 @@ setup(
         "orbax-checkpoint>=0.11.30",
         "pyarrow>=15.0",
         "rich>=13.0",
-        "scipy>=1.11",
+        "scipy>=1.15",
         "sentencepiece>=0.2",
         "seqio>=0.0.19",
         "tensorboard>=2.18",

@@ -1,1 +1,1 @@
-"""The run's report: what was run and what came of it, for the browser and the terminal."""
+"""The report of a run, for the browser and the terminal."""

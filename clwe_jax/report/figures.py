@@ -6,60 +6,9 @@ import math
 import re
 from typing import Mapping
 
-# How sentences are compared, with the ending of the metric's name.
-METHODS = {"plain": "", "centered": "_centered", "CSLS": "_csls"}
-_SUFFIXES = {suffix: method for method, suffix in METHODS.items()}
-_RETRIEVAL = re.compile(
-    r"retrieval/(?:(?P<pair>[^/]+)/)?layer(?P<layer>\d+)/acc@1(?P<suffix>_[a-z]+)?"
-)
-ALL_PAIRS = ""  # the key of the mean over pairs
-
-Layers = dict[int, float]  # layer -> accuracy, layers ascending
-
-
-def retrieval(results: Mapping[str, float]) -> dict[str, dict[str, Layers]]:
-    """Retrieval accuracies by method, pair and layer: {'plain': {'de-en': {0: .41}, '': ...}}.
-
-    The mean over pairs stands under `ALL_PAIRS`; it is computed where the results lack it.
-    """
-    found: dict[str, dict[str, Layers]] = {}
-    for name, value in results.items():
-        match = _RETRIEVAL.fullmatch(name)
-        if match is None or not math.isfinite(value):
-            continue
-        method = _SUFFIXES.get(match["suffix"] or "")
-        if method is not None:
-            pairs = found.setdefault(method, {})
-            pairs.setdefault(match["pair"] or ALL_PAIRS, {})[int(match["layer"])] = value
-    ordered = {}
-    for method in METHODS:
-        if method not in found:
-            continue
-        pairs = found[method]
-        if ALL_PAIRS not in pairs:
-            pairs[ALL_PAIRS] = _mean_over_pairs(pairs)
-        ordered[method] = {pair: dict(sorted(pairs[pair].items())) for pair in sorted(pairs)}
-    return ordered
-
-
-def _mean_over_pairs(pairs: Mapping[str, Layers]) -> Layers:
-    layers = {layer for accuracies in pairs.values() for layer in accuracies}
-    means = {}
-    for layer in layers:
-        values = [accuracies[layer] for accuracies in pairs.values() if layer in accuracies]
-        means[layer] = sum(values) / len(values)
-    return means
-
-
-def last_layers(layers: Mapping[int, float]) -> list[int]:
-    """The last four transformer layers (fewer: all of them); layer 0, the embedding, is none."""
-    return [layer for layer in sorted(layers) if layer > 0][-4:]
-
-
-def mean_last4(layers: Mapping[int, float]) -> float | None:
-    """The mean of the accuracies of the last four transformer layers; None where there is none."""
-    chosen = last_layers(layers)
-    return sum(layers[layer] for layer in chosen) / len(chosen) if chosen else None
+# How vectors are compared -> ending of the metric's name.
+SENTENCE_METHODS = {"plain": "", "centered": "_centered", "CSLS": "_csls"}
+WORD_METHODS = {"nearest neighbour": "", "CSLS": "_csls", "inverted softmax": "_softmax"}
 
 
 def by_subject(results: Mapping[str, float], prefix: str) -> dict[str, dict[str, float]]:
@@ -77,17 +26,53 @@ def by_subject(results: Mapping[str, float], prefix: str) -> dict[str, dict[str,
     return dict(sorted(found.items()))
 
 
+def pairs_of(results: Mapping[str, float], prefix: str) -> dict[str, dict[str, float]]:
+    """The subjects of `by_subject` that are pairs of languages, such as 'de-en'."""
+    found = by_subject(results, prefix)
+    return {subject: metrics for subject, metrics in found.items() if "-" in subject}
+
+
+def over_star(results: Mapping[str, float], pattern: str) -> dict[int, float]:
+    """The values of 'retrieval/layer*/acc@1' by the number in the star's place, ascending."""
+    before, _, after = pattern.partition("*")
+    path = re.compile(rf"{re.escape(before)}(\d+){re.escape(after)}")
+    found = {
+        int(match[1]): value
+        for name, value in results.items()
+        if (match := path.fullmatch(name)) and math.isfinite(value)
+    }
+    return dict(sorted(found.items()))
+
+
+def word_method(results: Mapping[str, float]) -> tuple[str, str]:
+    """(name, ending) of the method whose precision is the one to quote: CSLS if measured."""
+    measured = {name for metrics in by_subject(results, "bli").values() for name in metrics}
+    names = [name for name in ("CSLS", *WORD_METHODS) if f"p@1{WORD_METHODS[name]}" in measured]
+    name = names[0] if names else "nearest neighbour"
+    return name, WORD_METHODS[name]
+
+
 def percent(value: float | None, digits: int = 1) -> str:
-    """0.413 -> '41.3%'; '–' where there is no number."""
+    """0.413 -> '41.3%'; '–' for None and infinity."""
     return f"{100 * value:.{digits}f}%" if _is_finite(value) else "–"
 
 
 def points(value: float | None) -> str:
     """A difference of two fractions in percentage points: 0.041 -> '+4.1'."""
+    return _signed(value, lambda x: f"{100 * x:.1f}")
+
+
+def difference(value: float | None) -> str:
+    """A difference of two figures that are no fractions: -1.204 -> '−1.20'."""
+    return _signed(value, decimal)
+
+
+def _signed(value: float | None, form) -> str:
     if not _is_finite(value):
         return "–"
-    rounded = round(100 * value, 1)
-    return "±0.0" if rounded == 0 else f"{rounded:+.1f}".replace("-", "−")
+    shown = form(abs(value))
+    sign = "±" if not float(shown.replace(",", "")) else "+" if value > 0 else "−"
+    return sign + shown
 
 
 def count(value: float | None) -> str:
@@ -134,6 +119,10 @@ def size(value: float | None) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.3g} {unit}"
         value /= 1000
     return f"{value:.2f} TB"
+
+
+# Name of a form -> how a number is shown in it.
+FORMS = {"": decimal, "percent": percent, "count": count, "seconds": seconds, "size": size}
 
 
 def _is_finite(value: float | None) -> bool:

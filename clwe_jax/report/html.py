@@ -1,45 +1,60 @@
-"""The run's report: one HTML file that opens offline."""
+"""The run's report: one HTML file that opens offline, rendered from sections by a template."""
 
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
+import itertools
+import math
 import os
-import shlex
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Iterator, Sequence
 
 from absl import logging
+import jinja2
+import markupsafe
 
 from clwe_jax import atomic
 from clwe_jax.report import (
-    comparison,
-    components,
-    errors,
-    figures,
-    induction,
-    projection,
-    run_folder,
-    sections,
-    senses,
-    static,
-    style,
-)
-from clwe_jax.report.figures import METHODS
-from clwe_jax.report.markup import Html, clip, tag
+    beside, comparison, corpus, figures, measures, overview, plots, projection, run_folder, senses,
+    static, training,
+)  # fmt: skip
+from clwe_jax.report.data import Chart, Number, Picture, Section, Table, section_from_json
 from clwe_jax.report.run_folder import Run
+
+# (run, other runs) -> its section, None without figures; in the order of the page. The sections of
+# report.json stand between the first and the second list.
+_Builder = Callable[[Run, Sequence[Run]], Section | None]
+_FIGURES: tuple[_Builder, ...] = (
+    measures.retrieval, measures.induction, static.errors, projection.section, static.vocabulary,
+    static.refinement, measures.similarity, senses.section,
+)  # fmt: skip
+_RUN: tuple[_Builder, ...] = (
+    training.section, static.files, corpus.languages, corpus.examples, corpus.neighbours,
+    overview.machine, comparison.other_figures, overview.notes, comparison.section,
+    overview.configuration,
+)  # fmt: skip
+# Errors that figures of an unexpected kind raise.
+_DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, jinja2.TemplateError)
+_TEMPLATES = Path(__file__).parent / "templates"
+# Characters that HTML forbids even as references.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_RIGHT_TO_LEFT = frozenset(("ar", "ckb", "dv", "fa", "he", "pnb", "ps", "sd", "ug", "ur", "yi"))
+_OPEN_ROWS = 24  # longer tables start closed
 
 
 def build(workdir: str | os.PathLike[str], compare_with: str = "") -> Path:
     """Writes WORKDIR/report.html from the files of the run's folder.
 
-    What is missing is left out, so that a run that is still training can be looked at too.
+    Sections without figures are left out, so that a run that is still training can be looked at.
 
     Args:
       workdir: the run's folder; config.json has to be there, metrics.jsonl, results.json and
         report.json may.
-      compare_with: the folder of another run to show beside it, '' for none. One that cannot be
-        read becomes a warning, in the log and on the page.
+      compare_with: folders of other runs to show beside it, separated by commas; '' for none. A
+        folder that cannot be read becomes a warning, in the log and on the page.
 
     Returns:
       The path of report.html.
@@ -48,183 +63,158 @@ def build(workdir: str | os.PathLike[str], compare_with: str = "") -> Path:
       FileNotFoundError: `workdir` holds no run.
       ValueError: its config.json is damaged.
     """
-    run = run_folder.read(workdir)
-    problems = list(run.problems)
-    baseline = None
-    if compare_with:
+    runs = [run_folder.read(workdir)]
+    problems = list(runs[0].problems)
+    for folder in filter(None, map(str.strip, compare_with.split(","))):
         try:
-            baseline = run_folder.read(compare_with)
+            other = run_folder.read(folder)
         except (OSError, ValueError) as error:
-            message = f"config.report.compare_with={compare_with} cannot be shown: {error}"
+            message = f"config.report.compare_with: {folder} cannot be shown: {error}"
             logging.warning("%s", message)
             problems.append(message)
         else:
-            problems += [f"{baseline.name}: {problem}" for problem in baseline.problems]
+            problems += [f"{other.name}: {problem}" for problem in other.problems]
+            runs.append(other)
     path = Path(workdir) / "report.html"
-    atomic.write(str(path), page(run, baseline, problems).encode("utf-8", errors="replace"))
+    atomic.write(path, page(run_folder.distinct(runs), problems))
     return path
 
 
-def page(run: Run, baseline: Run | None, problems: list[str]) -> str:
-    """The whole page."""
-    first = _of_static if static.is_static(run) else _of_language_model
-    found: list[tuple[str, str, Html | None]] = [
-        *first(run, baseline),
-        ("languages", "Languages", _joined(sections.languages(run), sections.dictionary(run))),
-        ("examples", "Code-switched examples", sections.examples(run)),
-        ("neighbours", "Nearest neighbours", sections.neighbours(run)),
-        ("machine", "Speed and memory", _joined(sections.machine(run), static.stages(run))),
-        ("figures", "Other figures", comparison.others(run, baseline)),
-        ("notes", "Notes", sections.notes(run)),
-        ("comparison", "Comparison", comparison.compared(run, baseline) if baseline else None),
-        ("configuration", "Configuration", sections.configuration(run)),
+def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
+    """The whole page.
+
+    Args:
+      runs: the run that the page is of, then those beside it.
+      problems: sentences about files that could not be read.
+    """
+    run, *others = runs
+    found = list(problems)
+    environment = _environment(run)
+    shown = list(_sections(environment, runs, found))
+    tiles = _attempt("the headline figures", found, lambda: overview.tiles(run, others))
+    lead = _attempt("the summary", found, lambda: overview.summary(run))
+    warnings = [("Mind this", overview.unfinished(run) + training.skipped_steps(run) + found)]
+    warnings += [
+        (f"Compared with {other.name}, but under other conditions", comparison.fairness(run, other))
+        for other in others
     ]
-    shown = [(name, title, content) for name, title, content in found if content]
-    title = str(run.option("report.title") or run.name)
-    body = tag(
-        "body",
-        tag("h1", clip(title, 200)),
-        tag("p", summary(run), class_="lead"),
-        components.warning("Mind this", _unfinished(run) + sections.skipped_steps(run) + problems),
-        _fairness(run, baseline),
-        _tiles(run, baseline),
-        _command(run),
-        tag("nav", [tag("a", title, href=f"#{name}") for name, title, _ in shown]),
-        [tag("section", tag("h2", title), content, id=name) for name, title, content in shown],
-        tag("footer", "Figures: results.json and metrics.jsonl beside this page."),
-        tag("script", Html(style.SCRIPT)),
-    )
-    return f'<!doctype html>\n<html lang="en">{_head(title)}{body}</html>\n'
-
-
-def _of_language_model(run: Run, baseline: Run | None) -> list[tuple[str, str, Html | None]]:
-    training = _joined(
-        sections.training(run, baseline), sections.more_curves(run), sections.perplexity(run)
-    )
-    return [
-        ("retrieval", "Sentence retrieval", comparison.retrieval(run, baseline)),
-        ("induction", "Lexicon induction", induction.section(run, baseline)),
-        ("senses", "Senses", senses.section(run)),
-        ("training", "Training", training),
-    ]
-
-
-def _of_static(run: Run, baseline: Run | None) -> list[tuple[str, str, Html | None]]:
-    return [
-        ("induction", "Lexicon induction", induction.section(run, baseline)),
-        ("errors", "Errors", errors.section(run)),
-        ("pictures", "Before and after alignment", projection.section(run)),
-        ("vocabulary", "Vocabulary reallocation", static.vocabulary(run)),
-        ("refinement", "Alignment", static.refinement(run)),
-        ("retrieval", "Sentence retrieval", comparison.retrieval(run, baseline)),
-        ("similarity", "Word similarity", static.similarity(run)),
-        ("files", "Induced dictionaries and vectors", static.files(run)),
-    ]
-
-
-def _head(title: str) -> Html:
-    # Nothing is fetched from anywhere, and no script runs but the page's own.
-    digest = base64.b64encode(hashlib.sha256(style.SCRIPT.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", clip(title, 200)),
-        tag("style", Html(style.CSS)),
+    style, script = ((_TEMPLATES / f"page.{x}").read_text(encoding="utf-8") for x in ("css", "js"))
+    return environment.get_template("page.html").render(
+        title=run.option("report.title") or run.name,
+        lead=lead or run.name,
+        warnings=[(title, items) for title, items in warnings if items],
+        tiles=tiles or [],
+        command=overview.command(run),
+        sections=shown,
+        style=markupsafe.Markup(style),
+        script=markupsafe.Markup(script),
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
 
 
-def _joined(*parts: Html | None) -> Html | None:
-    return Html("".join(part for part in parts if part)) or None
+def _sections(
+    environment: jinja2.Environment, runs: Sequence[Run], problems: list[str]
+) -> Iterator[tuple[str, str, str]]:
+    """(id, title, content) of each section that has content."""
+    template = environment.get_template("section.html")
+    run, *others = runs
+    given = run.extras.get("sections") or []
+    if not isinstance(given, list):
+        problems.append("report.json: sections is left out: it is not a list.")
+        given = []
+    makers = [(_name(f), functools.partial(f, run, others)) for f in (*_FIGURES, *_RUN)]
+    made = [
+        (f"sections[{i}]", functools.partial(section_from_json, x)) for i, x in enumerate(given)
+    ]
+    makers[len(_FIGURES) : len(_FIGURES)] = made
+
+    def content(make: Callable[[], Section | None]) -> tuple[str, str] | None:
+        section = make()
+        blocks = beside.filled(section.blocks, runs) if section is not None else []
+        if section is None or not (blocks or section.text):
+            return None
+        return section.title, markupsafe.Markup(template.render(text=section.text, blocks=blocks))
+
+    names = itertools.count(1)
+    for what, make in makers:
+        found = _attempt(what, problems, functools.partial(content, make))
+        if found is not None:
+            yield f"section-{next(names)}", *found
 
 
-def summary(run: Run) -> str:
-    """What was run, in one sentence."""
-    names = sections.languages_of(run)
-    parts = [run.name]
-    if run.option("scale"):
-        parts[0] += f" at the {run.option('scale')} scale"
-    model = run.option("model", {})
-    if isinstance(model, dict) and model.get("layers") and model.get("width"):
-        parts.append(f"{model['layers']} layers of width {model['width']}")
-    if names:
-        listed = f" ({', '.join(names)})" if len(names) <= 12 else ""
-        parts.append(f"{len(names)} language{'s' * (len(names) != 1)}{listed}")
-    rows, length = run.option("train.batch_size"), run.option("data.sequence_length")
-    if run.step:
-        size = f" of {rows:,} × {length:,} pieces" if _whole(rows) and _whole(length) else ""
-        parts.append(f"{run.step:,} steps{size}")
-    seconds = sections.number(sections.mapping(run.extras.get("speed")).get("seconds"))
-    device = run.extras.get("device")
-    took = figures.seconds(seconds) if seconds is not None else ""
-    if device:
-        took = f"{took} on {clip(device, 80)}".strip()
-    if took:
-        parts.append(took)
-    if run.option("data.source"):
-        parts.append(f"text from {clip(run.option('data.source'), 120)}")
-    return ", ".join(parts) + "."
+def _name(builder: _Builder) -> str:
+    return f"{builder.__module__.rpartition('.')[2]}.{builder.__name__}"
 
 
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _unfinished(run: Run) -> list[str]:
-    steps = run.option("train.steps")
-    if _whole(steps) and run.step < steps:
-        return [f"The run is at step {run.step:,} of {steps:,}; its figures are not final."]
-    if not run.results:
-        return ["There is no results.json: the figures are the last ones logged."]
-    return []
-
-
-def _fairness(run: Run, baseline: Run | None) -> Html | None:
-    if baseline is None:
+def _attempt(what: str, problems: list[str], make: Callable[[], Any]) -> Any:
+    """The result of `make`; None and one more problem if the figures are of an unexpected kind."""
+    try:
+        return make()
+    except _DAMAGED as error:
+        problems.append(f"report.json: {what} is left out ({type(error).__name__}: {error}).")
         return None
-    title = f"Compared with {baseline.name}, but under other conditions"
-    return components.warning(title, comparison.fairness(run, baseline))
 
 
-def _tiles(run: Run, baseline: Run | None) -> Html | None:
-    tiles = []
-    for method in METHODS:
-        value = comparison.mean_last4(run, method)
-        if value is None:
-            continue
-        note = None
-        other = comparison.mean_last4(baseline, method) if baseline is not None else None
-        if other is not None:
-            note = (
-                f"{baseline.name} {figures.percent(other)}, {figures.points(value - other)} points"
-            )
-        label = f"Retrieval, {method}"
-        tiles.append(components.tile(label, figures.percent(value), note, first=not tiles))
-    if static.is_static(run):
-        tiles += static.tiles(run, baseline)
-    found = induction.mean(run) if not static.is_static(run) else None
-    if found is not None:
-        other = induction.mean(baseline) if baseline is not None else None
-        note = f"{baseline.name} {figures.percent(other)}" if other is not None else None
-        tiles.append(components.tile("Lexicon induction, P@1", figures.percent(found), note))
-    loss = run.figures.get("eval/mlm/loss", run.figures.get("train/loss"))
-    if loss is not None:
-        where = "held-out" if "eval/mlm/loss" in run.figures else "training"
-        tiles.append(components.tile("Loss", figures.decimal(loss), f"{where}, nats per piece"))
-    speed = sections.number(sections.mapping(run.extras.get("speed")).get("tokens_per_second"))
-    if speed is not None:
-        tiles.append(components.tile("Speed", figures.count(speed), "pieces per second"))
-    return tag("div", tiles, class_="tiles") if tiles else None
+def _environment(run: Run) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        finalize=_clean,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    drawings = itertools.count(1)
+    environment.filters["clip"] = _clip
+    environment.globals |= {
+        "change": _change,
+        "colour": plots.colour,
+        "groups": lambda blocks: beside.side_by_side(blocks, (Chart, Picture)),
+        "hue": functools.partial(_hue, run.languages),
+        "interval": _interval,
+        "kind": lambda value: type(value).__name__.lower(),
+        "number": lambda cell: figures.FORMS[cell.form](cell.value),
+        "numeric": _numeric,
+        "open_rows": _OPEN_ROWS,
+        "right_to_left": _RIGHT_TO_LEFT,
+        "sortable": lambda x: x if x is not None and math.isfinite(x) else "-1e99",
+        "svg": lambda block, small: plots.svg(block, f"drawing{next(drawings)}", small),
+    }
+    return environment
 
 
-def _command(run: Run) -> Html | None:
-    command = run.extras.get("command")
-    if isinstance(command, list):
-        command = shlex.join(str(part) for part in command)
-    if not command:
-        return None
-    # Lines break between the arguments only.
-    words = [(tag("span", word), " ") for word in clip(command, 4000).split(" ")]
-    return tag("pre", words, class_="command")
+def _clean(value: Any) -> Any:
+    """An expression's value as the template writes it, before it is escaped."""
+    if value is None:
+        return ""
+    if isinstance(value, (markupsafe.Markup, jinja2.Undefined)):
+        return value
+    return _FORBIDDEN.sub("\ufffd", str(value))
+
+
+def _clip(value: Any, length: int = 60) -> str:
+    """Text of at most `length` characters, the last one an ellipsis where it is cut."""
+    value = "" if value is None else str(value)
+    return value if len(value) <= length else value[: length - 1] + "…"
+
+
+def _hue(languages: Sequence[str], name: str) -> int:
+    """The hue of a language, the same all over the page."""
+    place = languages.index(name) if name in languages else sum(name.encode("utf-8", "replace"))
+    # Neighbours on the list lie a golden angle apart, so that their hues differ.
+    return round(215 + place * 137.5) % 360
+
+
+def _change(cell: Number) -> str:
+    return (figures.points if cell.form == "percent" else figures.difference)(cell.change)
+
+
+def _interval(cell: Number) -> str:
+    if cell.form == "percent":
+        return f"{100 * cell.low:.1f}–{100 * cell.high:.1f}"
+    return f"{figures.decimal(cell.low)}–{figures.decimal(cell.high)}"
+
+
+def _numeric(table: Table) -> list[bool]:
+    """Whether each column holds numbers, which are set to the right."""
+    return [any(isinstance(cell, Number) for cell in cells) for cells in zip(*table.rows)]

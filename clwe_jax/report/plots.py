@@ -1,155 +1,158 @@
-"""Charts as inline SVG: text stays text, colours follow the page's light or dark scheme."""
+"""Charts and pictures as inline SVG, drawn by matplotlib.
+
+Text stays text, and its colours follow the page's light or dark scheme.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import re
-from typing import Mapping, Sequence
+import warnings
+from typing import Any, Sequence
 
+import adjustText
+import markupsafe
 import matplotlib
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from clwe_jax.report.markup import Html, tag, text
+from clwe_jax.report.data import NEUTRAL, Chart, Picture, Points
 
 # Mid-tones that keep their contrast on white and on near-black, in the order of the hues that the
 # page gives to languages.
 PALETTE = (
-    "#3b7dd8",
-    "#d6506a",
-    "#2f9e6e",
-    "#8f6bd1",
-    "#dc8a1f",
-    "#1fa2b8",
-    "#d67ab1",
-    "#86a02f",
-    "#5c7cfa",
-    "#c4673a",
-)
-BLUE, RED, GREEN, ORANGE = PALETTE[0], PALETTE[1], PALETTE[2], PALETTE[4]
-NEUTRAL = "#7d8794"
-MAX_COLOURED = len(PALETTE)
-_MAX_POINTS = 300  # of a line; longer ones are averaged in bins
+    "#3b7dd8", "#d6506a", "#2f9e6e", "#8f6bd1", "#dc8a1f", "#1fa2b8", "#d67ab1", "#86a02f",
+    "#5c7cfa", "#c4673a",
+)  # fmt: skip
+_GREY = "#7d8794"
+_DASHES = ("-", (0, (4, 2.5)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
+_MOST_POINTS = 300  # of a line; longer ones are averaged in bins
+_MARKED_POINTS = 25  # a line of fewer points shows each of them
 
 # Colours that the page replaces by its own.
 _INK, _GRID = "#010203", "#040506"
-# What every drawing of the page is made with.
 STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "clwe_jax",
-    "text.parse_math": False,
-    "font.family": "DejaVu Sans",
-    "font.size": 11,
-    "axes.edgecolor": _GRID,
-    "axes.labelcolor": _INK,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "grid.color": _GRID,
-    "grid.linewidth": 0.7,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
+    "svg.fonttype": "none", "svg.hashsalt": "clwe_jax", "text.parse_math": False,
+    "font.family": "DejaVu Sans", "font.size": 11, "text.color": _INK,
     "lines.solid_capstyle": "round",
-}
+    "axes.edgecolor": _GRID, "axes.labelcolor": _INK, "axes.grid": True, "axes.axisbelow": True,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.spines.left": False,
+    "grid.color": _GRID, "grid.linewidth": 0.7, "xtick.color": _INK, "ytick.color": _INK,
+    "xtick.major.size": 0, "ytick.major.size": 0,
+}  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class Line:
-    """One line of a chart: x -> y, with its label in the legend ('' for none)."""
-
-    label: str
-    points: Mapping[float, float]
-    colour: str
-    dashed: bool = False
-    faint: bool = False
-    markers: bool = False
+def colour(place: int) -> str:
+    """The colour at a place of the palette, which starts over at its end; grey for NEUTRAL."""
+    return _GREY if place == NEUTRAL else PALETTE[place % len(PALETTE)]
 
 
-def chart(
-    title: str,
-    lines: Sequence[Line],
-    *,
-    x_label: str,
-    y_label: str = "",
-    percent: bool = False,
-    whole_x: bool = False,
-    x_range: tuple[float, float] | None = None,
-    y_range: tuple[float, float] | None = None,
-    band: tuple[float, float] | None = None,
-    size: tuple[float, float] = (6.4, 3.6),
-    note: str = "",
-) -> Html:
-    """A line chart in a <figure>: title, legend in HTML, SVG that scales with the page.
+def svg(block: Chart | Picture, name: str, small: bool = False) -> markupsafe.Markup:
+    """The drawing of a chart or picture as an <svg> element that scales with the page.
 
     Args:
-      title: above the chart; also the chart's name for screen readers.
-      lines: drawn in this order; those without points are left out.
-      x_label: below the horizontal axis.
-      y_label: beside the vertical axis, '' for none.
-      percent: the y values are fractions and are labelled in percent.
-      whole_x: the x axis counts something: every tick is a whole number.
-      x_range: of the horizontal axis; None: the data's.
-      y_range: of the vertical axis; None: the data's.
-      band: a stretch of the x axis to shade.
-      size: (width, height) in inches of 72 units; text is 11 units high.
-      note: a sentence below the chart.
+      block: a chart whose lines have points, or a picture.
+      name: letters and digits, unique within the page.
+      small: whether three drawings stand side by side: their text is larger beside the lines.
     """
-    lines = [line for line in lines if line.points]
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=size, layout="constrained")
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        # The reader's browser has the fonts of the page's text.
+        warnings.filterwarnings("ignore", message="Glyph")
+        figure = chart(block, small) if isinstance(block, Chart) else picture(block)
         figure.patch.set_visible(False)
-        axes = figure.add_subplot()
-        axes.patch.set_visible(False)
-        if band is not None:
-            axes.axvspan(*band, color=_GRID, alpha=0.45, linewidth=0)
-        for line in lines:
-            xs, ys = _thinned(line.points)
-            axes.plot(
-                xs,
-                ys,
-                color=line.colour,
-                linestyle=(0, (4, 2.5)) if line.dashed else "-",
-                linewidth=0.9 if line.faint else 2.0,
-                alpha=0.3 if line.faint else 1.0,
-                marker="o" if line.markers or len(xs) == 1 else "",
-                markersize=4.5,
-            )
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-        axes.xaxis.set_major_locator(MaxNLocator(7, integer=whole_x))
-        axes.yaxis.set_major_locator(MaxNLocator(6))
-        if x_range is not None:
-            axes.set_xlim(*x_range)
-        if y_range is not None:
-            axes.set_ylim(*y_range)
-        axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
-        if percent:
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{100 * y:.3g}%"))
-        svg = inline_svg(figure, title)
-    return tag(
-        "figure",
-        tag("figcaption", tag("b", title), _legend(lines)),
-        svg,
-        tag("p", note, class_="note") if note else None,
+        return _inline(figure, block.title, name)
+
+
+def chart(block: Chart, small: bool = False) -> Figure:
+    """A line chart, 72 units an inch."""
+    figure = Figure(figsize=(4.9, 3.4) if small else (6.4, 3.6), layout="constrained")
+    axes = figure.add_subplot()
+    axes.patch.set_visible(False)
+    if block.band is not None:
+        axes.axvspan(*block.band, color=_GRID, alpha=0.45, linewidth=0)
+    for line in block.lines:
+        xs, ys = thinned(line.points)
+        axes.plot(
+            xs,
+            ys,
+            color=colour(line.colour or 0),
+            linestyle=_DASHES[line.dash % len(_DASHES)],
+            linewidth=0.9 if line.faint else 2.0,
+            alpha=0.3 if line.faint else 1.0,
+            marker="o" if len(xs) < _MARKED_POINTS and not line.faint else "",
+            markersize=4.5,
+        )
+    axes.set_xlabel(block.x)
+    axes.set_ylabel(block.y)
+    axes.xaxis.set_major_locator(MaxNLocator(7, integer=block.whole_x))
+    axes.yaxis.set_major_locator(MaxNLocator(6))
+    if block.y_range is not None:
+        axes.set_ylim(*block.y_range)
+    axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
+    if block.form == "percent":
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{100 * y:.3g}%"))
+    return figure
+
+
+def picture(block: Picture, titled: bool = False) -> Figure:
+    """Dots in the plane, joined by thin lines; labels are moved until none covers another.
+
+    Args:
+      block: the picture.
+      titled: whether the drawing has its own title and legend, as a file of its own needs.
+    """
+    labelled = any(dots.labels for dots in block.dots)
+    figure = Figure(figsize=(7.2, 5.0) if labelled else (4.6, 3.9), layout="constrained")
+    axes = figure.add_subplot()
+    axes.patch.set_visible(False)
+    axes.spines["bottom"].set_visible(not labelled)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.margins(*((0.12, 0.08) if labelled else (0.04, 0.04)))
+    axes.add_collection(
+        LineCollection(list(block.joins), colors=_GREY, linewidths=0.7, alpha=0.5, zorder=1)
     )
+    labels = []
+    for dots in block.dots:
+        size = 70 if dots.strong else 18 if labelled else 9
+        xs, ys = zip(*dots.points, strict=True)
+        axes.scatter(
+            xs, ys, s=size, marker="D" if dots.strong else "o", color=colour(dots.colour),
+            label=dots.label or "_nolegend_", alpha=1.0 if labelled else 0.6, linewidths=0,
+            zorder=2 + dots.strong,
+        )  # fmt: skip
+        style = {"fontsize": 11.5, "fontweight": "bold"} if dots.strong else {"fontsize": 10}
+        for (x, y), label in zip(dots.points, dots.labels):
+            labels.append(axes.text(x, y, label[:24], zorder=4, **style))
+    if titled:
+        figure.suptitle(block.title, fontsize=11)
+        figure.legend(loc="outside lower center", ncols=8, frameon=False, fontsize=10)
+    if labels:
+        _spread(figure, axes, labels)
+    return figure
 
 
-def _thinned(points: Mapping[float, float]) -> tuple[list[float], list[float]]:
-    """The points as two lists; beyond _MAX_POINTS each point is the mean of its bin."""
-    xs, ys = list(points), list(points.values())
-    width = -(-len(xs) // _MAX_POINTS)
+def _spread(figure: Figure, axes: Any, labels: list[Any]) -> None:
+    # Labels are placed in the final layout, which must not change after that.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    # A limit in steps, not in seconds, makes the same picture on every machine.
+    adjustText.adjust_text(labels, ax=axes, expand=(1.1, 1.5), iter_lim=200)
+
+
+def thinned(points: Points) -> tuple[list[float], list[float]]:
+    """x and y of the points; beyond _MOST_POINTS each is the mean of its bin."""
+    xs, ys = ([point[i] for point in points] for i in (0, 1))
+    width = -(-len(xs) // _MOST_POINTS)
     if width <= 1:
         return xs, ys
-    starts = range(0, len(xs), width)
-    return (
-        [sum(xs[i : i + width]) / len(xs[i : i + width]) for i in starts],
-        [sum(ys[i : i + width]) / len(ys[i : i + width]) for i in starts],
-    )
+    bins = [slice(i, i + width) for i in range(0, len(xs), width)]
+    return [_mean(xs[part]) for part in bins], [_mean(ys[part]) for part in bins]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 def _thousands(x: float, _: int) -> str:
@@ -159,37 +162,27 @@ def _thousands(x: float, _: int) -> str:
     return f"{x / 1e3:g}k" if abs(x) >= 1e3 else f"{x:g}"
 
 
-def _legend(lines: Sequence[Line]) -> Html | None:
-    named = [line for line in lines if line.label]
-    if not named:
-        return None
-    items = []
-    for line in named:
-        kind = "dashed" if line.dashed else "solid"
-        mark = tag("i", style=f"border-top:2.5px {kind} {line.colour}")
-        items.append(tag("span", mark, line.label))
-    return tag("span", items, class_="legend")
-
-
-def inline_svg(figure: Figure, title: str) -> Html:
-    """The figure as an <svg> element for a page that holds several of them."""
+def _inline(figure: Figure, title: str, name: str) -> markupsafe.Markup:
+    """The figure for a page that holds several of them."""
     buffer = io.StringIO()
     figure.savefig(
         buffer,
         format="svg",
         metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
     )
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    drawn = buffer.getvalue()
+    drawn = drawn[drawn.index("<svg") :]
+    drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
     # The style sheet of one drawing would apply to the whole page; the page's own has its rules.
-    svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
+    drawn = re.sub(r"<style.*?</style>", "", drawn, flags=re.DOTALL)
+    # matplotlib repeats each text in a comment.
+    drawn = re.sub(r"<!--.*?-->", "", drawn, flags=re.DOTALL)
     # Names within one drawing have to be unique within the page.
-    prefix = re.sub(r"\W+", "-", title.lower())
-    svg = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)
-    svg = svg.replace(_INK, "currentColor").replace(_GRID, "var(--line)")
-    svg = svg.replace("font-family: 'DejaVu Sans'", "font-family: var(--font)")
-    head, _, rest = svg.partition(">")
+    drawn = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{name}-", drawn)
+    drawn = drawn.replace(_INK, "currentColor").replace(_GRID, "var(--line)")
+    drawn = drawn.replace("font-family: 'DejaVu Sans'", "font-family: var(--font)")
+    head, _, rest = drawn.partition(">")
     view = re.search(r'viewBox="[^"]*"', head)
     assert view is not None, "matplotlib writes a viewBox"
-    return Html(f'<svg role="img" aria-label="{text(title)}" {view.group()}>{rest}')
+    label = markupsafe.escape(title)
+    return markupsafe.Markup(f'<svg role="img" aria-label="{label}" {view.group()}>{rest}')

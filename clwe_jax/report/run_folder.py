@@ -1,13 +1,14 @@
-"""Reads a run's folder as other rooms leave it. Nothing but config.json has to be there."""
+"""Reads a run's folder, of which only config.json is required."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import os
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping, Sequence
 
 Series = dict[int, float]  # step -> value, steps ascending
 
@@ -18,15 +19,16 @@ _ASIDE = ("report", "plan", "checkpoint", "mesh", "scale")
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What a run's folder holds.
+    """The contents of a run's folder.
 
     Attributes:
       workdir: the folder.
       config: the resolved config.
       results: the final figures by path; fractions, not percent.
       series: metric path -> step -> value.
-      extras: report.json, what the job tells beyond its figures.
-      problems: what could not be read, as sentences.
+      extras: report.json, which the job writes beside its figures.
+      problems: sentences on files that could not be read.
+      label: the run's name where its system's does not distinguish it from the others.
     """
 
     workdir: Path
@@ -35,6 +37,7 @@ class Run:
     series: dict[str, Series]
     extras: dict[str, Any]
     problems: tuple[str, ...] = ()
+    label: str = ""
 
     def option(self, path: str, default: Any = None) -> Any:
         """The config's value at a path such as 'train.steps'."""
@@ -48,22 +51,29 @@ class Run:
     @property
     def name(self) -> str:
         """The system's name, or the folder's where the config gives none."""
-        return str(self.option("system") or self.workdir.resolve().name)
+        return self.label or str(self.option("system") or self.workdir.resolve().name)
+
+    @property
+    def languages(self) -> list[str]:
+        """The run's languages in the order of its config."""
+        names = str(self.option("data.languages", "")).split(",")
+        return [name.strip() for name in names if name.strip()]
+
+    def in_order(self, names: Iterable[str]) -> list[str]:
+        """Languages as the config orders them, other names after them by the alphabet."""
+        order = {name: place for place, name in enumerate(self.languages)}
+        return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
     @property
     def step(self) -> int:
         """The last step that left a metric; 0 where none did."""
         return max((step for series in self.series.values() for step in series), default=0)
 
-    @property
+    @functools.cached_property
     def figures(self) -> dict[str, float]:
-        """The results, and before they are there the last value that each metric had."""
-        last = {}
-        for name, series in self.series.items():
-            numbers = finite(series)
-            if numbers:
-                last[name] = numbers[max(numbers)]
-        return {**last, **self.results}
+        """The results, and where they lack a metric its last value over training."""
+        series = {name: list(finite(points).values()) for name, points in self.series.items()}
+        return {**{name: values[-1] for name, values in series.items() if values}, **self.results}
 
 
 def read(workdir: str | os.PathLike[str]) -> Run:
@@ -80,7 +90,7 @@ def read(workdir: str | os.PathLike[str]) -> Run:
     path = folder / "config.json"
     if not path.is_file():
         raise FileNotFoundError(
-            f"{folder} holds no run: there is no config.json. Train one there with "
+            f"{folder} holds no run: it has no config.json. Train one there with "
             f"python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir={folder}"
         )
     try:
@@ -142,27 +152,43 @@ def _read_series(path: Path, problems: list[str]) -> dict[str, Series]:
     return {name: dict(sorted(series.items())) for name, series in found.items()}
 
 
+def distinct(runs: Sequence[Run]) -> list[Run]:
+    """The runs; where several have the same name, their names include their folders."""
+    names = [run.name for run in runs]
+    return [
+        dataclasses.replace(run, label=f"{run.name} ({run.workdir})")
+        if names.count(run.name) > 1
+        else run
+        for run in runs
+    ]
+
+
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """An option on which two runs differ; `fair` when a comparison of systems may differ in it."""
+    """An option on which runs differ.
+
+    Attributes:
+      option: its path.
+      values: one per run; None for a run without the option.
+      fair: whether a comparison of systems may differ in it.
+    """
 
     option: str
-    ours: Any
-    theirs: Any
+    values: tuple[Any, ...]
     fair: bool
 
 
-def differences(ours: Run, theirs: Run) -> list[Difference]:
-    """The options on which two runs differ, those that make a comparison unfair first."""
-    flat_ours, flat_theirs = _flatten(ours.config), _flatten(theirs.config)
+def differences(runs: Sequence[Run]) -> list[Difference]:
+    """The options on which runs differ, those that make a comparison unfair first."""
+    flat = [_flatten(run.config) for run in runs]
     found = []
-    for option in sorted(set(flat_ours) | set(flat_theirs)):
+    for option in sorted(set().union(*flat)):
         section = option.split(".")[0]
-        a, b = flat_ours.get(option), flat_theirs.get(option)
+        values = tuple(options.get(option) for options in flat)
         how_often = section == "evals" and option.endswith(".every_steps")
-        if section in _ASIDE or how_often or a == b:
+        if section in _ASIDE or how_often or all(value == values[0] for value in values):
             continue
-        found.append(Difference(option, a, b, fair=section in _METHOD))
+        found.append(Difference(option, values, fair=section in _METHOD))
     return sorted(found, key=lambda difference: difference.fair)
 
 

@@ -1,4 +1,4 @@
-"""Fetches the public MUSE dictionaries: resumes, and keeps a file only when it is whole.
+"""Downloads the public MUSE dictionaries; an interrupted transfer continues where it stopped.
 
 The dictionaries (Conneau et al. 2017, Word Translation Without Parallel Data) are licensed
 CC BY-NC 4.0: not for commercial use.
@@ -18,6 +18,7 @@ from absl import logging
 
 from clwe_jax import atomic
 
+# pooch would check the files, but it starts an interrupted transfer over from the first byte.
 ADDRESS = "https://dl.fbaipublicfiles.com/arrival/dictionaries/"
 LICENCE = "The MUSE dictionaries are licensed CC BY-NC 4.0: not for commercial use."
 MANIFEST = "manifest.json"
@@ -45,28 +46,29 @@ def download(
     attempts: int = 5,
     timeout: float = 60.0,
 ) -> list[str]:
-    """Fetches dictionaries into a directory; what is there whole is left as it is.
+    """Downloads dictionaries into a directory; whole files that it holds are left as they are.
 
-    Each file comes into `NAME.part`, which the next attempt, or the next call, goes on with. Its
-    size is checked against the one that the server names, and its SHA-256 against
-    DIRECTORY/manifest.json ({"NAME": {"size": bytes, "sha256": hex}}), where that names the file;
-    files that it does not name are added to it, so that a second copy of the directory can be
-    checked against the first.
+    A file is transferred into `NAME.part`, which the next attempt or the next call continues. Its
+    size is checked against the size that the server names, and its SHA-256 against
+    DIRECTORY/manifest.json ({"NAME": {"size": bytes, "sha256": hex}}) if the manifest names the
+    file. The manifest gains the files that it does not name, so that a second copy of the directory
+    can be checked against the first.
 
     Args:
-      directory: made where it is absent.
-      pairs: such as 'en-de'.
-      splits: also the training and test splits, `xx-yy.0-5000.txt` and `xx-yy.5000-6500.txt`.
-      address: of the folder that the files are in, with a slash at the end.
-      attempts: tries a file, each going on where the last one broke off.
-      timeout: seconds without a byte before a try counts as failed.
+      directory: a folder, created if it is absent.
+      pairs: language pairs such as 'en-de'.
+      splits: whether to download the training and test splits too, `xx-yy.0-5000.txt` and
+        `xx-yy.5000-6500.txt`.
+      address: URL of the folder that holds the files, with a slash at the end.
+      attempts: attempts per file, each of which continues the one before.
+      timeout: seconds without a byte after which an attempt fails.
 
     Returns:
       The names of the files, all of them whole in the directory.
 
     Raises:
       ValueError: a file differs from the manifest.
-      OSError: a file could not be had; what came so far is kept.
+      OSError: a file could not be downloaded; its first part is kept.
     """
     os.makedirs(directory, exist_ok=True)
     ends = (".txt", ".0-5000.txt", ".5000-6500.txt") if splits else (".txt",)
@@ -79,8 +81,8 @@ def download(
             if _digest(path) == known["sha256"]:
                 continue
         if os.path.exists(path) and not known:
-            # Of an earlier call that broke off before it wrote it down, or put there by hand.
-            logging.info("%s is there already", path)
+            # An earlier call stopped before it wrote the manifest, or a user copied the file here.
+            logging.info("%s exists", path)
         else:
             logging.info("%d/%d %s%s", number, len(names), address, name)
             _fetch(address + name, path, attempts, timeout, known)
@@ -99,30 +101,31 @@ def _fetch(
             break
         except urllib.error.HTTPError as error:
             if error.code < 500 and error.code != 429:
-                raise OSError(f"{url}: the server says {error.code} {error.reason}") from error
+                raise OSError(f"{url}: the server answers {error.code} {error.reason}") from error
             failure: Exception = error
         except (OSError, ValueError) as error:
             failure = error
         if attempt == attempts:
             raise OSError(
-                f"{url} could not be had in {attempts} attempts: {failure}. Run the same command "
-                "again: it goes on where this one stopped"
+                f"{url}: {attempts} attempts failed, the last with: {failure}. Run the same "
+                "command again: it continues where this one stopped"
             ) from failure
         logging.warning("%s: %s; trying again", url, failure)
         time.sleep(min(2.0**attempt * 0.1, 10.0))
     if known and (os.path.getsize(part), _digest(part)) != (known["size"], known["sha256"]):
         os.remove(part)
         raise ValueError(
-            f"{url} is not the file that {MANIFEST} beside {path} names (size or SHA-256 differ). "
-            "Remove its line there if the server's file has rightly changed"
+            f"{url} differs in size or SHA-256 from {MANIFEST} beside {path}. Remove the file's "
+            "entry from the manifest if the server has a new version"
         )
     os.replace(part, path)
 
 
 def _fetch_once(url: str, part: str, timeout: float) -> None:
-    """Appends to `part` what it lacks.
+    """Appends the missing bytes to `part`.
 
-    Raises: OSError or ValueError, the transfer broke off or the size is another.
+    Raises:
+      OSError, ValueError: the transfer stopped, or the size differs from the server's.
     """
     have = os.path.getsize(part) if os.path.exists(part) else 0
     headers = {"Range": f"bytes={have}-"} if have else {}
@@ -130,12 +133,12 @@ def _fetch_once(url: str, part: str, timeout: float) -> None:
     try:
         answer = urllib.request.urlopen(request, timeout=timeout)
     except urllib.error.HTTPError as error:
-        if error.code == 416:  # nothing after what we have: it is whole, or not this file
+        if error.code == 416:  # nothing follows: the part is whole, or of another file
             whole = _total(error.headers.get("Content-Range"))
             if whole == have:
                 return
             os.remove(part)
-            raise ValueError(f"had {have:,} bytes of a file of {whole}; starting anew") from error
+            raise ValueError(f"{part} had {have:,} bytes of {whole}; it is removed") from error
         raise
     with answer:
         resumed = answer.status == 206
@@ -154,7 +157,7 @@ def _fetch_once(url: str, part: str, timeout: float) -> None:
 
 
 def _total(content_range: str | None) -> int | None:
-    """The whole size that a Content-Range header names."""
+    """The size of the whole file that a Content-Range header names."""
     total = (content_range or "").rpartition("/")[2]
     return int(total) if total.isdigit() else None
 
@@ -172,4 +175,4 @@ def _read_manifest(directory: str) -> dict[str, dict[str, object]]:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is damaged ({error}): remove it to start a new one") from error
+        raise ValueError(f"{path} is damaged ({error}): remove it, and it is made again") from error

@@ -1,10 +1,14 @@
 """A run's folder as the pretraining job leaves it, with figures that look like a run's."""
 
+import dataclasses
 import json
 import math
 import random
+from html.parser import HTMLParser
 
 import pytest
+
+from clwe_jax.report import html
 
 LANGUAGES = ("en", "de", "es", "fr", "ja", "zh")
 SUFFIXES = {"": 0.0, "_centered": 0.14, "_csls": 0.19}
@@ -177,6 +181,81 @@ def extras_of(languages):
         "notes": ["retrieval: pairs of languages that the run does not have were skipped: ru-en."],
         "skipped": {"dictionary lines": 4, "empty lines": 1_204, "words out of the vocabulary": 0},
     }
+
+
+@dataclasses.dataclass
+class Node:
+    """An element of a page as a browser reads it."""
+
+    name: str
+    attributes: dict
+    children: list = dataclasses.field(default_factory=list)
+
+    @property
+    def text(self):
+        """The text inside, without scripts and style sheets."""
+        if self.name in ("script", "style"):
+            return ""
+        return "".join(x if isinstance(x, str) else x.text for x in self.children)
+
+    def all(self, name=None, **attributes):
+        """The elements inside of a name, with these attributes."""
+        found = []
+        for child in self.children:
+            if isinstance(child, Node):
+                same = all(child.attributes.get(k) == v for k, v in attributes.items())
+                found += [child] * (same and name in (None, child.name)) + child.all(
+                    name, **attributes
+                )
+        return found
+
+    def section(self, title):
+        """The section under a heading; None where the page has none."""
+        found = [x for x in self.all("section") if x.all("h2")[0].text == title]
+        return found[0] if found else None
+
+    def rows(self):
+        """The text of each cell of each row of the tables inside, heads included."""
+        return [
+            [" ".join(cell.text.split()) for cell in row.all() if cell.name in ("th", "td")]
+            for row in self.all("tr")
+        ]
+
+
+class Reader(HTMLParser):
+    def __init__(self, markup):
+        super().__init__(convert_charrefs=True)
+        self.open = [Node("", {})]
+        self.feed(markup)
+        self.close()
+        (self.page,) = self.open
+
+    def handle_starttag(self, name, attributes):
+        node = Node(name, dict(attributes))
+        self.open[-1].children.append(node)
+        if name not in ("meta", "input"):
+            self.open.append(node)
+
+    def handle_startendtag(self, name, attributes):
+        self.open[-1].children.append(Node(name, dict(attributes)))
+
+    def handle_endtag(self, name):
+        assert self.open.pop().name == name, f"</{name}> closes another element"
+
+    def handle_data(self, data):
+        self.open[-1].children.append(data)
+
+
+@pytest.fixture
+def page_of():
+    """Builds the report of a folder and reads it as a browser does."""
+
+    def read(folder, **options):
+        path = html.build(folder, **options)
+        assert path == folder / "report.html"
+        return Reader(path.read_text(encoding="utf-8")).page
+
+    return read
 
 
 @pytest.fixture

@@ -7,32 +7,31 @@ import pytest
 from clwe_jax.report import figures
 
 
-def test_retrieval_by_method_pair_and_layer():
-    found = figures.retrieval(
-        {
-            "retrieval/de-en/layer10/acc@1": 0.5,
-            "retrieval/de-en/layer2/acc@1": 0.1,
-            "retrieval/fr-en/layer2/acc@1": 0.3,
-            "retrieval/fr-en/layer2/acc@1_csls": 0.4,
-            "retrieval/layer2/acc@1_csls": 0.9,
-            "retrieval/fr-en/layer3/acc@1": math.nan,
-            "retrieval/fr-en/layer2/acc@5": 1.0,
-            "retrieval/mean_last4": 0.7,
-            "bli/fr-en/layer2/acc@1": 1.0,
-        }
-    )
-    assert found == {
-        # The mean over pairs is computed where it is not given; the layers are in order.
-        "plain": {"": {2: 0.2, 10: 0.5}, "de-en": {2: 0.1, 10: 0.5}, "fr-en": {2: 0.3}},
-        "CSLS": {"": {2: 0.9}, "fr-en": {2: 0.4}},
+def test_values_over_the_star_of_a_pattern():
+    results = {
+        "retrieval/layer10/acc@1": 0.5,
+        "retrieval/layer2/acc@1": 0.1,
+        "retrieval/layer3/acc@1": math.nan,
+        "retrieval/layer2/acc@1_csls": 0.4,
+        "retrieval/de-en/layer2/acc@1": 0.3,
+        "retrieval/layer2/acc@10": 1.0,
     }
-    assert list(found["plain"]["de-en"]) == [2, 10]
+    found = figures.over_star(results, "retrieval/layer*/acc@1")
+    assert list(found.items()) == [(2, 0.1), (10, 0.5)]
 
 
-def test_mean_of_the_last_four_layers_leaves_the_embedding_out():
-    assert figures.mean_last4({k: float(k) for k in range(13)}) == (9 + 10 + 11 + 12) / 4
-    assert figures.mean_last4({0: 100.0, 1: 1.0, 2: 2.0}) == 1.5
-    assert figures.mean_last4({0: 100.0}) is None
+@pytest.mark.parametrize(
+    "measured, name",
+    [
+        (["", "_csls", "_softmax"], "CSLS"),
+        (["", "_softmax"], "nearest neighbour"),
+        (["_softmax"], "inverted softmax"),
+        ([], "nearest neighbour"),
+    ],
+)
+def test_csls_stands_for_lexicon_induction_where_it_was_measured(measured, name):
+    found = figures.word_method({f"bli/de-en/p@1{ending}": 0.5 for ending in measured})
+    assert found == (name, figures.WORD_METHODS[name])
 
 
 def test_by_subject():
@@ -52,6 +51,10 @@ def test_by_subject():
         (figures.points, 0.0414, "+4.1"),
         (figures.points, -0.0414, "−4.1"),
         (figures.points, -0.0001, "±0.0"),
+        (figures.points, None, "–"),
+        (figures.difference, -1.204, "−1.20"),
+        (figures.difference, 12_345.6, "+12,346"),
+        (figures.difference, 0.0, "±0"),
         (figures.count, 7013211, "7,013,211"),
         (figures.decimal, 8.2041, "8.20"),
         (figures.decimal, 0.01234, "0.0123"),

@@ -3,18 +3,22 @@
 import re
 import xml.etree.ElementTree as ElementTree
 
+import matplotlib
+import numpy as np
+
 from clwe_jax.report import plots
-from clwe_jax.report.plots import Line, chart
+from clwe_jax.report.data import BLUE, RED, Chart, Dots, Line, Picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def svg_of(markup):
-    start, end = markup.index("<svg"), markup.index("</svg>") + len("</svg>")
-    text = markup[start:end].replace(
-        "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="x" '
-    )
-    return ElementTree.fromstring(text)
+    spaces = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="x" '
+    return ElementTree.fromstring(str(markup).replace("<svg ", spaces))
+
+
+def chart(*lines, title="T", name="d1", **options):
+    return plots.svg(Chart(title, lines, **options), name)
 
 
 def drawn(svg, colour):
@@ -23,11 +27,16 @@ def drawn(svg, colour):
     return [re.findall(r"[ML] ([\d.-]+) ([\d.-]+)", path.get("d")) for path in paths]
 
 
+LINE = Line("a", points=[(0, 0.0), (1, 1.0)], colour=BLUE)
+
+
 def test_lines_are_drawn_where_the_figures_are():
-    points = {0: 0.1, 1: 0.5, 2: 0.3}
-    markup = chart("Accuracy", [Line("a", points, plots.RED)], x_label="layer", percent=True)
+    line = Line("a", points=[(0, 0.1), (1, 0.5), (2, 0.3)], colour=RED)
+    markup = chart(line, x="layer", form="percent")
     ((a, b, c),) = [
-        [(float(x), float(y)) for x, y in path] for path in drawn(svg_of(markup), plots.RED)
+        [(float(x), float(y)) for x, y in path]
+        for path in drawn(svg_of(markup), plots.colour(RED))
+        if len(path) == 3
     ]
     assert a[0] < b[0] < c[0] and abs((b[0] - a[0]) - (c[0] - b[0])) < 1e-3
     # The y axis of SVG points down.
@@ -35,24 +44,22 @@ def test_lines_are_drawn_where_the_figures_are():
 
 
 def test_labels_are_text_and_ticks_are_percent():
-    markup = chart("T", [Line("a", {0: 0.0, 1: 1.0}, plots.BLUE)], x_label="layer", percent=True)
-    texts = [node.text for node in svg_of(markup).iter(SVG + "text")]
+    texts = [
+        node.text for node in svg_of(chart(LINE, x="layer", form="percent")).iter(SVG + "text")
+    ]
     assert "layer" in texts and "60%" in texts
 
 
 def test_the_page_sets_the_colours_of_text_and_grid():
-    markup = chart("T", [Line("a", {0: 0.0, 1: 1.0}, plots.BLUE)], x_label="x", band=(0.2, 0.8))
-    assert plots._INK not in markup and plots._GRID not in markup
+    markup = chart(LINE, band=(0.2, 0.8))
+    assert "#010203" not in markup and "#040506" not in markup
     assert "fill: currentColor" in markup and "stroke: var(--line)" in markup
     assert "#ffffff" not in markup.lower() and "#000000" not in markup
     assert "<style" not in markup and "<metadata" not in markup and "http" not in markup
 
 
 def test_ids_of_two_charts_do_not_meet_and_references_hold():
-    both = [
-        chart(title, [Line("a", {0: 0, 1: 1}, plots.BLUE, markers=True)], x_label="x")
-        for title in ("One", "Two")
-    ]
+    both = [chart(LINE, name=name) for name in ("d1", "d2")]
     ids = [re.findall(r'\bid="([^"]+)"', markup) for markup in both]
     assert not set(ids[0]) & set(ids[1])
     for markup, own in zip(both, ids, strict=True):
@@ -62,21 +69,45 @@ def test_ids_of_two_charts_do_not_meet_and_references_hold():
 
 def test_labels_are_escaped_and_dollars_are_not_mathematics():
     hostile = "<script>alert(1)</script>$x_1$"
-    markup = chart(hostile, [Line(hostile, {0: 1, 1: 2}, plots.BLUE)], x_label=hostile)
+    markup = chart(LINE, title=hostile, x=hostile)
     assert "<script" not in markup
     assert hostile in [node.text for node in svg_of(markup).iter(SVG + "text")]
     assert svg_of(markup).get("aria-label") == hostile
+    points = [(0, 0), (1, 1), (2, 0)]
+    markup = plots.svg(Picture(hostile, [Dots("", points, [hostile[:20], "$b$", "c"])]), "d1")
+    texts = [node.text for node in svg_of(markup).iter(SVG + "text")]
+    assert "<script" not in markup and sorted(texts) == sorted([hostile[:20], "$b$", "c"])
 
 
 def test_long_lines_are_averaged_not_cut():
-    xs, ys = plots._thinned({step: float(step % 7) for step in range(100_000)})
-    assert len(xs) <= plots._MAX_POINTS
+    xs, ys = plots.thinned([(step, float(step % 7)) for step in range(100_000)])
+    assert len(xs) <= 300
     assert xs[0] < 500 and xs[-1] > 99_000
     assert abs(sum(ys) / len(ys) - 3) < 0.01
-    short = {step: float(step) for step in range(plots._MAX_POINTS)}
-    assert plots._thinned(short) == (list(short), list(short.values()))
+    short = [(step, float(step)) for step in range(300)]
+    assert plots.thinned(short) == tuple(map(list, zip(*short)))
 
 
 def test_the_same_figures_give_the_same_bytes():
-    lines = [Line("a", {0: 0.3, 1: 0.4}, plots.BLUE)]
-    assert chart("T", lines, x_label="x") == chart("T", lines, x_label="x")
+    assert chart(LINE) == chart(LINE)
+    picture = Picture("T", [Dots("", [(0, 0), (0.01, 0), (1, 1)], ["one", "two", "three"])])
+    assert plots.svg(picture, "d1") == plots.svg(picture, "d1")
+
+
+def test_labels_do_not_cover_each_other():
+    draw = np.random.default_rng(0)
+    points = draw.normal(size=(20, 2)).tolist()
+    labels = [f"word_{i}" for i in range(20)]
+    dots = [Dots("en", points[:3], labels[:3], strong=True), Dots("", points[3:], labels[3:])]
+    with matplotlib.rc_context({**plots.STYLE, "figure.dpi": 72}):
+        figure = plots.picture(Picture("T", dots))
+        figure.canvas.draw()
+        boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+    covered = [
+        (i, j)
+        for i in range(len(boxes))
+        for j in range(i)
+        if min(boxes[i].x1, boxes[j].x1) - max(boxes[i].x0, boxes[j].x0) > 2
+        and min(boxes[i].y1, boxes[j].y1) - max(boxes[i].y0, boxes[j].y0) > 2
+    ]
+    assert len(boxes) == 20 and not covered

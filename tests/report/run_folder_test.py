@@ -76,26 +76,43 @@ def change(folder, option, value):
     path.write_text(json.dumps(config))
 
 
+def differences(*folders):
+    return run_folder.differences([run_folder.read(folder) for folder in folders])
+
+
 def test_systems_may_differ_in_their_method_and_in_nothing_else(write_run):
     ours, theirs = write_run("a"), write_run("b", "mBERT", 0.3)
     change(ours, "report.compare_with", "b")
-    found = run_folder.differences(run_folder.read(ours), run_folder.read(theirs))
+    found = differences(ours, theirs)
     assert {d.option for d in found} == {"system", "task.name", "task.cross_lingual_share"}
     assert all(d.fair for d in found)
     change(theirs, "evals", {"retrieval": {"every_steps": 5}})
-    found = run_folder.differences(run_folder.read(ours), run_folder.read(theirs))
-    assert all(d.fair for d in found), "how often is no matter, on what is"
+    found = differences(ours, theirs)
+    assert all(d.fair for d in found), "how often an evaluator runs changes no figure"
     change(theirs, "evals", {"retrieval": {"data": "tatoeba"}})
-    found = run_folder.differences(run_folder.read(ours), run_folder.read(theirs))
+    found = differences(ours, theirs)
     assert [d.option for d in found if not d.fair] == ["evals.retrieval.data"]
     change(theirs, "evals", {})
     change(theirs, "data.languages", "en,de")
     change(theirs, "train.batch_size", 1)
-    found = run_folder.differences(run_folder.read(ours), run_folder.read(theirs))
+    found = differences(ours, theirs)
     # What makes the comparison unfair comes first.
     assert [(d.option, d.fair) for d in found[:3]] == [
         ("data.languages", False),
         ("train.batch_size", False),
         ("system", True),
     ]
-    assert (found[0].ours, found[0].theirs) == ("en,de,es,fr,ja,zh", "en,de")
+    assert found[0].values == ("en,de,es,fr,ja,zh", "en,de")
+
+
+def test_an_option_differs_where_any_of_several_runs_does(write_run):
+    folders = [write_run(name) for name in "abc"]
+    change(folders[2], "train.batch_size", 1)
+    (found,) = differences(*folders)
+    assert (found.option, found.values) == ("train.batch_size", (64, 64, 1))
+
+
+def test_runs_of_the_same_name_are_distinguished_by_their_folders(write_run):
+    folders = [write_run("a"), write_run("b"), write_run("c", "mBERT")]
+    names = [run.name for run in run_folder.distinct([run_folder.read(f) for f in folders])]
+    assert names == [f"DICT-MLM-50 ({folders[0]})", f"DICT-MLM-50 ({folders[1]})", "mBERT"]

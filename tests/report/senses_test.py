@@ -1,13 +1,10 @@
 """The page's section on senses: what is shown, what is left out, and pictures that can be read."""
 
 import json
-import re
 
-import matplotlib
-import numpy as np
 import pytest
 
-from clwe_jax.report import html, plots, senses
+from clwe_jax.report import senses
 
 
 def near(word, language, score):
@@ -53,44 +50,42 @@ FOUND = {
 }  # fmt: skip
 
 
-def section(folder):
-    text = html.build(folder).read_text(encoding="utf-8")
-    found = re.search(r'<section id="senses">.*?</section>', text, re.DOTALL)
-    return found and found.group()
+@pytest.fixture
+def section(page_of):
+    return lambda folder: page_of(folder).section("Senses")
 
 
-def test_shares_neighbours_and_dead_senses(write_run):
+def test_shares_neighbours_and_dead_senses(write_run, section):
     page = section(write_run(extras={"senses": FOUND}))
-    for shown in ("bank_1", "75.0%", "money_1", "0.80", "Geld_1", "senses/vectors.tsv"):
-        assert shown in page
-    assert page.count("never used") == 1 and page.count(">removed<") == 1
+    head, first, second, unused, removed = page.rows()[:5]
+    assert head == ["Sense", "Share", "Translations", "Nearest senses", "Examples"]
+    assert first[:2] == ["bank_1", "75.0%"] and first[3] == "en money_1 0.80de Geld_1 0.70"
+    assert second[:2] == ["bank_2", "25.0%"]
+    assert unused[:2] == ["bank_3", "never used"] and removed[:2] == ["bank_4", "removed"]
+    assert "senses/vectors.tsv" in page.text and "bank_en_forward.png" not in page.text
     # 30 of 40 live, 7 and 3 do not.
-    for share in ("75.0%", "17.5%", "7.5%"):
-        assert f"> {share}</small>" in page
+    assert page.rows()[-1] == ["forward", "10", "40", "3075.0%", "717.5%", "37.5%"]
 
 
-def test_translations_are_shown_where_there_are_any(write_run):
+def test_translations_are_shown_where_there_are_any(write_run, section):
     page = section(write_run(extras={"senses": FOUND}))
-    assert "Kasse" in page and " 90%<" in page and "&lt;b&gt;" in page
-    heads = re.findall(r"<th[^>]*>(?:<button[^>]*>)?([^<]+)", page)
-    assert heads[:5] == ["Sense", "Share", "Translations", "Nearest senses", "Examples"]
-    none = json.loads(json.dumps(FOUND))
-    for sense in none["words"][0]["directions"]["forward"]["senses"]:
-        sense.pop("translations", None)
-    page = section(write_run("other", extras={"senses": none}))
-    heads = re.findall(r"<th[^>]*>(?:<button[^>]*>)?([^<]+)", page)
-    assert heads[:4] == ["Sense", "Share", "Nearest senses", "Examples"]
-    for shown in ("bank_1", "75.0%", "money_1", "A &lt;b&gt;"):
-        assert shown in page
+    assert page.rows()[1][2] == "de Kasse 90%ja <b>"
+    plain = [{**sense, "translations": []} for sense in SENSES]
+    words = [{**FOUND["words"][0], "directions": {"forward": {"senses": plain, "points": POINTS}}}]
+    page = section(write_run("other", extras={"senses": {**FOUND, "words": words}}))
+    head, first = page.rows()[:2]
+    assert head == ["Sense", "Share", "Nearest senses", "Examples"]
+    assert first[2] == "en money_1 0.80de Geld_1 0.70"
 
 
-def test_examples_are_escaped_and_only_the_word_is_bold(write_run):
-    page = section(write_run(extras={"senses": FOUND}))
-    assert "A &lt;b&gt;<b>bank</b>&lt;/b&gt; in the embankment." in page
-    assert "<b>Bank</b>!" in page
+def test_examples_are_escaped_and_only_the_word_is_bold(write_run, section):
+    cell = section(write_run(extras={"senses": FOUND})).all("tr")[1].all("td")[-1]
+    first, second = cell.all("div")
+    assert first.text == "A <b>bank</b> in the embankment." and second.text == "Bank!"
+    assert [bold.text for bold in cell.all("b")] == ["bank", "Bank"]
 
 
-def test_the_figures_over_training(write_run):
+def test_the_figures_over_training(write_run, section):
     folder = write_run(extras={"senses": FOUND})
     rows = [
         {"step": step, "name": f"senses/{name}", "value": value}
@@ -100,32 +95,24 @@ def test_the_figures_over_training(write_run):
     with open(folder / "metrics.jsonl", "a", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
     page = section(folder)
-    assert "Assigned senses against those that were meant" in page
-    assert "Enabled senses of a word" not in page  # it never changed
+    assert "Assigned senses against the intended meanings" in page.text
+    assert "Enabled senses of a word" not in page.text  # it never changed
 
 
-def test_the_picture_labels_every_sense(write_run):
+def test_the_picture_labels_every_sense(write_run, section):
     page = section(write_run(extras={"senses": FOUND}))
-    drawn = re.search(r'<svg role="img" aria-label="senses of bank".*?</svg>', page, re.DOTALL)
-    labels = re.findall(r"<text[^>]*>([^<]+)</text>", drawn.group())
-    assert sorted(labels) == sorted(p["label"] for p in POINTS)
+    (drawn,) = page.all("svg", **{"aria-label": "bank"})
+    assert sorted(x.text for x in drawn.all("text")) == sorted(p["label"] for p in POINTS)
+    assert page.all("span", **{"class": "legend"})[0].text == "endeja"
 
 
-def test_labels_do_not_cover_each_other():
-    draw = np.random.default_rng(0)
-    points = [point(f"word_{i}", "en", *draw.normal(size=2), 1, own=i == 0) for i in range(20)]
-    with matplotlib.rc_context({**plots.STYLE, "figure.dpi": 72}):
-        figure = senses.draw(points, ["en"])
-        figure.canvas.draw()
-        boxes = [text.get_window_extent() for text in figure.axes[0].texts]
-    covered = [
-        (i, j)
-        for i in range(len(boxes))
-        for j in range(i)
-        if min(boxes[i].x1, boxes[j].x1) - max(boxes[i].x0, boxes[j].x0) > 2
-        and min(boxes[i].y1, boxes[j].y1) - max(boxes[i].y0, boxes[j].y0) > 2
-    ]
-    assert len(boxes) == 20 and not covered
+def test_a_line_joins_each_neighbour_to_its_sense():
+    drawn = senses.picture("bank", POINTS, ["en", "de", "ja"])
+    own = {point["of"]: (point["x"], point["y"]) for point in POINTS if point.get("own")}
+    near = [point for point in POINTS if not point.get("own")]
+    assert drawn.joins == [(own[point["of"]], (point["x"], point["y"])) for point in near]
+    assert {dots.colour for dots in drawn.dots} == {0, 1, 2}
+    assert [dots.labels for dots in drawn.dots if dots.strong] == [["bank_1", "bank_2"]]
 
 
 def test_pictures_as_files(tmp_path):
@@ -149,10 +136,12 @@ def test_pictures_as_files(tmp_path):
         {"census": {"forward": {"words": "many"}}},
     ],
 )
-def test_extras_are_taken_as_they_come(write_run, damaged):
-    page = section(write_run(extras={"senses": damaged}))
-    assert page is None or "bank" not in page
+def test_damaged_extras_are_named_or_left_out(write_run, page_of, damaged):
+    without = ("metrics.jsonl", "results.json")
+    page = page_of(write_run(without=without, extras={"senses": damaged}))
+    assert page.section("Senses") is None and page.section("Languages")
+    assert bool(damaged) == ("senses.section is left out" in page.text)
 
 
-def test_a_run_without_senses_has_no_section(write_run):
+def test_a_run_without_senses_has_no_section(write_run, section):
     assert section(write_run()) is None

@@ -1,4 +1,4 @@
-"""The page of a run of static embeddings: complete, safe, and its table of errors can be filtered."""
+"""The page of a run of static vectors: complete and safe, with a table of errors to filter."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from clwe_jax.report import errors, html, projection, style, tables
+from clwe_jax.report import html, projection, static, tables
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 LANGUAGES = ("en", "de", "zh")
@@ -35,11 +35,12 @@ def figures_of(reach=0.6):
     found |= {"similarity/en/simlex/spearman": 0.31, "similarity/en/simlex/coverage": 0.9}
     found |= {"similarity/en/simlex/pairs": 999.0, "retrieval/de-en/mean": 0.5}
     found |= {"retrieval/de-en/mean_csls": 0.625, "retrieval/mean_csls": 0.625}
+    found |= {"retrieval/de-en/coverage": 0.9, "retrieval/en-de/mean_csls": 0.5}
     return found
 
 
 def error_rows(word="haus", gold="house", near="home"):
-    kinds = list(errors.KINDS)
+    kinds = list(static.KINDS)
     return [
         {
             "pair": pair, "word": f"{word}{i}", "rank": 10 * i + 1, "gold": [gold],
@@ -96,60 +97,68 @@ def write(tmp_path):
     return write
 
 
-def text_of(folder, **options):
-    markup = html.build(folder, **options).read_text(encoding="utf-8")
-    return markup, re.sub(r"<[^>]+>", " ", markup.replace("\u00a0", " "))
+def text_of(page):
+    return page.text.replace("\u00a0", " ")
 
 
-def test_the_page_shows_every_reading(write):
-    markup, text = text_of(write())
+def test_the_page_shows_every_reading(write, page_of):
+    page = page_of(write())
+    text = text_of(page)
     for part in (
         "Joint-Align ja at the laptop scale", "70.0%", "90.0%", "63.0%",  # tiles
         "68.0–72.0", "All test pairs", "Without pairs of one and the same string",
         "Covered: P@1 CSLS", "MRR", "By frequency rank", "1–200", "110 words", "NOUN",
         "hotel", "Its own", "dictionary pairs", "412", "near miss", "7 more errors",
         "after alignment", "induced/de-en.txt", "640", "0.31", "simlex", "62.5%", "31 s",
+        "Words with a vector",
     ):  # fmt: skip
         assert part in text, part
-    # One curve of losses and two pictures.
-    assert markup.count("<svg") == 3
+    retrieval = page.section("Sentence retrieval").rows()
+    assert retrieval[0] == ["Pair", "plain", "CSLS", "Words with a vector"]
+    assert [row[0] for row in retrieval[1:]] == ["de → en", "en → de", "mean"]
+    drawn = [drawing.attributes["aria-label"] for drawing in page.all("svg")]
+    assert drawn == ["before", "after alignment", "Alignment: loss"]
     assert "at step" not in text and "Isolated" not in text
-    # What its own section shows is not repeated among other figures.
-    assert "similarity/en/simlex" not in text
+    # Figures of another section are not repeated.
+    assert page.section("Other figures") is None
 
 
-def test_a_baseline_stands_beside_it(write):
-    _, text = text_of(write(), compare_with=str(write("base", 0.5)))
-    assert "+10.0" in text and "Joint-Align base" in text
+def test_a_baseline_stands_beside_it(write, page_of):
+    page = page_of(write(), compare_with=str(write("base", 0.5)))
+    assert "Joint-Align base 60.0%, +10.0 points" in page.text
+    head, row, *_ = page.section("Lexicon induction").rows()
+    place = head.index("P@1 CSLS, Joint-Align base")
+    assert row[place - 1 : place + 1] == ["70.0%68.0–72.0", "60.0% +10.0"]
 
 
-def test_what_is_missing_is_left_out(write):
+def test_figures_of_missing_files_are_left_out(write, page_of):
     folder = write()
     (folder / "report.json").write_text(json.dumps({"static": {"errors": [3, {"word": 4}]}}))
-    _, text = text_of(folder)
-    assert "Lexicon induction" in text and "Vocabulary reallocation" not in text
+    page = page_of(folder)
+    assert page.section("Lexicon induction") and page.section("Vocabulary reallocation") is None
+    assert "report.json: static.errors is left out" in page.text
     (folder / "results.json").unlink()
-    _, text = text_of(folder)
-    assert "Configuration" in text and "P@1" not in text
+    page = page_of(folder)
+    assert page.section("Configuration") and "P@1" not in page.text
 
 
 @pytest.mark.parametrize("value", [None, 3, "x", [], [1], {"x": None}, {"de-en": 3}], ids=repr)
-def test_extras_of_an_unexpected_kind_do_not_break_the_page(write, value):
+def test_extras_of_an_unexpected_kind_do_not_break_the_page(write, page_of, value):
     keys = extras_of()["static"]
-    _, text = text_of(write(static={key: value for key in keys}))
-    assert "Configuration" in text
+    page = page_of(write(static={key: value for key in keys}))
+    assert page.section("Configuration") and page.section("Lexicon induction")
 
 
-def test_words_are_text_and_never_markup(write):
+def test_words_are_text_and_never_markup(write, page_of):
     static = extras_of()["static"]
     static["errors"] = error_rows(HOSTILE, HOSTILE, HOSTILE)
     static["vocabulary"]["examples"] = {HOSTILE: [HOSTILE]}
     static["alignments"] = {HOSTILE: {HOSTILE: HOSTILE}}
     static["projection"] = {HOSTILE: static["projection"]["de-en"]}
     static["induced"] = {HOSTILE: 3}
-    markup, _ = text_of(write(static=static))
-    assert HOSTILE not in markup and "<img" not in markup
-    assert re.findall(r"<script>(.*?)</script>", markup, re.DOTALL) == [style.SCRIPT]
+    page = page_of(write(static=static))
+    (script,) = page.all("script")
+    assert HOSTILE in page.text and not page.all("img") and "alert" not in script.children[0]
 
 
 def test_principal_components_are_those_of_all_groups():
@@ -166,14 +175,14 @@ def test_principal_components_are_those_of_all_groups():
         assert ours[np.abs(ours).argmax()] > 0
 
 
-def test_the_terminal_shows_both_readings():
+def test_the_terminal_shows_both_readings(write):
     from rich.console import Console
 
     console = Console(record=True, width=160)
-    tables.print_summary(figures_of(), "nowhere", console)
-    said = console.export_text()
-    for part in ("Lexicon induction", "70.0%", "90.0%", "63.0%", "covered", "de-en"):
-        assert part in said, part
+    tables.print_summary(figures_of(), write(), console)
+    printed = console.export_text().replace("\u00a0", " ")
+    for part in ("Lexicon induction", "70.0%", "90.0%", "63.0%", "Covered", "de → en", "62.5%"):
+        assert part in printed, part
 
 
 BROWSER = next(
@@ -185,9 +194,9 @@ BROWSER = next(
     BROWSER is None, reason="no Chromium: apt-get install chromium to open the page in a browser"
 )
 def test_a_browser_filters_and_sorts_the_errors(write, tmp_path):
-    markup, _ = text_of(write())
+    markup = html.build(write()).read_text(encoding="utf-8")
     probe = """
-    const shown = () => [...document.querySelectorAll('#errors-table tbody tr')]
+    const shown = () => [...document.querySelectorAll('#section-3 table tbody tr')]
       .filter(row => row.getBoundingClientRect().height > 0).length;
     const bar = document.querySelector('.filters'), [pair, kind] = bar.querySelectorAll('select');
     const set = (field, value) => {
@@ -200,8 +209,8 @@ def test_a_browser_filters_and_sorts_the_errors(write, tmp_path):
     body.said = bar.querySelector('output').textContent;
     body.word = set(bar.querySelector('input'), 'HAUS5 house');
     set(pair, ''); set(kind, ''); set(bar.querySelector('input'), '');
-    for (const n of [1, 2]) document.querySelectorAll('#errors-table th button')[2].click();
-    body.first = document.querySelector('#errors-table tbody tr').cells[2].textContent;
+    for (const n of [1, 2]) document.querySelectorAll('#section-3 table th button')[2].click();
+    body.first = document.querySelector('#section-3 table tbody tr').cells[2].textContent;
     body.overflow = document.documentElement.scrollWidth > innerWidth;
     """
     policy = re.compile(r"<meta http-equiv=.*?>")

@@ -19,11 +19,9 @@ def test_the_figures_and_the_path_of_the_report(write_run):
     (folder / "report.html").write_text("")
     results = json.loads((folder / "results.json").read_text())
     text = printed(results, folder)
-    for name in ("mean_last4", "mean_last4_centered", "mean_last4_csls"):
+    for name in ("mean_last4", "mean_last4_centered", "mean_last4_csls", "de-en/mean_last4"):
         assert figures.percent(results[f"retrieval/{name}"]) in text
-    layers = [results[f"retrieval/de-en/layer{k}/acc@1"] for k in range(1, 5)]
-    (row,) = [line for line in text.splitlines() if "de-en" in line and "en-de" not in line]
-    assert figures.percent(sum(layers) / 4) in row
+    assert "de → en" in text.replace("\u00a0", " ")
     assert f"Report: {folder / 'report.html'}" in text
     assert figures.percent(results["bli/en-zh/p@1"]) in text
 
@@ -32,14 +30,24 @@ def test_no_report_no_path(write_run):
     assert "report.html" not in printed({"eval/mlm/de/loss": 2.0}, write_run())
 
 
-def test_nothing_measured_prints_nothing(tmp_path):
-    assert printed({}, tmp_path) == ""
+def test_nothing_measured_prints_nothing(write_run):
+    assert printed({}, write_run()) == ""
 
 
-def test_names_are_not_markup(tmp_path):
-    assert "[red]x" in printed({"eval/mlm/[red]x/loss": 2.0}, tmp_path)
+def test_names_are_not_markup(write_run):
+    assert "[red]x" in printed({"eval/mlm/[red]x/loss": 2.0}, write_run())
 
 
-def test_many_languages_are_cut_and_counted(tmp_path):
-    text = printed({f"eval/mlm/l{i:03}/loss": 2.0 for i in range(104)}, tmp_path)
+def test_sections_of_the_job_are_printed_too(write_run):
+    table = {"kind": "table", "columns": ["Test", {"head": "F1", "form": "percent"}]}
+    table["rows"] = [[{"language": "de"}, {"metric": "ner/de/f1"}]]
+    damaged = {"blocks": [table]}
+    sections = [damaged, {"title": "Named entities", "blocks": [table]}]
+    folder = write_run(extras={"sections": sections})
+    text = printed({"ner/de/f1": 0.7512}, folder)
+    assert "Named entities" in text and "de" in text and "75.1%" in text
+
+
+def test_many_languages_are_cut_and_counted(write_run):
+    text = printed({f"eval/mlm/l{i:03}/loss": 2.0 for i in range(104)}, write_run())
     assert "l011" in text and "l012" not in text and "92 more in the report" in text

@@ -108,7 +108,7 @@ def test_splits(server, tmp_path):
     assert_whole(tmp_path, *names)
 
 
-def test_goes_on_where_a_transfer_broke_off(server, tmp_path):
+def test_an_interrupted_transfer_continues_where_it_stopped(server, tmp_path):
     server.cuts = 2
     fetch(server, tmp_path)
     assert_whole(tmp_path, "en-de.txt")
@@ -118,9 +118,9 @@ def test_goes_on_where_a_transfer_broke_off(server, tmp_path):
     ]  # fmt: skip
 
 
-def test_goes_on_in_the_next_call(server, tmp_path):
+def test_the_next_call_continues(server, tmp_path):
     server.cuts = 1
-    with pytest.raises(OSError, match="could not be had in 1 attempts: got .* again"):
+    with pytest.raises(OSError, match="1 attempts failed, the last with: got .* again"):
         fetch(server, tmp_path, attempts=1)
     assert os.listdir(tmp_path) == ["en-de.txt.part"]
     fetch(server, tmp_path)
@@ -128,7 +128,7 @@ def test_goes_on_in_the_next_call(server, tmp_path):
     assert server.requests[1][1] is not None
 
 
-def test_starts_anew_where_the_server_knows_no_ranges(server, tmp_path):
+def test_starts_over_where_the_server_knows_no_ranges(server, tmp_path):
     server.cuts, server.ranges = 1, False
     fetch(server, tmp_path)
     assert_whole(tmp_path, "en-de.txt")
@@ -148,7 +148,7 @@ def test_tries_again_when_the_server_is_busy(server, tmp_path):
 
 
 def test_absent_on_the_server(server, tmp_path):
-    with pytest.raises(OSError, match="xx-yy.txt: the server says 404"):
+    with pytest.raises(OSError, match="xx-yy.txt: the server answers 404"):
         fetch(server, tmp_path, ("xx-yy",))
     assert len(server.requests) == 1
 
@@ -157,7 +157,7 @@ def test_sha256_is_checked_against_the_manifest(server, tmp_path):
     good = FILES["/d/de-en.txt"]
     known = {"size": len(good), "sha256": hashlib.sha256(b"another").hexdigest()}
     (tmp_path / "manifest.json").write_text(json.dumps({"de-en.txt": known}))
-    with pytest.raises(ValueError, match="is not the file that manifest.json.*SHA-256"):
+    with pytest.raises(ValueError, match="differs in size or SHA-256 from manifest.json"):
         fetch(server, tmp_path, ("de-en",))
     assert not (tmp_path / "de-en.txt").exists() and not (tmp_path / "de-en.txt.part").exists()
 

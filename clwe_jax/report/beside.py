@@ -1,0 +1,123 @@
+"""Fills in the metrics that tables and charts name, for the run and the runs beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Sequence
+
+from clwe_jax.report import figures
+from clwe_jax.report.data import (
+    NEUTRAL, ORANGE, RED, VIOLET, Block, Cell, Chart, Closed, Column, Line, Metric, Number, Table,
+)  # fmt: skip
+from clwe_jax.report.run_folder import Run, finite
+
+_OTHERS = (NEUTRAL, RED, VIOLET, ORANGE)  # colours of other runs where a chart shows one metric
+
+
+def filled(blocks: Sequence[Block], runs: Sequence[Run]) -> list[Block]:
+    """The blocks with the figures of the metrics that they name; empty blocks are left out.
+
+    Args:
+      blocks: of a section.
+      runs: the page's run, then those that stand beside it.
+    """
+    made = (_block(block, runs) for block in blocks)
+    return [block for block in made if block is not None]
+
+
+def _block(block: Block, runs: Sequence[Run]) -> Block | None:
+    if isinstance(block, Table):
+        return _table(block, runs) if block.rows else None
+    if isinstance(block, Chart):
+        lines = _lines(block.lines, runs)
+        # A chart of other runs alone says nothing about this run.
+        own = any(not line.dash for line in lines)
+        return dataclasses.replace(block, lines=lines) if own else None
+    if isinstance(block, Closed):
+        parts = filled(block.blocks, runs)
+        return dataclasses.replace(block, blocks=parts) if parts else None
+    return block
+
+
+def _table(table: Table, runs: Sequence[Run]) -> Table:
+    """The table with a column per other run, right of each main column of which it has figures."""
+    columns: list[Column] = []
+    chosen: list[tuple[int, Run | None]] = []  # (place of the given column, the other run)
+    whole = [*table.rows, *([table.total] if table.total is not None else [])]
+    filters = []
+    for place, column in enumerate(table.columns):
+        column = Column(column) if isinstance(column, str) else column
+        if place in table.filters:
+            filters.append(len(columns))
+        columns.append(column)
+        chosen.append((place, None))
+        named = {cell.metric for row in whole if isinstance(cell := row[place], Metric)}
+        for run in runs[1:] if column.main else ():
+            if named & run.figures.keys():
+                columns.append(dataclasses.replace(column, head=f"{column.head}, {run.name}"))
+                chosen.append((place, run))
+    made = [
+        [_cell(row[place], columns[i].form, runs[0], run) for i, (place, run) in enumerate(chosen)]
+        for row in whole
+    ]
+    rows, total = made[: len(table.rows)], made[-1] if table.total is not None else None
+    return dataclasses.replace(table, columns=columns, rows=rows, total=total, filters=filters)
+
+
+def _cell(cell: Cell, form: str, run: Run, other: Run | None) -> Cell:
+    """A cell in the run's own column, or in the column of another run, which shows metrics only."""
+    if not isinstance(cell, Metric):
+        if other is not None:
+            return ""
+        if isinstance(cell, (int, float)) and not isinstance(cell, bool):
+            return Number(cell, form)
+        if isinstance(cell, Number):
+            return dataclasses.replace(cell, form=cell.form or form)
+        return cell
+    mine = run.figures.get(cell.metric)
+    if other is not None:
+        theirs = other.figures.get(cell.metric)
+        change = None if mine is None or theirs is None else mine - theirs
+        return Number(theirs, form, change=change)
+    low, high = (run.figures.get(f"{cell.metric}_{end}") for end in ("low", "high"))
+    return Number(mine, form, low, high)
+
+
+def _lines(lines: Sequence[Line], runs: Sequence[Run]) -> list[Line]:
+    """Each line, followed by the same line of every other run, dashed."""
+    made = []
+    compared = sum(bool(line.metric and line.compare) for line in lines)
+    for place, line in enumerate(lines):
+        colour = place if line.colour is None else line.colour
+        for number, run in enumerate(runs if line.metric else runs[:1]):
+            if number and not line.compare:
+                continue
+            points = list(_points(line, run).items()) if line.metric else line.points
+            if not points:
+                continue
+            label = line.label
+            if number or (not label and line.metric and line.compare and len(runs) > 1):
+                label = f"{label}, {run.name}" if label else run.name
+            # With one metric each run has its colour; with more the colour is the metric's.
+            other = _OTHERS[(number - 1) % len(_OTHERS)] if number and compared == 1 else colour
+            made.append(
+                dataclasses.replace(
+                    line, label=label, points=points, colour=other, dash=line.dash or number
+                )
+            )
+    return made
+
+
+def _points(line: Line, run: Run) -> dict[float, float]:
+    if "*" in line.metric:
+        return figures.over_star(run.figures, line.metric)
+    return finite(run.series.get(line.metric, {}))
+
+
+def side_by_side(blocks: Sequence[Block], drawn: tuple[type, ...]) -> list[list[Block]]:
+    """The blocks in groups: neighbours of the types `drawn` together, each other block alone."""
+    grouped: list[list[Block]] = []
+    for together, group in itertools.groupby(blocks, lambda block: isinstance(block, drawn)):
+        grouped += [list(group)] if together else [[block] for block in group]
+    return grouped

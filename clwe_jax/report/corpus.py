@@ -1,0 +1,152 @@
+"""The page's sections on text: languages, dictionary, masked examples and nearest neighbours."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence
+
+from clwe_jax.report import figures
+from clwe_jax.report.data import (
+    Block, Cell, Column, Facts, Language, Number, Section, Sentence, Table, Text, Word,
+)  # fmt: skip
+from clwe_jax.report.run_folder import Run
+
+_MOST_EXAMPLES = 14
+_MOST_WORDS = 60  # of an example
+
+
+def languages(run: Run, others: Sequence[Run]) -> Section | None:
+    """Text, share of the training and dictionary of each language; the vocabulary."""
+    blocks = [*_by_language(run), *_vocabulary(run)]
+    return Section("Languages", "", blocks) if blocks else None
+
+
+def _by_language(run: Run) -> list[Block]:
+    found = run.extras.get("languages")
+    if not found:
+        return []
+    pairs = (run.extras.get("dictionary") or {}).get("pairs_by_language") or {}
+    full = {
+        key: max(row.get(key) or 0.0 for row in found.values())
+        for key in ("target_share", "sampled_share")
+    }
+    asked, sampled = full["target_share"] > 0, max(full.values())
+    columns = [Column("Language"), Column("Lines", "count"), Column("Words", "count")]
+    columns += [Column("Share asked", "percent")] * asked
+    columns += [Column("Sampled", "percent")] * bool(sampled)
+    columns += [Column("In dictionary", "percent")]
+    columns += [Column("Pairs", "count")] * bool(pairs)
+    rows = []
+    for name, row in found.items():
+        cells: list[Cell] = [Language(name), Number(row.get("lines")), Number(row.get("words"))]
+        if asked:
+            cells.append(Number(row.get("target_share")))
+        if sampled:
+            share, target = row.get("sampled_share"), row.get("target_share")
+            bar = ((share or 0.0) / sampled, None if target is None else target / sampled)
+            cells.append(Number(share, bar=bar))
+        cells.append(Number(row.get("coverage")))
+        if pairs:
+            cells.append(Number(pairs.get(name)))
+        rows.append([*cells, Number(row.get("repaired"))])
+    note = "In dictionary: the share of the running words that have an entry."
+    if pairs:
+        note += " Pairs: the dictionary's pairs with a word of the language on either side."
+    temperature = run.option("data.temperature")
+    if sampled and temperature is not None:
+        note = (
+            f"Shares of the training pieces, sampled at temperature {temperature:g}; a stroke "
+            f"marks the share asked for. {note}"
+        )
+    return [Table([*columns, Column("Repaired lines", "count")], rows, note=note)]
+
+
+def _vocabulary(run: Run) -> list[Block]:
+    """The merged dictionary and the vocabulary in a few numbers."""
+    entries, vocabulary = (run.extras.get(key) or {} for key in ("dictionary", "vocabulary"))
+    share = run.figures.get(
+        "data/cross_lingual_share", run.figures.get("train/cross_lingual_share")
+    )
+    labels, asked = None, run.option("task.cross_lingual_share")
+    if share is not None:
+        labels = figures.percent(share)
+        labels += f" (asked {figures.percent(asked, 0)})" if asked is not None else ""
+    size = vocabulary.get("size")
+    known = {
+        "Dictionary pairs": counted(entries.get("pairs")),
+        "Dictionary words": counted(entries.get("words")),
+        "Cross-lingual labels": labels,
+        "Vocabulary": f"{counted(size)} {vocabulary.get('kind', '')}" if size else None,
+    }
+    blocks: list[Block] = [Facts(known)] if any(known.values()) else []
+    samples = vocabulary.get("sample_pieces")
+    if samples:
+        rows = [
+            [Language(x), Word(" ".join(map(str, y)), style="code")] for x, y in samples.items()
+        ]
+        blocks.append(Table(["Language", "Pieces"], rows, closed="Sample pieces"))
+    return blocks
+
+
+def counted(value: float | None) -> str | None:
+    """A count with commas; None for None."""
+    return None if value is None else figures.count(value)
+
+
+def examples(run: Run, others: Sequence[Run]) -> Section | None:
+    """Code-switched inputs, as in Fig. 1 of the DICT-MLM paper."""
+    found = run.extras.get("examples")
+    if not found:
+        return None
+    columns = ("original", "transformed", "masked", "languages")
+    whole = [row for row in found if len({len(row[key]) for key in columns}) == 1]
+    text = (
+        "Words in bold are masked, and the model is trained to predict the word that is shown. "
+        "A coloured tag names the language of a word that was switched; the word that stood in "
+        "the text is below it where the two differ."
+    )
+    blocks: list[Block] = [_example(row) for row in whole[:_MOST_EXAMPLES]]
+    damaged = len(found) - len(whole)
+    if damaged:
+        blocks.append(Text(f"{damaged} whose lists are of different lengths left out."))
+    return Section("Code-switched examples", text, blocks)
+
+
+def _example(row: Mapping[str, Any]) -> Sentence:
+    own = row["language"]
+    columns = zip(row["original"], row["transformed"], row["masked"], row["languages"])
+    words = [
+        Word(
+            after,
+            language,
+            style="strong" if masked else "",
+            tagged=language != own,
+            below=before if before != after else "",
+        )
+        for before, after, masked, language in columns
+    ]
+    left_out = len(words) - _MOST_WORDS
+    if left_out > 0:
+        words = [*words[:_MOST_WORDS], Word(f"… {left_out} more words", style="soft")]
+    return Sentence(own, words)
+
+
+def neighbours(run: Run, others: Sequence[Run]) -> Section | None:
+    """The words nearest to a few words, across languages."""
+    rows = [
+        [
+            [Word(row["word"], row["language"], "strong", tagged=True)],
+            [near(item) for item in row["neighbours"]],
+        ]
+        for row in run.extras.get("neighbours") or ()
+    ]
+    if not rows:
+        return None
+    table = Table(["Word", "Nearest words, with their similarity"], rows)
+    return Section("Nearest neighbours", "", [table])
+
+
+def near(item: Mapping[str, Any]) -> Word:
+    """A word with its language and its similarity."""
+    score = item.get("score")
+    after = "" if score is None else f"{score:.2f}"
+    return Word(item["word"], item["language"], tagged=True, after=after)

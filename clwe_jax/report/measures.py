@@ -1,0 +1,247 @@
+"""The page's sections on sentence retrieval, lexicon induction and word similarity."""
+
+from __future__ import annotations
+
+import re
+from typing import Mapping, Sequence
+
+from clwe_jax.report import figures
+from clwe_jax.report.data import (
+    BLUE, GREEN, Cell, Chart, Column, Line, Metric, Number, Section, Table,
+)  # fmt: skip
+from clwe_jax.report.figures import SENTENCE_METHODS, WORD_METHODS
+from clwe_jax.report.run_folder import Run, finite
+
+_LAYER = re.compile(r"layer(\d+)/")
+_SHORT = {"nearest neighbour": "NN", "inverted softmax": "inv. softmax"}  # in heads of columns
+_SPLITS = {"frequency": "By frequency rank of the source word", "tag": "By part of speech"}
+
+Found = Mapping[str, Mapping[str, float]]  # subject, such as a language pair -> metric -> value
+
+
+def pair_name(pair: str) -> str:
+    """'de-en' -> 'de → en', with spaces that do not break."""
+    return pair.replace("-", "\u00a0→\u00a0")
+
+
+def table(
+    prefix: str,
+    subjects: Mapping[str, Cell],
+    columns: Mapping[str, Column],
+    found: Found,
+    head: str,
+    mean: bool = True,
+    **options: str,
+) -> list[Table]:
+    """A table of the figures PREFIX/SUBJECT/METRIC, one row per subject; [] if none was measured.
+
+    Args:
+      prefix: of the metrics' paths.
+      subjects: subject -> first cell of its row; a subject without figures has no row.
+      columns: metric -> its column; a metric without figures has no column.
+      found: the figures by subject.
+      head: of the first column.
+      mean: whether the means PREFIX/METRIC are the last row.
+      **options: title, note and closed of the table.
+    """
+    measured = {name for subject in subjects for name in found[subject]}
+    names = [name for name in columns if name in measured]
+    rows = [
+        [cell, *(Metric(f"{prefix}/{x}/{m}") for m in names)]
+        for x, cell in subjects.items()
+        if found[x].keys() & set(names)
+    ]
+    total = ["mean", *(Metric(f"{prefix}/{m}") for m in names)] if mean else None
+    heads = [Column(head), *(columns[name] for name in names)]
+    return [Table(heads, rows, total, **options)] if names else []
+
+
+def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
+    """Sentence retrieval by layer (as in Fig. 3 of the DICT-MLM paper), by pair, over training."""
+    found = figures.pairs_of(run.figures, "retrieval")
+    pairs = {pair: pair_name(pair) for pair in found}
+    blocks = _by_layer(run, others)
+    text = (
+        "Counted is how often the nearest neighbour among all sentences of the other language is "
+        "the translation. Plain: by cosine. Centered: after each language's mean vector was "
+        "subtracted. CSLS: by cosine, less the mean similarity to each side's ten nearest. The "
+        "encoder's own sentence vector is, for a language model, the mean of the pieces' vectors "
+        "in the last four layers and, for static vectors, the mean of the words' vectors weighted "
+        "by inverse document frequency."
+    )
+    if blocks:
+        text += " By layer: the mean of the pieces' vectors; the shaded layers are the last four."
+    note = _note(run, others)
+    for name, title in (
+        ("mean_last4", "By language pair, mean of the last four layers"),
+        ("mean", "By language pair, the encoder's own sentence vector"),
+    ):
+        columns = {f"{name}{x}": Column(how, "percent") for how, x in SENTENCE_METHODS.items()}
+        if name == "mean":
+            columns["coverage"] = Column("Words with a vector", "percent", main=False)
+        blocks += table("retrieval", pairs, columns, found, "Pair", title=title, note=note)
+    # A single point says no more than the table does.
+    lines = [
+        Line(how, metric)
+        for how, x in SENTENCE_METHODS.items()
+        if len(finite(run.series.get(metric := f"retrieval/mean_last4{x}", {}))) > 1
+    ]
+    blocks.append(Chart("Over training, mean of the last four layers", lines, form="percent"))
+    layers = sorted({int(m[1]) for row in found.values() for x in row if (m := _LAYER.match(x))})
+    for how, x in SENTENCE_METHODS.items():
+        columns = {
+            f"layer{k}/acc@1{x}": Column(f"layer {k}", "percent", main=False) for k in layers
+        }
+        closed = f"Every pair and layer, {how}"
+        blocks += table("retrieval", pairs, columns, found, "Pair", mean=False, closed=closed)
+    return Section("Sentence retrieval", text, blocks) if pairs or lines else None
+
+
+def _by_layer(run: Run, others: Sequence[Run]) -> list[Chart]:
+    metrics = {how: f"retrieval/layer*/acc@1{x}" for how, x in SENTENCE_METHODS.items()}
+    drawn = [figures.over_star(r.figures, x) for r in (run, *others) for x in metrics.values()]
+    highest = max((value for layers in drawn for value in layers.values()), default=0.0)
+    charts = []
+    for how, metric in metrics.items():
+        last = [layer for layer in figures.over_star(run.figures, metric) if layer > 0][-4:]
+        if last:
+            charts.append(
+                Chart(
+                    f"Accuracy by layer, {how}",
+                    [Line(metric=metric, colour=BLUE)],
+                    x="layer",
+                    form="percent",
+                    whole_x=True,
+                    y_range=(0, min(1.02, 1.08 * highest) or 1.0),
+                    band=(last[0] - 0.5, last[-1] + 0.5),
+                )
+            )
+    return charts
+
+
+def _note(run: Run, others: Sequence[Run]) -> str:
+    notes = []
+    if any(name.startswith("retrieval/") and name.endswith("_low") for name in run.figures):
+        notes.append("Below a figure: its 95% interval for this number of sentences.")
+    if others:
+        notes.append(
+            "Beside the figure of another run: by how many points this run is above (+) or below "
+            "(−) it."
+        )
+    cut = run.figures.get("retrieval/cut", 0.0)
+    if cut > 0:
+        notes.append(f"{figures.percent(cut)} of the sentences were too long and were cut.")
+    return " ".join(notes)
+
+
+def induction(run: Run, others: Sequence[Run]) -> Section | None:
+    """Lexicon induction by pair: all readings that were measured, parts of the words, layers."""
+    found = figures.pairs_of(run.figures, "bli")
+    measured = {name for row in found.values() for name in row}
+    main, ending = figures.word_method(run.figures)
+    text = (
+        "P@k is how often one of the k nearest words of the other language is a translation that "
+        "the test dictionary has; MRR is the mean of one over the place of the first (0 beyond "
+        "ten). NN is the nearest neighbour by cosine; P@5, P@10 and MRR are measured by "
+        f"{main}. Covered: of the words that have a vector and a translation with one, as MUSE's "
+        "script counts; otherwise a source word without a vector is taken to translate to itself, "
+        "and a word whose translations have no vector is wrong."
+    )
+    if any(name.endswith("_low") for name in measured):
+        text += " Below a figure: its 95% interval over words."
+    if "isolated" in measured:
+        text += (
+            " A word's vector is the mean of its vectors in context; isolated words do not occur "
+            "in the sample of text and were encoded by themselves."
+        )
+    pairs = {pair: pair_name(pair) for pair in found}
+    blocks = []
+    for variant, title in (
+        ("", "All test pairs"),
+        ("_distinct", "Without pairs of one and the same string"),
+    ):
+        columns = _induction_columns(main, ending, variant)
+        blocks += table("bli", pairs, columns, found, "Pair", len(pairs) > 1, title=title)
+    for split, title in _SPLITS.items():
+        blocks += _parts(found, split, title, ending)
+    blocks.append(_induction_by_layer((run, *others)))
+    return Section("Lexicon induction", text, blocks) if found else None
+
+
+def _induction_columns(main: str, ending: str, variant: str) -> dict[str, Column]:
+    compared = ("nearest neighbour", main)
+    names = {name: _SHORT.get(name, name) for name in WORD_METHODS}
+    columns = {
+        f"p@1{x}{variant}": Column(f"P@1 {names[name]}", "percent", name in compared)
+        for name, x in WORD_METHODS.items()
+    }
+    columns |= {
+        f"p@5{variant}": Column("P@5 NN", "percent", main=False),
+        f"p@5{ending}{variant}": Column("P@5", "percent", main=False),
+        f"p@10{ending}{variant}": Column("P@10", "percent", main=False),
+        f"mrr{ending}{variant}": Column("MRR", main=False),
+    }
+    columns |= {
+        f"p@1{x}{variant}_covered": Column(f"Covered: P@1 {names[name]}", "percent", name == main)
+        for name, x in WORD_METHODS.items()
+    }
+    return columns | {
+        f"coverage{variant}": Column("Covered", "percent"),
+        f"isolated{variant}": Column("Isolated", "percent", main=False),
+        f"words{variant}": Column("Words", "count", main=False),
+    }
+
+
+def _parts(found: Found, split: str, title: str, ending: str) -> list[Table]:
+    """P@1 of parts of the source words, one column per part, the number of words below."""
+
+    def first_rank(part: str) -> int:
+        first = part.partition("-")[0]
+        return int(first) if first.isdigit() else 0
+
+    names = {x.split("/")[1] for row in found.values() for x in row if x.startswith(f"{split}/")}
+    parts = sorted(names, key=lambda part: (first_rank(part), part))
+    rows = []
+    for pair, row in found.items():
+        cells: list[Cell] = [pair_name(pair)]
+        for part in parts:
+            words = row.get(f"{split}/{part}/words")
+            below = f"{figures.count(words)} words" if words else ""
+            cells.append(Number(row.get(f"{split}/{part}/p@1{ending}"), "percent", below=below))
+        rows.append(cells)
+    heads = [part.replace("-", "–") if split == "frequency" else part for part in parts]
+    columns = [Column("Pair"), *(Column(head, main=False) for head in heads)]
+    return [Table(columns, rows, title=title)] if parts else []
+
+
+def _induction_by_layer(runs: Sequence[Run]) -> Chart:
+    lines = []
+    for dash, run in enumerate(runs):
+        for name, ending, colour in (("cosine", "", BLUE), ("CSLS", "_csls", GREEN)):
+            values: dict[int, list[float]] = {}
+            for row in figures.pairs_of(run.figures, "bli").values():
+                for layer, value in figures.over_star(row, f"layer*/p@1{ending}").items():
+                    values.setdefault(layer, []).append(value)
+            points = [(layer, sum(some) / len(some)) for layer, some in sorted(values.items())]
+            label = f"{name}, {run.name}" if dash else name
+            lines.append(Line(label, points=points, colour=colour, dash=dash))
+    title = "P@1 by layer, mean over pairs"
+    return Chart(title, lines, x="layer", form="percent", whole_x=True)
+
+
+def similarity(run: Run, others: Sequence[Run]) -> Section | None:
+    """Word similarity by test set."""
+    found: dict[str, dict[str, float]] = {}
+    for name, value in run.figures.items():
+        path, _, metric = name.rpartition("/")
+        if path.startswith("similarity/"):
+            found.setdefault(path.removeprefix("similarity/"), {})[metric] = value
+    text = "Spearman's correlation of cosines with people's scores, over the pairs with vectors."
+    columns = {
+        "spearman": Column("Correlation"),
+        "coverage": Column("Covered", "percent", main=False),
+        "pairs": Column("Pairs", "count", main=False),
+    }
+    subjects = {name: name for name in sorted(found)}
+    blocks = table("similarity", subjects, columns, found, "Set", mean=False)
+    return Section("Word similarity", text, blocks) if blocks else None

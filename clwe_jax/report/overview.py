@@ -1,0 +1,156 @@
+"""The head of the page, and its sections on the machine, the notes and the options."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+from typing import Any, Callable, Sequence
+
+from clwe_jax.report import figures, static
+from clwe_jax.report.corpus import counted
+from clwe_jax.report.data import Closed, Column, Facts, Number, Section, Table, Text
+from clwe_jax.report.figures import SENTENCE_METHODS
+from clwe_jax.report.run_folder import Run
+
+
+@dataclasses.dataclass(frozen=True)
+class Tile:
+    """A headline figure, with a line for each other run or on its unit below it."""
+
+    label: str
+    value: str
+    notes: Sequence[str] = ()
+
+
+def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
+    """The headline figures."""
+    main, ending = figures.word_method(run.figures)
+    named = {
+        f"Retrieval, {name}": f"retrieval/mean_last4{x}" for name, x in SENTENCE_METHODS.items()
+    }
+    named |= {
+        f"Lexicon induction, P@1 {main}": f"bli/p@1{ending}",
+        "of covered words": f"bli/p@1{ending}_covered",
+        "without same-surface pairs": f"bli/p@1{ending}_distinct",
+    }
+    sentence = [name for name in SENTENCE_METHODS if _own(name) in run.figures][-1:]
+    named |= {f"Sentence vectors, retrieval, {name}": _own(name) for name in sentence}
+    made = []
+    for label, name in named.items():
+        if name not in run.figures:
+            continue
+        notes = []
+        for other in others:
+            if name in other.figures:
+                change = figures.points(run.figures[name] - other.figures[name])
+                shown = figures.percent(other.figures[name])
+                notes.append(f"{other.name} {shown}, {change} points")
+        made.append(Tile(label, figures.percent(run.figures[name]), notes))
+    for name, where in (("eval/mlm/loss", "held-out"), ("train/loss", "training")):
+        if name in run.figures:
+            value = figures.decimal(run.figures[name])
+            made.append(Tile("Loss", value, [f"{where}, nats per piece"]))
+            break
+    speed = (run.extras.get("speed") or {}).get("tokens_per_second")
+    if speed is not None:
+        made.append(Tile("Speed", figures.count(speed), ["pieces per second"]))
+    return made
+
+
+def _own(method: str) -> str:
+    return f"retrieval/mean{SENTENCE_METHODS[method]}"
+
+
+def summary(run: Run) -> str:
+    """The run in one sentence: system, size, languages, steps, time, machine and text."""
+    parts = [run.name]
+    if run.option("scale"):
+        parts[0] += f" at the {run.option('scale')} scale"
+    layers, width = run.option("model.layers"), run.option("model.width")
+    if layers and width:
+        parts.append(f"{layers} layers of width {width}")
+    names = run.languages
+    if names:
+        listed = f" ({', '.join(names)})" if len(names) <= 12 else ""
+        parts.append(f"{len(names)} language{'s' * (len(names) != 1)}{listed}")
+    rows, length = run.option("train.batch_size"), run.option("data.sequence_length")
+    if run.step:
+        size = f" of {rows:,} × {length:,} pieces" if rows and length else ""
+        parts.append(f"{run.step:,} steps{size}")
+    took = (run.extras.get("speed") or {}).get("seconds")
+    took = "" if took is None else figures.seconds(took)
+    device = run.extras.get("device")
+    if device:
+        took = f"{took} on {device}".strip()
+    if took:
+        parts.append(took)
+    if run.option("data.source"):
+        parts.append(f"text from {run.option('data.source')}")
+    return ", ".join(parts) + "."
+
+
+def command(run: Run) -> list[str]:
+    """The words of the command that started the run."""
+    found = run.extras.get("command") or ""
+    return (shlex.join(map(str, found)) if isinstance(found, list) else str(found)).split()
+
+
+def unfinished(run: Run) -> list[str]:
+    """A sentence on a run that has not reached its end."""
+    steps = run.option("train.steps")
+    if steps and run.step < steps:
+        return [f"The run is at step {run.step:,} of {steps:,}; its figures are not final."]
+    if not run.results:
+        return ["results.json is missing: the figures are the last ones logged."]
+    return []
+
+
+def machine(run: Run, others: Sequence[Run]) -> Section:
+    """Speed, memory and the machine."""
+    extras = run.extras
+    speed, memory, versions = (extras.get(x) or {} for x in ("speed", "memory", "versions"))
+    flops, rate = speed.get("step_flops"), speed.get("steps_per_second")
+    known = {
+        "Device": extras.get("device"),
+        "CPU cores": counted(extras.get("cores")),
+        "Parameters": counted(extras.get("parameters")),
+        "Training speed": _with(figures.count, speed.get("tokens_per_second"), " pieces/s"),
+        "Steps per second": _with(figures.decimal, rate),
+        "Compilation": _with(figures.seconds, speed.get("compile_seconds")),
+        "Wall time": _with(figures.seconds, speed.get("seconds")),
+        "Floating-point rate": _with(
+            figures.decimal, flops * rate / 1e9 if flops and rate else None, " GFLOP/s"
+        ),
+        # Zero stands for a figure that the platform does not give.
+        "Peak host memory": _with(figures.size, memory.get("peak_host_bytes") or None),
+        "Peak device memory": _with(figures.size, memory.get("peak_device_bytes") or None),
+        "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()) or None,
+    }
+    facts = [Facts(values) for values in (known, static.stages(run)) if any(values.values())]
+    return Section("Speed and memory", "", facts)
+
+
+def _with(form: Callable[[float], str], value: Any, unit: str = "") -> str | None:
+    return None if value is None else form(value) + unit
+
+
+def notes(run: Run, others: Sequence[Run]) -> Section | None:
+    """The job's notes, and counts of the text that it skipped."""
+    skipped = run.extras.get("skipped") or {}
+    blocks = []
+    if run.extras.get("notes"):
+        blocks.append(Text(points=run.extras["notes"]))
+    if skipped:
+        rows = [[name, x if isinstance(x, str) else Number(x)] for name, x in skipped.items()]
+        columns = ["What", Column("Count", "count")]
+        blocks.append(Table(columns, rows, title="Skipped or mended"))
+    return Section("Notes", "", blocks) if blocks else None
+
+
+def configuration(run: Run, others: Sequence[Run]) -> Section:
+    """The resolved config."""
+    text = json.dumps(run.config, indent=2, sort_keys=True, ensure_ascii=False)
+    return Section(
+        "Configuration", "", [Closed("config.json, with every override applied", [Text(code=text)])]
+    )

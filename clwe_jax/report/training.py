@@ -1,0 +1,108 @@
+"""The page's sections on training: losses and other figures over the steps, and held-out text."""
+
+from __future__ import annotations
+
+from typing import Mapping, Sequence
+
+from clwe_jax.report import figures
+from clwe_jax.report.data import (
+    BLUE, GREEN, NEUTRAL, ORANGE, Chart, Closed, Column, Language, Line, Section, Table,
+)  # fmt: skip
+from clwe_jax.report.measures import table
+from clwe_jax.report.plots import PALETTE
+from clwe_jax.report.run_folder import Run, finite
+
+_MORE = {
+    "train/accuracy": ("Accuracy on masked pieces", "percent"),
+    "train/learning_rate": ("Learning rate", ""),
+    "train/grad_norm": ("Gradient norm", ""),
+    "train/cross_lingual_share": ("Cross-lingual labels", "percent"),
+}
+
+
+def section(run: Run, others: Sequence[Run]) -> Section:
+    """Loss over the steps, in training and on held-out text, and figures by language."""
+    loss = Chart(
+        "Training loss",
+        [
+            Line("all masked pieces", "train/loss", colour=BLUE),
+            Line(
+                "label in the text's language", "train/monolingual_loss", (), GREEN, compare=False
+            ),
+            Line(
+                "label in another language", "train/cross_lingual_loss", (), ORANGE, compare=False
+            ),
+        ],
+        y="nats per masked piece",
+    )
+    more = [
+        Chart(title, [Line(metric=name, colour=BLUE)], form=form)
+        for name, (title, form) in _MORE.items()
+        if len(finite(run.series.get(name, {}))) > 1
+    ]
+    closed = [Closed("More curves", more)] if more else []
+    return Section("Training", "", [loss, _heldout(run), *closed, *_by_language(run)])
+
+
+def _heldout(run: Run) -> Chart:
+    """One colour per language; of too many languages only the mean and the outermost have one."""
+    found = {
+        name.split("/")[2]: points
+        for name, series in run.series.items()
+        if name.startswith("eval/mlm/") and name.endswith("/loss") and name.count("/") == 3
+        if (points := finite(series))
+    }
+    names = run.in_order(found)
+    lines = [Line(name, points=list(found[name].items())) for name in names]
+    if len(names) > len(PALETTE):
+        by_last = sorted(names, key=lambda name: list(found[name].values())[-1])
+        named = by_last[:3] + by_last[-3:]
+        labels = [f"{len(names)} languages", *[""] * (len(names) - 1)]
+        lines = [
+            Line(label, points=line.points, colour=NEUTRAL, faint=True)
+            for label, line in zip(labels, lines)
+        ]
+        lines += [Line(x, points=list(found[x].items()), colour=i) for i, x in enumerate(named, 1)]
+        lines.append(Line("mean", points=list(_mean(found).items()), colour=BLUE))
+    return Chart("Held-out loss by language", lines, y="nats per masked piece")
+
+
+def _mean(found: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
+    means = {}
+    for step in sorted({step for series in found.values() for step in series}):
+        values = [series[step] for series in found.values() if step in series]
+        means[step] = sum(values) / len(values)
+    return means
+
+
+def _by_language(run: Run) -> list[Table]:
+    found = figures.by_subject(run.figures, "eval/mlm")
+    mean = found.pop("", {})
+    columns = {
+        "perplexity": Column("Perplexity"),
+        "loss": Column("Loss"),
+        "accuracy": Column("Accuracy", "percent"),
+        "cross_lingual_share": Column("Cross-lingual labels", "percent", main=False),
+        "monolingual_loss": Column("Loss, own language"),
+        "cross_lingual_loss": Column("Loss, other language", main=False),
+    }
+    # A bidirectional model has figures of its directions as well.
+    head = "Language" if set(found) <= set(run.languages) else "Language or direction"
+    names = {x: Language(x) if x in run.languages else x for x in run.in_order(found)}
+    note = (
+        "Labels in another language are harder to guess: compare perplexities only between runs of "
+        "the same task, else the loss on labels in the text's own language."
+    )
+    title = "Held-out text"
+    return table("eval/mlm", names, columns, found, head, bool(mean), title=title, note=note)
+
+
+def skipped_steps(run: Run) -> list[str]:
+    """A sentence on steps that were not applied; an empty list where all were."""
+    bad = [step for step, share in finite(run.series.get("train/skipped", {})).items() if share > 0]
+    if not bad:
+        return []
+    return [
+        f"Steps with a non-finite loss were not applied: {len(bad)} of the logged intervals hold "
+        f"some, the first ends at step {bad[0]:,}, the last at step {bad[-1]:,}."
+    ]
