@@ -36,7 +36,7 @@ from clwe_jax.objectives import projected
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, partition
-from clwe_jax.types import BATCH_DTYPES, Objective, Variables
+from clwe_jax.types import Objective, Variables
 
 _SEVERAL = 1_000  # words whose encoding is worth a line in the log
 _TEXT_BYTES = 4 << 20  # of each language that examples of senses are looked for in
@@ -343,9 +343,7 @@ def _objective(config: ConfigDict, vocabulary: Vocabulary, translations: Any) ->
 
 def _abstract_params(objective: Objective):
     """Shapes of the parameters, on the first device."""
-    keys = {**BATCH_DTYPES, **dict.fromkeys(("words", "spelling", "characters"), np.int32)}
-    shape = (1, objective.max_length)
-    batch = {key: jax.ShapeDtypeStruct(shape, dtype) for key, dtype in keys.items()}
+    batch = objective.batch_shapes(1, objective.max_length)
     variables = jax.eval_shape(objective.init, jax.random.key(0), batch)
     place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     return jax.tree.map(

@@ -20,7 +20,12 @@ class Mlm:
         piece itself, a random piece. The loss is taken on all of them.
       only_words_with_entries: mask only words that the dictionary has, as DICT-MLM does; in
         languages without any entry all words.
+      cross_lingual_share, choice: see `DictMlm`; no option of the other tasks, whose labels are
+        the words themselves.
     """
+
+    cross_lingual_share = 0.0
+    choice = "uniform"
 
     masking_rate: float = 0.15
     mask_share: float = 0.8
@@ -116,3 +121,6 @@ class BiLm:
                 f"config.task.max_characters={self.max_characters}: must be at least 3, the "
                 "word's begin, one byte and its end"
             )
+
+
+Task = Mlm | BiLm

@@ -12,7 +12,7 @@ from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import registry
-from clwe_jax.data import batches
+from clwe_jax.data import prepared as prepared_batches
 from clwe_jax.text import translations, world as worlds
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.training import partition
@@ -98,22 +98,21 @@ def _from_text(config: ConfigDict, workdir: str) -> Feed:
 def _streams(config: ConfigDict, task: Any, world: worlds.World) -> tuple[Any, Any, Any]:
     """The training batches, the held-out ones, and what makes code-switched examples."""
     # TensorFlow takes its seconds only where it is needed.
-    from clwe_jax.data import pipeline, word_streams
-    from clwe_jax.data.tasks import BiLm
+    from clwe_jax.data.graph import pipeline
 
-    host = dict(process_index=jax.process_index(), process_count=jax.process_count())
-    rows = dict(batch_size=partition.host_rows(config.train.batch_size))
-    given = dict(task=task, tokenizer=world.tokenizer, source=world.text)
-    few = dict(batches_per_language=config.evals.mlm.batches)
-    if isinstance(task, BiLm):
-        source = word_streams.build(config.data, seed=config.seed, **given, **rows, **host)
-        return source, word_streams.heldout(config.data, **given, **rows, **few, **host), list
-    given.update(dictionary=world.dictionary, seed=config.seed)
-    return (
-        pipeline.build(config.data, **given, **rows, **host),
-        pipeline.heldout(config.data, **given, **rows, **few, **host),
-        lambda: pipeline.examples(config.data, count=_EXAMPLES, **given),
+    made = pipeline.build(
+        config.data,
+        task=task,
+        tokenizer=world.tokenizer,
+        dictionary=world.dictionary,
+        text=world.text,
+        batch_size=partition.host_rows(config.train.batch_size),
+        seed=config.seed,
+        process_index=jax.process_index(),
+        process_count=jax.process_count(),
     )
+    source = made.source()
+    return source, made.heldout(config.evals.mlm.batches), lambda: made.examples(_EXAMPLES)
 
 
 def _translations(config: ConfigDict, world: worlds.World) -> np.ndarray | None:
@@ -125,7 +124,7 @@ def _translations(config: ConfigDict, world: worlds.World) -> np.ndarray | None:
 
 def _from_batches(config: ConfigDict, workdir: str) -> Feed:
     directory = config.data.source.removeprefix("batches:")
-    prepared = batches.open_folder(directory)
+    prepared = prepared_batches.open_folder(directory)
     prepared.check(config)
     tokenizer = prepared.tokenizer
 

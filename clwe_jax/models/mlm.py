@@ -78,7 +78,7 @@ class MlmModel(nn.Module):
         """Scores the masked positions; they are gathered before the projection to the vocabulary.
 
         Args:
-          batch: see `types.BATCH_DTYPES`; [B, L].
+          batch: see `types.piece_batch`; [B, L].
           max_predictions: P, positions scored in every row.
           train: whether to drop out.
         """

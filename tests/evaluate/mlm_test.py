@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import registry
-from clwe_jax.types import BATCH_DTYPES, Sums
+from clwe_jax.types import Sums, piece_batch
 
 
 class Counting:
@@ -28,7 +28,7 @@ class Counting:
 
 def batch(inputs, weights, cross=0):
     shape = np.shape(inputs)
-    arrays = {key: np.zeros(shape, dtype) for key, dtype in BATCH_DTYPES.items()}
+    arrays = {key: np.zeros(x.shape, x.dtype) for key, x in piece_batch(*shape).items()}
     arrays["inputs"][:] = inputs
     arrays["targets"][:] = 1
     arrays["language_ids"][:] = cross
