@@ -29,7 +29,7 @@ from clwe_jax.types import Batch
 
 _CONFIG = config_flags.DEFINE_config_file("config", None, "A file of configs/, with its scale.")
 _OUT = flags.DEFINE_string("out", None, "The folder to write.")
-_ROWS = flags.DEFINE_integer("rows", 0, "How many rows; 0: what the text gives, read once.")
+_ROWS = flags.DEFINE_integer("rows", 0, "Rows to write; 0: one pass through the text.")
 _HELDOUT = flags.DEFINE_integer("heldout_rows", 1_024, "Held-out rows of each language.")
 
 _SHARD_ROWS = 8_192

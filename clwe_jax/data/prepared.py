@@ -150,7 +150,7 @@ class Prepared:
 
     @functools.cached_property
     def extras(self) -> dict[str, Any]:
-        """What the report shows of the text: 'description', 'examples', 'frequent', 'sample'.
+        """The text side of the report: 'description', 'examples', 'frequent', 'sample'.
 
         Empty where the file was not copied along.
         """

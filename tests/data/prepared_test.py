@@ -1,8 +1,10 @@
 """Prepared batches: written, read without TensorFlow, in an order that can be taken up again."""
 
 import collections
+import gc
 import json
 import os
+import weakref
 
 import numpy as np
 import pytest
@@ -98,20 +100,34 @@ def test_batches_of_any_task_are_written(tmp_path):
 
 
 def test_every_row_once_an_epoch_in_another_order(folder):
-    stream = source(folder, size=41)
-    found = numbers(next(stream) for _ in range(9))  # 3 epochs of 123 rows
-    epochs = [found[:123], found[123:246], found[246:]]
+    stream = source(folder)
+    found = numbers(next(stream) for _ in range(53))  # 3 epochs of 123 rows, and two rows more
+    epochs = [found[:123], found[123:246], found[246:369]]
     assert all(sorted(epoch) == list(range(123)) for epoch in epochs)
     assert epochs[0] != epochs[1] != epochs[2]
     # Files are taken one after the other, so that each is read once.
     assert len({number // 50 for number in epochs[0][:23]}) == 1
 
 
-def test_only_two_files_are_in_memory(folder):
+class Rows(dict):
+    """A dict that can be watched."""
+
+
+def test_only_two_files_are_in_memory(folder, monkeypatch):
+    seen, read_rows = [], prepared.read_rows
+
+    def watched(path):
+        rows = Rows(read_rows(path))
+        seen.append(weakref.ref(rows))
+        return rows
+
+    monkeypatch.setattr(prepared, "read_rows", watched)
     stream = source(folder)
     for _ in range(60):
         next(stream)
-        assert len(stream._data._loaded) <= 2
+        gc.collect()
+        assert sum(rows() is not None for rows in seen) <= 2
+    assert len(seen) >= 8  # more than three epochs of three files, some read once for two epochs
 
 
 def test_goes_on_where_it_stopped(folder):

@@ -31,9 +31,7 @@ def of_language(lines: tf.Tensor, language: int) -> Chunk:
     return cut_long_lines(lines, tf.fill([tf.size(lines)], language))
 
 
-def chunks(
-    blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float
-) -> tf.data.Dataset:
+def chunks(blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float) -> tf.data.Dataset:
     """Gathers the training lines of blocks into chunks that the graph handles at once.
 
     Args:

@@ -1,9 +1,9 @@
 """Synonym choice by context, beyond the paper: the translation whose meaning fits the sentence.
 
-A word's context vector is what stands around it in its own language's text, summed up by random
-indexing: every word of the dictionary has a vector that its translations nearly share (random
-vectors, averaged along the dictionary), so that contexts of different languages can be compared
-without parallel text. Among the words of the language that was drawn, one is chosen with a chance
+A word's context vector sums up the words around it in its own language's text, by random indexing:
+every word of the dictionary has an index vector that its translations nearly share (random vectors,
+averaged along the dictionary), so that contexts of different languages can be compared without
+parallel text. Among the words of the language that was drawn, one is drawn with a probability
 proportional to exp(cosine(its context vector, the sentence) / temperature): in a sentence about
 rivers 'bank' becomes 'Ufer' more often than 'Bank'.
 """
@@ -27,8 +27,8 @@ _STEPS = 3  # along the dictionary
 class ContextModel:
     """Index vectors and context vectors of the dictionary's words that occur in a sample of text.
 
-    Two tables of 128 float16 numbers a word. Of other words nothing is known: as part of a sentence
-    they say nothing, and as a candidate they fit as well as chance.
+    Two tables of 128 float16 numbers a word. Words that do not occur have zeros: they add nothing to
+    a sentence, and every sentence fits them equally.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ContextModel:
         slots = np.zeros(len(dictionary), np.int32)
         slots[seen] = 1 + np.arange(len(seen))
         index = _index_vectors(dictionary, seen, slots, seed)
-        # Frequent words say little: inverse document frequency, in each language.
+        # Inverse document frequency, in each language: frequent words weigh little.
         total = lines_of[dictionary.word_language[seen]]
         index[1:] *= np.log((1 + total) / (1 + found_in[seen]))[:, None].astype(np.float32)
 
@@ -68,7 +68,7 @@ class ContextModel:
         for line, entry in chunks:
             _add_contexts(context, index, line, slots[entry])
         context = _unit(context)
-        # What the words of a language share says nothing about any of them.
+        # Center each language: its mean vector distinguishes no word.
         for number in range(len(dictionary.languages)):
             first, last = np.searchsorted(seen, dictionary.language_splits[number : number + 2]) + 1
             if last > first:
@@ -87,7 +87,7 @@ class ContextModel:
         entries = tf.gather(words.entry, place)
         group, first, count = self._synonyms.draw_group(entries, random)
 
-        # What stands around each of the words: its line, less the word itself.
+        # The context of each word: the sum of its line without the word itself.
         vectors = self._look_up(self._index, words.entry)
         lines = tf.reduce_max(tf.concat([words.line, [-1]], 0)) + 1
         around = tf.math.unsorted_segment_sum(vectors, words.line, lines)
@@ -108,14 +108,14 @@ class ContextModel:
         return self._synonyms.drawn(group, chosen)
 
     def _look_up(self, table: tf.Tensor, entries: tf.Tensor) -> tf.Tensor:
-        """[N] int32 entries, -1 for none -> [N, 128] float32, 0 where nothing is known."""
+        """[N] int32 entries, -1 for none -> [N, 128] float32, zeros for words that do not occur."""
         slots = tf.where(entries >= 0, tf.gather(self._slots, tf.maximum(entries, 0)), 0)
         return tf.cast(tf.gather(table, slots), tf.float32)
 
 
 def _index_vectors(dictionary, seen: np.ndarray, slots: np.ndarray, seed: int) -> np.ndarray:
-    """[1 + seen, 128] float32, row 0 being zeros: of length 1, close to each other for translations."""
-    # The pairs of words that were both seen.
+    """Unit vectors [1 + seen, 128] float32, close for translations; row 0 is zeros."""
+    # Pairs of translations, both of them seen.
     splits = dictionary.group_splits[dictionary.entry_splits].astype(np.int64)
     sizes = splits[seen + 1] - splits[seen]
     source = np.repeat(1 + np.arange(len(seen)), sizes)
@@ -136,7 +136,7 @@ def _index_vectors(dictionary, seen: np.ndarray, slots: np.ndarray, seed: int) -
 def _add_contexts(
     context: np.ndarray, index: np.ndarray, line: np.ndarray, slot: np.ndarray
 ) -> None:
-    """Adds to each word of each line what the line's other words are."""
+    """Adds to each word of each line the unit sum of the line's other words."""
     if not len(line):
         return
     starts = np.flatnonzero(np.diff(line, prepend=-1))

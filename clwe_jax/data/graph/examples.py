@@ -13,7 +13,7 @@ from clwe_jax.data.graph.rows import RowBuilder, Sequences
 from clwe_jax.data.tasks import DictMlm, DictTlm, Mlm
 from clwe_jax.text.base_vocab import Vocabulary
 
-# What a chunk reports of itself, in this order.
+# The counters of a chunk, in this order.
 COUNTERS = (
     "lines",
     "empty_lines",
@@ -37,7 +37,7 @@ _CHUNK = [
 
 
 class Masked(NamedTuple):
-    """What becomes of the words of a chunk; all [W].
+    """The words of a chunk after masking and switching; all [W].
 
     Attributes:
       start, size, switched, masked, language: as in `rows.Sequences`.
@@ -57,7 +57,7 @@ class ExampleMaker:
 
     Attributes:
       rows: (seed, number, lines, languages) -> features, see `_make_rows`.
-      words: (seed, number, lines, languages) -> words and what becomes of them.
+      words: (seed, number, lines, languages) -> words before and after.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class ExampleMaker:
     def _make_words(
         self, seed: tf.Tensor, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
     ) -> tuple[Encoded, Masked]:
-        """The words of a chunk and what becomes of them, as the rows of running text have them."""
+        """The words of a chunk before and after masking, as the rows of running text have them."""
         random = draws.Draws(seed, number)
         words = self._encoder(lines, languages)
         return words, self._mask(words, random, self._builder.room)[0]
@@ -146,12 +146,12 @@ class ExampleMaker:
         return self._limit(changed._replace(masked=chosen), words, room)
 
     def _eligible(self, words: Encoded) -> tf.Tensor:
-        """Words with an entry where the task wants them, in languages that have any at all."""
+        """The words that may be masked: all, or those with an entry in languages with entries."""
         synonyms = self._encoder.synonyms
         if not self._task.only_words_with_entries or synonyms is None:
             return tf.ones_like(words.entry, tf.bool)
-        hopeless = tf.logical_not(tf.gather(synonyms.has_entries, words.language))
-        return tf.logical_or(words.entry >= 0, hopeless)
+        without = tf.logical_not(tf.gather(synonyms.has_entries, words.language))
+        return tf.logical_or(words.entry >= 0, without)
 
     def _switch(self, words: Encoded, where: tf.Tensor, rate: float, random: draws.Draws) -> Masked:
         """Replaces a share `rate` of the words of `where` that have an entry by synonyms."""
@@ -185,7 +185,7 @@ class ExampleMaker:
         )
 
     def _limit(self, changed: Masked, words: Encoded, room: int) -> tuple[Masked, dict]:
-        """Words of more pieces than can be predicted stay as they are; than a row holds, are cut."""
+        """Unmasks words of more pieces than a row can predict; cuts words longer than a row."""
         too_many = tf.logical_and(changed.masked, changed.size > self._max_predictions)
         back = lambda old, new: tf.where(too_many, old, new)
         size = back(words.size, changed.size)
@@ -261,7 +261,7 @@ class ExampleMaker:
         ), counts
 
     def _pair_segments(self, words: Encoded, random: draws.Draws) -> tuple[Sequences, dict]:
-        """Sentence pairs, masked over both (TLM). Pairs with an empty side are left out."""
+        """Sentence pairs, both sides masked (TLM). Pairs with an empty side are left out."""
         pair, second = words.line // 2, tf.equal(words.line % 2, 1)
         pairs = tf.reduce_max(tf.concat([pair, [-1]], 0)) + 1
         sides = tf.math.bincount(words.line, minlength=2 * pairs, dtype=tf.int32)[: 2 * pairs]
@@ -288,7 +288,7 @@ class ExampleMaker:
         counts["cut_pieces"] += tf.reduce_sum(tf.where(fits, 0, masked.size))
         short = Masked(*(tf.boolean_mask(value, fits) for value in masked))
         segment, second = tf.boolean_mask(segment, fits), tf.boolean_mask(second, fits)
-        # What would be more than a row can predict stays readable.
+        # Words beyond what a row can predict are not masked.
         predicted = tf.where(short.masked, short.size, 0)
         few = _running_sum(predicted, segment) <= self._max_predictions
         counts["unmasked_words"] += _count(tf.logical_and(short.masked, tf.logical_not(few)))

@@ -51,9 +51,9 @@ def segments(
     Args:
       line: [W] int32, the document of each word, ascending.
       ends_sentence: [W] bool.
-      pieces, predictions: [W] int32, what each word takes of a segment; no word takes more than
-        one can hold.
-      length, max_predictions: what a segment can hold.
+      pieces, predictions: [W] int32, the pieces and the masked pieces of each word; no word has
+        more than a segment can hold.
+      length, max_predictions: the most pieces and masked pieces of a segment.
 
     Returns:
       [W] int32, the segment of each word: 0, 1, ... ascending.

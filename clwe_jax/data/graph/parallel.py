@@ -45,7 +45,6 @@ class ParallelSource(sources.BlockSource):
         self.languages = languages
 
     def list_shards(self, split: str) -> Sequence[str]:
-        """The files."""
         return self._files
 
     def blocks(
@@ -92,7 +91,7 @@ def find(directory: str, languages: Sequence[str], shuffle_lines: int) -> dict[s
       ValueError: it has no pair of the languages, or the two sides have not as many lines.
     """
     if not os.path.isdir(directory):
-        raise FileNotFoundError(f"There is no parallel text in {directory!r}. {_HELP}")
+        raise FileNotFoundError(f"{directory!r} is no folder of parallel text. {_HELP}")
     found: dict[str, list[str]] = {}
     for name in sorted(os.listdir(directory)):
         stem, _, end = name.removesuffix(".gz").partition(".")
@@ -170,7 +169,11 @@ def pair_chunks(
     gathered = blocks.padded_batch(
         blocks_per_chunk,
         padded_shapes={"first": [None], "second": [None], "language": []},
-        padding_values={"first": chunks.PADDING, "second": chunks.PADDING, "language": tf.constant(0)},
+        padding_values={
+            "first": chunks.PADDING,
+            "second": chunks.PADDING,
+            "language": tf.constant(0),
+        },
     )
 
     @tf.autograph.experimental.do_not_convert

@@ -78,7 +78,7 @@ class PieceEncoder:
         return encoded.flat_values, tf.cast(encoded.row_lengths(), tf.int32)
 
     def _around_han(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Han characters one by one and what stands between them; and the word of each."""
+        """Han characters one by one, the text between them, and the word of each part."""
         decoded = tf.strings.unicode_decode(words, "UTF-8")
         code, word = decoded.flat_values, tf.cast(decoded.value_rowids(), tf.int32)
         han = tf.gather(self._han, code)
@@ -90,7 +90,7 @@ class PieceEncoder:
         return tf.strings.unicode_encode(parts, "UTF-8"), tf.gather(word, place)
 
     def _fill(self, ids: tf.Tensor, sizes: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """A word that the vocabulary's own normalisation leaves nothing of is unknown."""
+        """Makes words without pieces unknown: the vocabulary's own normalisation emptied them."""
         filled = tf.maximum(sizes, 1)
         word = tf.repeat(tf.range(tf.size(sizes)), filled)
         within = tf.range(tf.size(word)) - tf.gather(tf.cumsum(filled, exclusive=True), word)

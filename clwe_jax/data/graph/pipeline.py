@@ -120,15 +120,18 @@ class PiecePipeline(texts.Pipeline):
                 continue
             original = [words.text.numpy()[i].decode() for i in mine]
             synonym = after.synonym.numpy()[mine].tolist()
-            yield max(synonym) >= 0, dict(
-                language=languages[number],
-                original=original,
-                transformed=[
-                    self.encoder.synonyms.dictionary.word(s) if s >= 0 else word
-                    for s, word in zip(synonym, original)
-                ],
-                masked=after.masked.numpy()[mine].tolist(),
-                languages=[languages[i] for i in after.language.numpy()[mine]],
+            yield (
+                max(synonym) >= 0,
+                dict(
+                    language=languages[number],
+                    original=original,
+                    transformed=[
+                        self.encoder.synonyms.dictionary.word(s) if s >= 0 else word
+                        for s, word in zip(synonym, original)
+                    ],
+                    masked=after.masked.numpy()[mine].tolist(),
+                    languages=[languages[i] for i in after.language.numpy()[mine]],
+                ),
             )
 
     @functools.cached_property

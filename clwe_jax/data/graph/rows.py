@@ -17,7 +17,7 @@ class Sequences(NamedTuple):
     Attributes:
       segment: int32, ascending from 0 without gaps.
       second: bool, the word stands in the second text of its segment (pairs only).
-      start, size: int32, where its pieces are.
+      start, size: int32, its pieces are `pieces[start : start + size]`.
       switched: bool, they are in the synonyms' pool, else in the chunk's.
       masked: bool, it is to be predicted.
       language: int32, of the word itself (a switched word: its synonym's).
@@ -38,7 +38,7 @@ class RowBuilder:
     """Lays segments out as rows of a fixed length.
 
     A segment is [CLS] text [SEP], of a pair [CLS] text [SEP] text [SEP] with positions that begin
-    anew at the second text (XLM). Language ids of special pieces are those of their text.
+    at 0 again in the second text (XLM). Special pieces have the language ids of their text.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class RowBuilder:
             middle = of_first + 1
             parts.append(special(self._vocabulary.sep_id, begin + middle, middle, opening))
 
-        # Where a row holds nothing stands element 0: padding.
+        # Element 0 is padding; it stands where a row holds nothing else.
         slots = tf.concat([slot for slot, _ in parts], 0)
         source = tf.tensor_scatter_nd_update(
             tf.zeros([rows * self._length], tf.int32), slots[:, None], 1 + tf.range(tf.size(slots))
@@ -163,7 +163,7 @@ class RowBuilder:
         return features
 
     def _corrupt(self, target, masked, random):
-        """What the model reads: of masked pieces 80% the mask, 10% themselves, 10% random (D4)."""
+        """Masked pieces become the mask (80%), stay (10%) or become random pieces (10%) (D4)."""
         fate = random.uniform(tf.size(target))
         ordinary = tf.size(self._ordinary)
         other = tf.gather(self._ordinary, random.below(tf.fill(tf.shape(target), ordinary)))

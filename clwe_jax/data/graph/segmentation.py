@@ -15,7 +15,7 @@ import tensorflow_text as tf_text
 from clwe_jax.text import characters
 from clwe_jax.text.normalize import Normalizer
 
-# Stands for every character that the lexicon lacks: the tokenizer gives up a whole run otherwise.
+# Replaces every character that the lexicon lacks: else the tokenizer gives up the whole run.
 _ABSENT = 0xE000
 _LONGEST_RUN = 1 << 30  # bytes; above this the tokenizer would give up a run too
 
@@ -133,7 +133,7 @@ class GraphSegmenter:
                 starts, words = matcher(tf.gather(own, mine), tf.gather(run_starts, mine))
                 token_starts = tf.tensor_scatter_nd_update(token_starts, mine[:, None], starts)
                 matched = tf.tensor_scatter_nd_update(matched, mine[:, None], words)
-            # What is not in the lexicon joins its like; a mark joins anything.
+            # Characters outside the lexicon join their kind; a mark joins anything.
             stretch = tf.where(
                 matched, tf.cast(characters.ALONE, tf.uint8), tf.gather(self._stretches, own)
             )
@@ -177,8 +177,8 @@ class _LongestMatch:
         """[C] int32 characters and [C] bool, where runs start.
 
         Returns:
-          [C] bool, where a lexicon word or a character outside all of them starts; [C] bool, what
-          belongs to a lexicon word.
+          [C] bool, where a lexicon word or a character outside all of them starts; [C] bool, the
+          characters of lexicon words.
         """
         count = tf.size(character)
         splits = tf.concat([_where(starts), count[None]], 0)
@@ -198,5 +198,5 @@ class _LongestMatch:
 
 
 def _where(mask: tf.Tensor) -> tf.Tensor:
-    """[N] bool -> int32 indices of what is True."""
+    """[N] bool -> int32, the indices of True."""
     return tf.cast(tf.where(mask)[:, 0], tf.int32)

@@ -31,10 +31,6 @@ _DRAWS = 4096  # of the mixture, at once
 _SEEDS = 2**31 - 1  # tf.data's seeds are below
 
 
-def _feature(dtype: tf.DType, rank: int) -> seqio.Feature:
-    return seqio.Feature(seqio.PassThroughVocabulary(1), dtype=dtype, rank=rank, add_eos=False)
-
-
 class Sample(NamedTuple):
     """Some of a language's text.
 
@@ -54,18 +50,12 @@ class Sample(NamedTuple):
 class BlockSource(seqio.DataSource):
     """Text in blocks, shuffled by itself, with any number of shards."""
 
+    supports_arbitrary_sharding = True
+
     def __init__(self):
-        super().__init__(splits=("train",), caching_permitted=False)
-
-    @property
-    def supports_arbitrary_sharding(self) -> bool:
-        """True: each host reads its own files, or its own lines."""
-        return True
-
-    @property
-    def performs_internal_shuffling(self) -> bool:
-        """True."""
-        return True
+        super().__init__(
+            splits=("train",), caching_permitted=False, performs_internal_shuffling=True
+        )
 
     def get_dataset(
         self, split="train", shuffle=True, seed=None, shard_info=None, *, sequence_length=None,
@@ -140,7 +130,6 @@ class LineSource(TextSource):
         self._files = tuple(files)
 
     def list_shards(self, split: str) -> Sequence[str]:
-        """The files."""
         return self._files
 
     def lines(
@@ -246,12 +235,7 @@ class DocumentSource(TextSource):
         )
 
     def list_shards(self, split: str) -> Sequence[str]:
-        """The files of the data set."""
         return self._source.list_shards(split)
-
-    def num_input_examples(self, split: str) -> int | None:
-        # Not the true number, by which seqio would keep small sets in memory.
-        return None
 
     def sample(self) -> Sample:
         """The first documents."""
@@ -328,7 +312,12 @@ def mix(
       repeat: without end; else each language once.
     """
     specs = next(iter(sources.values())).get_dataset(shuffle=False, seed=0).element_spec
-    features = {name: _feature(spec.dtype, spec.shape.rank) for name, spec in specs.items()}
+    features = {
+        name: seqio.Feature(
+            seqio.PassThroughVocabulary(1), dtype=spec.dtype, rank=spec.shape.rank, add_eos=False
+        )
+        for name, spec in specs.items()
+    }
     tasks = [
         (
             seqio.Task(

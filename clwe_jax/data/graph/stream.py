@@ -33,7 +33,7 @@ class GraphSource:
         """Args:
         dataset: of batches with 'counters', int64 [rows, counters].
         counts: of the figures of `stats`.
-        counters: names of what the graph counts.
+        counters: names of the columns of 'counters'.
         fingerprint: everything that the stream depends on; a state fits only where it is the same.
         """
         settings = tf.data.Options()
@@ -58,7 +58,7 @@ class GraphSource:
         return self._passed(batch)
 
     def _count(self, counters: np.ndarray) -> None:
-        """Adds what the graph counted."""
+        """Adds a row of 'counters' to the sums."""
         self._sums.update(dict(zip(self._counters, counters.tolist())))
 
     def _passed(self, batch: Batch) -> Batch:

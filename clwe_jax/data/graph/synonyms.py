@@ -71,7 +71,7 @@ class Synonyms:
         encoder: PieceEncoder,
     ):
         """Args:
-        dictionary: merged; what concerns none of `languages` is left out.
+        dictionary: merged; entries of other languages than `languages` are left out.
         languages: the run's.
         """
         if dictionary.languages != tuple(languages):
@@ -80,7 +80,7 @@ class Synonyms:
         self.dictionary = dictionary
         self.has_entries = tf.constant(np.diff(dictionary.language_splits) > 0)
         word_keys, splits, pieces = _encode_all(dictionary, language, keys, segmenter, encoder)
-        # Should two words share a fingerprint, the first is found for both.
+        # Where two words share a fingerprint, the first is found for both.
         unique, entries = np.unique(word_keys, return_index=True)
         self._entries = tf.lookup.StaticHashTable(
             tf.lookup.KeyValueTensorInitializer(
@@ -114,7 +114,7 @@ class Synonyms:
         return group, first, tf.gather(self._group_splits, group + 1) - first
 
     def drawn(self, group: tf.Tensor, target: tf.Tensor) -> Drawn:
-        """What is to be known of the chosen targets, places in `targets`."""
+        """The synonyms at some places of `targets`, and their languages' groups."""
         word = tf.gather(self.targets, target)
         start = tf.gather(self._piece_splits, word)
         return Drawn(

@@ -1,4 +1,4 @@
-"""The text of a run's languages, and what the pipelines of all tasks share."""
+"""The text of a run's languages, and the base class of the pipelines."""
 
 from __future__ import annotations
 
@@ -132,9 +132,7 @@ class Pipeline(abc.ABC):
                 for number, language in enumerate(languages)
             }
         if not self.text.startswith("tfds:"):
-            raise ValueError(
-                f"config.data.source={self.text!r}: expected text files or tfds:NAME"
-            )
+            raise ValueError(f"config.data.source={self.text!r}: expected text files or tfds:NAME")
         # tfds:wikipedia/20230601, one builder config a language; a version may follow a colon.
         name, _, version = self.text.removeprefix("tfds:").partition(":")
         return {
@@ -203,9 +201,7 @@ def rates(
     return {language: shares[language] / pieces_per_line[language] for language in texts}
 
 
-def heldout_lines(
-    text: sources.TextSource, share: float, chunk_lines: int
-) -> Iterator[tf.Tensor]:
+def heldout_lines(text: sources.TextSource, share: float, chunk_lines: int) -> Iterator[tf.Tensor]:
     """The held-out lines of a language, [at most chunk_lines] string at a time."""
     if not share:
         return

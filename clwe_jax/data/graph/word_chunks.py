@@ -15,13 +15,12 @@ from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.text import spelling
 from clwe_jax.text.word_vocab import WordVocabulary
 
-# What a chunk reports of itself, in this order.
+# The counters of a chunk, in this order.
 COUNTERS = ("lines", "empty_lines", "repaired_lines", "words", "unknown_words", "cut_words")
-_FEW = 1 << 16  # unknown words that are kept before those of no use are looked for
+_FEW = 1 << 16  # unknown words that are kept before unused ones are forgotten
 
-
-# A text, a line or a document with its sentences each in `<S>` ... `</S>`, is int32 [n, 4]. Column:
-# the word's number, that of the same place in the reversed text, the language, 1 where it begins.
+# A text is a line or a document, each sentence in `<S>` ... `</S>`: int32 [n, 4]. Columns: the word's
+# number, the word's number at this place of the reversed text, the language, 1 where a text begins.
 WORD, MIRRORED, LANGUAGE, BEGINS = range(4)
 
 
@@ -39,13 +38,13 @@ class ChunkEncoder:
         self._at_marks = at_marks
 
     def __call__(self, texts: tf.Tensor, languages: tf.Tensor) -> dict[str, tf.Tensor]:
-        """[N] string, [N] int32 -> what `frame` takes; words are W, distinct unknown ones K.
+        """[N] string, [N] int32 -> the input of `frame`; W words, K distinct unknown ones.
 
         'ids' [W] int32; 'sentence', 'text' [W] int32, ascending; 'language' [W] int32;
-        'unknown' [K] string and 'which' int32, for every unknown word its number there;
+        'unknown' [K] string, and 'which' int32, the place of every unknown word there;
         'counters' int64, see `COUNTERS`.
         """
-        # The line breaks inside documents.
+        # Documents have line breaks.
         split = tf.strings.split(texts, "\n")
         lines, of_line = split.flat_values, tf.cast(split.value_rowids(), tf.int32)
         words = self._encode(lines, tf.gather(languages, of_line))
@@ -133,7 +132,7 @@ class Spellings:
             text[:, WORD : MIRRORED + 1] = renumbered[text[:, WORD : MIRRORED + 1]]
 
     def state(self) -> tuple[list[bytes], int]:
-        """What `restore` takes."""
+        """The arguments of `restore`."""
         return list(self._words), self._limit
 
     def restore(self, words: Sequence[bytes], limit: int) -> None:
@@ -149,7 +148,7 @@ def frame(
     """The texts of a chunk that have a word, in order, and the chunk's counters.
 
     Args:
-      chunk: what `ChunkEncoder` gives, as arrays.
+      chunk: arrays of `ChunkEncoder`.
       spellings: learns the unknown words.
       begin, end: the ids of `<S>` and `</S>`.
     """

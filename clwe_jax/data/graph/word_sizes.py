@@ -1,4 +1,4 @@
-"""How many distinct words a biLM's batch holds, and whether there is text enough for a window."""
+"""The number of distinct words in a biLM's batch, and a check that the text fills a window."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def distinct_words(
     rates: Mapping[str, float],
     encoder: TextEncoder,
 ) -> int:
-    """How many distinct words a batch has room for.
+    """The number of distinct words that a batch has room for.
 
     Args:
       given: `config.data.distinct_words`: so many, or 0 for an estimate: what batches drawn from a
@@ -94,7 +94,7 @@ def check_length(
     encoder: TextEncoder,
     shard: seqio.ShardInfo,
 ) -> None:
-    """Looks whether the training text fills a window, and warns where it does not fill a batch.
+    """Checks that the training text fills a window; warns where it does not fill a batch.
 
     Args:
       length: of a window.
@@ -118,7 +118,7 @@ def check_length(
                 break
         if not found and shard.num_shards == 1:
             raise ValueError(
-                f"There is no text to train on in {language}: its lines are empty or all held out. "
+                f"{language} has no text to train on: its lines are empty or all held out. "
                 f"Bring more, lower config.data.heldout_share ({heldout_share:g}), or take "
                 f"{language} out of --config.data.languages"
             )

@@ -87,9 +87,7 @@ class WordPipeline(texts.Pipeline):
             found.append(maker(mine))
         return found
 
-    def _framed(
-        self, lines: Iterator[chunks.Chunk], spellings: Spellings
-    ) -> Iterator[np.ndarray]:
+    def _framed(self, lines: Iterator[chunks.Chunk], spellings: Spellings) -> Iterator[np.ndarray]:
         """The texts of chunks of lines."""
         for chunk in lines:
             arrays = {name: x.numpy() for name, x in self._chunk_encoder(*chunk).items()}

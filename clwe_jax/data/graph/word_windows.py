@@ -18,7 +18,7 @@ class Rows:
         """Args:
         rows: how many.
         length: of a window.
-        padding: what stands where a row has ended.
+        padding: id after the end of a row.
         """
         self._length = length
         self._padding = padding
@@ -124,7 +124,7 @@ class BatchMaker:
         self.unspelt = 0
 
     def __call__(self, window: Mapping[str, np.ndarray]) -> Batch:
-        """A batch of what `Rows.window` gave."""
+        """A batch of a window of `Rows.window`."""
         begin, end = self._vocabulary.cls_id, self._vocabulary.sep_id
         numbers = window["words"]
         words = self._ids(numbers)
