@@ -5,8 +5,8 @@ Command (see README.md for the peer's interpreter):
     --peer-python=peer/bin/python
 
 Ours does everything that training with the config does: reads, mixes, normalises, segments,
-switches, masks, tokenises, packs. Counted are the pieces in the batches, padding left out.
---prepared=DIR measures batches that clwe_jax.data.prepare has written, in place of text.
+switches, masks, tokenises, packs. Tokens are the pieces in the batches, without padding.
+--prepared=DIR measures the reading of batches that clwe_jax.data.prepare has written.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def line_shares(world: Any, temperature: float) -> dict[str, float]:
 
 
 def rounds_of(source: Iterator[Any], args: argparse.Namespace) -> Callable[[], float]:
-    """The function that measures a round: tokens/s."""
+    """Returns a function that measures a round, in tokens/s."""
 
     def measure() -> float:
         for _ in range(args.drain):
@@ -125,16 +125,16 @@ def main() -> None:
     # Training has the accelerator; the graph of the data runs on the CPU.
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if args.prepared:
-        from clwe_jax.data import batches
+        from clwe_jax.data import prepared
 
-        folder = batches.open_folder(args.prepared)
+        folder = prepared.open_folder(args.prepared)
         source = folder.source(batch_size=args.batch_size, seed=0)
         alone(rounds_of(source, args), {"prepared": args.prepared}, args.rounds)
         return
     config = make_config(args)
 
     from clwe_jax import registry
-    from clwe_jax.data import pipeline
+    from clwe_jax.data.graph import pipeline
     from clwe_jax.text import world as worlds
 
     with tempfile.TemporaryDirectory() as workdir:
@@ -145,10 +145,10 @@ def main() -> None:
             task=registry.build("task", config.task.to_dict()),
             tokenizer=world.tokenizer,
             dictionary=world.dictionary,
-            source=world.text,
+            text=world.text,
             batch_size=args.batch_size,
             seed=config.seed,
-        )
+        ).source()
         first = next(source)
         facts = {
             "first batch of ours after": f"{time.perf_counter() - start:.1f} s",

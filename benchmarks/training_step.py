@@ -96,7 +96,7 @@ def our_step(config) -> tuple[Callable[[int], float], int, int]:
 
     from clwe_jax import config as options
     from clwe_jax.training import build, optim, partition, train, train_state
-    from clwe_jax.types import BATCH_DTYPES
+    from clwe_jax.types import piece_batch
 
     rows, length = config.train.batch_size, config.data.sequence_length
     predictions = options.max_predictions(config)
@@ -114,7 +114,7 @@ def our_step(config) -> tuple[Callable[[int], float], int, int]:
         language_ids=language,
         source_language_ids=language,
     )
-    batch = {key: batch[key].astype(dtype) for key, dtype in BATCH_DTYPES.items()}
+    batch = {key: batch[key].astype(x.dtype) for key, x in piece_batch(rows, length).items()}
 
     objective = build.build_objective(config, config.vocab.size, config.vocab.size)
     optimizer = optim.from_config(config.optimizer)

@@ -19,20 +19,31 @@ Variables = Mapping[str, Any]
 # A batch is a plain dict of [rows, length] arrays. Loss is taken where `loss_weights` > 0 and
 # nowhere else; attention stays within a segment; segment 0 is padding.
 Batch = dict[str, Array]
-BATCH_DTYPES: dict[str, np.dtype] = {
-    "inputs": np.dtype(np.int32),  # piece ids after masking
-    "targets": np.dtype(np.int32),  # the piece to predict where loss_weights > 0
-    "loss_weights": np.dtype(np.float32),  # 1 at every piece of a masked word, else 0
-    "positions": np.dtype(np.int32),  # restart at 0 in every segment
-    "segment_ids": np.dtype(np.int32),  # 1, 2, ... within a row; 0 is padding
-    "language_ids": np.dtype(np.int32),  # of the target where masked, else of the piece
-    "source_language_ids": np.dtype(np.int32),  # of the text that the piece stands in
-}
 
 
 def piece_batch(rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-    """Shapes and types of a batch of `BATCH_DTYPES`."""
-    return {key: jax.ShapeDtypeStruct((rows, length), dtype) for key, dtype in BATCH_DTYPES.items()}
+    """Keys, shapes and types of a batch of masked pieces.
+
+    Returns:
+      All [rows, length]:
+      inputs: int32, piece ids after masking.
+      targets: int32, the piece to predict where loss_weights > 0.
+      loss_weights: float32, 1 at every piece of a masked word, else 0.
+      positions: int32, restart at 0 in every segment.
+      segment_ids: int32, 1, 2, ... within a row; 0 is padding.
+      language_ids: int32, of the target where masked, else of the piece.
+      source_language_ids: int32, of the text that the piece stands in.
+    """
+    integers = jax.ShapeDtypeStruct((rows, length), np.int32)
+    return dict(
+        inputs=integers,
+        targets=integers,
+        loss_weights=jax.ShapeDtypeStruct((rows, length), np.float32),
+        positions=integers,
+        segment_ids=integers,
+        language_ids=integers,
+        source_language_ids=integers,
+    )
 
 
 # Keys of a batch that are not rows: all parts of a batch see the whole of them.

@@ -8,27 +8,28 @@ often as N rows need, with other masks and synonyms every time.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import sys
 import time
-from typing import Any
+from typing import Any, Iterator
 
-import numpy as np
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
+import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax import registry, validation
-from clwe_jax.data import batches, draws, pipeline
+from clwe_jax.data import prepared
 from clwe_jax.text import world as worlds
-from clwe_jax.types import BATCH_DTYPES, Batch
+from clwe_jax.types import Batch
 
 _CONFIG = config_flags.DEFINE_config_file("config", None, "A file of configs/, with its scale.")
 _OUT = flags.DEFINE_string("out", None, "The folder to write.")
-_ROWS = flags.DEFINE_integer("rows", 0, "How many rows; 0: what the text gives, read once.")
+_ROWS = flags.DEFINE_integer("rows", 0, "Rows to write; 0: one pass through the text.")
 _HELDOUT = flags.DEFINE_integer("heldout_rows", 1_024, "Held-out rows of each language.")
 
 _SHARD_ROWS = 8_192
@@ -43,8 +44,8 @@ def prepare(
 
     Args:
       config: of a run; its data, vocabulary, task and seed are used.
-      rows: how many to write; 0: one pass through the text.
-      heldout_rows: of each language, at most.
+      rows: rows to write; 0: one pass through the text.
+      heldout_rows: rows of each language, at most.
 
     Raises:
       ValueError: `out` is whole already, or the config cannot work.
@@ -58,7 +59,7 @@ def prepare(
             "The task bilm has no prepared batches: its windows follow each other as the text "
             "does. Train it with --config.data.source=text:DIR"
         )
-    if os.path.exists(os.path.join(out, batches.META)):
+    if os.path.exists(os.path.join(out, prepared.META)):
         raise ValueError(f"{out} holds prepared batches already: give another --out, or remove it")
     os.makedirs(os.path.join(out, "heldout"), exist_ok=True)
     work = os.path.join(out, "work")
@@ -69,90 +70,106 @@ def prepare(
 
 
 def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
+    from clwe_jax.data.graph import pipeline  # the only use of TensorFlow
+
     world = worlds.build(config, work)
     spec = config.task.to_dict()
     if "parallel" in spec:
         spec["parallel"] = world.folders["parallel"]
-    given = dict(
+    made = pipeline.build(
+        config.data,
         task=registry.build("task", spec),
         tokenizer=world.tokenizer,
         dictionary=world.dictionary,
-        source=world.text,
+        text=world.text,
+        batch_size=_BATCH,
         seed=config.seed,
     )
     world.tokenizer.save(os.path.join(out, "vocab"))
-    heldout = pipeline.heldout(
-        config.data,
-        batch_size=_BATCH,
-        batches_per_language=max(1, heldout_rows // _BATCH),
-        **given,
-    )
-    for language, several in heldout.items():
-        merged = _concatenate(several)
-        whole = merged["segment_ids"].any(axis=1)
-        path = os.path.join(out, "heldout", f"{language}.npz")
-        batches.write_rows(path, {name: value[whole] for name, value in merged.items()})
-    source = pipeline.build(config.data, batch_size=_BATCH, repeat=bool(rows), **given)
-    shards = _write_shards(source, out, rows)
+    heldout = {}
+    for language, batches in made.heldout(max(1, heldout_rows // _BATCH)).items():
+        kept = _concatenate([_filled(batch) for batch in batches])
+        prepared.write_rows(os.path.join(out, "heldout", f"{language}.npz"), kept)
+        heldout[language] = _size(kept)
+    source = made.source(repeat=bool(rows))
+    shards, form = _write_shards(source, out, rows)
+    content = hashlib.sha256(json.dumps([config.to_json(), shards]).encode()).hexdigest()
     meta = {
-        "version": 1,
+        "version": prepared.VERSION,
         "languages": list(world.languages),
         "task": json.loads(config.task.to_json()),
         "sequence_length": config.data.sequence_length,
         "max_predictions": options.max_predictions(config),
         "vocabulary": world.tokenizer.vocabulary.fingerprint(),
-        "fingerprint": f"{draws.fold(config.to_json(), shards):016x}",
+        "fingerprint": content[:16],
+        "batch": form,
         "shards": shards,
         "rows": sum(shards),
-        "heldout": sorted(heldout),
+        "heldout": heldout,
         "stats": source.stats(),
     }
     extras = {
         "description": world.description,
-        "examples": pipeline.examples(config.data, count=_EXAMPLES, **given),
+        "examples": made.examples(_EXAMPLES),
         "frequent": world.frequent,
         "sample": world.sample,
     }
-    atomic.write_json(os.path.join(out, batches.EXTRAS), extras, indent=None)
-    atomic.write_json(os.path.join(out, batches.META), meta, indent=None)
+    atomic.write_json(os.path.join(out, prepared.EXTRAS), extras, indent=None)
+    atomic.write_json(os.path.join(out, prepared.META), meta, indent=None)
     return meta
 
 
-def _write_shards(source, out: str, rows: int) -> list[int]:
-    """Writes the source's rows, at most `rows` if that is positive; returns the files' sizes."""
+def _write_shards(
+    source: Iterator[Batch], out: str, rows: int
+) -> tuple[list[int], dict[str, tuple[str, list[int]]]]:
+    """Writes the source's rows, at most `rows` if that is positive.
+
+    Returns:
+      The rows of each file, and their form.
+    """
     shards: list[int] = []
     waiting: list[Batch] = []
-    count, total, started = 0, 0, time.time()
+    started = time.time()
 
-    def write(several: list[Batch]) -> None:
-        merged = _concatenate(several)
-        batches.write_rows(os.path.join(out, batches.shard_name(len(shards))), merged)
-        shards.append(len(merged["inputs"]))
-        logging.info("%s rows, %.0f a second", f"{sum(shards):,}", total / (time.time() - started))
+    def write() -> dict[str, tuple[str, list[int]]]:
+        merged = _concatenate(waiting)
+        prepared.write_rows(os.path.join(out, prepared.shard_name(len(shards))), merged)
+        shards.append(_size(merged))
+        waiting.clear()
+        speed = sum(shards) / (time.time() - started)
+        logging.info("%s rows, %.0f a second", f"{sum(shards):,}", speed)
+        return prepared.form_of(merged)
 
+    total, form = 0, {}
     for batch in source:
-        # The last batch of a pass is filled up with empty rows.
-        filled = batch["segment_ids"].any(axis=1)
+        batch = _filled(batch)
         if rows:
-            filled &= np.cumsum(filled) <= rows - total
-        batch = {name: value[filled] for name, value in batch.items()}
+            batch = {key: value[: rows - total] for key, value in batch.items()}
         waiting.append(batch)
-        count += len(batch["inputs"])
-        total += len(batch["inputs"])
-        if count >= _SHARD_ROWS:
-            write(waiting)
-            waiting, count = [], 0
+        total += _size(batch)
+        if total - sum(shards) >= _SHARD_ROWS:
+            form = write()
         if rows and total >= rows:
             break
-    if count:
-        write(waiting)
+    if total > sum(shards):
+        form = write()
     if not shards:
         raise ValueError("The text gives no row: is it empty?")
-    return shards
+    return shards, form
 
 
-def _concatenate(several: list[Batch]) -> Batch:
-    return {name: np.concatenate([batch[name] for batch in several]) for name in BATCH_DTYPES}
+def _filled(batch: Batch) -> Batch:
+    """The batch without its empty rows, which fill up the last batch of a pass."""
+    filled = batch["segment_ids"].any(axis=1)
+    return {key: value[filled] for key, value in batch.items()}
+
+
+def _concatenate(batches: list[Batch]) -> Batch:
+    return {key: np.concatenate([batch[key] for batch in batches]) for key in batches[0]}
+
+
+def _size(batch: Batch) -> int:
+    return len(next(iter(batch.values())))
 
 
 def main(argv: list[str]) -> None:
@@ -165,7 +182,7 @@ def main(argv: list[str]) -> None:
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
     size = sum(
-        os.path.getsize(os.path.join(_OUT.value, batches.shard_name(number)))
+        os.path.getsize(os.path.join(_OUT.value, prepared.shard_name(number)))
         for number in range(len(meta["shards"]))
     )
     print(

@@ -1,4 +1,4 @@
-"""How examples are made of text: the systems' tasks and their options, checked when made."""
+"""Tasks: how a system makes examples of text. Their options are checked when a task is made."""
 
 from __future__ import annotations
 
@@ -16,11 +16,16 @@ class Mlm:
 
     Attributes:
       masking_rate: the share of a line's words that are masked; exact in expectation.
-      mask_share, keep_share, random_share: what becomes of a masked word's pieces: the mask, the
-        piece itself, a random piece. The loss is taken on all of them.
+      mask_share, keep_share, random_share: shares of the masked words' pieces that become the mask,
+        stay, or become a random piece. The loss is taken on all of them.
       only_words_with_entries: mask only words that the dictionary has, as DICT-MLM does; in
         languages without any entry all words.
+      cross_lingual_share, choice: see `DictMlm`; no option of the other tasks, whose labels are
+        the words themselves.
     """
+
+    cross_lingual_share = 0.0
+    choice = "uniform"
 
     masking_rate: float = 0.15
     mask_share: float = 0.8
@@ -92,12 +97,12 @@ class BiLm:
     """Language modelling in both directions over contiguous windows of words (ELMo; A1, A12).
 
     Attributes:
-      sentences: what stands between `<S>` and `</S>`: 'lines' of the text, or 'marks', which also
-        cuts lines after full stops and their like.
+      sentences: 'lines': a line of the text stands between `<S>` and `</S>`; 'marks': lines are
+        also cut after full stops and their like.
       reset: 'document' sets `reset` where a line of a text file, or a document of a data set,
         begins; 'never' does not.
       backward: 'reversed' gives the backward model a stream of its own, the text reversed; 'window'
-        does not. Then its state must not be carried: it has read what the next window predicts.
+        does not. Then its state must not be carried: it has read the next window's labels.
       max_characters: the frame of a word, its begin and end included.
     """
 
@@ -116,3 +121,6 @@ class BiLm:
                 f"config.task.max_characters={self.max_characters}: must be at least 3, the "
                 "word's begin, one byte and its end"
             )
+
+
+Task = Mlm | BiLm

@@ -15,7 +15,7 @@ import numpy as np
 
 from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.types import BATCH_DTYPES, Array, Batch, EncodeFn, Variables
+from clwe_jax.types import Array, Batch, EncodeFn, Variables, piece_batch
 
 _SHORTEST = 8  # pieces of the shortest rows
 _FEW = 8  # rows of a batch where no more are asked for
@@ -224,7 +224,8 @@ class RowEncoder:
 
     def _batch(self, rows: Sequence[Row], size: int, length: int) -> Batch:
         vocabulary = self.tokenizer.vocabulary
-        arrays = {key: np.zeros((size, length), dtype) for key, dtype in BATCH_DTYPES.items()}
+        shapes = piece_batch(size, length)
+        arrays = {key: np.zeros(x.shape, x.dtype) for key, x in shapes.items()}
         arrays["inputs"][:] = vocabulary.pad_id
         arrays["groups"] = np.full((size, length), -1, np.int32)
         for place, row in enumerate(rows):

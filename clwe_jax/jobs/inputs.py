@@ -12,7 +12,7 @@ from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import registry
-from clwe_jax.data import batches
+from clwe_jax.data import prepared as prepared_batches
 from clwe_jax.evaluate.context import Context
 from clwe_jax.text import translations as tables
 from clwe_jax.text import world as worlds
@@ -49,7 +49,7 @@ def open_world(config: ConfigDict, workdir: str) -> World:
     source = config.data.source
     if not source.startswith(_PREPARED):
         return _first_host_first(lambda: worlds.build(config, workdir))
-    prepared = batches.open_folder(source.removeprefix(_PREPARED))
+    prepared = prepared_batches.open_folder(source.removeprefix(_PREPARED))
     prepared.check(config)
 
     def write() -> dict[str, str]:
@@ -77,33 +77,32 @@ def build(config: ConfigDict, world: World) -> Inputs:
     host = dict(process_index=jax.process_index(), process_count=jax.process_count())
     rows = dict(batch_size=partition.host_rows(config.train.batch_size))
     if config.data.source.startswith(_PREPARED):
-        prepared = batches.open_folder(config.data.source.removeprefix(_PREPARED))
+        prepared = prepared_batches.open_folder(config.data.source.removeprefix(_PREPARED))
         return Inputs(
             prepared.source(seed=config.seed, **rows, **host),
             prepared.heldout(most=config.evals.mlm.batches, **rows, **host),
             lambda: prepared.extras.get("examples", []),
         )
     # TensorFlow takes its seconds only where it is needed.
-    from clwe_jax.data import pipeline, word_streams
-    from clwe_jax.data.tasks import BiLm
+    from clwe_jax.data.graph import pipeline
 
     spec = config.task.to_dict()
     if "parallel" in spec:
         spec["parallel"] = world.folders["parallel"]
-    task = registry.build("task", spec)
-    given = dict(task=task, tokenizer=world.tokenizer, source=world.text)
-    few = dict(batches_per_language=config.evals.mlm.batches)
-    if isinstance(task, BiLm):
-        return Inputs(
-            word_streams.build(config.data, seed=config.seed, **given, **rows, **host),
-            word_streams.heldout(config.data, **given, **rows, **few, **host),
-            list,
-        )
-    given.update(dictionary=world.dictionary, seed=config.seed)
+    made = pipeline.build(
+        config.data,
+        task=registry.build("task", spec),
+        tokenizer=world.tokenizer,
+        dictionary=world.dictionary,
+        text=world.text,
+        seed=config.seed,
+        **rows,
+        **host,
+    )
     return Inputs(
-        pipeline.build(config.data, **given, **rows, **host),
-        pipeline.heldout(config.data, **given, **rows, **few, **host),
-        lambda: pipeline.examples(config.data, count=_EXAMPLES, **given),
+        made.source(),
+        made.heldout(config.evals.mlm.batches),
+        lambda: made.examples(_EXAMPLES),
     )
 
 

@@ -28,7 +28,6 @@ from clwe_jax.jobs.job import FIGURES, Job, Results
 from clwe_jax.objectives import projected
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.report import tables
-from clwe_jax.types import Objective
 
 ANCHORS = ("words", "senses")
 METHODS = {

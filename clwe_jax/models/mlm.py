@@ -77,7 +77,7 @@ class MlmModel(nn.Module):
         """Scores the masked positions, gathered before the projection to the vocabulary.
 
         Args:
-          batch: see `types.BATCH_DTYPES`; [B, L].
+          batch: see `types.piece_batch`; [B, L].
           max_predictions: P, scored positions a row.
           train: whether dropout is on.
         """

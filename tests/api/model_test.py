@@ -17,7 +17,7 @@ from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.words import Segmenter
 from clwe_jax.training import build, checkpoint, partition, train_state
-from clwe_jax.types import BATCH_DTYPES
+from clwe_jax.types import piece_batch
 
 WORDS = ["money", "river", "bank", "geld", "fluss", "ufer"]
 
@@ -36,7 +36,7 @@ def make_run(folder):
     (folder / "words.json").write_text(json.dumps(frequent))
 
     objective = build.build_objective(config, len(vocabulary.pieces), vocabulary.size)
-    batch = {key: np.zeros((1, 12), dtype) for key, dtype in BATCH_DTYPES.items()}
+    batch = {key: np.zeros(x.shape, x.dtype) for key, x in piece_batch(1, 12).items()}
     create = jax.jit(lambda: train_state.create(objective, optax.adam(0.1), batch, 3))
     state = partition.unbox(create())
     state = state.replace(params=jax.tree.map(lambda x: x * 20, state.params))

@@ -23,7 +23,7 @@ from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import SPECIALS, WordVocabulary
 from clwe_jax.text.words import Segmenter
 from clwe_jax.training import build, checkpoint, partition, train_state
-from clwe_jax.types import BATCH_DTYPES
+from clwe_jax.types import piece_batch
 
 EN = ["money", "river", "bank", "water", "the", "teller"]
 DE = ["geld", "fluss", "bank", "ufer", "die", "wasser"]
@@ -66,8 +66,8 @@ def make_run(folder, backbone="transformer", senses_of_word=3, translation="join
         row = table[vocabulary.id(word), tokenizer.language_id(to)]
         row[: len(others)] = [vocabulary.id(x) for x in others]
     objective = build.build_objective(config, len(vocabulary), vocabulary.size, table)
-    keys = {**BATCH_DTYPES, **dict.fromkeys(("words", "spelling", "characters"), np.int32)}
-    batch = {key: np.zeros((1, 12), dtype) for key, dtype in keys.items()}
+    shapes = objective.batch_shapes(1, 12)
+    batch = {key: np.zeros(x.shape, x.dtype) for key, x in shapes.items()}
     variables = partition.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
     draw = np.random.default_rng(1)
     for name, state in variables.get("senses", {}).items():
@@ -133,7 +133,7 @@ def masked(model, text):
     ids = [0, *(vocabulary.id(word) for word in model.tokenizer.words(text, "en")), 1]
     place = ids.index(number("bank"))
     ids[place] = vocabulary.mask_id
-    batch = {key: np.zeros((1, len(ids)), dtype) for key, dtype in BATCH_DTYPES.items()}
+    batch = {key: np.zeros(x.shape, x.dtype) for key, x in piece_batch(1, len(ids)).items()}
     batch.update(inputs=np.array([ids]), positions=np.arange(len(ids))[None])
     batch["segment_ids"] = np.ones((1, len(ids)), np.int32)
     return model.objective.encode(model.variables, batch).last[:, place]

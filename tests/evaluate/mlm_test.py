@@ -9,7 +9,7 @@ from clwe_jax import registry
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.static_encoder import StaticEncoder
-from clwe_jax.types import BATCH_DTYPES, Sums
+from clwe_jax.types import Sums, piece_batch
 
 
 class Counting:
@@ -31,7 +31,7 @@ class Counting:
 
 def batch(inputs, weights, cross=0):
     shape = np.shape(inputs)
-    arrays = {key: np.zeros(shape, dtype) for key, dtype in BATCH_DTYPES.items()}
+    arrays = {key: np.zeros(x.shape, x.dtype) for key, x in piece_batch(*shape).items()}
     arrays["inputs"][:] = inputs
     arrays["targets"][:] = 1
     arrays["language_ids"][:] = cross

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.models.transformer import Transformer
-from clwe_jax.types import BATCH_DTYPES
+from clwe_jax.types import piece_batch
 
 VOCAB, LANGUAGES = 23, 3
 
@@ -31,7 +31,7 @@ def _make_batch(rows=3, length=10, seed=0, masked=3):
         language_ids=r.randint(0, LANGUAGES, (rows, length)),
         source_language_ids=r.randint(0, LANGUAGES, (rows, length)),
     )
-    return {key: value.astype(BATCH_DTYPES[key]) for key, value in batch.items()}
+    return {key: batch[key].astype(x.dtype) for key, x in piece_batch(rows, length).items()}
 
 
 def _make_model(**options):

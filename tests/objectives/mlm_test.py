@@ -8,7 +8,7 @@ import pytest
 
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective, cross_entropy
-from clwe_jax.types import BATCH_DTYPES
+from clwe_jax.types import piece_batch
 
 VOCAB, PADDED = 21, 24
 
@@ -22,13 +22,13 @@ def objective():
 def make_batch(rows, seed=0):
     r = np.random.RandomState(seed)
     shape = (rows, 9)
-    batch = {key: r.randint(0, 3, shape) for key in BATCH_DTYPES}
+    batch = {key: r.randint(0, 3, shape) for key in piece_batch(*shape)}
     batch["inputs"], batch["targets"] = r.randint(5, VOCAB, (2, *shape))
     batch["positions"] = np.tile(np.arange(9), (rows, 1))
     batch["segment_ids"] = np.tile(np.arange(9) < 7, (rows, 1))
     batch["loss_weights"] = (np.cumsum(r.rand(*shape) < 0.4, 1) <= 5) & (r.rand(*shape) < 0.4)
     batch["loss_weights"] &= batch["segment_ids"] > 0
-    return {key: value.astype(BATCH_DTYPES[key]) for key, value in batch.items()}
+    return {key: batch[key].astype(x.dtype) for key, x in piece_batch(*shape).items()}
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import numpy as np
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.training import optim, train
-from clwe_jax.types import BATCH_DTYPES
+from clwe_jax.types import piece_batch
 
 VOCAB, PADDED, LENGTH, ROWS = 60, 64, 12, 8
 
@@ -49,7 +49,9 @@ class Source:
             language_ids=language,
             source_language_ids=language,
         )
-        return {key: batch[key][self._mine].astype(BATCH_DTYPES[key]) for key in BATCH_DTYPES}
+        return {
+            key: batch[key][self._mine].astype(x.dtype) for key, x in piece_batch(*shape).items()
+        }
 
     def get_state(self):
         return str(self.place).encode()

@@ -1,0 +1,59 @@
+"""Figures of batches of pieces: shares of the languages, of masked and of cross-lingual labels."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Mapping
+
+import numpy as np
+
+from clwe_jax.types import Batch
+
+
+def language_counts(languages: tuple[str, ...], numbers: np.ndarray) -> dict[str, int]:
+    """How often each language stands in `numbers`, int [N], as 'pieces/{language}'."""
+    counts = np.bincount(numbers, minlength=len(languages)).tolist()
+    return {f"pieces/{language}": n for language, n in zip(languages, counts)}
+
+
+def language_shares(languages: tuple[str, ...], sums: Mapping[str, int]) -> dict[str, float]:
+    """'language_share/{language}' of the pieces, 'filled_share' of the positions, and 'pieces'."""
+    pieces = sums.get("pieces", 0)
+    share = lambda language: sums.get(f"pieces/{language}", 0) / max(1, pieces)
+    return {
+        **{f"language_share/{language}": share(language) for language in languages},
+        "filled_share": pieces / max(1, sums.get("positions", 0)),
+        "pieces": pieces,
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class PieceCounts:
+    """`arrays.Counts` of batches that `types.piece_batch` describes.
+
+    Attributes:
+      languages: of the run, in the order that numbers them.
+    """
+
+    languages: tuple[str, ...]
+
+    def count(self, batch: Batch) -> dict[str, int]:
+        """Positions, pieces by language, labels, and labels in another language than the text."""
+        source, filled = batch["source_language_ids"], batch["segment_ids"] > 0
+        predicted = batch["loss_weights"] > 0
+        return {
+            "positions": filled.size,
+            "pieces": int(filled.sum()),
+            "labels": int(predicted.sum()),
+            "crossing": int((predicted & (batch["language_ids"] != source)).sum()),
+            **language_counts(self.languages, source[filled]),
+        }
+
+    def stats(self, sums: Mapping[str, int]) -> dict[str, float]:
+        """See `language_shares`; 'cross_lingual_share' of the labels, 'masked_share' of the pieces."""
+        labels = sums.get("labels", 0)
+        return {
+            **language_shares(self.languages, sums),
+            "cross_lingual_share": sums.get("crossing", 0) / max(1, labels),
+            "masked_share": labels / max(1, sums.get("pieces", 0)),
+        }

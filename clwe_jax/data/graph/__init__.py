@@ -1,0 +1,1 @@
+"""Text to batches of pretraining in tf.data. No other room imports TensorFlow or seqio."""

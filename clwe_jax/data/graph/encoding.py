@@ -1,0 +1,90 @@
+"""Lines of text to words with their pieces and dictionary entries, a chunk at a time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from clwe_jax.data.graph.pieces import PieceEncoder
+from clwe_jax.data.graph.segmentation import GraphSegmenter
+from clwe_jax.data.graph.synonyms import Synonyms, WordKeys
+from clwe_jax.text.dictionary import Dictionary
+from clwe_jax.text.tokenizer import Tokenizer
+
+
+class Encoded(NamedTuple):
+    """The W words of a chunk.
+
+    Attributes:
+      text: [W] string, normalised.
+      line: [W] int32, which line of the chunk it stands in.
+      language: [W] int32.
+      ends_sentence: [W] bool.
+      entry: [W] int32, its number in the dictionary, -1 where it has no synonyms.
+      start, size: [W] int32, its pieces are `pieces[start : start + size]`.
+      pieces: int32, of the distinct words of the chunk.
+      repaired: scalar int32, lines in which bytes were not UTF-8.
+    """
+
+    text: tf.Tensor
+    line: tf.Tensor
+    language: tf.Tensor
+    ends_sentence: tf.Tensor
+    entry: tf.Tensor
+    start: tf.Tensor
+    size: tf.Tensor
+    pieces: tf.Tensor
+    repaired: tf.Tensor
+
+
+class TextEncoder:
+    """A tokenizer and a dictionary in the graph.
+
+    Attributes:
+      synonyms: None where there is no dictionary.
+      encode: the same as calling it, traced once.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, dictionary: Dictionary | None):
+        languages = tokenizer.languages
+        self._segmenter = GraphSegmenter(
+            languages, tokenizer.normalizer, tokenizer.segmenter.lexicons
+        )
+        self._encoder = PieceEncoder(tokenizer.vocabulary)
+        self._keys = WordKeys(languages)
+        self.synonyms = None
+        if dictionary is not None:
+            self.synonyms = Synonyms(
+                dictionary, languages, self._keys, self._segmenter, self._encoder
+            )
+
+        self.encode = tf.function(
+            self.__call__,
+            autograph=False,
+            input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.int32)],
+        )
+
+    def __call__(self, lines: tf.Tensor, languages: tf.Tensor) -> Encoded:
+        """Args: lines, [N] string; languages, [N] int32."""
+        words = self._segmenter(lines, languages)
+        language = tf.gather(languages, words.line)
+        # Each distinct word of the chunk is tokenised and looked up once.
+        keys, which = tf.unique(self._keys(words.text, language))
+        first = tf.math.unsorted_segment_min(tf.range(tf.size(which)), which, tf.size(keys))
+        pieces, sizes = self._encoder(tf.gather(words.text, first))
+        starts = tf.cumsum(sizes, exclusive=True)
+        entry = tf.fill([tf.size(which)], -1)
+        if self.synonyms is not None:
+            entry = tf.gather(self.synonyms.entries(keys), which)
+        return Encoded(
+            text=words.text,
+            line=words.line,
+            language=language,
+            ends_sentence=words.ends_sentence,
+            entry=entry,
+            start=tf.gather(starts, which),
+            size=tf.gather(sizes, which),
+            pieces=pieces,
+            repaired=words.repaired,
+        )

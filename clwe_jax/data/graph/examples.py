@@ -1,0 +1,319 @@
+"""A chunk of lines to rows of masked examples: where the tasks differ."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from clwe_jax.data.graph import draws, masking
+from clwe_jax.data.graph.context import ContextModel
+from clwe_jax.data.graph.encoding import Encoded, TextEncoder
+from clwe_jax.data.graph.rows import RowBuilder, Sequences
+from clwe_jax.data.tasks import DictMlm, DictTlm, Mlm
+from clwe_jax.text.base_vocab import Vocabulary
+
+# The counters of a chunk, in this order.
+COUNTERS = (
+    "lines",
+    "empty_lines",
+    "repaired_lines",
+    "words",
+    "words_with_entry",
+    "masked_words",
+    "switched_words",
+    "unmasked_words",  # too many pieces for `max_predictions`
+    "cut_words",  # more pieces than a row holds: the rest is lost
+    "cut_pieces",  # pieces lost with them, or with sentence pairs longer than a row
+)
+
+
+_CHUNK = [
+    tf.TensorSpec([], tf.int64),
+    tf.TensorSpec([], tf.int64),
+    tf.TensorSpec([None], tf.string),
+    tf.TensorSpec([None], tf.int32),
+]
+
+
+class Masked(NamedTuple):
+    """The words of a chunk after masking and switching; all [W].
+
+    Attributes:
+      start, size, switched, masked, language: as in `rows.Sequences`.
+      synonym: int32, the word's number in the dictionary where it is switched, else -1.
+    """
+
+    start: tf.Tensor
+    size: tf.Tensor
+    switched: tf.Tensor
+    masked: tf.Tensor
+    language: tf.Tensor
+    synonym: tf.Tensor
+
+
+class ExampleMaker:
+    """Makes rows of one task from chunks of text.
+
+    Attributes:
+      rows: (seed, number, lines, languages) -> features, see `_make_rows`.
+      words: (seed, number, lines, languages) -> words before and after.
+    """
+
+    def __init__(
+        self,
+        encoder: TextEncoder,
+        vocabulary: Vocabulary,
+        task: Mlm,
+        length: int,
+        max_predictions: int,
+        pairs: bool = False,
+        context: ContextModel | None = None,
+    ):
+        """Args:
+        task: `DictTlm` makes pairs of a text and its copy; the others, rows of running text.
+        pairs: lines 2i and 2i + 1 translate each other and stand in one segment (TLM).
+        context: chooses the synonyms of a task with choice='context'.
+        """
+        self._context = context
+        self._encoder = encoder
+        self._task = task
+        self._pairs = pairs
+        self._copies = isinstance(task, DictTlm)
+        self._builder = RowBuilder(
+            vocabulary, task, length, max_predictions, pairs=pairs or self._copies
+        )
+        self._max_predictions = min(max_predictions, self._builder.room)
+        # Traced once, whatever uses them.
+        self.rows = tf.function(self._make_rows, autograph=False, input_signature=_CHUNK)
+        self.words = tf.function(self._make_words, autograph=False, input_signature=_CHUNK)
+        self._synonyms = encoder.synonyms if isinstance(task, (DictMlm, DictTlm)) else None
+
+    def _make_rows(
+        self, seed: tf.Tensor, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """The rows of a chunk.
+
+        Args:
+          seed: scalar int64, see `draws.fold`; of every random choice, together with
+          number: scalar int64, the number of the chunk.
+          lines: [N] string.
+          languages: [N] int32.
+
+        Returns:
+          The arrays of `types.piece_batch`, [rows, length], and 'counters', [rows, COUNTERS]
+          int64, all in the first row.
+        """
+        random = draws.Draws(seed, number)
+        words = self._encoder(lines, languages)
+        if self._pairs:
+            sequences, counts = self._pair_segments(words, random)
+        elif self._copies:
+            sequences, counts = self._copy_segments(words, random)
+        else:
+            sequences, counts = self._text_segments(words, random)
+        features = self._builder(
+            sequences, words.pieces, self._synonyms and self._synonyms.pieces, random
+        )
+        lines_with_words = tf.size(tf.unique(words.line)[0])
+        counts.update(
+            lines=tf.size(lines),
+            empty_lines=tf.size(lines) - lines_with_words,
+            repaired_lines=words.repaired,
+            words=tf.size(words.line),
+            words_with_entry=_count(words.entry >= 0),
+            masked_words=_count(sequences.masked),
+            switched_words=_count(sequences.switched),
+        )
+        totals = tf.stack([tf.cast(counts.get(name, 0), tf.int64) for name in COUNTERS])
+        rows = tf.shape(features["inputs"])[0]
+        first = tf.cast(tf.equal(tf.range(rows), 0), tf.int64)
+        features["counters"] = first[:, None] * totals[None, :]
+        return features
+
+    def _make_words(
+        self, seed: tf.Tensor, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
+    ) -> tuple[Encoded, Masked]:
+        """The words of a chunk before and after masking, as the rows of running text have them."""
+        random = draws.Draws(seed, number)
+        words = self._encoder(lines, languages)
+        return words, self._mask(words, random, self._builder.room)[0]
+
+    def _mask(self, words: Encoded, random: draws.Draws, room: int) -> tuple[Masked, dict]:
+        """Chooses the words to predict and their labels (D2, D3)."""
+        chosen = masking.choose(self._eligible(words), words.line, self._task.masking_rate, random)
+        changed = self._switch(words, chosen, self._task.cross_lingual_share, random)
+        return self._limit(changed._replace(masked=chosen), words, room)
+
+    def _eligible(self, words: Encoded) -> tf.Tensor:
+        """The words that may be masked: all, or those with an entry in languages with entries."""
+        synonyms = self._encoder.synonyms
+        if not self._task.only_words_with_entries or synonyms is None:
+            return tf.ones_like(words.entry, tf.bool)
+        without = tf.logical_not(tf.gather(synonyms.has_entries, words.language))
+        return tf.logical_or(words.entry >= 0, without)
+
+    def _switch(self, words: Encoded, where: tf.Tensor, rate: float, random: draws.Draws) -> Masked:
+        """Replaces a share `rate` of the words of `where` that have an entry by synonyms."""
+        same = Masked(
+            start=words.start,
+            size=words.size,
+            switched=tf.zeros_like(where),
+            masked=tf.zeros_like(where),
+            language=words.language,
+            synonym=tf.fill(tf.shape(words.entry), -1),
+        )
+        if self._synonyms is None or not rate:
+            return same
+        # Only few words are switched: the draws are made for those alone.
+        switched = tf.logical_and(where, words.entry >= 0)
+        switched = tf.logical_and(switched, random.uniform(tf.size(where)) < rate)
+        place = tf.cast(tf.where(switched)[:, 0], tf.int32)
+        if self._context is None:
+            drawn = self._synonyms.draw(tf.gather(words.entry, place), random)
+        else:
+            drawn = self._context.draw(words, place, random)
+        usable = drawn.size > 0
+        place = tf.boolean_mask(place, usable)[:, None]
+        put = lambda old, new: tf.tensor_scatter_nd_update(old, place, tf.boolean_mask(new, usable))
+        return same._replace(
+            start=put(same.start, drawn.start),
+            size=put(same.size, drawn.size),
+            switched=put(same.switched, usable),
+            language=put(same.language, drawn.language),
+            synonym=put(same.synonym, drawn.word),
+        )
+
+    def _limit(self, changed: Masked, words: Encoded, room: int) -> tuple[Masked, dict]:
+        """Unmasks words of more pieces than a row can predict; cuts words longer than a row."""
+        too_many = tf.logical_and(changed.masked, changed.size > self._max_predictions)
+        back = lambda old, new: tf.where(too_many, old, new)
+        size = back(words.size, changed.size)
+        counts = dict(
+            unmasked_words=_count(too_many),
+            cut_words=_count(size > room),
+            cut_pieces=tf.reduce_sum(tf.maximum(size - room, 0)),
+        )
+        return changed._replace(
+            start=back(words.start, changed.start),
+            size=tf.minimum(size, room),
+            switched=tf.logical_and(changed.switched, tf.logical_not(too_many)),
+            masked=tf.logical_and(changed.masked, tf.logical_not(too_many)),
+            language=back(words.language, changed.language),
+            synonym=back(tf.fill(tf.shape(too_many), -1), changed.synonym),
+        ), counts
+
+    def _text_segments(self, words: Encoded, random: draws.Draws) -> tuple[Sequences, dict]:
+        """Running text: MLM and DICT-MLM."""
+        masked, counts = self._mask(words, random, self._builder.room)
+        segment = masking.segments(
+            words.line,
+            words.ends_sentence,
+            masked.size,
+            tf.where(masked.masked, masked.size, 0),
+            self._builder.room,
+            self._max_predictions,
+        )
+        return _sequences(masked, segment, tf.zeros_like(masked.masked), words.language), counts
+
+    def _copy_segments(self, words: Encoded, random: draws.Draws) -> tuple[Sequences, dict]:
+        """The text and its code-switched copy, masked over both (DICT-TLM)."""
+        everywhere = tf.ones_like(words.entry, tf.bool)
+        plain = self._switch(words, everywhere, 0.0, random)
+        copy = self._switch(words, everywhere, self._task.copy_switch_rate, random)
+        eligible = self._eligible(words)
+        chosen = masking.choose(
+            tf.concat([eligible, eligible], 0),
+            tf.concat([words.line, words.line], 0),
+            self._task.masking_rate,
+            random,
+        )
+        count = tf.size(words.line)
+        room = self._builder.room // 2
+        plain, plain_counts = self._limit(plain._replace(masked=chosen[:count]), words, room)
+        copy, counts = self._limit(copy._replace(masked=chosen[count:]), words, room)
+        counts = {name: value + plain_counts[name] for name, value in counts.items()}
+        predictions = lambda side: tf.where(side.masked, side.size, 0)
+        # A word whose two sides are more than a row can predict is predicted in the text only.
+        both = predictions(plain) + predictions(copy) > self._max_predictions
+        counts["unmasked_words"] += _count(both)
+        copy = copy._replace(masked=tf.logical_and(copy.masked, tf.logical_not(both)))
+        segment = masking.segments(
+            words.line,
+            words.ends_sentence,
+            plain.size + copy.size,
+            predictions(plain) + predictions(copy),
+            self._builder.room,
+            self._max_predictions,
+        )
+        # Each segment's words, then their copies.
+        of_segment = tf.math.segment_sum(tf.ones_like(segment), segment)
+        first = tf.gather(tf.cumsum(of_segment, exclusive=True), segment)
+        place = tf.range(count) + first
+        place = tf.concat([place, place + tf.gather(of_segment, segment)], 0)
+        order = tf.scatter_nd(place[:, None], tf.range(2 * count), [2 * count])
+        merge = lambda a, b: tf.gather(tf.concat([a, b], 0), order)
+        return _sequences(
+            Masked(*(merge(a, b) for a, b in zip(plain, copy))),
+            merge(segment, segment),
+            merge(tf.zeros_like(everywhere), everywhere),
+            merge(words.language, words.language),
+        ), counts
+
+    def _pair_segments(self, words: Encoded, random: draws.Draws) -> tuple[Sequences, dict]:
+        """Sentence pairs, both sides masked (TLM). Pairs with an empty side are left out."""
+        pair, second = words.line // 2, tf.equal(words.line % 2, 1)
+        pairs = tf.reduce_max(tf.concat([pair, [-1]], 0)) + 1
+        sides = tf.math.bincount(words.line, minlength=2 * pairs, dtype=tf.int32)[: 2 * pairs]
+        whole = tf.reduce_all(tf.reshape(sides, [pairs, 2]) > 0, axis=1)
+        kept = tf.gather(whole, pair)
+        fields = {
+            name: tf.boolean_mask(value, kept)
+            for name, value in words._asdict().items()
+            if name not in ("pieces", "repaired")
+        }
+        words = words._replace(**fields)
+        pair, second = tf.boolean_mask(pair, kept), tf.boolean_mask(second, kept)
+        segment = tf.gather(tf.cumsum(tf.cast(whole, tf.int32)) - 1, pair)
+        words = words._replace(line=segment)
+        masked, counts = self._mask(words, random, self._builder.room // 2)
+
+        # A side may be longer than half where the other is shorter; beyond that its end is cut.
+        count = tf.reduce_sum(tf.cast(whole, tf.int32))
+        side = 2 * segment + tf.cast(second, tf.int32)
+        lengths = tf.reshape(tf.math.segment_sum(masked.size, side), [count, 2])
+        room = tf.maximum(self._builder.room // 2, self._builder.room - tf.reverse(lengths, [1]))
+        end = _running_sum(masked.size, side)
+        fits = end <= tf.gather(tf.reshape(room, [-1]), side)
+        counts["cut_pieces"] += tf.reduce_sum(tf.where(fits, 0, masked.size))
+        short = Masked(*(tf.boolean_mask(value, fits) for value in masked))
+        segment, second = tf.boolean_mask(segment, fits), tf.boolean_mask(second, fits)
+        # Words beyond what a row can predict are not masked.
+        predicted = tf.where(short.masked, short.size, 0)
+        few = _running_sum(predicted, segment) <= self._max_predictions
+        counts["unmasked_words"] += _count(tf.logical_and(short.masked, tf.logical_not(few)))
+        short = short._replace(masked=tf.logical_and(short.masked, few))
+        return _sequences(short, segment, second, tf.boolean_mask(words.language, fits)), counts
+
+
+def _sequences(masked: Masked, segment, second, source) -> Sequences:
+    return Sequences(
+        segment=segment,
+        second=second,
+        start=masked.start,
+        size=masked.size,
+        switched=masked.switched,
+        masked=masked.masked,
+        language=masked.language,
+        source=source,
+    )
+
+
+def _running_sum(values: tf.Tensor, group: tf.Tensor) -> tf.Tensor:
+    """[N] sums of each group's values up to and including each; groups ascend without gaps."""
+    total = tf.math.segment_sum(values, group)
+    return tf.cumsum(values) - tf.gather(tf.cumsum(total, exclusive=True), group)
+
+
+def _count(mask: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.cast(mask, tf.int32))

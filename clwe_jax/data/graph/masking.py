@@ -1,0 +1,75 @@
+"""Which words are predicted, and how texts are cut into segments that a row can hold."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from clwe_jax.data.graph import draws, packing
+
+
+def choose(eligible: tf.Tensor, text: tf.Tensor, rate: float, random: draws.Draws) -> tf.Tensor:
+    """Chooses words to mask: `rate` of each text's words, among those that are eligible.
+
+    A text of n words gets floor(rate * n + u) masked words, u uniform in [0, 1), so that the
+    expected number is exactly rate * n; fewer where fewer are eligible. Which ones is uniform,
+    without replacement.
+
+    Args:
+      eligible: [W] bool.
+      text: [W] int32, the text that each word belongs to, not necessarily in order.
+
+    Returns:
+      [W] bool.
+    """
+    count = tf.size(text)
+    texts = tf.reduce_max(tf.concat([text, [-1]], 0)) + 1
+    words = tf.math.bincount(text, minlength=texts, dtype=tf.int32)[:texts]
+    quota = tf.cast(rate * tf.cast(words, tf.float32) + random.uniform(texts), tf.int32)
+    # Sorted by text, the eligible first, the order among those being random.
+    key = tf.bitwise.left_shift(tf.cast(text, tf.int64), tf.constant(32, tf.int64))
+    late = tf.where(eligible, tf.constant(0, tf.int64), tf.constant(1 << 31, tf.int64))
+    order = tf.argsort(key + late + random.bits(count))
+    in_order = tf.gather(text, order)
+    rank = tf.range(count) - tf.gather(tf.cumsum(words, exclusive=True), in_order)
+    chosen = tf.boolean_mask(order, rank < tf.gather(quota, in_order))
+    mask = tf.tensor_scatter_nd_update(
+        tf.zeros([count], tf.bool), chosen[:, None], tf.ones_like(chosen, tf.bool)
+    )
+    return tf.logical_and(mask, eligible)
+
+
+def segments(
+    line: tf.Tensor,
+    ends_sentence: tf.Tensor,
+    pieces: tf.Tensor,
+    predictions: tf.Tensor,
+    length: int,
+    max_predictions: int,
+) -> tf.Tensor:
+    """Cuts documents into segments: at sentence ends, within a sentence only where it is too long.
+
+    Args:
+      line: [W] int32, the document of each word, ascending.
+      ends_sentence: [W] bool.
+      pieces, predictions: [W] int32, the pieces and the masked pieces of each word; no word has
+        more than a segment can hold.
+      length, max_predictions: the most pieces and masked pieces of a segment.
+
+    Returns:
+      [W] int32, the segment of each word: 0, 1, ... ascending.
+    """
+    count = tf.size(line)
+    first = tf.concat([[True], line[1:] != line[:-1]], 0)[:count]
+    after_end = tf.concat([[True], ends_sentence[:-1]], 0)[:count]
+    capacities = ((pieces, length), (predictions, max_predictions))
+    begins = packing.next_fit(tf.logical_or(first, after_end), capacities)
+    part = tf.cumsum(tf.cast(begins, tf.int32)) - 1
+    # As many whole sentences of a document as fit stand in one segment.
+    begins = packing.next_fit(
+        tf.boolean_mask(first, begins),
+        (
+            (tf.math.segment_sum(pieces, part), length),
+            (tf.math.segment_sum(predictions, part), max_predictions),
+        ),
+    )
+    return tf.gather(tf.cumsum(tf.cast(begins, tf.int32)) - 1, part)

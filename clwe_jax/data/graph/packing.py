@@ -1,0 +1,168 @@
+"""Bin packing as tensor arithmetic: no loop over items, so that packing keeps up with reading.
+
+`next_fit` cuts an ordered sequence (words into sentences' parts, sentences into segments); `pack`
+places segments into rows of fixed length in any order. Both respect several capacities at once:
+pieces and masked positions.
+"""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import tensorflow as tf
+
+_BLOCK = 32
+_ROUNDS = 3
+
+
+def next_fit(starts: tf.Tensor, costs: Sequence[tuple[tf.Tensor, int]]) -> tf.Tensor:
+    """Where next-fit opens a bin: items go into the open bin until one capacity is exceeded.
+
+    The bin that would follow the one opened at item i is found for every i at once by binary
+    search in the running sums; which bins are really opened, by pointer doubling from the forced
+    ones. An item that is larger than a capacity gets a bin of its own.
+
+    Args:
+      starts: [N] bool, where a bin must open (a sentence's or document's first item); the first
+        item opens one in any case.
+      costs: pairs of [N] int32 costs >= 0 and the capacity for their sum in a bin.
+
+    Returns:
+      [N] bool, True where an item opens a bin.
+    """
+    count = tf.size(starts)
+    index = tf.range(count)
+    starts = tf.logical_or(starts, tf.equal(index, 0))
+    forced = tf.boolean_mask(index, starts)
+    group = tf.cumsum(tf.cast(starts, tf.int32)) - 1
+    totals = [(tf.math.segment_sum(cost, group), capacity) for cost, capacity in costs]
+    fits = tf.reduce_all([tf.reduce_all(total <= capacity) for total, capacity in totals])
+    return tf.cond(fits, lambda: starts, lambda: _cut(starts, costs, forced, group))
+
+
+def _cut(starts, costs, forced, group):
+    """`next_fit` where some group exceeds a capacity."""
+    count = tf.size(starts)
+    index = tf.range(count)
+    jump = tf.gather(tf.concat([forced[1:], count[None]], 0), group)
+    for cost, capacity in costs:
+        sums = tf.concat([[0], tf.cumsum(cost)], 0)
+        reach = tf.searchsorted(sums, sums[:-1] + capacity, side="right") - 1
+        jump = tf.minimum(jump, tf.maximum(reach, index + 1))
+    # The place after the last item leads to itself, so that chains end there.
+    jump = tf.concat([jump, count[None]], 0)
+
+    def double(opened, jump, _):
+        reached = tf.boolean_mask(jump[:-1], opened)
+        reached = tf.boolean_mask(reached, reached < count)
+        fresh = tf.boolean_mask(reached, tf.logical_not(tf.gather(opened, reached)))
+        opened = tf.tensor_scatter_nd_update(
+            opened, fresh[:, None], tf.ones_like(fresh, dtype=tf.bool)
+        )
+        return opened, tf.gather(jump, jump), tf.size(fresh) > 0
+
+    opened, _, _ = tf.while_loop(
+        lambda opened, jump, more: more,
+        double,
+        (starts, jump, tf.constant(True)),
+        shape_invariants=(tf.TensorShape([None]), tf.TensorShape([None]), tf.TensorShape([])),
+        parallel_iterations=1,
+    )
+    return opened
+
+
+def pack(
+    sizes: tf.Tensor, predictions: tf.Tensor, length: int, max_predictions: int
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Places items into rows: next-fit on the large ones, then the holes are filled with the rest.
+
+    The largest items open as many rows as the sum of all sizes needs. The others go into the
+    holes by a few rounds of best-fit matching: every row takes the largest item that fits, the
+    roomiest row choosing first, all rows at once. The remaining items open rows by next-fit. On
+    sentences of real text rows of 64 are filled to 97% (79% by next-fit alone, 99% by best-fit
+    decreasing, which is a loop over items).
+
+    Args:
+      sizes: [N] int32 in [1, length].
+      predictions: [N] int32 in [0, max_predictions], the masked positions of the items.
+      length: the capacity of a row for `sizes`.
+      max_predictions: the capacity of a row for `predictions`.
+
+    Returns:
+      [N] int32 row of each item, and the number of rows.
+    """
+    count = tf.size(sizes)
+    order = tf.argsort(-sizes, stable=True)
+    size, masked = tf.gather(sizes, order), tf.gather(predictions, order)
+    capacities = ((size, length), (masked, max_predictions))
+    row = tf.cumsum(tf.cast(next_fit(tf.zeros_like(size, tf.bool), capacities), tf.int32)) - 1
+    needed = -(-tf.reduce_sum(size) // length)
+    bulk = tf.reduce_sum(tf.cast(row < needed, tf.int32))
+    room = length - tf.math.segment_sum(size[:bulk], row[:bulk])
+    room_masked = max_predictions - tf.math.segment_sum(masked[:bulk], row[:bulk])
+
+    placed_items, placed_rows = [tf.range(bulk)], [row[:bulk]]
+    left = tf.range(count - 1, bulk - 1, -1)  # smallest first
+    for _ in range(_ROUNDS):
+        rows, chosen = _match(
+            tf.gather(size, left), tf.gather(masked, left), room, room_masked, length
+        )
+        items = tf.gather(left, chosen)
+        placed_items.append(items)
+        placed_rows.append(rows)
+        room = tf.tensor_scatter_nd_sub(room, rows[:, None], tf.gather(size, items))
+        room_masked = tf.tensor_scatter_nd_sub(room_masked, rows[:, None], tf.gather(masked, items))
+        free = tf.tensor_scatter_nd_update(
+            tf.ones_like(left, tf.bool), chosen[:, None], tf.zeros_like(chosen, tf.bool)
+        )
+        left = tf.boolean_mask(left, free)
+    opens = next_fit(
+        tf.zeros_like(left, tf.bool),
+        ((tf.gather(size, left), length), (tf.gather(masked, left), max_predictions)),
+    )
+    rows = tf.size(room) + tf.cumsum(tf.cast(opens, tf.int32)) - 1
+    items = tf.gather(order, tf.concat(placed_items + [left], 0))
+    rows = tf.concat(placed_rows + [rows], 0)
+    row_of_item = tf.tensor_scatter_nd_update(tf.zeros_like(sizes), items[:, None], rows)
+    return row_of_item, tf.size(room) + tf.reduce_sum(tf.cast(opens, tf.int32))
+
+
+def _match(size, masked, room, room_masked, length):
+    """Gives each row at most one item: the largest that fits, the roomiest row choosing first.
+
+    Args:
+      size, masked: [M] of the items, by ascending size.
+      room, room_masked: [R] capacities that the rows have left.
+      length: larger than any item by less than 1.
+
+    Returns:
+      Equally long lists of rows and of places in `size`.
+    """
+    by_room = tf.argsort(room, stable=True)
+    place = tf.range(tf.size(room))
+    # A last item that fits nowhere keeps the gathers below in range.
+    size = tf.concat([size, [length + 1]], 0)
+    masked = tf.concat([masked, [0]], 0)
+    best = tf.searchsorted(size, tf.gather(room, by_room), side="right") - 1
+    # Item a(k) for row k: as large as fits, and below a(k+1), so that no item goes to two rows.
+    item = _suffix_minimum(best - place) + place
+    fits = tf.logical_and(
+        item >= 0,
+        tf.gather(masked, tf.maximum(item, 0)) <= tf.gather(room_masked, by_room),
+    )
+    return tf.boolean_mask(by_room, fits), tf.boolean_mask(item, fits)
+
+
+def _suffix_minimum(x: tf.Tensor) -> tf.Tensor:
+    """[N] int32 -> [N]: min(x[i:]) for every i, in two levels of blocks."""
+    count = tf.size(x)
+    blocks = -(-count // _BLOCK)
+    highest = tf.int32.max
+    padded = tf.concat([x, tf.fill([blocks * _BLOCK - count], highest)], 0)
+    table = tf.reshape(padded, [blocks, _BLOCK])
+    later = tf.range(_BLOCK)[:, None] <= tf.range(_BLOCK)[None, :]
+    within = tf.reduce_min(tf.where(later[None], table[:, None, :], highest), axis=2)
+    place = tf.range(blocks)
+    after = place[:, None] < place[None, :]
+    beyond = tf.reduce_min(tf.where(after, within[:, 0][None, :], highest), axis=1)
+    return tf.reshape(tf.minimum(within, beyond[:, None]), [-1])[:count]

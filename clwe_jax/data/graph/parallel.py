@@ -1,0 +1,188 @@
+"""Parallel text for translation language modelling (XLM): files of sentence pairs to chunks."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from typing import Sequence
+
+import seqio
+import tensorflow as tf
+from absl import logging
+
+from clwe_jax.data.graph import chunks, sources
+
+_BLOCK_PAIRS = 8
+_LONGEST = 1 << 14  # bytes of a sentence that are looked at; a row holds far less
+_HELP = (
+    "config.task.parallel names a folder of xx-yy.xx and xx-yy.yy (line n translates line n) or "
+    "xx-yy.tsv (two columns), each may end in .gz"
+)
+
+
+class ParallelSource(sources.BlockSource):
+    """The sentence pairs of two languages, in blocks of {'first', 'second', 'language'}.
+
+    'language' is the number of the pair. With several hosts each reads its own lines.
+
+    Attributes:
+      languages: the numbers of the two languages.
+    """
+
+    def __init__(
+        self, files: Sequence[str], name: str, languages: tuple[int, int], number: int, buffer: int
+    ):
+        """Args:
+        files: the two sides' files, or one file with a tab between them.
+        name: of the pair; no two pairs are shuffled alike.
+        languages: the numbers of the two languages.
+        number: of the pair.
+        buffer: pairs of the shuffle buffer.
+        """
+        super().__init__()
+        self._files = tuple(files)
+        self._name, self._number, self._buffer = name, number, buffer
+        self.languages = languages
+
+    def list_shards(self, split: str) -> Sequence[str]:
+        return self._files
+
+    def blocks(
+        self, shuffle: bool, seed: int | None, shard: seqio.ShardInfo | None
+    ) -> tf.data.Dataset:
+        """The shard's blocks of pairs."""
+        lines = tf.data.Dataset.zip(*map(sources.read_lines, self._files))
+        if shard is not None:
+            lines = lines.shard(shard.num_shards, shard.index)
+        if shuffle and self._buffer > 1:
+            lines = lines.shuffle(self._buffer, seed=sources.shuffle_seed(seed, self._name))
+        blocks = tf.data.Dataset.zip(lines.batch(_BLOCK_PAIRS), sources.numbered(self._number))
+        if len(self._files) == 2:
+            name = lambda sides, number: dict(first=sides[0], second=sides[1], language=number)
+        else:
+            name = lambda lines, number: dict(**_columns(lines), language=number)
+        return blocks.map(tf.autograph.experimental.do_not_convert(name))
+
+    def sample(self) -> sources.Sample:
+        """Some lines of both sides."""
+        parts = [
+            sources.LineSource([name], self._name, language, 0).sample()
+            for name, language in zip(self._files, self.languages)
+        ]
+        return sources.Sample(
+            texts=[text for part in parts for text in part.texts],
+            languages=[language for part in parts for language in part.languages],
+            times=parts[0].times,
+            lines={},
+        )
+
+
+def _columns(lines: tf.Tensor) -> dict[str, tf.Tensor]:
+    """The two columns; a line of one column has an empty second one, and is left out later."""
+    table = tf.strings.split(lines, "\t", maxsplit=1).to_tensor("", shape=[None, 2])
+    return {"first": table[:, 0], "second": table[:, 1]}
+
+
+def find(directory: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, ParallelSource]:
+    """The pairs of a folder, by name ('de-en'). Pairs of other languages are named in the log.
+
+    Raises:
+      FileNotFoundError: the folder is missing.
+      ValueError: it has no pair of the languages, or the two sides have not as many lines.
+    """
+    if not os.path.isdir(directory):
+        raise FileNotFoundError(f"{directory!r} is no folder of parallel text. {_HELP}")
+    found: dict[str, list[str]] = {}
+    for name in sorted(os.listdir(directory)):
+        stem, _, end = name.removesuffix(".gz").partition(".")
+        pair = stem.split("-")
+        if len(pair) == 2 and end in ("tsv", *pair):
+            found.setdefault(stem, []).append(os.path.join(directory, name))
+    result, absent = {}, []
+    known = [stem for stem in found if set(stem.split("-")) <= set(languages)]
+    buffer = sources.shuffle_share(shuffle_lines, len(known))
+    for stem, paths in found.items():
+        pair = stem.split("-")
+        if stem not in known:
+            absent.append(stem)
+            continue
+        numbers = (languages.index(pair[0]), languages.index(pair[1]))
+        for number, files in enumerate(_sides(stem, paths)):
+            name = f"{stem}.{number}" if number else stem
+            result[name] = ParallelSource(files, name, numbers, len(result), buffer)
+    if absent:
+        logging.info("Parallel text of other languages left out: %s", ", ".join(absent))
+    if not result:
+        raise ValueError(
+            f"{directory} has no parallel text in {', '.join(languages)}; it has "
+            f"{', '.join(found) or 'none'}. {_HELP}"
+        )
+    return result
+
+
+def _sides(stem: str, paths: list[str]) -> list[tuple[str, ...]]:
+    """The files of a pair: one with two columns, two with a side each, or all three."""
+    columns = [(path,) for path in paths if path.removesuffix(".gz").endswith(".tsv")]
+    sides = {}
+    for path in paths:
+        language = path.removesuffix(".gz").rpartition(".")[2]
+        if language != "tsv":
+            sides[language] = path
+    if not sides:
+        return columns
+    wanted = stem.split("-")
+    missing = [language for language in wanted if language not in sides]
+    if missing:
+        raise ValueError(f"{next(iter(sides.values()))} lacks its other side {stem}.{missing[0]}")
+    pair = tuple(sides[language] for language in wanted)
+    counts = [_count_lines(path) for path in pair]
+    if counts[0] != counts[1]:
+        raise ValueError(
+            f"{pair[0]} has {counts[0]:,} lines and {pair[1]} {counts[1]:,}: line n of one must "
+            "translate line n of the other"
+        )
+    return [*columns, pair]
+
+
+def _count_lines(path: str) -> int:
+    count, last = 0, b"\n"
+    with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+        while block := file.read(1 << 20):
+            count += block.count(b"\n")
+            last = block[-1:]
+    return count + (last != b"\n")
+
+
+def pair_chunks(
+    blocks: tf.data.Dataset, blocks_per_chunk: int, languages: Sequence[tuple[int, int]]
+) -> tf.data.Dataset:
+    """Gathers blocks of pairs into chunks in which lines 2i and 2i + 1 translate each other.
+
+    Args:
+      blocks: of `ParallelSource`.
+      languages: the two languages of every pair number.
+
+    Returns:
+      A dataset of (number int64, `chunks.Chunk` of 2N lines).
+    """
+    table = tf.constant(languages, tf.int32)
+    gathered = blocks.padded_batch(
+        blocks_per_chunk,
+        padded_shapes={"first": [None], "second": [None], "language": []},
+        padding_values={
+            "first": chunks.PADDING,
+            "second": chunks.PADDING,
+            "language": tf.constant(0),
+        },
+    )
+
+    @tf.autograph.experimental.do_not_convert
+    def gather(batch):
+        lines = tf.stack([tf.reshape(batch[side], [-1]) for side in ("first", "second")], axis=1)
+        number = tf.repeat(batch["language"], tf.shape(batch["first"])[1])
+        kept = tf.not_equal(lines[:, 0], chunks.PADDING)
+        lines, number = tf.boolean_mask(lines, kept), tf.boolean_mask(number, kept)
+        lines = tf.strings.substr(tf.reshape(lines, [-1]), 0, _LONGEST)
+        return lines, tf.reshape(tf.gather(table, number), [-1])
+
+    return gathered.map(gather).enumerate()

@@ -1,0 +1,99 @@
+"""Words to piece ids inside the graph: the twin of `text.base_vocab.Vocabulary.encode_word`."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from clwe_jax.text import characters
+from clwe_jax.text.base_vocab import Vocabulary
+from clwe_jax.text.subword_vocab import SentencePieceVocabulary, WordPieceVocabulary
+from clwe_jax.text.word_vocab import WordVocabulary
+
+_LONGEST_PIECE = 256  # bytes; a longer piece cannot stand in the tokenizer's trie
+_LONGEST_WORD = 100  # characters; a longer word is unknown, as in BERT
+
+
+class PieceEncoder:
+    """Encodes words, each by itself."""
+
+    def __init__(self, vocabulary: Vocabulary):
+        """Raises: TypeError, a kind of vocabulary that has no twin here."""
+        kinds = (WordPieceVocabulary, SentencePieceVocabulary, WordVocabulary)
+        if not isinstance(vocabulary, kinds):
+            raise TypeError(f"{type(vocabulary).__name__} has no twin in the data graph")
+        self._unknown = vocabulary.unk_id
+        self._unknown_text = vocabulary.pieces[vocabulary.unk_id]
+        self._split_han = False
+        if isinstance(vocabulary, WordPieceVocabulary):
+            self._split_han = vocabulary.split_han
+            self._han = tf.constant(characters.han_table())
+            # A piece that is too long, or a second of its kind, keeps its id and is never found.
+            seen: set[str] = set()
+            pieces = []
+            for number, piece in enumerate(vocabulary.pieces):
+                usable = piece not in seen and 0 < len(piece.encode()) <= _LONGEST_PIECE
+                pieces.append(piece if usable else f"[unusable{number}]")
+                seen.add(piece)
+            self._tokenizer = tf_text.FastWordpieceTokenizer(
+                pieces,
+                unknown_token=self._unknown_text,
+                no_pretokenization=True,
+                token_out_type=tf.int32,
+                max_bytes_per_word=8 * _LONGEST_WORD,
+                support_detokenization=False,
+            )
+        elif isinstance(vocabulary, SentencePieceVocabulary):
+            self._tokenizer = tf_text.SentencepieceTokenizer(vocabulary.model, out_type=tf.int32)
+        self._wordpiece = isinstance(vocabulary, WordPieceVocabulary)
+        self._table = None
+        if isinstance(vocabulary, WordVocabulary):
+            words, ids = list(vocabulary.words), list(vocabulary.words.values())
+            self._table = tf.lookup.StaticHashTable(
+                tf.lookup.KeyValueTensorInitializer(
+                    tf.constant(words, tf.string), tf.constant(ids, tf.int32)
+                ),
+                vocabulary.unk_id,
+            )
+
+    def __call__(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """[W] string -> the ids of all words in order, int32, and [W] int32, ids a word (>= 1)."""
+        if self._table is not None:
+            return self._table.lookup(words), tf.ones_like(words, tf.int32)
+        if self._split_han:
+            parts, word_of_part = self._around_han(words)
+            ids, sizes = self._encode(parts)
+            sizes = tf.math.unsorted_segment_sum(sizes, word_of_part, tf.size(words))
+        else:
+            ids, sizes = self._encode(words)
+        return tf.cond(
+            tf.reduce_all(sizes > 0), lambda: (ids, sizes), lambda: self._fill(ids, sizes)
+        )
+
+    def _encode(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        if self._wordpiece:
+            long = tf.strings.length(words, unit="UTF8_CHAR") > _LONGEST_WORD
+            words = tf.where(long, self._unknown_text, words)
+        encoded = self._tokenizer.tokenize(words)
+        return encoded.flat_values, tf.cast(encoded.row_lengths(), tf.int32)
+
+    def _around_han(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Han characters one by one, the text between them, and the word of each part."""
+        decoded = tf.strings.unicode_decode(words, "UTF-8")
+        code, word = decoded.flat_values, tf.cast(decoded.value_rowids(), tf.int32)
+        han = tf.gather(self._han, code)
+        begins = tf.concat([[True], (word[1:] != word[:-1]) | han[1:] | han[:-1]], 0)
+        begins = begins[: tf.size(code)]
+        place = tf.where(begins)[:, 0]
+        splits = tf.concat([place, tf.size(code, tf.int64)[None]], 0)
+        parts = tf.RaggedTensor.from_row_splits(code, splits, validate=False)
+        return tf.strings.unicode_encode(parts, "UTF-8"), tf.gather(word, place)
+
+    def _fill(self, ids: tf.Tensor, sizes: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Makes words without pieces unknown: the vocabulary's own normalisation emptied them."""
+        filled = tf.maximum(sizes, 1)
+        word = tf.repeat(tf.range(tf.size(sizes)), filled)
+        within = tf.range(tf.size(word)) - tf.gather(tf.cumsum(filled, exclusive=True), word)
+        place = tf.gather(tf.cumsum(sizes, exclusive=True), word) + within
+        place = tf.where(tf.gather(sizes, word) > 0, place, tf.size(ids))
+        return tf.gather(tf.concat([ids, [self._unknown]], 0), place), filled

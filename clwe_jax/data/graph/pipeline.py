@@ -1,0 +1,226 @@
+"""Text in, batches of masked examples out: training stream, held-out batches, examples to look at.
+
+The stream is: blocks of lines of all languages (`sources`) -> chunks (`chunks`) -> rows of masked
+examples (`examples`) -> batches. Only operations of the graph take part, so that an iterator can be
+saved and restored exactly.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any, Iterator
+
+import numpy as np
+import tensorflow as tf
+from ml_collections import ConfigDict
+
+from clwe_jax import config as options
+from clwe_jax.data.arrays import ArraySource
+from clwe_jax.data.counts import PieceCounts
+from clwe_jax.data.graph import chunks, draws, parallel, sources, texts
+from clwe_jax.data.graph.context import ContextModel
+from clwe_jax.data.graph.examples import COUNTERS, ExampleMaker
+from clwe_jax.data.graph.stream import GraphSource
+from clwe_jax.data.graph.word_streams import WordPipeline
+from clwe_jax.data.tasks import BiLm, Task, Tlm
+from clwe_jax.text.corpora import TextCorpus
+from clwe_jax.text.dictionary import Dictionary
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Batch
+
+_MOST_CALLS = 16  # chunks made at the same time
+_CONTEXT_BYTES = 1 << 21  # of a language's text, for choice='context'
+_SHOWN = 32  # blocks of a language that examples are looked for in
+_SENTENCE = range(5, 31)  # words of a sentence that is shown
+
+
+def build(
+    config: ConfigDict,
+    *,
+    task: Task,
+    tokenizer: Tokenizer,
+    dictionary: Dictionary | None,
+    text: TextCorpus | str,
+    batch_size: int,
+    seed: int,
+    process_index: int = 0,
+    process_count: int = 1,
+) -> texts.Pipeline:
+    """The pipeline of a task; see `texts.Pipeline` for the arguments."""
+    kind = WordPipeline if isinstance(task, BiLm) else PiecePipeline
+    return kind(
+        config, task, tokenizer, dictionary, text, batch_size, seed, process_index, process_count
+    )
+
+
+class PiecePipeline(texts.Pipeline):
+    """Batches of masked pieces, as `types.piece_batch` describes them."""
+
+    def source(self, repeat: bool = True) -> GraphSource:
+        """See `texts.Pipeline`. The last batch of a pass is filled up with empty rows.
+
+        With parallel text a pass goes through the running text, in whole batches only.
+        """
+        rows = self._rows(self._chunks(repeat), self._maker, "rows")
+        pair_rows = 0
+        if isinstance(self.task, Tlm):
+            pair_rows = round(self.batch_size * self.task.parallel_share)
+        if pair_rows:
+            dataset = _alternate(rows, self._pair_rows(), self.batch_size, pair_rows)
+        elif repeat:
+            dataset = rows.rebatch(self.batch_size, drop_remainder=True)
+        else:
+            dataset = _fixed_size(rows, self.batch_size)
+        counts = PieceCounts(self.tokenizer.languages)
+        return GraphSource(dataset, counts, COUNTERS, self._fingerprint("pieces", repeat))
+
+    def _heldout(self, number: int, text: sources.TextSource, batches: int) -> list[Batch]:
+        wanted = self.batch_size * self.process_count * batches
+        masks = tf.constant(draws.fold("heldout", self.seed), tf.int64)
+        parts, count = [], 0
+        for place, chunk in enumerate(self._heldout_chunks(number, text)):
+            # Chunks of different languages draw different numbers.
+            made = self._maker.rows(masks, tf.constant(number << 32 | place, tf.int64), *chunk)
+            parts.append({name: x.numpy() for name, x in made.items() if name != "counters"})
+            count += len(parts[-1]["inputs"])
+            if count >= wanted:
+                break
+        if not count:
+            return []
+        rows = {name: np.concatenate([x[name] for x in parts])[:wanted] for name in parts[0]}
+        return list(ArraySource(rows, self.batch_size, shuffle=False, epochs=1, **self.host))
+
+    def examples(self, count: int) -> list[dict[str, list[Any]]]:
+        """See `texts.Pipeline` (Fig. 1 of DICT-MLM).
+
+        Sentences with a switched word come first, the languages in turn.
+        """
+        masks = tf.constant(draws.fold("examples", self.seed), tf.int64)
+        found: list[tuple[bool, int, dict[str, list[Any]]]] = []
+        for number, text in enumerate(self.texts.values()):
+            lines = next(iter(text.lines(shuffle=False, seed=0).batch(_SHOWN * text.block_lines)))
+            chunk = chunks.of_language(chunks.training(lines, self.config.heldout_share), number)
+            made = self._maker.words(masks, tf.constant(number, tf.int64), *chunk)
+            place = 0
+            for switched, example in self._sentences(number, *made):
+                place += switched
+                found.append((not switched, place, example))
+        found.sort(key=lambda item: item[:2])
+        return [example for _, _, example in found[:count]]
+
+    def _sentences(self, number, words, after) -> Iterator[tuple[bool, dict[str, list[Any]]]]:
+        """Whether a word of a sentence is switched, and the sentence as an example."""
+        languages = self.tokenizer.languages
+        begins = words.line.numpy()[1:] != words.line.numpy()[:-1]
+        sentence = np.cumsum(np.append(False, begins | words.ends_sentence.numpy()[:-1]))
+        for place in range(int(sentence[-1]) + 1):
+            mine = np.flatnonzero(sentence == place)
+            if len(mine) not in _SENTENCE:
+                continue
+            original = [words.text.numpy()[i].decode() for i in mine]
+            synonym = after.synonym.numpy()[mine].tolist()
+            yield (
+                max(synonym) >= 0,
+                dict(
+                    language=languages[number],
+                    original=original,
+                    transformed=[
+                        self.encoder.synonyms.dictionary.word(s) if s >= 0 else word
+                        for s, word in zip(synonym, original)
+                    ],
+                    masked=after.masked.numpy()[mine].tolist(),
+                    languages=[languages[i] for i in after.language.numpy()[mine]],
+                ),
+            )
+
+    @functools.cached_property
+    def _maker(self) -> ExampleMaker:
+        # One for training, evaluation and examples: tracing takes seconds.
+        return self._new_maker(self._context())
+
+    def _new_maker(self, context: ContextModel | None, pairs: bool = False) -> ExampleMaker:
+        return ExampleMaker(
+            self.encoder,
+            self.tokenizer.vocabulary,
+            self.task,
+            self.config.sequence_length,
+            options.max_predictions(ConfigDict({"data": self.config})),
+            pairs,
+            context,
+        )
+
+    def _context(self) -> ContextModel | None:
+        """The context vectors of a sample of each language's training text, where they choose."""
+        if self.task.choice != "context" or self.encoder.synonyms is None:
+            return None
+
+        def sample() -> Iterator[chunks.Chunk]:
+            for number, text in enumerate(self._open(shuffle_lines=0).values()):
+                read = 0
+                for lines in text.lines(shuffle=True, seed=0).batch(texts.SCANNED_LINES):
+                    lines = chunks.training(lines, self.config.heldout_share)
+                    chunk = chunks.of_language(lines, number)
+                    yield chunk
+                    read += int(tf.reduce_sum(tf.strings.length(chunk[0])))
+                    if read > _CONTEXT_BYTES:
+                        break
+
+        return ContextModel(self.encoder, sample())
+
+    def _rows(self, numbered: tf.data.Dataset, maker: ExampleMaker, name: str) -> tf.data.Dataset:
+        seed = draws.fold(name, self.seed, self.process_index)
+        return numbered.map(
+            tf.autograph.experimental.do_not_convert(
+                lambda number, chunk: maker.rows(tf.constant(seed, tf.int64), number, *chunk)
+            ),
+            num_parallel_calls=min(os.cpu_count() or 1, _MOST_CALLS),
+            deterministic=True,
+        )
+
+    def _pair_rows(self) -> tf.data.Dataset:
+        """Rows of sentence pairs (TLM), without end."""
+        pairs = parallel.find(
+            self.task.parallel, self.tokenizer.languages, self.config.shuffle_lines
+        )
+        rates = texts.rates(pairs, self.encoder, self.config.temperature)
+        numbered = parallel.pair_chunks(
+            sources.mix(pairs, rates, seed=self.seed, **self.host),
+            max(1, self.config.chunk_lines // 16),
+            [text.languages for text in pairs.values()],
+        )
+        return self._rows(numbered, self._new_maker(None, pairs=True), "pairs")
+
+
+def _alternate(rows, pairs, batch_size: int, pair_rows: int) -> tf.data.Dataset:
+    """Batches of rows of both kinds, spread evenly."""
+    if pair_rows == batch_size:
+        return pairs.rebatch(batch_size, drop_remainder=True)
+    plain_rows = batch_size - pair_rows
+    places = np.concatenate([(np.arange(n) + 0.5) / n for n in (plain_rows, pair_rows)])
+    order = tf.constant(np.argsort(places, kind="stable"), tf.int32)
+
+    @tf.autograph.experimental.do_not_convert
+    def merge(one, other):
+        return {name: tf.gather(tf.concat([one[name], other[name]], 0), order) for name in one}
+
+    return tf.data.Dataset.zip(
+        rows.rebatch(plain_rows, drop_remainder=True),
+        pairs.rebatch(pair_rows, drop_remainder=True),
+    ).map(merge)
+
+
+def _fixed_size(rows: tf.data.Dataset, batch_size: int) -> tf.data.Dataset:
+    """Chunks' rows to batches of exactly `batch_size`, the last one filled up with empty rows."""
+
+    @tf.autograph.experimental.do_not_convert
+    def fill(batch):
+        missing = batch_size - tf.shape(batch["inputs"])[0]
+        return {
+            name: tf.ensure_shape(
+                tf.pad(value, [[0, missing], [0, 0]]), [batch_size, value.shape[1]]
+            )
+            for name, value in batch.items()
+        }
+
+    return rows.rebatch(batch_size, drop_remainder=False).map(fill)

@@ -1,0 +1,187 @@
+"""Words with their pieces to rows of a batch: special pieces, 80/10/10, packing, features."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from clwe_jax.data.graph import draws, packing
+from clwe_jax.data.tasks import Mlm
+from clwe_jax.text.base_vocab import Vocabulary
+
+
+class Sequences(NamedTuple):
+    """W words in segments, ready to be laid out; all [W].
+
+    Attributes:
+      segment: int32, ascending from 0 without gaps.
+      second: bool, the word stands in the second text of its segment (pairs only).
+      start, size: int32, its pieces are `pieces[start : start + size]`.
+      switched: bool, they are in the synonyms' pool, else in the chunk's.
+      masked: bool, it is to be predicted.
+      language: int32, of the word itself (a switched word: its synonym's).
+      source: int32, of the text that it stands in.
+    """
+
+    segment: tf.Tensor
+    second: tf.Tensor
+    start: tf.Tensor
+    size: tf.Tensor
+    switched: tf.Tensor
+    masked: tf.Tensor
+    language: tf.Tensor
+    source: tf.Tensor
+
+
+class RowBuilder:
+    """Lays segments out as rows of a fixed length.
+
+    A segment is [CLS] text [SEP], of a pair [CLS] text [SEP] text [SEP] with positions that begin
+    at 0 again in the second text (XLM). Special pieces have the language ids of their text.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, task: Mlm, length: int, max_predictions: int, pairs: bool
+    ):
+        self._vocabulary = vocabulary
+        self._task = task
+        self._length = length
+        self._max_predictions = max_predictions
+        self._pairs = pairs
+        special = set(vocabulary.special_ids)
+        self._ordinary = tf.constant(
+            [number for number in range(len(vocabulary.pieces)) if number not in special], tf.int32
+        )
+
+    @property
+    def room(self) -> int:
+        """Pieces that a segment can hold beside its special ones."""
+        return self._length - (3 if self._pairs else 2)
+
+    def __call__(
+        self,
+        words: Sequences,
+        pieces: tf.Tensor,
+        synonym_pieces: tf.Tensor | None,
+        random: draws.Draws,
+    ) -> dict[str, tf.Tensor]:
+        """The arrays of `types.piece_batch`, each [rows, length].
+
+        Args:
+          words: no segment holds more than `room` pieces or `max_predictions` masked ones.
+          pieces: of the chunk's words.
+          synonym_pieces: None where no word is switched.
+        """
+        of_segment = tf.math.segment_sum(words.size, words.segment)
+        masked = tf.where(words.masked, words.size, 0)
+        sizes = of_segment + (self._length - self.room)
+        row, rows = packing.pack(
+            sizes,
+            tf.math.segment_sum(masked, words.segment),
+            self._length,
+            self._max_predictions,
+        )
+        # Packing leaves the rows with long segments first.
+        row = tf.gather(tf.argsort(random.uniform(rows)), row)
+        offset, number = _places(row, rows, sizes)
+        begin = row * self._length + offset
+
+        # The pieces one by one.
+        word = tf.repeat(tf.range(tf.size(words.size)), words.size)
+        count = tf.size(word)
+        within = tf.range(count) - tf.gather(tf.cumsum(words.size, exclusive=True), word)
+        index = tf.gather(words.start, word) + within
+        if synonym_pieces is None:
+            target = tf.gather(pieces, index)
+        else:
+            switched = tf.gather(words.switched, word)
+            target = tf.where(
+                switched,
+                tf.gather(synonym_pieces, tf.where(switched, index, 0)),
+                tf.gather(pieces, tf.where(switched, 0, index)),
+            )
+        is_masked = tf.gather(words.masked, word)
+        segment = tf.gather(words.segment, word)
+        place = 1 + tf.range(count) - tf.gather(tf.cumsum(of_segment, exclusive=True), segment)
+        position = place
+        last = sizes - 1
+        if self._pairs:
+            of_first = tf.math.segment_sum(tf.where(words.second, 0, words.size), words.segment)
+            second = tf.gather(words.second, word)
+            place = place + tf.cast(second, tf.int32)
+            # The second text's first position is the one after the first text's [SEP].
+            start = of_first + 2
+            position = place - tf.where(second, tf.gather(start, segment), 0)
+            last = last - start
+
+        words_of = tf.math.segment_sum(tf.ones_like(words.segment), words.segment)
+        first_word = tf.cumsum(words_of, exclusive=True)
+        opening = tf.gather(words.source, first_word)
+        closing = tf.gather(words.source, first_word + words_of - 1)
+        zero = tf.zeros_like(begin)
+
+        def special(piece, where, position, language):
+            piece = tf.fill(tf.shape(begin), piece)
+            return where, (piece, piece, zero, position, number, language, language)
+
+        parts = [
+            (
+                tf.gather(begin, segment) + place,
+                (
+                    self._corrupt(target, is_masked, random),
+                    target,
+                    tf.cast(is_masked, tf.int32),
+                    position,
+                    tf.gather(number, segment),
+                    tf.gather(words.language, word),
+                    tf.gather(words.source, word),
+                ),
+            ),
+            special(self._vocabulary.cls_id, begin, zero, opening),
+            special(self._vocabulary.sep_id, begin + sizes - 1, last, closing),
+        ]
+        if self._pairs:
+            middle = of_first + 1
+            parts.append(special(self._vocabulary.sep_id, begin + middle, middle, opening))
+
+        # Element 0 is padding; it stands where a row holds nothing else.
+        slots = tf.concat([slot for slot, _ in parts], 0)
+        source = tf.tensor_scatter_nd_update(
+            tf.zeros([rows * self._length], tf.int32), slots[:, None], 1 + tf.range(tf.size(slots))
+        )
+        padding = (self._vocabulary.pad_id, self._vocabulary.pad_id, 0, 0, 0, 0, 0)
+        names = (
+            "inputs", "targets", "loss_weights", "positions", "segment_ids", "language_ids",
+            "source_language_ids",
+        )  # fmt: skip
+        features = {}
+        for place, name in enumerate(names):
+            values = tf.concat([[padding[place]], *(values[place] for _, values in parts)], 0)
+            features[name] = tf.reshape(tf.gather(values, source), [rows, self._length])
+        features["loss_weights"] = tf.cast(features["loss_weights"], tf.float32)
+        return features
+
+    def _corrupt(self, target, masked, random):
+        """Masked pieces become the mask (80%), stay (10%) or become random pieces (10%) (D4)."""
+        fate = random.uniform(tf.size(target))
+        ordinary = tf.size(self._ordinary)
+        other = tf.gather(self._ordinary, random.below(tf.fill(tf.shape(target), ordinary)))
+        corrupted = tf.where(
+            fate < self._task.mask_share,
+            self._vocabulary.mask_id,
+            tf.where(fate < self._task.mask_share + self._task.random_share, other, target),
+        )
+        return tf.where(masked, corrupted, target)
+
+
+def _places(row: tf.Tensor, rows: tf.Tensor, sizes: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Where each segment begins in its row, and its number there from 1; both [S] int32."""
+    order = tf.argsort(row, stable=True)
+    row = tf.gather(row, order)
+    end = tf.cumsum(tf.gather(sizes, order), exclusive=True)
+    index = tf.range(tf.size(row))
+    offset = end - tf.gather(tf.math.segment_min(end, row), row)
+    number = 1 + index - tf.gather(tf.math.segment_min(index, row), row)
+    scatter = lambda x: tf.tensor_scatter_nd_update(tf.zeros_like(x), order[:, None], x)
+    return scatter(offset), scatter(number)

@@ -1,0 +1,202 @@
+"""Lines to words inside the graph: the twin of `text.normalize` and `text.words`.
+
+Both sides read the same character tables, so they agree by construction on everything but the
+longest match, which here is a fast WordPiece tokenizer whose vocabulary is the lexicon.
+"""
+
+from __future__ import annotations
+
+from typing import Iterable, Mapping, NamedTuple, Sequence
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from clwe_jax.text import characters
+from clwe_jax.text.normalize import Normalizer
+
+# Replaces every character that the lexicon lacks: else the tokenizer gives up the whole run.
+_ABSENT = 0xE000
+_LONGEST_RUN = 1 << 30  # bytes; above this the tokenizer would give up a run too
+
+
+class Words(NamedTuple):
+    """The words of a list of lines, in order; W words.
+
+    Attributes:
+      text: [W] string, the word after normalisation.
+      line: [W] int32, which line it stands in.
+      ends_sentence: [W] bool, a full stop or its like, or the last word before a line break.
+      repaired: scalar int32, lines in which bytes were not UTF-8.
+    """
+
+    text: tf.Tensor
+    line: tf.Tensor
+    ends_sentence: tf.Tensor
+    repaired: tf.Tensor
+
+
+class GraphSegmenter:
+    """Normalises and segments lines of several languages at once."""
+
+    def __init__(
+        self,
+        languages: Sequence[str],
+        normalizer: Normalizer,
+        lexicons: Mapping[str, Iterable[str]],
+    ):
+        """Args:
+        languages: a line's language is an index into these.
+        normalizer: its options are followed.
+        lexicons: `text.words.Segmenter.lexicons`.
+        """
+        table = np.arange(characters.CODE_POINTS, dtype=np.int32)
+        if normalizer.lower_case:
+            table = characters.lower_table()
+        self._characters = tf.constant(table)
+        # Removed characters are recognised after NFKC and before lower-casing, which keeps classes.
+        self._classes = tf.constant(characters.class_table())
+        self._stretches = tf.constant(characters.stretch_table())
+        self._ends = tf.constant(characters.sentence_end_table())
+        self._simplified = None
+        if normalizer.simplify_chinese and "zh" in languages:
+            self._simplified = tf.constant(characters.simplified_table()[table])
+            self._chinese = languages.index("zh")
+        self._matchers = {
+            languages.index(language): _LongestMatch(words)
+            for language, words in lexicons.items()
+            if language in languages and words
+        }
+
+    def __call__(self, lines: tf.Tensor, languages: tf.Tensor) -> Words:
+        """Args: lines, [N] string; languages, [N] int32."""
+        decoded = tf.strings.unicode_decode(
+            tf_text.normalize_utf8(lines, "NFKC"), "UTF-8", errors="replace"
+        )
+        raw, line = decoded.flat_values, tf.cast(decoded.value_rowids(), tf.int32)
+        kind = tf.gather(self._classes, raw)
+        ignored = tf.equal(kind, characters.IGNORED)
+        raw, line, kind = tf.cond(
+            tf.reduce_any(ignored),
+            lambda: tuple(tf.boolean_mask(x, ~ignored) for x in (raw, line, kind)),
+            lambda: (raw, line, kind),
+        )
+        count = tf.size(raw)
+        character = tf.gather(self._characters, raw)
+        if self._simplified is not None:
+            chinese = tf.equal(tf.gather(languages, line), self._chinese)
+            character = tf.where(chinese, tf.gather(self._simplified, raw), character)
+
+        # A line's first character follows nothing.
+        first = tf.concat([[True], tf.not_equal(line[1:], line[:-1])], 0)[:count]
+        before = tf.concat([kind[:1], kind[:-1]], 0)
+        differs = tf.logical_or(first, tf.not_equal(kind, before))
+        begins = tf.logical_or(differs, tf.equal(kind, characters.SINGLE))
+        begins = self._cut_runs(begins, character, kind, tf.gather(languages, line))
+        written = tf.not_equal(kind, characters.SPACE)
+        begins = tf.logical_and(begins, written)
+
+        # Every written character belongs to the word that began last.
+        spelt = tf.boolean_mask(character, written)
+        place = _where(tf.boolean_mask(begins, written))
+        splits = tf.concat([place, tf.size(spelt)[None]], 0)
+        text = tf.strings.unicode_encode(
+            tf.RaggedTensor.from_row_splits(spelt, splits, validate=False), "UTF-8"
+        )
+        single = tf.equal(splits[1:] - splits[:-1], 1)
+        ends = tf.logical_and(single, tf.gather(self._ends, tf.gather(spelt, place)))
+        # A line break inside a document ends a sentence: more breaks lie before the next word.
+        at = _where(begins)
+        breaks = tf.gather(tf.cumsum(tf.cast(tf.equal(raw, ord("\n")), tf.int32)), at)
+        broken = tf.concat([breaks[1:] > breaks[:-1], [False]], 0)[: tf.size(at)]
+        bad = tf.boolean_mask(line, tf.equal(raw, 0xFFFD))
+        return Words(
+            text=text,
+            line=tf.gather(line, at),
+            ends_sentence=tf.logical_or(ends, broken),
+            repaired=tf.size(tf.unique(bad)[0]),
+        )
+
+    def _cut_runs(self, begins, character, kind, language):
+        """Adds to `begins` where words begin inside runs of unspaced characters."""
+        unspaced = tf.equal(kind, characters.UNSPACED)
+
+        def cut():
+            here = _where(unspaced)
+            own = tf.gather(character, here)
+            run_starts = tf.gather(begins, here)
+            token_starts = tf.ones_like(run_starts)
+            matched = tf.zeros_like(run_starts)
+            spoken = tf.gather(language, here)
+            for which, matcher in self._matchers.items():
+                mine = _where(tf.equal(spoken, which))
+                starts, words = matcher(tf.gather(own, mine), tf.gather(run_starts, mine))
+                token_starts = tf.tensor_scatter_nd_update(token_starts, mine[:, None], starts)
+                matched = tf.tensor_scatter_nd_update(matched, mine[:, None], words)
+            # Characters outside the lexicon join their kind; a mark joins anything.
+            stretch = tf.where(
+                matched, tf.cast(characters.ALONE, tf.uint8), tf.gather(self._stretches, own)
+            )
+            before = tf.concat([stretch[:1], stretch[:-1]], 0)
+            joins = tf.logical_or(
+                tf.equal(stretch, characters.MARK),
+                tf.logical_and(tf.not_equal(stretch, characters.ALONE), tf.equal(stretch, before)),
+            )
+            inner = tf.logical_and(token_starts, tf.logical_not(joins))
+            return tf.tensor_scatter_nd_update(
+                begins, here[:, None], tf.logical_or(run_starts, inner)
+            )
+
+        return tf.cond(tf.reduce_any(unspaced), cut, lambda: begins)
+
+
+class _LongestMatch:
+    """Greedy longest match from left to right against a lexicon."""
+
+    def __init__(self, words: Iterable[str]):
+        lexicon = sorted(set(words))
+        known = sorted({character for word in lexicon for character in word} - set(lexicon))
+        vocabulary = [chr(_ABSENT)] + known + lexicon
+        self._lengths = tf.constant([len(piece) for piece in vocabulary], tf.int32)
+        self._first_word = 1 + len(known)
+        present = np.full(characters.CODE_POINTS, _ABSENT, np.int32)
+        codes = [ord(character) for word in vocabulary for character in word]
+        present[codes] = codes
+        self._present = tf.constant(present)
+        self._tokenizer = tf_text.FastWordpieceTokenizer(
+            vocabulary,
+            suffix_indicator="",
+            unknown_token=chr(_ABSENT),
+            no_pretokenization=True,
+            token_out_type=tf.int32,
+            max_bytes_per_word=_LONGEST_RUN,
+            support_detokenization=False,
+        )
+
+    def __call__(self, character: tf.Tensor, starts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """[C] int32 characters and [C] bool, where runs start.
+
+        Returns:
+          [C] bool, where a lexicon word or a character outside all of them starts; [C] bool, the
+          characters of lexicon words.
+        """
+        count = tf.size(character)
+        splits = tf.concat([_where(starts), count[None]], 0)
+        runs = tf.strings.unicode_encode(
+            tf.RaggedTensor.from_row_splits(
+                tf.gather(self._present, character), splits, validate=False
+            ),
+            "UTF-8",
+        )
+        pieces = self._tokenizer.tokenize(runs).flat_values
+        lengths = tf.gather(self._lengths, pieces)
+        at = tf.cumsum(lengths, exclusive=True)
+        begins = tf.tensor_scatter_nd_update(
+            tf.zeros([count], tf.bool), at[:, None], tf.ones_like(at, tf.bool)
+        )
+        return begins, tf.repeat(pieces >= self._first_word, lengths)
+
+
+def _where(mask: tf.Tensor) -> tf.Tensor:
+    """[N] bool -> int32, the indices of True."""
+    return tf.cast(tf.where(mask)[:, 0], tf.int32)

@@ -1,0 +1,187 @@
+"""Chunks of lines to texts of word numbers: sentences framed, unknown words kept by their spelling.
+
+A word of the vocabulary has its id as its number; an unknown word, which a character model reads
+all the same, has a number from the vocabulary's size on, given when it is first met.
+"""
+
+from __future__ import annotations
+
+from typing import Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from clwe_jax.data.graph.encoding import TextEncoder
+from clwe_jax.text import spelling
+from clwe_jax.text.word_vocab import WordVocabulary
+
+# The counters of a chunk, in this order.
+COUNTERS = ("lines", "empty_lines", "repaired_lines", "words", "unknown_words", "cut_words")
+_FEW = 1 << 16  # unknown words that are kept before unused ones are forgotten
+
+# A text is a line or a document, each sentence in `<S>` ... `</S>`: int32 [n, 4]. Columns: the word's
+# number, the word's number at this place of the reversed text, the language, 1 where a text begins.
+WORD, MIRRORED, LANGUAGE, BEGINS = range(4)
+
+
+class ChunkEncoder:
+    """The part that runs in the graph."""
+
+    def __init__(self, texts: TextEncoder, unknown: int, at_marks: bool):
+        """Args:
+        texts: encodes lines, with a word-level vocabulary and no dictionary.
+        unknown: the id of unknown words.
+        at_marks: sentences end at marks, too, not at line breaks alone.
+        """
+        self._encode = texts.encode
+        self._unknown = unknown
+        self._at_marks = at_marks
+
+    def __call__(self, texts: tf.Tensor, languages: tf.Tensor) -> dict[str, tf.Tensor]:
+        """[N] string, [N] int32 -> the input of `frame`; W words, K distinct unknown ones.
+
+        'ids' [W] int32; 'sentence', 'text' [W] int32, ascending; 'language' [W] int32;
+        'unknown' [K] string, and 'which' int32, the place of every unknown word there;
+        'counters' int64, see `COUNTERS`.
+        """
+        # Documents have line breaks.
+        split = tf.strings.split(texts, "\n")
+        lines, of_line = split.flat_values, tf.cast(split.value_rowids(), tf.int32)
+        words = self._encode(lines, tf.gather(languages, of_line))
+        ids = tf.gather(words.pieces, words.start)
+        is_unknown = tf.equal(ids, self._unknown)
+        unknown, which = tf.unique(tf.boolean_mask(words.text, is_unknown))
+        sentence = words.line
+        if self._at_marks:
+            before = tf.cumsum(tf.cast(words.ends_sentence, tf.int32), exclusive=True)
+            sentence = sentence + before
+        empty = tf.equal(tf.strings.length(tf.strings.strip(texts)), 0)
+        count = lambda x: tf.math.count_nonzero(x)
+        return {
+            "ids": ids,
+            "sentence": sentence,
+            "text": tf.gather(of_line, words.line),
+            "language": words.language,
+            "unknown": unknown,
+            "which": which,
+            "counters": tf.stack([
+                tf.size(texts, tf.int64), count(empty), tf.cast(words.repaired, tf.int64),
+                tf.size(ids, tf.int64), count(is_unknown), tf.constant(0, tf.int64),
+            ]),
+        }  # fmt: skip
+
+
+class Spellings:
+    """The characters of every word number.
+
+    Attributes:
+      size: of the vocabulary; the numbers of unknown words begin there.
+      unknown: the id that they have in common.
+    """
+
+    def __init__(self, vocabulary: WordVocabulary, max_characters: int):
+        self.size = len(vocabulary)
+        self.unknown = vocabulary.unk_id
+        self._max_characters = max_characters
+        self._table = spelling.spell_vocabulary(vocabulary, max_characters)
+        self._is_cut = self.cut([piece.encode("utf-8") for piece in vocabulary.pieces])
+        self._number: dict[bytes, int] = {}
+        self._words: list[bytes] = []
+        self._limit = _FEW
+
+    def numbers(self, words: Sequence[bytes]) -> np.ndarray:
+        """int32 [len(words)]: the numbers of unknown words, old or new."""
+        found = np.empty(len(words), np.int32)
+        for place, word in enumerate(words):
+            number = self._number.setdefault(word, self.size + len(self._words))
+            if number == self.size + len(self._words):
+                self._words.append(word)
+            found[place] = number
+        return found
+
+    def characters(self, numbers: np.ndarray) -> np.ndarray:
+        """int32 [N] ascending -> uint16 [N, max_characters]."""
+        known = int(np.searchsorted(numbers, self.size))
+        words = [self._words[number - self.size] for number in numbers[known:].tolist()]
+        own = spelling.spell_all(words, self._max_characters)
+        return np.concatenate([self._table[numbers[:known]], own])
+
+    def cut(self, words: Sequence[bytes]) -> np.ndarray:
+        """bool [len(words)]: which have more bytes than their frame holds."""
+        sizes = np.fromiter(map(len, words), np.int64, len(words))
+        return sizes > self._max_characters - 2
+
+    def count_cut(self, ids: np.ndarray, unknown: Sequence[bytes], which: np.ndarray) -> int:
+        """How many words of a text lose bytes: of `ids`, where the unknown ones are `which`."""
+        return int(self._is_cut[ids].sum() + self.cut(unknown)[which].sum())
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many unknown words are kept that one should `keep` those in use only."""
+        return len(self._words) > self._limit
+
+    def keep(self, texts: Sequence[np.ndarray]) -> None:
+        """Forgets the unknown words that the texts do not have, and numbers those that are left."""
+        present = [text[text[:, WORD] >= self.size, WORD] for text in texts]
+        kept = np.unique(np.concatenate([*present, np.zeros(0, np.int32)]))
+        renumbered = np.arange(self.size + len(self._words), dtype=np.int32)
+        renumbered[kept] = self.size + np.arange(len(kept))
+        words = [self._words[number - self.size] for number in kept.tolist()]
+        self.restore(words, max(_FEW, 2 * len(words)))
+        for text in texts:
+            text[:, WORD : MIRRORED + 1] = renumbered[text[:, WORD : MIRRORED + 1]]
+
+    def state(self) -> tuple[list[bytes], int]:
+        """The arguments of `restore`."""
+        return list(self._words), self._limit
+
+    def restore(self, words: Sequence[bytes], limit: int) -> None:
+        """Takes these as the unknown words, numbered in this order."""
+        self._words = list(words)
+        self._number = {word: self.size + place for place, word in enumerate(words)}
+        self._limit = limit
+
+
+def frame(
+    chunk: Mapping[str, np.ndarray], spellings: Spellings, begin: int, end: int
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """The texts of a chunk that have a word, in order, and the chunk's counters.
+
+    Args:
+      chunk: arrays of `ChunkEncoder`.
+      spellings: learns the unknown words.
+      begin, end: the ids of `<S>` and `</S>`.
+    """
+    counters = chunk["counters"].copy()
+    ids = chunk["ids"]
+    if not len(ids):
+        return [], counters
+    unknown, which = chunk["unknown"].tolist(), chunk["which"]
+    counters[COUNTERS.index("cut_words")] = spellings.count_cut(ids, unknown, which)
+    if unknown:
+        ids = ids.copy()
+        ids[ids == spellings.unknown] = spellings.numbers(unknown)[which]
+    first_words = np.flatnonzero(np.diff(chunk["sentence"], prepend=-1))
+    sentence = np.zeros(len(ids), np.int32)
+    sentence[first_words] = 1
+    place = np.arange(len(ids)) + 2 * np.cumsum(sentence) - 1
+    words = np.full(len(ids) + 2 * len(first_words), end, np.int32)
+    words[place] = ids
+    words[place[first_words] - 1] = begin
+    first_sentences = first_words[np.diff(chunk["text"][first_words], prepend=-1) > 0]
+    bounds = np.append(place[first_sentences] - 1, len(words))
+    found = assemble(words, np.diff(bounds), chunk["language"][first_sentences])
+    return found, counters
+
+
+def assemble(words: np.ndarray, sizes: np.ndarray, languages: np.ndarray) -> list[np.ndarray]:
+    """Texts from word numbers one after the other, and each text's size and language."""
+    ends = np.cumsum(sizes)
+    starts = ends - sizes
+    table = np.empty((len(words), 4), np.int32)
+    table[:, WORD] = words
+    table[:, MIRRORED] = words[np.repeat(starts + ends - 1, sizes) - np.arange(len(words))]
+    table[:, LANGUAGE] = np.repeat(languages, sizes)
+    table[:, BEGINS] = 0
+    table[starts[sizes > 0], BEGINS] = 1
+    return [table[first:last] for first, last in zip(starts.tolist(), ends.tolist())]

@@ -1,0 +1,136 @@
+"""The number of distinct words in a biLM's batch, and a check that the text fills a window."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+import numpy as np
+import seqio
+import tensorflow as tf
+from absl import logging
+
+from clwe_jax.data.graph import chunks
+from clwe_jax.data.graph.encoding import TextEncoder
+from clwe_jax.data.graph.sources import TextSource
+
+_MULTIPLE = 128  # of an estimate: such arrays shard
+_LEAST = 8
+_TRIALS = 3
+_SPARE = 1.15
+_HASHES = 2**63 - 1
+_LINES = 64  # at once
+
+
+def distinct_words(
+    given: int,
+    words: int,
+    texts: Mapping[str, TextSource],
+    rates: Mapping[str, float],
+    encoder: TextEncoder,
+) -> int:
+    """The number of distinct words that a batch has room for.
+
+    Args:
+      given: `config.data.distinct_words`: so many, or 0 for an estimate: what batches drawn from a
+        sample of the text hold and some more, as a multiple of 128.
+      words: of a batch.
+      texts, rates: see `texts`.
+      encoder: of the text.
+
+    Raises:
+      ValueError: too few to be of use.
+    """
+    if not given:
+        most = -(-words // _MULTIPLE) * _MULTIPLE
+        expected = _SPARE * _expected(words, texts, rates, encoder)
+        return min(most, -(-int(expected) // _MULTIPLE) * _MULTIPLE)
+    if given < _LEAST:
+        raise ValueError(
+            f"config.data.distinct_words={given}: must be at least {_LEAST}, or 0 for what the "
+            "text needs"
+        )
+    return given
+
+
+def _expected(words, texts, rates, encoder) -> float:
+    """The most distinct words that a few random batches have."""
+    hashed, lines = {}, {}
+    for language, text in texts.items():
+        sample = text.sample()
+        found = encoder.encode(
+            tf.constant(sample.texts, tf.string), tf.constant(sample.languages, tf.int32)
+        )
+        hashed[language] = tf.strings.to_hash_bucket_fast(found.text, _HASHES).numpy()
+        bounds = np.searchsorted(found.line.numpy(), np.arange(len(sample.texts) + 1))
+        lines[language] = list(zip(bounds[:-1].tolist(), bounds[1:].tolist()))
+    # Words of a language: its share of the lines times their length.
+    weights = {x: rates[x] * len(hashed[x]) / max(1, len(lines[x])) for x in texts}
+    whole = sum(weights.values()) or 1.0
+    most = 0.0
+    for trial in range(_TRIALS):
+        random = np.random.default_rng(trial)
+        total = 0.0
+        for language, found in hashed.items():
+            wanted = words * weights[language] / whole
+            chosen, count = [], 0
+            for line in random.permutation(len(lines[language])):
+                first, last = lines[language][line]
+                chosen.append(found[first:last])
+                count += last - first
+                if count >= wanted:
+                    break
+            if count:
+                # From too small a sample, as if words went on to be new as often.
+                total += len(np.unique(np.concatenate(chosen))) * max(1.0, wanted / count)
+        most = max(most, total)
+    return most
+
+
+def check_length(
+    length: int,
+    rows: int,
+    texts: Mapping[str, TextSource],
+    heldout_share: float,
+    encoder: TextEncoder,
+    shard: seqio.ShardInfo,
+) -> None:
+    """Checks that the training text fills a window; warns where it does not fill a batch.
+
+    Args:
+      length: of a window.
+      rows: of a batch.
+      texts: see `texts`.
+      heldout_share: of the lines.
+      encoder: of the text.
+      shard: this host's.
+
+    Raises:
+      ValueError: a window is longer than the text, or a language has no text to train on.
+    """
+    total = 0
+    for number, (language, text) in enumerate(texts.items()):
+        found = 0
+        for lines in text.lines(shuffle=False, seed=0, shard=shard).batch(_LINES):
+            chunk = chunks.of_language(chunks.training(lines, heldout_share), number)
+            words = encoder.encode(*chunk).line.numpy()
+            found += len(words) + 2 * len(np.unique(words))  # and the sentences' frames
+            if found >= length * rows:
+                break
+        if not found and shard.num_shards == 1:
+            raise ValueError(
+                f"{language} has no text to train on: its lines are empty or all held out. "
+                f"Bring more, lower config.data.heldout_share ({heldout_share:g}), or take "
+                f"{language} out of --config.data.languages"
+            )
+        total += found
+    if total < length:
+        raise ValueError(
+            f"config.data.sequence_length={length}: a window is longer than the whole text, "
+            f"{total} words with <S> and </S>. Bring more text, or give a shorter one"
+        )
+    if total < length * rows:
+        logging.warning(
+            "A batch of %d windows of %d words is longer than the whole text (%d words): it holds "
+            "sentences more than once. Lower --config.train.batch_size or data.sequence_length",
+            rows, length, total,
+        )  # fmt: skip

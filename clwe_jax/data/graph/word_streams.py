@@ -1,0 +1,268 @@
+"""Contiguous streams of words for bidirectional language models (A1, A12).
+
+Lines of all languages, mixed and shuffled as in every run, are encoded in the graph; rows then take
+the texts one after the other, and windows are cut from rows. The window after next continues
+exactly where the next one ends, and so does a stream whose place was saved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import io
+import zipfile
+from typing import Any, Iterator, Mapping
+
+import numpy as np
+import seqio
+import tensorflow as tf
+from absl import logging
+
+from clwe_jax.data import counts
+from clwe_jax.data.graph import chunks, draws, sources, texts, word_sizes
+from clwe_jax.data.graph.encoding import TextEncoder
+from clwe_jax.data.graph.stream import GraphSource
+from clwe_jax.data.graph.word_chunks import (
+    COUNTERS,
+    LANGUAGE,
+    WORD,
+    ChunkEncoder,
+    Spellings,
+    assemble,
+    frame,
+)
+from clwe_jax.data.graph.word_windows import BatchMaker, Rows
+from clwe_jax.text.word_vocab import WordVocabulary
+from clwe_jax.types import Batch
+
+_CALLS = 4  # chunks encoded at the same time
+
+
+class WordPipeline(texts.Pipeline):
+    """Windows of words; `word_windows.BatchMaker` lists the keys of a batch.
+
+    config.sequence_length is the window. The dictionary takes no part.
+    """
+
+    def source(self, repeat: bool = True) -> "WordStream":
+        """See `texts.Pipeline`. The windows of a row continue each other."""
+        vocabulary, chunk_encoder = self.vocabulary, self._chunk_encoder
+        word_sizes.check_length(
+            self.config.sequence_length, self.batch_size, self.texts, self.config.heldout_share,
+            self.encoder, seqio.ShardInfo(self.process_index, self.process_count),
+        )  # fmt: skip
+        dataset = self._chunks(repeat).map(
+            tf.autograph.experimental.do_not_convert(
+                lambda number, chunk: {"number": number, **chunk_encoder(*chunk)}
+            ),
+            num_parallel_calls=_CALLS,
+            deterministic=True,
+        )
+        spellings = Spellings(vocabulary, self.task.max_characters)
+        return WordStream(
+            dataset,
+            WordCounts(self.tokenizer.languages),
+            (*COUNTERS, "unspelt_words"),
+            self._fingerprint("words", self._distinct, repeat),
+            vocabulary=vocabulary,
+            spellings=spellings,
+            rows=Rows(self.batch_size, self.config.sequence_length, vocabulary.pad_id),
+            maker=self._maker(spellings),
+            seed=draws.fold("texts", self.seed, self.process_index),
+        )
+
+    def _heldout(self, number: int, text: sources.TextSource, batches: int) -> list[Batch]:
+        """Windows of one stream a row, in the order of the text; state is carried between them."""
+        vocabulary = self.vocabulary
+        spellings = Spellings(vocabulary, self.task.max_characters)
+        maker = self._maker(spellings)
+        first = self.process_index * self.batch_size
+        rows = Rows(
+            self.batch_size * self.process_count, self.config.sequence_length, vocabulary.pad_id
+        )
+        framed = self._framed(self._heldout_chunks(number, text), spellings)
+        found: list[Batch] = []
+        while len(found) < batches and (window := rows.window(framed)) is not None:
+            mine = {name: x[first : first + self.batch_size] for name, x in window.items()}
+            found.append(maker(mine))
+        return found
+
+    def _framed(self, lines: Iterator[chunks.Chunk], spellings: Spellings) -> Iterator[np.ndarray]:
+        """The texts of chunks of lines."""
+        for chunk in lines:
+            arrays = {name: x.numpy() for name, x in self._chunk_encoder(*chunk).items()}
+            yield from frame(arrays, spellings, self.vocabulary.cls_id, self.vocabulary.sep_id)[0]
+
+    def examples(self, count: int) -> list[dict[str, Any]]:
+        """None: no word is switched."""
+        return []
+
+    @functools.cached_property
+    def encoder(self) -> TextEncoder:
+        """The tokenizer in the graph."""
+        return TextEncoder(self.tokenizer, None)
+
+    @functools.cached_property
+    def vocabulary(self) -> WordVocabulary:
+        """The words.
+
+        Raises:
+          ValueError: the vocabulary has pieces of words.
+        """
+        vocabulary = self.tokenizer.vocabulary
+        if not isinstance(vocabulary, WordVocabulary):
+            raise ValueError(
+                f"The task bilm reads whole words, and the vocabulary is {vocabulary.kind}: set "
+                "--config.vocab.kind=word, or a list of words as --config.vocab.path"
+            )
+        return vocabulary
+
+    @functools.cached_property
+    def _chunk_encoder(self) -> ChunkEncoder:
+        return ChunkEncoder(self.encoder, self.vocabulary.unk_id, self.task.sentences == "marks")
+
+    @functools.cached_property
+    def _distinct(self) -> int:
+        streams = 2 if self.task.backward == "reversed" else 1
+        words = self.batch_size * self.config.sequence_length * streams
+        return word_sizes.distinct_words(
+            self.config.distinct_words, words, self.texts, self.rates, self.encoder
+        )
+
+    def _maker(self, spellings: Spellings) -> BatchMaker:
+        return BatchMaker(
+            self.vocabulary,
+            spellings,
+            self._distinct,
+            reset=self.task.reset == "document",
+            reverse=self.task.backward == "reversed",
+            process_index=self.process_index,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class WordCounts:
+    """`arrays.Counts` of windows of words; `<S>` and `</S>` count as words.
+
+    Attributes:
+      languages: of the run, in the order that numbers them.
+    """
+
+    languages: tuple[str, ...]
+
+    def count(self, batch: Batch) -> dict[str, int]:
+        """Positions, and words by language."""
+        filled = batch["loss_weights"] > 0
+        return {
+            "positions": filled.size,
+            "pieces": int(filled.sum()),
+            **counts.language_counts(self.languages, batch["language_ids"][filled]),
+        }
+
+    def stats(self, sums: Mapping[str, int]) -> dict[str, float]:
+        """See `counts.language_shares`."""
+        return counts.language_shares(self.languages, sums)
+
+
+class WordStream(GraphSource):
+    """Batches of windows; a `types.BatchSource`.
+
+    Attributes:
+      batches: how many have come out.
+    """
+
+    def __init__(
+        self,
+        *stream: Any,
+        vocabulary: WordVocabulary,
+        spellings: Spellings,
+        rows: Rows,
+        maker: BatchMaker,
+        seed: int,
+    ):
+        """Args:
+        stream: arguments of `GraphSource`; the dataset is of chunks, see
+          `word_chunks.ChunkEncoder`, with their 'number'.
+        vocabulary, spellings, rows, maker: of the stream's own.
+        seed: of the order of the texts of a chunk.
+        """
+        super().__init__(*stream)
+        self._begin, self._end = vocabulary.cls_id, vocabulary.sep_id
+        self._spellings, self._rows, self._maker = spellings, rows, maker
+        self._seed = seed
+        self._waiting: list[np.ndarray] = []  # the last one goes first
+        self._warned = False
+
+    def __next__(self) -> Batch:
+        # Between windows: one that is half made has the old numbers.
+        if self._spellings.crowded:
+            self._spellings.keep([*self._rows.texts(), *self._waiting])
+        window = self._rows.window(self._texts())
+        if window is None:
+            raise StopIteration
+        batch = self._maker(window)
+        self._sums["unspelt_words"] += self._maker.unspelt
+        if self._maker.unspelt and not self._warned:
+            self._warned = True
+            logging.warning(
+                "A batch has more distinct words than it holds spellings (%d): its rarest are "
+                "spelt <UNK>. Raise --config.data.distinct_words",
+                len(batch["characters"]),
+            )
+        return self._passed(batch)
+
+    def _texts(self) -> Iterator[np.ndarray]:
+        """The texts from here on; another iterator goes on where this one was left."""
+        while True:
+            while self._waiting:
+                yield self._waiting.pop()
+            chunk = next(self._iterator, None)
+            if chunk is None:
+                return
+            arrays = {name: value.numpy() for name, value in chunk.items()}
+            found, counters = frame(arrays, self._spellings, self._begin, self._end)
+            self._count(counters)
+            # A chunk has some lines of a language in a row: rows should not.
+            order = np.random.default_rng([self._seed, int(arrays["number"])])
+            self._waiting = [found[place] for place in order.permutation(len(found))]
+
+    def get_state(self) -> bytes:
+        """The place in the stream: the next batch after `set_state` is the same batch."""
+        words, limit = self._spellings.state()
+        kept = [*self._rows.texts(), *self._waiting]
+        arrays = {
+            "graph": np.frombuffer(super().get_state(), np.uint8),
+            "sizes": np.array([len(text) for text in kept], np.int64),
+            "words": np.concatenate([text[:, WORD] for text in kept]),
+            "languages": np.array([text[:1, LANGUAGE].sum() for text in kept], np.int32),
+            "unknown": np.frombuffer(b"\n".join(words), np.uint8),
+            "unknown_words": np.array([len(words), limit], np.int64),
+            **{f"rows_{name}": value for name, value in self._rows.state().items()},
+        }
+        packed = io.BytesIO()
+        np.savez_compressed(packed, **arrays)
+        return packed.getvalue()
+
+    def set_state(self, state: bytes) -> None:
+        """Goes to a place that `get_state` gave.
+
+        Raises:
+          ValueError: the state is damaged, or belongs to a stream with other settings.
+        """
+        try:
+            with np.load(io.BytesIO(state), allow_pickle=False) as packed:
+                arrays = {name: packed[name] for name in packed.files}
+            graph = arrays["graph"].tobytes()
+            rows = {name[5:]: value for name, value in arrays.items() if name[:5] == "rows_"}
+            count, limit = arrays["unknown_words"].tolist()
+            unknown = arrays["unknown"].tobytes().split(b"\n") if count else []
+            kept = assemble(arrays["words"], arrays["sizes"], arrays["languages"])
+            inside = len(rows["places"])
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise ValueError(
+                f"The saved state of the data is damaged, or of another release: {error}"
+            ) from error
+        super().set_state(graph)
+        self._spellings.restore(unknown, limit)
+        self._rows.restore(rows, kept[:inside])
+        self._waiting = kept[inside:]

@@ -1,0 +1,262 @@
+"""Prepared batches: written once, trained on where TensorFlow is absent.
+
+A folder holds `meta.json` (written last: where it stands, the folder is whole), `vocab/` (the
+tokenizer), `train-00000.npz` and so on, `heldout/{language}.npz`, and `extras.json` for reports. The
+files hold rows of any task's batches; they are dealt into batches of any size when they are read.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import json
+import math
+import os
+from typing import Any, Mapping, Sequence
+
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import atomic
+from clwe_jax import config as options
+from clwe_jax.data.arrays import ArraySource
+from clwe_jax.data.counts import PieceCounts
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Batch, piece_batch
+
+META = "meta.json"
+EXTRAS = "extras.json"
+VERSION = 2
+COMMAND = "python -m clwe_jax.data.prepare --config=CONFIG --out=DIR"
+_ALIKE = 0.5  # the share of equal values from which a key is stored by its difference to another
+
+# Key of a batch -> type and shape of one row, as meta.json has it.
+Form = Mapping[str, tuple[str, Sequence[int]]]
+
+
+def shard_name(number: int) -> str:
+    """The file of a shard of rows."""
+    return f"train-{number:05d}.npz"
+
+
+def form_of(rows: Batch) -> dict[str, tuple[str, list[int]]]:
+    """The form of rows, for meta.json."""
+    return {key: (value.dtype.name, list(value.shape[1:])) for key, value in rows.items()}
+
+
+def write_rows(path: str, rows: Batch) -> None:
+    """Writes rows compressed, in the smallest types.
+
+    Fractions that are all 0 or 1 are stored as bits ('KEY.bits'). Whole numbers that equal those of
+    another key at most places, as targets equal inputs, are stored by what differs: the bitwise
+    exclusive or ('KEY.xor.OTHER').
+    """
+    packed: dict[str, np.ndarray] = {}
+    for key, value in rows.items():
+        if value.dtype.kind == "f" and np.isin(value, (0, 1)).all():
+            packed[f"{key}.bits"] = np.packbits(value.reshape(len(value), -1) > 0, axis=1)
+        elif value.dtype.kind in "iu":
+            plain = [x for x in packed if x in rows and rows[x].shape == value.shape]
+            same = [x for x in plain if np.mean(rows[x] == value) > _ALIKE]
+            if same:
+                packed[f"{key}.xor.{same[0]}"] = _smallest(value ^ rows[same[0]])
+            else:
+                packed[key] = _smallest(value)
+        else:
+            packed[key] = value
+    with atomic.writing(path) as file:
+        np.savez_compressed(file, **packed)
+
+
+def _smallest(values: np.ndarray) -> np.ndarray:
+    """The values in the smallest type that holds them all."""
+    bounds = int(values.min(initial=0)), int(values.max(initial=0))
+    return values.astype(np.result_type(*map(np.min_scalar_type, bounds)))
+
+
+def read_rows(path: str) -> dict[str, np.ndarray]:
+    """The arrays that `write_rows` wrote; `unpack` makes a batch of some of their rows.
+
+    Raises:
+      ValueError: the file is missing or damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as packed:
+            return {name: packed[name] for name in packed.files}
+    except Exception as error:
+        # zipfile and zlib raise errors of their own, which are no ValueErrors.
+        raise ValueError(
+            f"{path} is missing or damaged ({error}): copy it again, or prepare the batches again: "
+            f"{COMMAND}"
+        ) from error
+
+
+def unpack(packed: Mapping[str, np.ndarray], form: Form, chosen: np.ndarray) -> Batch:
+    """The chosen rows of a file as a batch, in the types of `form`."""
+    batch: Batch = {}
+    for name, stored in packed.items():
+        key, how, other = (*name.split("."), "", "")[:3]
+        dtype, shape = form[key]
+        values = stored[chosen]
+        if how == "bits":
+            values = np.unpackbits(values, axis=1, count=math.prod(shape))
+            values = values.reshape(len(values), *shape)
+        batch[key] = values.astype(dtype)
+        if how == "xor":
+            batch[key] ^= batch[other]
+    return {key: batch[key] for key in form}
+
+
+def open_folder(directory: str) -> "Prepared":
+    """A folder of prepared batches.
+
+    Raises:
+      FileNotFoundError: the folder is missing or unfinished.
+      ValueError: it was written by another version, or is damaged.
+    """
+    path = os.path.join(directory, META)
+    if not os.path.exists(path):
+        state = "unfinished" if os.path.isdir(directory) else "missing"
+        raise FileNotFoundError(
+            f"{directory} ({state}) holds no prepared batches: it has no {META}. Prepare them: "
+            f"{COMMAND}"
+        )
+    try:
+        with open(path, encoding="utf-8") as file:
+            meta = json.load(file)
+        version = meta["version"]
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error!r}). Prepare it again: {COMMAND}") from error
+    if version != VERSION:
+        raise ValueError(
+            f"{path} has version {version}, this release reads {VERSION}. Prepare it again: "
+            f"{COMMAND}"
+        )
+    return Prepared(directory, meta)
+
+
+class Prepared:
+    """A folder of prepared batches.
+
+    Attributes:
+      meta: the content of meta.json: 'languages', 'task', 'sequence_length', 'max_predictions',
+        'vocabulary' (its fingerprint), 'batch' (the form of the rows), 'shards' (rows of each
+        file), 'rows', ...
+    """
+
+    def __init__(self, directory: str, meta: Mapping[str, Any]):
+        self._directory = directory
+        self.meta = dict(meta)
+
+    @functools.cached_property
+    def extras(self) -> dict[str, Any]:
+        """The text side of the report: 'description', 'examples', 'frequent', 'sample'.
+
+        Empty where the file was not copied along.
+        """
+        path = os.path.join(self._directory, EXTRAS)
+        if not os.path.exists(path):
+            return {}
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+
+    @functools.cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that the batches were made with."""
+        return Tokenizer.load(os.path.join(self._directory, "vocab"))
+
+    def check(self, config: ConfigDict) -> None:
+        """Raises ValueError when the batches are not those that a config describes.
+
+        The message names every option that differs.
+        """
+        wanted = {
+            "data.languages": list(options.languages(config)),
+            "data.sequence_length": config.data.sequence_length,
+            "data.max_predictions": options.max_predictions(config),
+            "task": json.loads(config.task.to_json()),
+        }
+        have = {key: self.meta[key.removeprefix("data.")] for key in wanted}
+        wrong = [
+            f"  config.{key}: {have[key]!r} prepared, {wanted[key]!r} wanted"
+            for key in wanted
+            if have[key] != wanted[key]
+        ]
+        if wrong:
+            raise ValueError(
+                f"The batches in {self._directory} were prepared for another config:\n"
+                + "\n".join(wrong)
+                + f"\nGive the options they were made with, or prepare others: {COMMAND}"
+            )
+
+    def source(
+        self, *, batch_size: int, seed: int, process_index: int = 0, process_count: int = 1
+    ) -> ArraySource:
+        """An endless stream of one host's batches, in another order every epoch."""
+        form, languages = self.meta["batch"], tuple(self.meta["languages"])
+        files = _RowFiles(self._directory, self.meta["shards"], form)
+        return ArraySource(
+            files,
+            batch_size,
+            seed=seed,
+            last="join",
+            process_index=process_index,
+            process_count=process_count,
+            counts=PieceCounts(languages) if piece_batch(1, 1).keys() <= form.keys() else None,
+            fingerprint=self.meta["fingerprint"],
+        )
+
+    def heldout(
+        self, *, batch_size: int, most: int, process_index: int = 0, process_count: int = 1
+    ) -> dict[str, list[Batch]]:
+        """At most `most` held-out batches of each language that has any."""
+        result = {}
+        for language, rows in self.meta["heldout"].items():
+            packed = read_rows(os.path.join(self._directory, "heldout", f"{language}.npz"))
+            chosen = np.arange(min(rows, batch_size * process_count * most))
+            result[language] = list(
+                ArraySource(
+                    unpack(packed, self.meta["batch"], chosen), batch_size, shuffle=False, epochs=1,
+                    process_index=process_index, process_count=process_count,
+                )
+            )  # fmt: skip
+        return result
+
+
+class _RowFiles:
+    """The rows of a folder; an `arrays.Files`. The next file is decompressed in the background."""
+
+    def __init__(self, directory: str, sizes: Sequence[int], form: Form):
+        self._directory = directory
+        self._form = form
+        self.sizes = list(sizes)
+        self._ends = np.cumsum(self.sizes)
+        self._reader = concurrent.futures.ThreadPoolExecutor(1)
+        self._loaded: dict[int, concurrent.futures.Future] = {}
+
+    def __len__(self) -> int:
+        return sum(self.sizes)
+
+    def rows(self, indices: np.ndarray) -> Batch:
+        """The rows as a batch."""
+        file = np.searchsorted(self._ends, indices, side="right")
+        parts = []
+        for run in np.split(np.arange(len(indices)), np.flatnonzero(np.diff(file)) + 1):
+            number = int(file[run[0]])
+            chosen = indices[run] - (self._ends[number] - self.sizes[number])
+            parts.append(unpack(self._load(number).result(), self._form, chosen))
+        if len(parts) == 1:
+            return parts[0]
+        return {key: np.concatenate([part[key] for part in parts]) for key in self._form}
+
+    def expect(self, files: Sequence[int]) -> None:
+        """Begins to read the files, and forgets all others."""
+        self._loaded = {number: job for number, job in self._loaded.items() if number in files}
+        for number in files:
+            self._load(number)
+
+    def _load(self, number: int) -> concurrent.futures.Future:
+        if number not in self._loaded:
+            path = os.path.join(self._directory, shard_name(number))
+            self._loaded[number] = self._reader.submit(read_rows, path)
+        return self._loaded[number]

@@ -1,0 +1,113 @@
+"""Parallel text: which files are pairs, what is refused, and the stream of both kinds of rows."""
+
+import gzip
+
+import numpy as np
+import pytest
+import seqio
+
+from clwe_jax.data.graph import parallel, pipeline
+from clwe_jax.data.tasks import Tlm
+
+LANGUAGES = ("de", "en", "fr")
+
+
+def write(folder, files):
+    for name, lines in files.items():
+        open_file = gzip.open if name.endswith(".gz") else open
+        with open_file(folder / name, "wt", encoding="utf-8") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+
+
+def pairs_of(source, **options):
+    return [
+        (first.decode(), second.decode())
+        for block in source.get_dataset(**{"shuffle": False, "seed": 0, **options})
+        for first, second in zip(block["first"].numpy(), block["second"].numpy())
+    ]
+
+
+def test_files_are_paired(tmp_path):
+    german, english = [f"de {n}" for n in range(20)], [f"en {n}" for n in range(20)]
+    write(
+        tmp_path,
+        {
+            "de-en.en": english,
+            "de-en.de": german,
+            "de-fr.tsv.gz": ["eins\tun", "zwei\tdeux\ttrois", "nur eine Spalte"],
+            "ja-zh.tsv": ["a\tb"],
+            "README.md": ["not a pair"],
+            "en-fr.fr.gz": ["un"],
+            "en-fr.en.gz": ["one"],
+        },
+    )
+    found = parallel.find(str(tmp_path), LANGUAGES, 100)
+    assert set(found) == {"de-en", "de-fr", "en-fr"}
+    assert found["de-en"].languages == (0, 1)
+    assert pairs_of(found["de-en"]) == list(zip(german, english))
+    assert pairs_of(found["de-fr"]) == [
+        ("eins", "un"), ("zwei", "deux\ttrois"), ("nur eine Spalte", ""),
+    ]  # fmt: skip
+    assert pairs_of(found["en-fr"]) == [("one", "un")]
+    # Shuffled and dealt to hosts, lines stay with their translations.
+    dealt = [
+        pairs_of(found["de-en"], shuffle=True, shard_info=seqio.ShardInfo(host, 3))
+        for host in range(3)
+    ]
+    assert sorted(sum(dealt, [])) == sorted(zip(german, english))
+    assert dealt[0] != sorted(dealt[0])
+
+
+def test_bad_folders_are_answered(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no parallel text in .*nowhere"):
+        parallel.find(str(tmp_path / "nowhere"), LANGUAGES, 10)
+    with pytest.raises(ValueError, match="no parallel text in de, en, fr; it has none"):
+        parallel.find(str(tmp_path), LANGUAGES, 10)
+    write(tmp_path, {"de-en.de": ["a", "b"], "de-en.en": ["a"]})
+    with pytest.raises(ValueError, match="2 lines and .*de-en.en 1"):
+        parallel.find(str(tmp_path), LANGUAGES, 10)
+    (tmp_path / "de-en.en").unlink()
+    with pytest.raises(ValueError, match="lacks its other side de-en.en"):
+        parallel.find(str(tmp_path), LANGUAGES, 10)
+
+
+def test_rows_of_both_kinds_alternate(small, tmp_path):
+    sides = {}
+    for language in ("de", "en"):
+        lines = [line for line, _ in zip(small.corpus.lines(language), range(200))]
+        sides[f"de-en.{language}"] = lines
+    write(tmp_path, sides)
+
+    def build():
+        return pipeline.build(
+            small.config(sequence_length=64), task=Tlm(parallel=str(tmp_path), parallel_share=0.25),
+            tokenizer=small.tokenizer, dictionary=None, text=small.corpus, batch_size=16, seed=0,
+        ).source()  # fmt: skip
+
+    source = build()
+    batches = [next(source) for _ in range(12)]
+    vocabulary = small.tokenizer.vocabulary
+    for batch in batches:
+        first = batch["segment_ids"] == 1
+        is_pair = ((batch["targets"] == vocabulary.sep_id) & first).sum(axis=1) == 2
+        assert is_pair.sum() == 4
+        # Spread over the batch, so that its parts on several devices are alike.
+        assert [int(part.sum()) for part in np.split(is_pair, 4)] == [1, 1, 1, 1]
+        for row in np.flatnonzero(is_pair):
+            mine = first[row]
+            languages = batch["source_language_ids"][row][mine]
+            assert languages[0] == 0 and languages[-1] == 1
+            change = int(np.flatnonzero(np.diff(languages))[0]) + 1
+            expected = [*range(change), *range(mine.sum() - change)]
+            assert batch["positions"][row][mine].tolist() == expected
+            # Both sides are masked over, and both are predicted in their own language.
+            np.testing.assert_array_equal(
+                batch["language_ids"][row], batch["source_language_ids"][row]
+            )
+    assert 0.1 < source.stats()["masked_share"] < 0.2
+
+    other = build()
+    other.set_state(source.get_state())
+    for _ in range(5):
+        one, two = next(source), next(other)
+        assert all(np.array_equal(one[name], two[name]) for name in one)
