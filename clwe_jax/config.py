@@ -68,7 +68,9 @@ def base_config() -> ConfigDict:
             task=dict(name="mlm"),
             model=dict(name="transformer"),
             objective=dict(name="mlm"),
-            optimizer=dict(name="adamw"),
+            optimizer=dict(name="adamw", groups={}),  # groups: see training/optim.py
+            # run:DIR or npz:FILE to start from; parts: patterns of parameter paths, '' for all
+            init=dict(parameters="", parts=""),
             train=dict(
                 steps=1_000,
                 batch_size=64,  # rows, over all hosts
@@ -76,6 +78,8 @@ def base_config() -> ConfigDict:
                 log_every_steps=50,
                 prefetch=2,
                 max_skipped_in_row=20,  # stop after so many non-finite steps in a row
+                phases=(),  # dicts of steps and learn (groups of parameters, or 'all')
+                repeat_phases=False,
             ),
             mesh=dict(data=-1, fsdp=1, tensor=1),
             checkpoint=dict(every_steps=500, keep=2, best="", best_mode="max"),

@@ -15,7 +15,7 @@ from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax.jobs import evaluators, extras, feed as feeds
 from clwe_jax.report import html, tables
-from clwe_jax.training import allocator, build, checkpoint, optim, train
+from clwe_jax.training import allocator, build, checkpoint, init, optim, train
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
@@ -57,6 +57,7 @@ def run(config: ConfigDict, workdir: str) -> bool:
         mesh_cfg=config.mesh,
         checkpoint_cfg=config.checkpoint,
         seed=config.seed,
+        initial=init.from_config(config.init),
         meta={"vocabulary": vocabulary.fingerprint(), "system": config.system},
     )
     if result.finished and first_host:

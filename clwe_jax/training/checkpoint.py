@@ -10,7 +10,7 @@ import dataclasses
 import glob
 import os
 import shutil
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from absl import logging
 import jax
@@ -194,13 +194,16 @@ class Checkpointer:
         except OSError as again:
             logging.error("%s", again)
 
-    def restore(self, target: TrainState, meta: Mapping[str, Any]) -> Restored | None:
+    def restore(
+        self, target_of: Callable[[int], TrainState], meta: Mapping[str, Any]
+    ) -> Restored | None:
         """The newest checkpoint that can be read; None when there is none at all.
 
         A damaged one is moved to `checkpoints_damaged`, with an error in the log.
 
         Args:
-          target: ShapeDtypeStructs with the shardings that the arrays shall have.
+          target_of: step of a checkpoint -> its state as ShapeDtypeStructs with the shardings that
+            the arrays are to have.
           meta: must agree with the checkpoint's in the key 'vocabulary' where both have it.
 
         Raises:
@@ -209,7 +212,7 @@ class Checkpointer:
         """
         steps = self.steps()
         for step in reversed(steps):
-            restored, problem = None, None
+            restored, problem, target = None, None, target_of(step)
             try:
                 found = self._manager.restore(
                     step, args=ocp.args.Composite(meta=ocp.args.JsonRestore())

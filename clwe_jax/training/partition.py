@@ -11,6 +11,7 @@ from flax.core import meta
 import jax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 import numpy as np
+import optax
 
 from clwe_jax import registry
 from clwe_jax.types import Batch
@@ -77,14 +78,16 @@ def shardings_of(boxed: Any, mesh: Mesh) -> Any:
     An axis that its mesh axes do not divide is not cut.
     """
 
-    def one(leaf: Any) -> NamedSharding:
+    def one(leaf: Any) -> NamedSharding | optax.MaskedNode:
         if not _is_box(leaf):
             return NamedSharding(mesh, PartitionSpec())
+        value = leaf.unbox(apply_constraint=False)
+        if isinstance(value, optax.MaskedNode):  # an optimizer's state of another group
+            return value
         names = nn.logical_to_mesh_axes(leaf.get_partition_spec(), RULES)
-        shape = leaf.unbox(apply_constraint=False).shape
         return NamedSharding(mesh, PartitionSpec(*(
             axes if axes is not None and size % _size(mesh, axes) == 0 else None
-            for axes, size in zip(names, shape)
+            for axes, size in zip(names, value.shape)
         )))  # fmt: skip
 
     return jax.tree.map(one, boxed, is_leaf=_is_box)

@@ -53,7 +53,7 @@ def save(folder, *steps, **options):
 def restore(folder, meta=META, width=6):
     checkpointer = Checkpointer(str(folder / "checkpoints"))
     try:
-        return checkpointer.restore(target(width), meta)
+        return checkpointer.restore(lambda step: target(width), meta)
     finally:
         checkpointer.close()
 
