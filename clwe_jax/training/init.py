@@ -23,10 +23,6 @@ from clwe_jax.training.orbax_extras import quiet
 _KINDS = ("run", "npz")
 
 
-class Mismatch(ValueError):
-    """The source's names or shapes are not those of the model."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Initial:
     """Parameters of another source.
@@ -52,7 +48,7 @@ class Initial:
 
         Raises:
           FileNotFoundError: the source does not exist.
-          Mismatch: a part's name or shape differs between source and model.
+          checkpoint.Mismatch: a part's name or shape differs between source and model.
         """
         step = None
         if isinstance(self.parameters, str):
@@ -106,7 +102,7 @@ def apply(params: Any, arrays: Mapping[str, Any], parts: str = "") -> Any:
       parts: regular expressions of the paths to take, joined by commas; '': all paths.
 
     Raises:
-      Mismatch: a part's name or shape differs between arrays and model.
+      checkpoint.Mismatch: a part's name or shape differs between arrays and model.
     """
     return _placed(params, arrays, parts, "arrays")[0]
 
@@ -127,9 +123,7 @@ def _placed(
     return paths.mapped(one, params), sorted(taken)
 
 
-def _of_run(
-    workdir: str, params: Any, parts: str, source: str
-) -> tuple[int, dict[str, jax.Array]]:
+def _of_run(workdir: str, params: Any, parts: str, source: str) -> tuple[int, dict[str, jax.Array]]:
     """The step of a run's newest checkpoint, and its wanted parameters, sharded like `params`."""
     directory = os.path.join(os.path.abspath(workdir), "checkpoints")
     steps = checkpoint.complete_steps(directory)
@@ -179,9 +173,8 @@ def _wanted(
         elif ours[path] != shapes[path]:
             lines.append(f"{path}: {list(shapes[path])} there, {list(ours[path])} here")
     if lines:
-        more = f"\n  and {len(lines) - 5} more" if len(lines) > 5 else ""
-        raise Mismatch(
-            f"The parameters of {source} do not fit the model:\n  " + "\n  ".join(lines[:5])
-            + f"{more}\nName the parts that fit with --config.init.parts=PATTERN,PATTERN."
-        )  # fmt: skip
+        raise checkpoint.Mismatch(
+            f"The parameters of {source} do not fit the model:{paths.listed(lines)}\n"
+            "Name the parts that fit with --config.init.parts=PATTERN,PATTERN."
+        )
     return sorted(wanted)

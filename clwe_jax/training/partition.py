@@ -40,7 +40,7 @@ def make_mesh(sizes: Mapping[str, int], devices: list[Any] | None = None) -> Mes
     """The mesh with the axes data, fsdp and tensor over all devices (or the given ones).
 
     Args:
-      sizes: size of each axis; at most one may be -1 ('what is left'); an absent one is 1.
+      sizes: size of each axis; at most one may be -1 (all that the others leave); an absent one is 1.
       devices: default: all devices of all hosts.
 
     Raises:

@@ -53,3 +53,9 @@ def near(name: str, known: Iterable[str]) -> str:
     known = list(known)
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or known[:3]
     return f"Near: {', '.join(close)}."
+
+
+def listed(lines: list[str], most: int = 5) -> str:
+    """The first lines of a message about several parameters, indented, and how many more follow."""
+    more = [f"and {len(lines) - most} more"] if len(lines) > most else []
+    return "".join(f"\n  {line}" for line in [*lines[:most], *more])

@@ -48,9 +48,7 @@ class Phases:
         return self.at(max(step - 1, 0))
 
 
-def from_config(
-    train: Mapping[str, Any], optimizer: Optimizer
-) -> Phases:
+def from_config(train: Mapping[str, Any], optimizer: Optimizer) -> Phases:
     """The phases that `config.train` describes; without any, all groups learn all the time.
 
     Args:

@@ -29,8 +29,8 @@ def make_step(
     parameters, optimizer and collections stay as they were and the step counts as skipped.
 
     Args:
-      objective: gives the sums, of which 'loss' is optimised, and what it observed of every row;
-        `update` of a `Stateful` objective is called once a step with what was observed of the whole
+      objective: the sums, of which 'loss' is optimised, and the observations of every row; a
+        `Stateful` objective's `update` is called once a step with the observations of the whole
         batch, so that collections do not depend on the cut either.
       tx: the optimizer; its `update` gets the gradient's global `norm` as an extra argument.
       learning_rate: step -> rate, for the metrics.
@@ -95,7 +95,7 @@ def make_step(
         return grads, sums, jax.tree.map(collect, observed)
 
     def follow(state: TrainState, params: Any, opt_state: Any, observed: Any):
-        """What `Stateful.update` makes of the state; frozen parameters stay as they are."""
+        """The state after `Stateful.update`; frozen parameters stay as they are."""
         moments, with_moments = _moments(opt_state, params)
         variables = {"params": params, "moments": moments, **state.collections}
         new = dict(objective.update(variables, observed, state.step))
@@ -128,7 +128,7 @@ def make_step(
         bad = 1 - finite.astype(jnp.int32)
         in_row = (state.skipped_in_row + bad) * bad
         one = jnp.ones((), jnp.float32)
-        # What was not applied is not averaged either.
+        # A step that was not applied is not averaged either.
         metrics = jax.tree.map(lambda x: jnp.where(finite, x, 0.0), dict(sums))
         metrics["grad_norm"] = Sums(jnp.where(finite, norm, 0.0), 1.0 - bad)
         metrics["learning_rate"] = Sums(learning_rate(state.step), one)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.training import init, partition, paths
-from clwe_jax.training.checkpoint import restore_params
+from clwe_jax.training.checkpoint import restore_variables
 
 HERE = pathlib.Path(__file__)
 
@@ -51,7 +51,7 @@ def test_all_parameters_of_a_run(toy, tmp_path, trained):
         "parameters": count,
     }  # fmt: skip
     assert int(result.state.step) == 0
-    assert restore_params(str(tmp_path))[1]["initial"] == result.initial
+    assert restore_variables(str(tmp_path))[1]["initial"] == result.initial
 
 
 def test_parts_of_a_run_and_initialisers_for_the_rest(toy, tmp_path, trained, fresh):
@@ -94,9 +94,17 @@ def test_any_mapping():
 @pytest.mark.parametrize(
     "given, parts, message",
     [
-        ({"model/table": np.zeros((4, 2))}, "model/table", r"model/table: \[4, 2\] there, \[4, 3\]"),
+        (
+            {"model/table": np.zeros((4, 2))},
+            "model/table",
+            r"model/table: \[4, 2\] there, \[4, 3\]",
+        ),
         ({"model/table": np.zeros((4, 3))}, "", r"model/bias: absent there. Near: model/table"),
-        ({"model/tabel": np.zeros((4, 3))}, "model/ta.*", "model/tabel: absent here. Near: model/t"),
+        (
+            {"model/tabel": np.zeros((4, 3))},
+            "model/ta.*",
+            "model/tabel: absent here. Near: model/t",
+        ),
         ({"model/table": np.zeros((4, 3))}, "tabel", "config.init.parts='tabel' matches no param"),
     ],
 )

@@ -97,7 +97,9 @@ def test_gradients_are_scaled_and_clipped_as_optax_does(clip, scale):
             np.testing.assert_allclose(x, flat(wanted)[path], rtol=1e-5, err_msg=path)
 
 
-@pytest.mark.parametrize("schedule, at_half, at_end", [("linear", 0.5, 0.0), ("constant", 1.0, 1.0)])
+@pytest.mark.parametrize(
+    "schedule, at_half, at_end", [("linear", 0.5, 0.0), ("constant", 1.0, 1.0)]
+)
 def test_schedules(schedule, at_half, at_end):
     rate = optim.Optimizer(learning_rate=2.0, warmup_steps=10, schedule=schedule).rate(110)
     values = np.array([rate(step) for step in range(111)])
@@ -174,7 +176,10 @@ def test_without_groups_the_chain_is_optax():
 @pytest.mark.parametrize(
     "groups, message",
     [
-        ({"a": {"pattern": "dens/.*"}}, "groups.a.pattern='dens/.*' matches no parameter. Near: dense/"),
+        (
+            {"a": {"pattern": "dens/.*"}},
+            "groups.a.pattern='dens/.*' matches no parameter. Near: dense/",
+        ),
         ({"a": {"pattern": "dense"}}, "matches no parameter"),  # a path is matched as a whole
         (
             {"a": {"pattern": "dense/.*"}, "b": {"pattern": ".*/bias"}},
@@ -183,7 +188,10 @@ def test_without_groups_the_chain_is_optax():
         ({"a": {"pattern": "dense/("}}, "is no regular expression"),
         ({"a": {"frozen": True}}, "config.optimizer.groups.a.pattern is missing"),
         ({"a": {"pattern": ".*", "lr": 1}}, "config.optimizer.groups.a has no option 'lr'"),
-        ({"a": {"pattern": ".*", "learning_rate": -1.0}}, "groups.a.learning_rate=-1.0: is negative"),
+        (
+            {"a": {"pattern": ".*", "learning_rate": -1.0}},
+            "groups.a.learning_rate=-1.0: is negative",
+        ),
         ({"default": {"pattern": ".*"}}, "'default' is the group of all parameters that no"),
     ],
 )

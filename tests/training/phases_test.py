@@ -78,7 +78,11 @@ def by_group(toy, tree):
     for path, value in toy.arrays(tree).items():
         names = [
             name
-            for name, part in (("table", "token_embedding"), ("head", "['head']"), ("norms", "norm'"))
+            for name, part in (
+                ("table", "token_embedding"),
+                ("head", "['head']"),
+                ("norms", "norm'"),
+            )
             if part in path
         ]
         found[(names or ["default"])[0]][path] = value
