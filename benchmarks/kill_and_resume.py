@@ -62,7 +62,7 @@ def main() -> None:
         if process.wait():
             sys.exit(f"the run failed; see {folder}/broken.log")
         break
-    one, two = (checkpoint.restore_params(folder / name)[0] for name in ("unbroken", "broken"))
+    one, two = (checkpoint.restore_variables(folder / name)[0]["params"] for name in ("unbroken", "broken"))
     different = [
         jax.tree_util.keystr(path)
         for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(one), jax.tree.leaves(two))

@@ -72,8 +72,8 @@ def base_config() -> ConfigDict:
             model=dict(name="transformer"),
             objective=dict(name="mlm"),
             init=dict(
-                parameters="",  # a folder or file that parameters come from; '': initialisers
-                parts="",  # the parts of the model that take them; '': all
+                parameters="",  # run:DIR or npz:FILE to start from; '': initialisers
+                parts="",  # patterns of parameter paths, with commas between them; '': all
             ),
             optimizer=dict(name="adamw", groups=dict()),
             train=dict(
@@ -83,7 +83,8 @@ def base_config() -> ConfigDict:
                 log_every_steps=50,
                 prefetch=2,
                 max_skipped_in_row=20,  # stop after so many non-finite steps in a row
-                phases=(),  # parts of the run in which different parameters learn
+                phases=(),  # dicts of steps and learn (groups of parameters, or 'all')
+                repeat_phases=False,
             ),
             mesh=dict(data=-1, fsdp=1, tensor=1),
             checkpoint=dict(every_steps=500, keep=2, best="", best_mode="max"),

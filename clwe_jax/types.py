@@ -156,8 +156,10 @@ class Stateful(Protocol):
 
         Args:
           variables: 'params' after the optimizer's update, collections before the step, and
-            'moments': trees like 'params' of what the optimizer keeps of each number, so that an
-            objective that copies a row of parameters can copy its moments.
+            'moments': a tuple of trees like 'params', the optimizer's state of each number (Adam:
+            its two moments), so that an objective that copies a row of parameters can copy its
+            moments. A parameter that is frozen, by its group or in this phase, has an
+            `optax.MaskedNode` in place of each moment, and what is returned for it is ignored.
           observed: what `loss` observed of all rows of the batch.
           step: int32 [], steps before this one.
         """

@@ -12,7 +12,7 @@ from clwe_jax import api, atomic
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import evaluators, facts, inputs, senses
 from clwe_jax.jobs.job import Job, Results
-from clwe_jax.training import allocator, build, checkpoint, optim, train
+from clwe_jax.training import allocator, build, checkpoint, init, optim, train
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
 
@@ -69,6 +69,7 @@ class Pretraining(Job):
             mesh_cfg=config.mesh,
             checkpoint_cfg=config.checkpoint,
             seed=config.seed,
+            initial=init.from_config(config.init),
             meta={"vocabulary": vocabulary.fingerprint(), "system": config.system},
         )
         return self.result.finished

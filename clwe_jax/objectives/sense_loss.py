@@ -15,6 +15,7 @@ from flax.linen import LogicallyPartitioned
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from clwe_jax import registry
 from clwe_jax.models import sampled_softmax
@@ -271,10 +272,13 @@ def inherited(variables: Variables, now: Array) -> dict[str, Any]:
     """
 
     def of(tree: Mapping[str, Any]) -> dict[str, Any]:
-        table, bias = tree["sense_table"], tree["sense_bias"]
-        table = seeding.inherit(table, table.ndim - 3, now)
-        bias = seeding.inherit(bias, bias.ndim - 2, now)
-        return {**tree, "sense_table": table, "sense_bias": bias}
+        # A frozen parameter has no moments.
+        found = {
+            name: seeding.inherit(tree[name], tree[name].ndim - below, now)
+            for name, below in (("sense_table", 3), ("sense_bias", 2))
+            if not isinstance(tree[name], optax.MaskedNode)
+        }
+        return {**tree, **found}
 
     found = {**variables, "params": of(variables["params"])}
     if "moments" in variables:

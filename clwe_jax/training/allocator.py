@@ -13,7 +13,7 @@ def keep_freed_memory() -> bool:
     """Lets the process keep what it frees; on the CPU, call it before training.
 
     A step on the CPU takes its temporary memory from malloc and frees it at its end. glibc gives so
-    large blocks back to the system, which zeroes every page anew in the next step: a fifth of a
+    large blocks back to the system, which zeroes every page again in the next step: a fifth of a
     step's time was seen to go into that. The process stays as large as it ever was.
 
     Returns:

@@ -1,4 +1,4 @@
-"""From a config to the objective and the optimizer it names; shared by training, plan and api."""
+"""The objective that a config names; training, plan and api build it here."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def build_objective(
 
     Args:
       config: the run's config.
-      vocab_size: pieces that exist; ids from there to padded_vocab_size are never predicted.
+      vocab_size: number of pieces; ids from there to padded_vocab_size are never predicted.
       padded_vocab_size: rows of the embedding table, a multiple that shards.
-      translations: int32 [vocab_size, languages, T] of word ids, for objectives that translate.
+      translations: word ids, int32 [vocab_size, languages, T], for objectives that translate.
     """
     given = dict(
         vocab_size=vocab_size,
@@ -45,7 +45,7 @@ def build_objective(
 
 
 def _build(kind: str, spec: ConfigDict, **given: Any) -> Any:
-    """As `registry.build`, of what is given only what the class takes."""
+    """As `registry.build`, with those of `given` that are fields of the class."""
     fields = {field.name for field in dataclasses.fields(registry.lookup(kind, spec["name"]))}
     spec = {
         key: value.to_dict() if isinstance(value, ConfigDict) else value

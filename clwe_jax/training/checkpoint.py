@@ -1,7 +1,7 @@
 """Checkpoints: asynchronous, atomic, in separate items, restorable on another mesh.
 
 A checkpoint has the items `params`, `opt_state`, one for each further collection (`senses`, ...),
-`data` (every host's place in its data) and `meta` (JSON: counters, sizes, what the job adds).
+`data` (every host's place in its data) and `meta` (JSON: counters, sizes, the job's own entries).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import glob
 import os
 import shutil
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from absl import logging
 import jax
@@ -19,6 +19,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 from orbax.checkpoint import checkpoint_managers as policies
 
+from clwe_jax.training import paths
 from clwe_jax.training.orbax_extras import BytesRestore, BytesSave, quiet
 from clwe_jax.training.train_state import TrainState
 
@@ -29,11 +30,11 @@ class Damaged(OSError):
 
 @dataclasses.dataclass
 class Restored:
-    """What a checkpoint held.
+    """The contents of a checkpoint.
 
     Attributes:
-      state: arrays placed as the target's shardings say.
-      data: this host's bytes, or None when it was written by another number of hosts.
+      state: arrays, placed by the target's shardings.
+      data: this host's bytes, or None when another number of hosts wrote the checkpoint.
       meta: see `Checkpointer.save`.
     """
 
@@ -51,11 +52,11 @@ class Checkpointer:
     """
 
     def __init__(self, directory: str, keep: int = 2, best: str = "", best_mode: str = "max"):
-        """Opens (and makes) the folder, and removes what an interrupted save left.
+        """Opens (and makes) the folder, and removes the remains of an interrupted save.
 
         Args:
-          directory: the folder; absolute.
-          keep: newest checkpoints that stay.
+          directory: the folder.
+          keep: number of newest checkpoints that stay.
           best: metric whose best checkpoint stays too; '' for none.
           best_mode: 'max' or 'min'.
         """
@@ -92,7 +93,7 @@ class Checkpointer:
         self._manager = ocp.CheckpointManager(self.directory, options=self._options)
 
     def _remove_unfinished(self) -> None:
-        """Removes what saves that did not end have left."""
+        """Removes the files of saves that did not end."""
         if jax.process_index() == 0:
             for left in glob.glob(os.path.join(glob.escape(self.directory), f"*{_UNFINISHED}*")):
                 shutil.rmtree(left, ignore_errors=True)
@@ -114,18 +115,18 @@ class Checkpointer:
         meta: Mapping[str, Any],
         metrics: Mapping[str, float] | None = None,
     ) -> bool:
-        """Starts a save; arrays are copied before it returns, files are written behind.
+        """Starts a save: copies the arrays before it returns, and writes the files in the background.
 
-        A failure (full disk, folder gone) is logged, counted and survived.
+        A failure (full disk, folder gone) is logged and counted; training goes on.
 
         Args:
-          state: what to save.
+          state: the state to save.
           data: this host's place in the data.
-          meta: JSON-able; counters and sizes are added.
-          metrics: may hold the metric that `best` names.
+          meta: entries of the item `meta`, JSON-able; counters and sizes are added.
+          metrics: metrics by path; the one that `best` names is kept with the checkpoint.
 
         Returns:
-          False when the save failed already.
+          False where the save has failed already.
         """
         step = int(state.step)
         self.check(wait=True)
@@ -144,7 +145,7 @@ class Checkpointer:
             self._remove_unfinished()
             self._probe(state)
             self._manager.save(step, args=ocp.args.Composite(**items), metrics=known, force=True)
-        except Exception as error:  # whatever went wrong, training is worth more than this save
+        except Exception as error:  # losing this save is better than ending the run
             self._failed(step, error)
             return False
         self._saving = step
@@ -165,7 +166,7 @@ class Checkpointer:
                 raise OSError(f"{need:,} bytes are needed and {free:,} are free on its disk")
 
     def check(self, wait: bool = False) -> None:
-        """Reports a save that failed in the background; waits for it to end if asked to."""
+        """Reports a save that failed in the background, after its end where `wait` is True."""
         if self._saving is None or not (wait or not self._manager.is_saving_in_progress()):
             return
         step, self._saving = self._saving, None
@@ -176,7 +177,7 @@ class Checkpointer:
             self._failed(step, error)
 
     def close(self) -> None:
-        """Waits for the last save and lets go of the folder."""
+        """Waits for the last save and closes the folder."""
         self.check(wait=True)
         self._manager.close()
 
@@ -189,38 +190,39 @@ class Checkpointer:
             error,
             self.newest(),
         )
-        try:  # the manager that failed would report its failure for ever
+        try:  # a manager that failed once reports that failure at every later call
             self._manager = ocp.CheckpointManager(self.directory, options=self._options)
         except OSError as again:
             logging.error("%s", again)
 
-    def restore(self, target: TrainState, meta: Mapping[str, Any]) -> Restored | None:
-        """The newest checkpoint that can be read; None when there is none at all.
+    def restore(
+        self, target_of: Callable[[int], TrainState], meta: Mapping[str, Any]
+    ) -> Restored | None:
+        """The newest checkpoint that can be read; None where the folder has none.
 
         A damaged one is moved to `checkpoints_damaged`, with an error in the log.
 
         Args:
-          target: ShapeDtypeStructs with the shardings that the arrays shall have.
-          meta: must agree with the checkpoint's in the key 'vocabulary' where both have it.
+          target_of: step of a checkpoint -> its state as ShapeDtypeStructs with the shardings that
+            the arrays are to have.
+          meta: the run's; its 'vocabulary' must be that of the checkpoint, where both have one.
 
         Raises:
           ValueError: the checkpoint is of another model or vocabulary.
-          Damaged: there are checkpoints and none can be read.
+          Damaged: the folder has checkpoints and none can be read.
         """
         steps = self.steps()
         for step in reversed(steps):
-            restored, problem = None, None
+            restored, problem, target = None, None, target_of(step)
             try:
                 found = self._manager.restore(
                     step, args=ocp.args.Composite(meta=ocp.args.JsonRestore())
                 ).meta
                 check_match(found, target.params, meta, os.path.join(self.directory, str(step)))
                 restored = self._read(step, target, found)
-            except (ValueError, KeyError) as error:
-                if isinstance(error, Mismatch):
-                    raise
-                problem = error
-            except Exception as error:  # a damaged file shows in many ways
+            except Mismatch:
+                raise
+            except Exception as error:  # a damaged file raises many kinds of error
                 problem = error
             if _all_hosts(problem is None):
                 return restored
@@ -275,7 +277,7 @@ class Checkpointer:
 
 
 class Mismatch(ValueError):
-    """A checkpoint of another model or vocabulary."""
+    """Parameters or a vocabulary that are not those of this model."""
 
 
 _UNFINISHED = ".orbax-checkpoint-tmp"
@@ -287,7 +289,7 @@ def _counters(state: TrainState) -> dict[str, Any]:
 
 
 def _flat(tree: Any) -> dict[str, Any]:
-    """Leaves by path: optax's tuples and placeholders need not survive in the file."""
+    """Leaves by path, so that the file does not depend on optax's tuples and placeholders."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 
@@ -302,7 +304,7 @@ def sizes(params: Any) -> dict[str, list[int]]:
 
 
 def check_match(found: Mapping[str, Any], params: Any, meta: Mapping[str, Any], where: str) -> None:
-    """Raises Mismatch when the checkpoint `where` was written by another model or vocabulary."""
+    """Raises Mismatch where the checkpoint `where` is of another model or vocabulary."""
     mend = "Give the options that the run was started with, or a new folder with --workdir=DIR."
     if "vocabulary" in meta and found.get("vocabulary", meta["vocabulary"]) != meta["vocabulary"]:
         raise Mismatch(
@@ -316,12 +318,7 @@ def check_match(found: Mapping[str, Any], params: Any, meta: Mapping[str, Any], 
         if theirs.get(key) != ours.get(key)
     ]
     if lines:
-        more = f"\n  and {len(lines) - 5} more" if len(lines) > 5 else ""
-        raise Mismatch(
-            f"{where} was written by another model:\n  "
-            + "\n  ".join(lines[:5])
-            + f"{more}\n{mend}"
-        )
+        raise Mismatch(f"{where} was written by another model:{paths.listed(lines)}\n{mend}")
 
 
 def _all_hosts(good: bool) -> bool:
@@ -337,29 +334,19 @@ def complete_steps(directory: str) -> list[int]:
     return sorted(int(name) for name in os.listdir(directory) if name.isdigit())
 
 
-def restore_params(
-    workdir: str, target: Any | None = None, step: int | None = None
-) -> tuple[Any, dict[str, Any]]:
-    """The parameters alone, to use a trained model; see `restore_variables`."""
-    variables, meta = restore_variables(workdir, target, step)
-    return variables["params"], meta
-
-
 def restore_variables(
     workdir: str,
     target: Any | None = None,
     step: int | None = None,
     collections: Sequence[str] = (),
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters and further collections, to use a trained model.
-
-    Nothing in the folder is changed.
+    """The parameters and further collections, to use a trained model; the folder is not changed.
 
     Args:
       workdir: the run's folder.
       target: ShapeDtypeStructs (with shardings) like the parameters; None: on the first device.
-      step: which checkpoint; None: the newest that can be read.
-      collections: names of further ones; those that the checkpoint has are restored, on the first
+      step: step of the checkpoint; None: the newest that can be read.
+      collections: names of collections; those that the checkpoint has are restored, on the first
         device, as nested dicts.
 
     Returns:

@@ -12,9 +12,8 @@ def matrix_flops(jaxpr: Any) -> float:
     """FLOPs of a jaxpr's matrix products and convolutions, over all devices it is cut up for.
 
     A loop's body counts as often as it runs. (Compilers count it once, as if a recurrent network
-    read one word of its window.) Of branches the cheapest one counts: a step's are what is done once
-    in a while (the sense state's components, one step in fifty), and no share of a peak is to look
-    better by them. Elementwise work does not count, as in the shares that papers give.
+    read one word of its window.) Of branches the cheapest one counts: the dear one
+    runs in few steps (the sense state's components, one in fifty) and would flatter the rate. Elementwise work does not count, as in the shares that papers give.
     """
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)  # of a closed one
     total = 0.0

@@ -99,7 +99,7 @@ class _EventFile:
         self._file = open(os.path.join(folder, f"events.out.tfevents.{stamp}"), "ab")
         self._records = RecordWriter(self._file)
         self._add(file_version="brain.Event:2")
-        # TensorBoard forgets what an earlier start wrote from this step on.
+        # TensorBoard drops the events of an earlier start from this step on.
         restart = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
         self._add(step=step + 1, session_log=restart)
 
@@ -158,7 +158,7 @@ class Progress:
         parts.append(f"{_thousands(speed['tokens_per_second'])} tokens/s")
         parts.append(f"{speed['steps_per_second']:.3g} steps/s")
         if self._bar is not None:
-            self._bar.tell("  ".join(parts))
+            self._bar.note("  ".join(parts))
         else:
             parts.append(f"{duration(speed['seconds_left'])} left")
             logging.info("step %d/%d  %s", step, self._steps, "  ".join(parts))
@@ -192,17 +192,17 @@ class _Bar:
         self._progress.start()
 
     def write(self, text: str) -> None:
-        """What the log handler writes."""
+        """Writes a line of the log."""
         if text.strip():
             self._progress.console.print(text.rstrip("\n"), markup=False, highlight=False)
 
     def flush(self) -> None:
-        """What the log handler calls."""
+        """Flushes, as the log handler expects of a stream."""
 
     def move(self, step: int) -> None:
         self._progress.update(self._task, completed=step)
 
-    def tell(self, text: str) -> None:
+    def note(self, text: str) -> None:
         self._progress.update(self._task, description=text)
 
     def close(self) -> None:

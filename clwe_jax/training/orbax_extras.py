@@ -1,4 +1,4 @@
-"""What orbax lacks: byte strings of hosts as a checkpoint item, and quiet."""
+"""Additions to orbax: a byte string of each host as a checkpoint item, and a quiet log."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class BytesRestore(ocp.args.CheckpointArgs):
 
 
 class _NoOrbaxInfo(python_logging.Filter):
-    """Orbax tells of every barrier and thread at INFO, through absl's logger."""
+    """Drops orbax's lines below ERROR: at INFO it logs every barrier and thread through absl."""
 
     def filter(self, record: python_logging.LogRecord) -> bool:
         loud = "orbax" in record.pathname or "functional_saver" in record.pathname
@@ -70,7 +70,7 @@ class _NoOrbaxInfo(python_logging.Filter):
 
 
 def quiet() -> None:
-    """Leaves of what orbax logs the errors alone."""
+    """Keeps orbax's lines below ERROR out of the log."""
     logger = logging.get_absl_logger()
     if not any(isinstance(known, _NoOrbaxInfo) for known in logger.filters):
         logger.addFilter(_NoOrbaxInfo())

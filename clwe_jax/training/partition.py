@@ -11,6 +11,7 @@ from flax.core import meta
 import jax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 import numpy as np
+import optax
 
 from clwe_jax import registry
 from clwe_jax.types import Batch
@@ -39,7 +40,7 @@ def make_mesh(sizes: Mapping[str, int], devices: list[Any] | None = None) -> Mes
     """The mesh with the axes data, fsdp and tensor over all devices (or the given ones).
 
     Args:
-      sizes: size of each axis; at most one may be -1 ('what is left'); an absent one is 1.
+      sizes: size of each axis; at most one may be -1 (all that the others leave); an absent one is 1.
       devices: default: all devices of all hosts.
 
     Raises:
@@ -77,14 +78,16 @@ def shardings_of(boxed: Any, mesh: Mesh) -> Any:
     An axis that its mesh axes do not divide is not cut.
     """
 
-    def one(leaf: Any) -> NamedSharding:
+    def one(leaf: Any) -> NamedSharding | optax.MaskedNode:
         if not _is_box(leaf):
             return NamedSharding(mesh, PartitionSpec())
+        value = leaf.unbox(apply_constraint=False)
+        if isinstance(value, optax.MaskedNode):  # an optimizer's state of another group
+            return value
         names = nn.logical_to_mesh_axes(leaf.get_partition_spec(), RULES)
-        shape = leaf.unbox(apply_constraint=False).shape
         return NamedSharding(mesh, PartitionSpec(*(
             axes if axes is not None and size % _size(mesh, axes) == 0 else None
-            for axes, size in zip(names, shape)
+            for axes, size in zip(names, value.shape)
         )))  # fmt: skip
 
     return jax.tree.map(one, boxed, is_leaf=_is_box)

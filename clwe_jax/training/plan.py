@@ -1,7 +1,7 @@
-"""What a training run would need on a slice, asked of its compiler; no accelerator is needed.
+"""The needs of a training run on a slice, from its compiler; no accelerator is needed.
 
 `python -m clwe_jax.main --config=configs/dict_mlm_50.py:paper --plan=v3:8x16` compiles the very
-step that training would run there, for that slice's real topology, and prints what it needs.
+step that training would run there, for that slice's real topology, and prints its needs.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ GIB = slices.GIB
 # Of the memory, what programs get: compilers name 7.48 of 8 GiB (v2) and 15.48 of 16 (v3).
 _USABLE = 0.95
 # A compiler that refuses a program has squeezed it first: the 12 x 768 step of 64 rows, cut into 2
-# and into 4 microbatches, has activations of 1.4 times what the refusal of the whole had named.
+# and into 4 microbatches, has activations of 1.4 times the size that the refusal of the whole named.
 _SQUEEZED = 1.4
 
 
 @dataclasses.dataclass(frozen=True)
 class Remedy:
-    """A setting that needs less memory, and the estimate of what a device would then need."""
+    """A setting that needs less memory, and the estimated need of a device with it."""
 
     flags: str
     bytes: int
@@ -48,7 +48,7 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
 
     Returns:
       parameters, optimizer_bytes, argument_bytes, temporary_bytes, needed_bytes, hbm_bytes,
-      fits (None when that cannot be told), collectives {kind: {count, bytes}} (None when the
+      fits (None where unknown), collectives {kind: {count, bytes}} (None when the
       compiler refused), remedies [{flags, bytes, note}], flops (a step, all devices), flops_a_device (as compiled), flops_6nd, seconds_a_step, hours, cost, ...
 
     Raises:
@@ -170,12 +170,12 @@ def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
 
 
 def _fits(needed: int, place: slices.Slice) -> bool | None:
-    """Whether a program that was compiled fits; None: cannot tell."""
+    """Whether a program that was compiled fits; None: unknown."""
     if not place.hbm:
         return None
     if not place.simulated:
         return True  # the slice's own compiler refuses what does not
-    # The CPU's compiler keeps more than a TPU's, so its yes can be relied on, its no cannot.
+    # The CPU's compiler keeps more than a TPU's: its yes is reliable, its no is not.
     return True if needed <= _USABLE * place.hbm else None
 
 
@@ -274,8 +274,8 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
         )
 
     def tensor(ways: int) -> Remedy | None:
-        # Rows are dealt over data x fsdp, so a device holds `ways` times as many. What is wide
-        # inside a layer is cut as often; four arrays of the width of a token are not.
+        # Rows are dealt over data x fsdp, so a device holds `ways` times as many. Arrays that are
+        # wide inside a layer are cut as often; four arrays of the width of a token are not.
         state = None if model.get("heads", 0) % ways else _cut_state(program, "tensor", ways)
         return state and Remedy(
             f"--config.mesh.tensor={ways}",

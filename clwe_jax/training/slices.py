@@ -25,7 +25,7 @@ class Chip:
       hbm: bytes of memory a chip.
       flops: peak bfloat16 FLOP/s a chip.
       devices: jax devices a chip: its cores, or 1 where the cores work as one.
-      options: what libtpu has to be told beside the topology.
+      options: settings that libtpu needs beside the topology.
     """
 
     hbm: int
@@ -50,12 +50,12 @@ class Slice:
     """Devices to compile for.
 
     Attributes:
-      name: as asked for, e.g. 'v3:8x16'.
+      name: the topology as given, e.g. 'v3:8x16'.
       devices: jax devices, one a core (a chip, where its cores work as one).
       chips: chips they make up; 0 for plain CPU devices.
       hbm: bytes a device; 0 when not known.
       flops: peak FLOP/s a device; 0 when not known.
-      simulated: whether CPU devices stand in for what was asked for.
+      simulated: whether CPU devices stand in for the slice.
     """
 
     name: str

@@ -20,6 +20,7 @@ def make_step(
     tx: optax.GradientTransformation,
     learning_rate: Callable[[Array], Array],
     microbatches: int = 1,
+    learns: Callable[[Any], Any] | None = None,
 ) -> StepFn:
     """The function (state, batch) -> (state, metrics), to be jitted with the state donated.
 
@@ -28,29 +29,39 @@ def make_step(
     parameters, optimizer and collections stay as they were and the step counts as skipped.
 
     Args:
-      objective: gives the sums, of which 'loss' is optimised, and what it observed of every row;
-        `update` of a `Stateful` objective is called once a step with what was observed of the whole
+      objective: the sums, of which 'loss' is optimised, and the observations of every row; a
+        `Stateful` objective's `update` is called once a step with the observations of the whole
         batch, so that collections do not depend on the cut either.
-      tx: the optimizer.
-      learning_rate: step -> rate, to be reported.
+      tx: the optimizer; its `update` gets the gradient's global `norm` as an extra argument.
+      learning_rate: step -> rate, for the metrics.
       microbatches: parts that the batch is cut into and that are held in memory one at a time.
+      learns: parameters -> a tree of bool, False for frozen ones: these have no gradient and never
+        change. None: all parameters learn.
 
     Returns:
       A function whose metrics are the objective's, and 'grad_norm', 'learning_rate', 'skipped',
       'skipped_in_row' (weight 1).
     """
 
+    tx = optax.with_extra_args_support(tx)
     stateful = isinstance(objective, Stateful)
+
+    def learning(params: Any) -> Any:
+        """The parameters that learn, with an `optax.MaskedNode` in the place of each other."""
+        if learns is None:
+            return params
+        return jax.tree.map(lambda p, yes: p if yes else optax.MaskedNode(), params, learns(params))
 
     def gradients(state: TrainState, carried: Any, batch: Batch, key: Array):
         def total(params: Any):
+            params = _filled(params, state.params)
             variables = {**state.variables, "params": params, "rows": carried}
             sums, observed = objective.loss(
                 variables, batch, step=state.step, rngs={"dropout": key}, train=True
             )
             return sums["loss"].value, (sums, observed)
 
-        grads, (sums, observed) = jax.grad(total, has_aux=True)(state.params)
+        grads, (sums, observed) = jax.grad(total, has_aux=True)(learning(state.params))
         return grads, sums, observed
 
     def accumulate(state: TrainState, batch: Batch, key: Array):
@@ -83,40 +94,46 @@ def make_step(
         (grads, sums), observed = jax.lax.scan(add, zeros, parts)
         return grads, sums, jax.tree.map(collect, observed)
 
+    def follow(state: TrainState, params: Any, opt_state: Any, observed: Any):
+        """The state after `Stateful.update`; frozen parameters stay as they are."""
+        moments, with_moments = _moments(opt_state, params)
+        variables = {"params": params, "moments": moments, **state.collections}
+        new = dict(objective.update(variables, observed, state.step))
+        params = _filled(learning(new.pop("params")), params)
+        return params, with_moments(new.pop("moments")), new
+
     def step(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.seed, impl=KEY_TYPE), state.step)
         grads, sums, observed = accumulate(state, batch, key)
         weight = jnp.maximum(sums["loss"].weight, 1.0)
-        grads = jax.tree.map(lambda g: g / weight, grads)
-        norm = optax.tree.norm(grads)
+        norm = optax.tree.norm(grads) / weight
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 
-        updates, opt_state = tx.update(grads, state.opt_state, state.params)
-        params = optax.apply_updates(state.params, updates)
-        collections = state.collections
+        # Times the inverse: XLA fuses a product into its uses, and writes a quotient to memory.
+        grads = jax.tree.map(lambda g: g * (1.0 / weight), grads)
+        params = learning(state.params)
+        updates, opt_state = tx.update(grads, state.opt_state, params, norm=norm)
+        new, old = (optax.apply_updates(params, updates), opt_state), (params, state.opt_state)
+        params, opt_state = jax.tree.map(lambda a, b: jnp.where(finite, a, b), new, old)
+        params, collections = _filled(params, state.params), state.collections
         if stateful:
-            moments, with_moments = _moments(opt_state, params)
-            variables = {"params": params, "moments": moments, **collections}
-            collections = dict(objective.update(variables, observed, state.step))
-            params = collections.pop("params")
-            opt_state = with_moments(collections.pop("moments"))
-        new, old = (params, opt_state, collections), (
-            state.params, state.opt_state, state.collections,
-        )  # fmt: skip
-        params, opt_state, collections = jax.tree.map(
-            lambda a, b: jnp.where(finite, a, b), new, old
-        )
+            params, opt_state, collections = jax.lax.cond(
+                finite,
+                lambda *held: follow(state, *held, observed),
+                lambda *held: (*held, state.collections),
+                params,
+                opt_state,
+            )
 
         bad = 1 - finite.astype(jnp.int32)
         in_row = (state.skipped_in_row + bad) * bad
         one = jnp.ones((), jnp.float32)
-        metrics = dict(sums)
+        # A step that was not applied is not averaged either.
+        metrics = jax.tree.map(lambda x: jnp.where(finite, x, 0.0), dict(sums))
         metrics["grad_norm"] = Sums(jnp.where(finite, norm, 0.0), 1.0 - bad)
         metrics["learning_rate"] = Sums(learning_rate(state.step), one)
         metrics["skipped"] = Sums(bad.astype(jnp.float32), one)
         metrics["skipped_in_row"] = Sums(in_row.astype(jnp.float32), one)
-        for name, value in sums.items():  # what was not applied is not averaged either
-            metrics[name] = jax.tree.map(lambda x: jnp.where(finite, x, 0.0), value)
         return (
             state.replace(
                 step=state.step + 1,
@@ -132,18 +149,43 @@ def make_step(
     return step
 
 
+def _masked(x: Any) -> bool:
+    return isinstance(x, optax.MaskedNode)
+
+
+def _filled(learning: Any, params: Any) -> Any:
+    """The parameters `learning`, and those of `params` in its masked places."""
+    return jax.tree.map(lambda a, b: b if _masked(a) else a, learning, params, is_leaf=_masked)
+
+
 def _moments(opt_state: Any, params: Any) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
-    """The trees like `params` in an optimizer's state, and what puts others in their place."""
+    """The optimizer's moments as `Stateful.update` gets them, and the function that puts others back.
+
+    An optimizer of several groups keeps a tree of moments for each, masked where a parameter is
+    another group's; the k-th moment of every parameter makes the k-th tree here.
+    """
     like = jax.tree.structure(params)
 
     def is_like(tree: Any) -> bool:
-        return jax.tree.structure(tree) == like
+        return jax.tree.structure(tree, is_leaf=_masked) == like
 
     parts, whole = jax.tree.flatten(opt_state, is_leaf=is_like)
     places = [place for place, part in enumerate(parts) if is_like(part)]
+    rows = [jax.tree.leaves(parts[place], is_leaf=_masked) for place in places]
+    columns = [[x for x in column if not _masked(x)] for column in zip(*rows)]
+    most = max(map(len, columns), default=0)
+    moments = tuple(
+        like.unflatten([x[k] if k < len(x) else optax.MaskedNode() for x in columns])
+        for k in range(most)
+    )
 
-    def with_moments(moments: Any) -> Any:
-        new = dict(zip(places, moments, strict=True))
-        return whole.unflatten([new.get(place, part) for place, part in enumerate(parts)])
+    def with_moments(new: Any) -> Any:
+        left = [iter(column) for column in zip(*(like.flatten_up_to(tree) for tree in new))]
+        found = list(parts)
+        for place, row in zip(places, rows):
+            found[place] = like.unflatten(
+                [x if _masked(x) else next(column) for x, column in zip(row, left)]
+            )
+        return whole.unflatten(found)
 
-    return tuple(parts[place] for place in places), with_moments
+    return moments, with_moments

@@ -24,17 +24,32 @@ class NonFiniteLoss(ValueError):
 
 
 class StepLog:
-    """Gathers the metrics of steps on the device and fetches them once every log_every_steps."""
+    """Keeps the metrics of steps on the device and fetches them once every log_every_steps.
+
+    Attributes:
+      last: the metrics that were written last, by path.
+      steps, tokens, seconds: steps that were timed, their tokens and their time.
+    """
 
     def __init__(
         self,
         steps: int,
         train: Mapping[str, Any],
+        positions: int,
         writer: MetricWriter,
         progress: Progress,
         checkpointer: Checkpointer,
     ):
-        self._total, self._train = steps, train
+        """Starts with no metrics.
+
+        Args:
+          steps: steps of the run.
+          train: `config.train`.
+          positions: positions of a batch; the metric 'padding', where an objective has it, is the
+            share of them that are not tokens.
+          writer, progress, checkpointer: the run's.
+        """
+        self._total, self._train, self._positions = steps, train, positions
         self._writer, self._progress, self._checkpointer = writer, progress, checkpointer
         self._pending: list[Metrics] = []
         self._running: collections.deque[Any] = collections.deque()
@@ -57,8 +72,8 @@ class StepLog:
             self.flush(step)
 
     @contextlib.contextmanager
-    def pause(self, found: Metrics) -> Iterator[None]:
-        """Leaves out the time inside, once the step with the metrics `found` has ended."""
+    def pause(self, found: Any) -> Iterator[None]:
+        """Leaves out the time inside, once the step that gives the arrays `found` has ended."""
         jax.block_until_ready(found)
         start = time.perf_counter()
         yield
@@ -87,7 +102,7 @@ class StepLog:
         timed = len(fetched) - self._untimed
         if timed:
             seconds = max(now - self._start - self._left_out, 1e-9)
-            tokens = float(sums["padding"].weight - sums["padding"].value) * timed / len(fetched)
+            tokens = timed * self._positions * (1.0 - values.get("train/padding", 0.0))
             self.steps += timed
             self.tokens += tokens
             self.seconds += seconds

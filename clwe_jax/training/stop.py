@@ -1,4 +1,4 @@
-"""Stopping when asked to: SIGTERM and SIGINT."""
+"""Stops a run after a step on SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class StopSignal:
     def __init__(self) -> None:
         self.received = ""
         self._old: dict[int, Any] = {}
-        # The coordination service tells all hosts of one step when any of them gets SIGTERM.
+        # The coordination service gives all hosts one step to stop at when any of them gets SIGTERM.
         self._together = jax.process_count() > 1
         if threading.current_thread() is threading.main_thread():
             for number in () if self._together else (signal.SIGINT, signal.SIGTERM):
@@ -36,7 +36,7 @@ class StopSignal:
         return bool(self.received)
 
     def restore(self) -> None:
-        """Puts the handlers back that were there."""
+        """Restores the handlers that were installed before."""
         for number, handler in self._old.items():
             signal.signal(number, handler)
         self._old = {}

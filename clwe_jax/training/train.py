@@ -1,8 +1,9 @@
-"""Training, from top to bottom: mesh, state, restore, compile, loop."""
+"""Training, from top to bottom: mesh, state, restore, loop; and the programs that it runs."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import resource
 import sys
@@ -11,9 +12,11 @@ from typing import Any, Mapping, Sequence
 
 from absl import logging
 import jax
+import optax
 
-from clwe_jax.training import checkpoint, metrics, partition, train_state
+from clwe_jax.training import checkpoint, metrics, partition, phases as phases_of, train_state
 from clwe_jax.training.flops import matrix_flops
+from clwe_jax.training.init import Initial
 from clwe_jax.training.optim import Optimizer
 from clwe_jax.training.prefetch import Prefetcher, unpack
 from clwe_jax.training.step import make_step
@@ -36,18 +39,19 @@ class FitResult:
     Attributes:
       state: the final state.
       step: steps done over all starts of the run.
-      finished: False when a signal stopped it; starting again goes on.
+      finished: False when a signal stopped the run; starting again goes on.
       skipped: steps not applied, over all starts.
-      evaluations: what the evaluators gave last, by metric path.
+      evaluations: the evaluators' last figures, by metric path.
       train: the last logged training metrics, by metric path.
-      parameters: how many.
-      compile_seconds: until the training step was compiled.
-      tokens_per_second, steps_per_second: of this start, without evaluation and checkpoints;
+      parameters: number of parameters.
+      initial: the record of `init.Initial.into`; None where initialisers made all parameters.
+      compile_seconds: seconds that compiling the training step took.
+      tokens_per_second, steps_per_second: speed of this start, without evaluation and checkpoints;
         0 when it did no step.
-      step_flops: of one step's matrix products, over all devices (`flops.matrix_flops`); 0 where
-        no step was taken.
-      memory: bytes: 'host_peak', and 'device_peak' (first device) where the platform tells.
-      failed_checkpoints: that could not be written.
+      step_flops: FLOPs of one step's matrix products, over all devices (`flops.matrix_flops`); 0
+        where no step was taken.
+      memory: bytes: 'host_peak', and 'device_peak' (first device) where the platform reports it.
+      failed_checkpoints: number of checkpoints that could not be written.
     """
 
     state: train_state.TrainState
@@ -57,6 +61,7 @@ class FitResult:
     evaluations: dict[str, float]
     train: dict[str, float]
     parameters: int
+    initial: dict[str, Any] | None
     compile_seconds: float
     tokens_per_second: float
     steps_per_second: float
@@ -77,67 +82,62 @@ def fit(
     seed: int,
     evaluators: Sequence[Evaluator] = (),
     meta: Mapping[str, Any] | None = None,
+    initial: Initial | None = None,
 ) -> FitResult:
     """Trains, or goes on training, until `train_cfg['steps']`.
 
     Args:
-      objective: what is predicted.
-      optimizer: how.
+      objective: the loss and its model.
+      optimizer: the optimizer and its groups of parameters.
       source: this host's rows of every batch.
       workdir: the run's folder; holds checkpoints/, metrics.jsonl and tensorboard/.
       train_cfg: `config.train`: steps, batch_size, microbatches, log_every_steps, prefetch,
-        max_skipped_in_row.
+        max_skipped_in_row, and optionally phases and repeat_phases (`phases.from_config`).
       mesh_cfg: `config.mesh`: sizes of data, fsdp, tensor.
       checkpoint_cfg: `config.checkpoint`: every_steps, keep, best, best_mode.
-      seed: of the initial parameters and of dropout.
-      evaluators: run every `every_steps` (0: never) and at the end.
+      seed: seed of the initial parameters and of dropout.
+      evaluators: measurements, run every `every_steps` (0: never) and at the end.
       meta: JSON-able, written with every checkpoint; 'vocabulary' must not change between starts.
+      initial: parameters that a new run starts from; a run that has a checkpoint does not read them.
 
     Raises:
-      ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary.
+      ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary;
+        phases or initial parameters that do not fit the model.
       step_log.NonFiniteLoss: `max_skipped_in_row` steps in a row were not finite.
       checkpoint.Damaged: no checkpoint of the run can be read.
     """
-    meta, steps, microbatches = dict(meta or {}), train_cfg["steps"], train_cfg["microbatches"]
+    meta, steps = dict(meta or {}), train_cfg["steps"]
     first_host = jax.process_index() == 0
-
-    # Mesh.
-    device_mesh = partition.make_mesh(mesh_cfg)
-    partition.check_batch_size(train_cfg["batch_size"], microbatches, device_mesh)
+    phases = phases_of.from_config(train_cfg, optimizer)
+    mesh = partition.make_mesh(mesh_cfg)
+    partition.check_batch_size(train_cfg["batch_size"], train_cfg["microbatches"], mesh)
     batch = next(source)
-    rows = partition.host_rows(train_cfg["batch_size"])
-    found = next(len(value) for key, value in batch.items() if key not in SHARED_KEYS)
-    if found != rows:
-        raise ValueError(
-            f"the data give {found} rows a batch and host; "
-            f"config.train.batch_size={train_cfg['batch_size']} asks for {rows}"
-        )
+    shapes = _global_shapes(batch, train_cfg["batch_size"])
+    programs = Programs(objective, optimizer, train_cfg, mesh, shapes, seed)
 
     # State, restored where there is a checkpoint.
-    tx = optimizer.build(steps)
-    shapes = {
-        key: jax.ShapeDtypeStruct(
-            (jax.process_count() * len(value),) + value.shape[1:], value.dtype
-        )
-        for key, value in batch.items()
-    }
-    target = train_state.plan(objective, tx, shapes, device_mesh, seed)
     checkpointer = checkpoint.Checkpointer(
         os.path.join(workdir, "checkpoints"),
         checkpoint_cfg["keep"],
         checkpoint_cfg["best"],
         checkpoint_cfg["best_mode"],
     )
-    restored = checkpointer.restore(target, meta)
+    restored = checkpointer.restore(lambda step: programs.target(phases.saved_at(step)), meta)
     pending = [batch]
     if restored is None:
-        state = train_state.start(objective, tx, shapes, device_mesh, seed)
+        tx = programs.tx(phases.at(0))
+        state = train_state.start(objective, tx, shapes, mesh, seed)
+        if initial is not None:
+            params, meta["initial"] = initial.into(state.params)
+            state = state.replace(params=params)
     else:
         state = restored.state
+        if "initial" in restored.meta:
+            meta["initial"] = restored.meta["initial"]
         if restored.data is None:
             logging.warning(
                 "The checkpoint was written by another number of hosts: parameters go on from it, "
-                "the data start anew."
+                "the data start from the beginning."
             )
         else:
             place, pending = unpack(restored.data)
@@ -147,32 +147,23 @@ def fit(
     logging.info(
         "%s parameters on %d %s device(s), mesh %s; %s",
         f"{parameters:,}",
-        device_mesh.size,
+        mesh.size,
         jax.default_backend(),
-        dict(device_mesh.shape),
+        dict(mesh.shape),
         f"going on from step {first_step}" if restored else "starting at step 0",
     )
 
-    # Compile.
     stop = StopSignal()
     writer = metrics.MetricWriter(workdir, first_step, first_host)
     progress = metrics.Progress(first_step, steps, first_host)
     prefetcher = Prefetcher(
-        source, lambda b: partition.global_batch(b, device_mesh), train_cfg["prefetch"], pending
+        source, lambda b: partition.global_batch(b, mesh), train_cfg["prefetch"], pending
     )
-    step_fn, step_flops, compile_seconds = None, 0.0, 0.0
-    if first_step < steps:
-        clock = time.perf_counter()
-        traced = trace_step(objective, optimizer, steps, microbatches, device_mesh, target, shapes)
-        step_flops = matrix_flops(traced.jaxpr)
-        step_fn = traced.lower().compile()
-        compile_seconds = time.perf_counter() - clock
-        logging.info("the training step was compiled in %.1f s", compile_seconds)
-
-    # Loop.
-    log = StepLog(steps, train_cfg, writer, progress, checkpointer)
+    log = StepLog(steps, train_cfg, _positions(shapes), writer, progress, checkpointer)
     evaluations: dict[str, float] = {}
-    step, ended = first_step, False
+    step, ended, learn = first_step, False, phases.saved_at(first_step)
+    if step < steps:
+        programs.step(phases.at(step))  # before the data's threads compete with the compiler
 
     def is_due(every_steps: int) -> bool:
         return bool(every_steps) and step % every_steps == 0
@@ -192,13 +183,19 @@ def fit(
         checkpointer.save(state, prefetcher.snapshot(), meta, evaluations)
 
     try:
-        while step < steps and not ended and not stop.at(step):
+        while step < steps and not stop.at(step):
             try:
                 arrays = next(prefetcher)
             except StopIteration:
                 ended = True
                 logging.warning("The data ended at step %d of %d.", step, steps)
                 break
+            if phases.at(step) != learn:
+                with log.pause(state):
+                    learn = phases.at(step)
+                    state = programs.enter(learn, state)
+                logging.info("step %d: %s learn", step, ", ".join(learn))
+            step_fn = programs.step(learn)
             with jax.transfer_guard("disallow"):
                 state, step_metrics = step_fn(state, arrays)
             step += 1
@@ -241,13 +238,90 @@ def fit(
         evaluations=evaluations,
         train=log.last,
         parameters=parameters,
-        compile_seconds=compile_seconds,
+        initial=meta.get("initial"),
+        compile_seconds=programs.compile_seconds,
         tokens_per_second=log.tokens / log.seconds if log.seconds else 0.0,
         steps_per_second=log.steps / log.seconds if log.seconds else 0.0,
-        step_flops=step_flops,
+        step_flops=programs.step_flops,
         memory=peak_memory(),
         failed_checkpoints=checkpointer.failures,
     )
+
+
+def _global_shapes(batch: Batch, batch_size: int) -> Batch:
+    """Shapes and types of the batches of all hosts together, from this host's rows of one."""
+    rows = partition.host_rows(batch_size)
+    found = next(len(value) for key, value in batch.items() if key not in SHARED_KEYS)
+    if found != rows:
+        raise ValueError(
+            f"the data give {found} rows a batch and host; "
+            f"config.train.batch_size={batch_size} asks for {rows}"
+        )
+    return {
+        key: jax.ShapeDtypeStruct((jax.process_count() * len(x),) + x.shape[1:], x.dtype)
+        for key, x in batch.items()
+    }
+
+
+def _positions(shapes: Batch) -> int:
+    """Positions of a batch, rows x length; rows where it has no sequences."""
+    return max(math.prod(x.shape[:2]) for key, x in shapes.items() if key not in SHARED_KEYS)
+
+
+class Programs:
+    """The step and the state of every set of learning groups, made when they are first needed.
+
+    Attributes:
+      compile_seconds: seconds that compiling has taken so far.
+      step_flops: FLOPs of one step's matrix products, of the set that was compiled last.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        optimizer: Optimizer,
+        train_cfg: Mapping[str, Any],
+        mesh: jax.sharding.Mesh,
+        shapes: Batch,
+        seed: int,
+    ):
+        self._objective, self._optimizer, self._train = objective, optimizer, train_cfg
+        self._mesh, self._shapes, self._seed = mesh, shapes, seed
+        self._targets: dict[tuple[str, ...], train_state.TrainState] = {}
+        self._steps: dict[tuple[str, ...], jax.stages.Compiled] = {}
+        self.compile_seconds, self.step_flops = 0.0, 0.0
+
+    def tx(self, learn: tuple[str, ...]) -> optax.GradientTransformation:
+        """The optimizer of the groups that learn."""
+        return self._optimizer.build(self._train["steps"], learn)
+
+    def target(self, learn: tuple[str, ...]) -> train_state.TrainState:
+        """Shapes and shardings of the state while these groups learn."""
+        if learn not in self._targets:
+            self._targets[learn] = train_state.plan(
+                self._objective, self.tx(learn), self._shapes, self._mesh, self._seed
+            )
+        return self._targets[learn]
+
+    def step(self, learn: tuple[str, ...]) -> jax.stages.Compiled:
+        """The compiled step (state, batch) -> (state, metrics)."""
+        if learn not in self._steps:
+            clock = time.perf_counter()
+            traced = trace_step(
+                self._objective, self._optimizer, self._train["steps"],
+                self._train["microbatches"], self._mesh, self.target(learn), self._shapes, learn,
+            )  # fmt: skip
+            self.step_flops = matrix_flops(traced.jaxpr)
+            self._steps[learn] = traced.lower().compile()
+            seconds = time.perf_counter() - clock
+            self.compile_seconds += seconds
+            logging.info("the training step was compiled in %.1f s", seconds)
+        return self._steps[learn]
+
+    def enter(self, learn: tuple[str, ...], state: train_state.TrainState):
+        """The state for a phase in which these groups learn; its step is compiled too."""
+        self.step(learn)
+        return phases_of.enter(state, self.tx(learn), self.target(learn), self._mesh)
 
 
 def trace_step(
@@ -258,27 +332,31 @@ def trace_step(
     mesh: jax.sharding.Mesh,
     target: train_state.TrainState,
     batch: Batch,
+    learn: Sequence[str] | None = None,
 ) -> jax.stages.Traced:
     """The traced training step, (state, batch) -> (state, metrics); the state is donated.
 
     Args:
       objective, optimizer, microbatches: see `fit`.
-      steps: of the whole run, which the learning rate depends on.
-      mesh: may be of devices that are described only.
+      steps: steps of the whole run, which the learning rate depends on.
+      mesh: the mesh, also of devices that are described only.
       target: shapes and shardings of the state, from `train_state.plan`.
       batch: shapes of a global batch.
+      learn: groups that learn; None: all that are not frozen.
     """
-    rows = jax.sharding.NamedSharding(mesh, partition.BATCH_SPEC)
     everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
-    step = make_step(objective, optimizer.build(steps), optimizer.rate(steps), microbatches)
-    batch = {
-        key: jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=rows)
-        for key, value in batch.items()
-    }
+    learn = optimizer.learning_groups if learn is None else learn
+    step = make_step(
+        objective,
+        optimizer.build(steps, learn),
+        optimizer.of_group(learn[0]).rate(steps),
+        microbatches,
+        optimizer.learns(learn),
+    )
     with partition.use(mesh):
         shardings = jax.tree.map(lambda x: x.sharding, target)
         jitted = jax.jit(step, donate_argnums=0, out_shardings=(shardings, everywhere))
-        return jitted.trace(target, batch)
+        return jitted.trace(target, partition.abstract_batch(batch, mesh))
 
 
 def local_variables(state: train_state.TrainState) -> Variables:

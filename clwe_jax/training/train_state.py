@@ -27,7 +27,7 @@ class TrainState:
       collections: further variable collections, e.g. 'senses'; never differentiated.
       seed: uint32 [2], key data; the randomness of step k follows from it and k alone.
       skipped: int32 [], steps not applied because loss or gradient were not finite.
-      skipped_in_row: int32 [], how many of the latest steps, without a break.
+      skipped_in_row: int32 [], how many of them were the latest steps without a break.
     """
 
     step: Array
@@ -72,10 +72,10 @@ def plan(
     """Shapes, types and shardings of the state; nothing is computed.
 
     Args:
-      objective, tx: what is trained and how.
+      objective, tx: the loss with its model, and the optimizer.
       batch: a batch, or ShapeDtypeStructs like one.
-      mesh: where it will live.
-      seed: as `create`.
+      mesh: the devices.
+      seed: see `create`.
     """
     boxed = jax.eval_shape(lambda batch: create(objective, tx, batch, seed), batch)
     shardings = partition.shardings_of(boxed, mesh)

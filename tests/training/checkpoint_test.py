@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.training import checkpoint, optim, orbax_extras, partition, train_state
-from clwe_jax.training.checkpoint import Checkpointer, restore_params
+from clwe_jax.training.checkpoint import Checkpointer, restore_variables
 
 
 class Model:
@@ -53,7 +53,7 @@ def save(folder, *steps, **options):
 def restore(folder, meta=META, width=6):
     checkpointer = Checkpointer(str(folder / "checkpoints"))
     try:
-        return checkpointer.restore(target(width), meta)
+        return checkpointer.restore(lambda step: target(width), meta)
     finally:
         checkpointer.close()
 
@@ -255,35 +255,35 @@ def test_best_mode_is_checked(tmp_path):
 
 def test_parameters_alone(tmp_path):
     save(tmp_path, 1, 2)
-    for params, meta in (
-        restore_params(str(tmp_path)),
-        restore_params(str(tmp_path), target().params),
+    for found, meta in (
+        restore_variables(str(tmp_path)),
+        restore_variables(str(tmp_path), target().params),
     ):
-        jax.tree.map(np.testing.assert_array_equal, params, make_state(2).params)
+        jax.tree.map(np.testing.assert_array_equal, found["params"], make_state(2).params)
         assert meta["step"] == 2 and meta["vocabulary"] == "abc"
-    params, meta = restore_params(str(tmp_path), step=1)
-    jax.tree.map(np.testing.assert_array_equal, params, make_state(1).params)
+    found, meta = restore_variables(str(tmp_path), step=1)
+    jax.tree.map(np.testing.assert_array_equal, found["params"], make_state(1).params)
 
 
 def test_parameters_fall_back_and_leave_the_folder_alone(tmp_path, caplog):
     save(tmp_path, 1, 2)
     truncate_arrays(tmp_path / "checkpoints" / "2" / "params")
-    _, meta = restore_params(str(tmp_path))
+    _, meta = restore_variables(str(tmp_path))
     assert meta["step"] == 1 and "damaged" in caplog.text
     assert steps(tmp_path) == [1, 2]
     truncate_arrays(tmp_path / "checkpoints" / "1" / "params")
     with pytest.raises(checkpoint.Damaged):
-        restore_params(str(tmp_path))
+        restore_variables(str(tmp_path))
 
 
 def test_parameters_that_are_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="Train first"):
-        restore_params(str(tmp_path))
+        restore_variables(str(tmp_path))
     save(tmp_path, 1)
     with pytest.raises(FileNotFoundError, match=r"no checkpoint of step 5.*steps \[1\]"):
-        restore_params(str(tmp_path), step=5)
+        restore_variables(str(tmp_path), step=5)
     with pytest.raises(ValueError, match="dense.kernel"):
-        restore_params(str(tmp_path), target(width=8).params)
+        restore_variables(str(tmp_path), target(width=8).params)
 
 
 def test_the_log_is_not_flooded(tmp_path, caplog):

@@ -1,5 +1,7 @@
 """Optimizers against their papers' equations in NumPy, and the schedules."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import optax
@@ -70,53 +72,33 @@ def test_lamb_handles_a_zero_parameter():
     np.testing.assert_allclose(np.abs(found["dense/kernel"]), 0.1, rtol=1e-3)
 
 
-def test_adagrad_and_sgd_equal_equations():
+def test_adagrad_equals_equations():
     params, gradients = tree(0), [tree(1), tree(2)]
     ada = optim.Optimizer(
         name="adagrad", learning_rate=0.1, schedule="constant", initial_accumulator=0.3, clip=0
     )
-    sgd = optim.Optimizer(name="sgd", learning_rate=0.1, schedule="constant", momentum=0.8, clip=0)
     p, (a, b) = flat(params), map(flat, gradients)
     for path, found in flat(steps(ada, params, gradients)).items():
         first = p[path] - 0.1 * a[path] / np.sqrt(0.3 + a[path] ** 2 + 1e-6)
         second = first - 0.1 * b[path] / np.sqrt(0.3 + a[path] ** 2 + b[path] ** 2 + 1e-6)
         np.testing.assert_allclose(found, second, rtol=1e-4, atol=1e-6)
-    for path, found in flat(steps(sgd, params, gradients)).items():
-        second = p[path] - 0.1 * a[path] - 0.1 * (b[path] + 0.8 * a[path])
-        np.testing.assert_allclose(found, second, rtol=1e-5, atol=1e-6)
 
 
-def test_clipping_by_global_norm():
-    params = tree(0)
-    norm = np.sqrt(sum((x**2).sum() for x in jax.tree.leaves(tree(1))))
-    for clip, factor in ((norm / 2, 0.5), (norm * 2, 1.0)):
-        optimizer = optim.Optimizer(
-            name="sgd", learning_rate=1.0, schedule="constant", momentum=0.0, clip=float(clip)
-        )
-        found = flat(steps(optimizer, params, [tree(1)]))
-        for path, x in found.items():
-            expected = flat(params)[path] - factor * flat(tree(1))[path]
-            np.testing.assert_allclose(x, expected, rtol=1e-4, atol=1e-6)
-
-
+@pytest.mark.parametrize("scale", [1.0, 3.0])
 @pytest.mark.parametrize("clip", [0.0, 0.5, 1e6])
-def test_scaled_gradients_are_clipped_as_optax_does(clip):
+def test_gradients_are_scaled_and_clipped_as_optax_does(clip, scale):
     gradient = tree(1)
-    optimizer = optim.Optimizer(
-        name="sgd", learning_rate=1.0, schedule="constant", momentum=0.0, clip=clip, scale=3.0
-    )
-    tx = optax.with_extra_args_support(optimizer.build(10))
+    tx = optim.scale_and_clip(scale, clip)
     peers = optax.clip_by_global_norm(clip) if clip else optax.identity()
-    wanted, _ = peers.update(jax.tree.map(lambda x: 3 * x, gradient), peers.init(gradient))
+    wanted, _ = peers.update(jax.tree.map(lambda x: scale * x, gradient), peers.init(gradient))
     for known in ({}, {"norm": optax.tree.norm(gradient)}):  # who knows the norm may give it
         found, _ = tx.update(gradient, tx.init(gradient), gradient, **known)
         for path, x in flat(found).items():
-            np.testing.assert_allclose(x, -flat(wanted)[path], rtol=1e-5, err_msg=path)
+            np.testing.assert_allclose(x, flat(wanted)[path], rtol=1e-5, err_msg=path)
 
 
 @pytest.mark.parametrize(
-    "schedule, at_half, at_end",
-    [("linear", 0.5, 0.0), ("cosine", 0.5, 0.0), ("constant", 1.0, 1.0), ("rsqrt", 0.408, 0.302)],
+    "schedule, at_half, at_end", [("linear", 0.5, 0.0), ("constant", 1.0, 1.0)]
 )
 def test_schedules(schedule, at_half, at_end):
     rate = optim.Optimizer(learning_rate=2.0, warmup_steps=10, schedule=schedule).rate(110)
@@ -139,7 +121,7 @@ def test_final_share_and_long_warmup():
     "spec, message",
     [
         (dict(name="lamp"), "config.optimizer.name='lamp': Did you mean 'lamb'?"),
-        (dict(schedule="cos"), "Did you mean 'cosine'?"),
+        (dict(schedule="lineal"), "Did you mean 'linear'?"),
         (dict(lerning_rate=1.0), "no option 'lerning_rate'. Did you mean 'learning_rate'?"),
         (dict(clip=-1.0), "config.optimizer.clip=-1.0: is negative"),
     ],
@@ -147,4 +129,73 @@ def test_final_share_and_long_warmup():
 def test_wrong_options_are_answered(spec, message):
     with pytest.raises(ValueError) as error:
         optim.from_config(spec)
+    assert message in str(error.value)
+
+
+GROUPS = {
+    "norms": {"pattern": "norm/.*", "learning_rate": 0.01, "schedule": "constant"},
+    "biases": {"pattern": "dense/bias", "frozen": True},
+}
+
+
+@pytest.mark.parametrize("name", ["adamw", "lamb", "adagrad"])
+def test_a_group_is_the_optimizer_with_its_own_settings(name):
+    """Each group's parameters move as if all had its settings."""
+    whole = optim.Optimizer(name=name, learning_rate=0.1, clip=0, weight_decay=0.05)
+    groups = {"norms": dict(GROUPS["norms"], weight_decay=0.5, warmup_steps=2)}
+    gradients = [tree(1), tree(2), tree(3)]
+    found = flat(steps(dataclasses.replace(whole, groups=groups), tree(0), gradients))
+    settings = dict(learning_rate=0.01, schedule="constant", weight_decay=0.5, warmup_steps=2)
+    own = {
+        "dense": flat(steps(whole, tree(0), gradients)),
+        "norm": flat(steps(dataclasses.replace(whole, **settings), tree(0), gradients)),
+    }
+    for path, x in found.items():
+        np.testing.assert_allclose(x, own[path.split("/")[0]][path], rtol=1e-6, err_msg=path)
+
+
+def test_frozen_parameters_have_no_state():
+    tx = optim.from_config(dict(groups=GROUPS)).build(10)
+    names = [path for path, leaf in flat(tx.init(tree(0))).items() if np.ndim(leaf)]
+    assert len(names) == 2 * 3 and not any("dense/bias" in name for name in names)
+
+
+def test_without_groups_the_chain_is_optax():
+    """The same state, so that its checkpoints are the same."""
+    optimizer = optim.Optimizer(name="adamw", learning_rate=0.1, clip=0.5)
+    plain = optax.chain(
+        optax.clip_by_global_norm(0.5),
+        optax.scale_by_adam(0.9, 0.999, 1e-6),
+        optax.add_decayed_weights(0.01, mask=optim.is_matrix),
+        optax.scale_by_learning_rate(optimizer.rate(10)),
+    )
+    ours, theirs = optimizer.build(10).init(tree(0)), plain.init(tree(0))
+    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
+
+
+@pytest.mark.parametrize(
+    "groups, message",
+    [
+        (
+            {"a": {"pattern": "dens/.*"}},
+            "groups.a.pattern='dens/.*' matches no parameter. Near: dense/",
+        ),
+        ({"a": {"pattern": "dense"}}, "matches no parameter"),  # a path is matched as a whole
+        (
+            {"a": {"pattern": "dense/.*"}, "b": {"pattern": ".*/bias"}},
+            "'dense/.*' (a) and '.*/bias' (b) both match the parameter dense/bias",
+        ),
+        ({"a": {"pattern": "dense/("}}, "is no regular expression"),
+        ({"a": {"frozen": True}}, "config.optimizer.groups.a.pattern is missing"),
+        ({"a": {"pattern": ".*", "lr": 1}}, "config.optimizer.groups.a has no option 'lr'"),
+        (
+            {"a": {"pattern": ".*", "learning_rate": -1.0}},
+            "groups.a.learning_rate=-1.0: is negative",
+        ),
+        ({"default": {"pattern": ".*"}}, "'default' is the group of all parameters that no"),
+    ],
+)
+def test_wrong_groups_are_answered(groups, message):
+    with pytest.raises(ValueError) as error:
+        optim.from_config(dict(groups=groups)).build(10).init(tree(0))
     assert message in str(error.value)

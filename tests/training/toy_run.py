@@ -76,7 +76,8 @@ def fit(workdir, source=None, mesh=None, checkpoint=None, model=None, optimizer=
         prefetch=2,
         max_skipped_in_row=3,
     )
-    train_cfg.update({key: options.pop(key) for key in list(options) if key in train_cfg})
+    known = {*train_cfg, "phases", "repeat_phases"}
+    train_cfg.update({key: options.pop(key) for key in list(options) if key in known})
     given = dict(
         objective=objective(**(model or {})),
         optimizer=optim.Optimizer(

@@ -1,0 +1,61 @@
+"""Parameters by their paths: 'model/embed/table' is params['model']['embed']['table']."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Any, Callable, Iterable
+
+import jax
+import optax
+
+
+def _path(keys: tuple[Any, ...]) -> str:
+    # The box of a parameter that carries its logical axis names adds a key that is no name.
+    return "/".join(str(key.key) for key in keys if isinstance(key, jax.tree_util.DictKey))
+
+
+def flat(params: Any) -> dict[str, Any]:
+    """Path -> parameter, in the order of the tree's leaves; masked places count as parameters."""
+    masked = lambda x: isinstance(x, optax.MaskedNode)
+    leaves = jax.tree_util.tree_flatten_with_path(params, is_leaf=masked)[0]
+    return {_path(keys): leaf for keys, leaf in leaves}
+
+
+def mapped(change: Callable[[str, Any], Any], params: Any) -> Any:
+    """The tree with `change(path, parameter)` in the place of every parameter."""
+    return jax.tree_util.tree_map_with_path(lambda keys, leaf: change(_path(keys), leaf), params)
+
+
+def matching(pattern: str, known: Iterable[str], where: str) -> list[str]:
+    """The paths that a regular expression matches as a whole.
+
+    Args:
+      pattern: the regular expression.
+      known: paths.
+      where: the option that holds the pattern, for messages.
+
+    Raises:
+      ValueError: the pattern is no regular expression, or matches nothing.
+    """
+    known = list(known)
+    try:
+        found = [path for path in known if re.fullmatch(pattern, path)]
+    except re.error as error:
+        raise ValueError(f"{where}={pattern!r} is no regular expression: {error}") from None
+    if not found:
+        raise ValueError(f"{where}={pattern!r} matches no parameter. {near(pattern, known)}")
+    return found
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """'Near: a, b.', the paths most like a name, to end a message with."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or known[:3]
+    return f"Near: {', '.join(close)}."
+
+
+def listed(lines: list[str], most: int = 5) -> str:
+    """The first lines of a message about several parameters, indented, and how many more follow."""
+    more = [f"and {len(lines) - most} more"] if len(lines) > most else []
+    return "".join(f"\n  {line}" for line in [*lines[:most], *more])

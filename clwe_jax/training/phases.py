@@ -1,0 +1,126 @@
+"""Phases of a run: which groups of parameters learn at which steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any, Mapping
+
+import jax
+from jax.sharding import Mesh
+import optax
+
+from clwe_jax import registry
+from clwe_jax.training import partition
+from clwe_jax.training.optim import Optimizer
+from clwe_jax.training.train_state import TrainState
+
+_KEYS = ("steps", "learn")
+
+
+@dataclasses.dataclass(frozen=True)
+class Phases:
+    """The groups that learn, step by step.
+
+    Attributes:
+      stops: steps of the run at which the phases end; None: the last one has no end.
+      groups: the groups that learn in each phase.
+      repeat: whether the first phase follows the last one.
+    """
+
+    stops: tuple[int | None, ...]
+    groups: tuple[tuple[str, ...], ...]
+    repeat: bool = False
+
+    def at(self, step: int) -> tuple[str, ...]:
+        """The groups that learn in the step that `step` steps precede."""
+        if self.repeat:
+            step %= self.stops[-1]
+        return next(
+            groups for stop, groups in zip(self.stops, self.groups) if stop is None or step < stop
+        )
+
+    def saved_at(self, step: int) -> tuple[str, ...]:
+        """The groups that the optimizer's state has in a checkpoint of `step`.
+
+        At the end of a phase these are its groups: the next phase's state is made in its first step.
+        """
+        return self.at(max(step - 1, 0))
+
+
+def from_config(train: Mapping[str, Any], optimizer: Optimizer) -> Phases:
+    """The phases that `config.train` describes; without any, all groups learn all the time.
+
+    Args:
+      train: `steps`, `phases` (dicts of `steps` and `learn`, group names joined by commas or 'all')
+        and `repeat_phases`.
+      optimizer: its groups.
+
+    Raises:
+      ValueError: an unknown key or group, a frozen group, or steps that do not add up.
+    """
+    free = optimizer.learning_groups
+    given, repeat = train.get("phases") or (), train.get("repeat_phases", False)
+    if not given:
+        return Phases((None,), (free,))
+    lengths, groups = [], []
+    for number, phase in enumerate(given):
+        where = f"config.train.phases[{number}]"
+        for key in phase:
+            if key not in _KEYS:
+                raise ValueError(f"{where} has no option {key!r}. {registry.nearest(key, _KEYS)}")
+        names = tuple(name.strip() for name in phase.get("learn", "all").split(","))
+        for name in () if names == ("all",) else names:
+            if name not in free:
+                frozen = f"The group {name!r} is frozen. " if name in optimizer.groups else ""
+                raise ValueError(
+                    f"{where}.learn={phase['learn']!r}: {frozen}{registry.nearest(name, free)}"
+                )
+        lengths.append(phase.get("steps", 0))
+        groups.append(free if names == ("all",) else tuple(x for x in free if x in names))
+    endless = not lengths[-1] and not repeat
+    if any(steps <= 0 for steps in lengths[: -1 if endless else None]):
+        raise ValueError(
+            f"config.train.phases has the steps {lengths}: each phase has at least one; only the "
+            "last may have 0 (until the end of the run), where config.train.repeat_phases is False."
+        )
+    stops: list[int | None] = list(itertools.accumulate(lengths))
+    if endless:
+        stops[-1] = None
+    elif not repeat and stops[-1] < train["steps"]:
+        raise ValueError(
+            f"config.train.phases ends at step {stops[-1]} of {train['steps']}: give the last phase "
+            "steps=0, or set config.train.repeat_phases=True."
+        )
+    return Phases(tuple(stops), tuple(groups), repeat)
+
+
+def enter(
+    state: TrainState, tx: optax.GradientTransformation, target: TrainState, mesh: Mesh
+) -> TrainState:
+    """The state for a phase in which other groups learn.
+
+    The optimizer's state of a group that goes on learning is kept; that of a group that begins to
+    learn starts fresh, at the place of the run's schedules.
+
+    Args:
+      state: after the last step of the phase before.
+      tx: the optimizer of the phase.
+      target: shapes and shardings of the phase's state.
+      mesh: the run's.
+    """
+
+    def fresh(params: Any, applied: jax.Array) -> Any:
+        is_schedule = lambda x: isinstance(x, optax.ScaleByScheduleState)
+        return jax.tree.map(
+            lambda x: x._replace(count=applied) if is_schedule(x) else x,
+            tx.init(params),
+            is_leaf=is_schedule,
+        )
+
+    with partition.use(mesh):
+        shardings = jax.tree.map(lambda x: x.sharding, target.opt_state)
+        new = jax.jit(fresh, out_shardings=shardings)(state.params, state.step - state.skipped)
+    old = dict(jax.tree_util.tree_flatten_with_path(state.opt_state)[0])
+    kept = jax.tree_util.tree_map_with_path(lambda path, leaf: old.get(path, leaf), new)
+    return state.replace(opt_state=kept)
