@@ -19,6 +19,7 @@ MESH = dict(data=2, fsdp=2)
 @pytest.fixture(scope="module")
 def launch():
     """(workdir, hosts, **options) -> started processes, each with its log_{host}.txt."""
+
     def run(workdir, hosts, **options):
         workdir.mkdir(exist_ok=True)
         if hosts > 1:

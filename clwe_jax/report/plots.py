@@ -16,8 +16,9 @@ import matplotlib
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+import numpy as np
 
-from clwe_jax.report.data import NEUTRAL, Chart, Picture, Points
+from clwe_jax.report.data import NEUTRAL, Chart, Dots, Picture, Points
 
 # Mid-tones that keep their contrast on white and on near-black, in the order of the hues that the
 # page gives to languages.
@@ -61,7 +62,7 @@ def svg(block: Chart | Picture, name: str, small: bool = False) -> markupsafe.Ma
         warnings.filterwarnings("ignore", message="Glyph")
         figure = chart(block, small) if isinstance(block, Chart) else picture(block)
         figure.patch.set_visible(False)
-        return _inline(figure, block.title, name)
+        return _inline(figure, block.title, name, tight=isinstance(block, Picture))
 
 
 def chart(block: Chart, small: bool = False) -> Figure:
@@ -103,22 +104,23 @@ def picture(block: Picture, titled: bool = False) -> Figure:
       titled: whether the drawing has its own title and legend, as a file of its own needs.
     """
     labelled = any(dots.labels for dots in block.dots)
-    figure = Figure(figsize=(7.2, 5.0) if labelled else (4.6, 3.9), layout="constrained")
+    size = (7.2, 5.0) if labelled else (4.6, 3.9)
+    figure = Figure(size, dpi=72, layout="constrained")
     axes = figure.add_subplot()
     axes.patch.set_visible(False)
     axes.spines["bottom"].set_visible(not labelled)
     axes.set_xticks([])
     axes.set_yticks([])
-    axes.margins(*((0.12, 0.08) if labelled else (0.04, 0.04)))
+    axes.margins(*((0.12, 0.14) if labelled else (0.04, 0.04)))
     axes.add_collection(
         LineCollection(list(block.joins), colors=_GREY, linewidths=0.7, alpha=0.5, zorder=1)
     )
     labels = []
     for dots in block.dots:
-        size = 70 if dots.strong else 18 if labelled else 9
+        area = 70 if dots.strong else 18 if labelled else 9
         xs, ys = zip(*dots.points, strict=True)
         axes.scatter(
-            xs, ys, s=size, marker="D" if dots.strong else "o", color=colour(dots.colour),
+            xs, ys, s=area, marker="D" if dots.strong else "o", color=colour(dots.colour),
             label=dots.label or "_nolegend_", alpha=1.0 if labelled else 0.6, linewidths=0,
             zorder=2 + dots.strong,
         )  # fmt: skip
@@ -129,16 +131,28 @@ def picture(block: Picture, titled: bool = False) -> Figure:
         figure.suptitle(block.title, fontsize=11)
         figure.legend(loc="outside lower center", ncols=8, frameon=False, fontsize=10)
     if labels:
-        _spread(figure, axes, labels)
+        _spread(figure, axes, labels, block.dots)
     return figure
 
 
-def _spread(figure: Figure, axes: Any, labels: list[Any]) -> None:
+def _spread(figure: Figure, axes: Any, labels: list[Any], groups: Sequence[Dots]) -> None:
     # Labels are placed in the final layout, which must not change after that.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    # A limit in steps, not in seconds, makes the same picture on every machine.
-    adjustText.adjust_text(labels, ax=axes, expand=(1.1, 1.5), iter_lim=200)
+    edges = []  # of the dots, which labels keep clear of
+    for dots in groups:
+        reach = 7 if dots.strong else 3
+        sides = reach * np.array([(1, 0), (-1, 0), (0, 1), (0, -1)])
+        edges += [
+            centre + side for centre in axes.transData.transform(dots.points) for side in sides
+        ]
+    x, y = axes.transData.inverted().transform(edges).T
+    # A limit in steps, not in seconds, makes the same picture on every machine. At the edge of the
+    # axes, or where lines to the dots would cross, adjustText can put two labels in one place.
+    adjustText.adjust_text(
+        labels, x, y, ax=axes, expand=(1.1, 1.5), iter_lim=200,
+        ensure_inside_axes=False, prevent_crossings=False,
+    )  # fmt: skip
 
 
 def thinned(points: Points) -> tuple[list[float], list[float]]:
@@ -162,12 +176,14 @@ def _thousands(x: float, _: int) -> str:
     return f"{x / 1e3:g}k" if abs(x) >= 1e3 else f"{x:g}"
 
 
-def _inline(figure: Figure, title: str, name: str) -> markupsafe.Markup:
+def _inline(figure: Figure, title: str, name: str, tight: bool) -> markupsafe.Markup:
     """The figure for a page that holds several of them."""
     buffer = io.StringIO()
     figure.savefig(
         buffer,
         format="svg",
+        # Labels may reach beyond the axes.
+        bbox_inches="tight" if tight else None,
         metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
     )
     drawn = buffer.getvalue()

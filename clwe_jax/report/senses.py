@@ -246,7 +246,7 @@ def write(
         for kind in ("png", "svg"):
             dated = {"metadata": {"Date": None}} if kind == "svg" else {}
             with atomic.writing(os.path.join(folder, f"{safe}.{kind}"), "wb") as file:
-                figure.savefig(file, format=kind, dpi=160, **dated)
+                figure.savefig(file, format=kind, dpi=160, bbox_inches="tight", **dated)
     return [f"{safe}.png", f"{safe}.svg"]
 
 
