@@ -347,6 +347,7 @@ OTHER_WRITERS = {
     "clwe_jax.training.orbax_extras": "writes inside a checkpoint that orbax renames",
     "clwe_jax.training.checkpoint": "moves a whole checkpoint aside",
     "clwe_jax.text.download": "keeps a partial file, so that a download resumes",
+    "clwe_jax.embeddings.files": "unpacks a file into a temporary folder",
 }
 MOVERS = ("os.replace", "os.rename", "shutil.move", "shutil.copy", "shutil.copy2", "shutil.copyfile",
           "tempfile.mkstemp", "tempfile.NamedTemporaryFile")  # fmt: skip

@@ -80,9 +80,10 @@ def _split(directory: str, split: str, languages: Sequence[str], workdir: str) -
             folder = os.path.join(workdir, "cache", f"split-{split}")
             os.makedirs(folder, exist_ok=True)
             path = os.path.join(folder, f"{match[1]}-{match[2]}.txt{match[3] or ''}")
-            with atomic.writing(path) as copy:
-                # With its times, which name the cache of the merged dictionary.
-                shutil.copy2(os.path.join(directory, name), copy.name)
+            original = os.path.join(directory, name)
+            with open(original, "rb") as file:
+                atomic.write(path, file.read())
+            shutil.copystat(original, path)  # its times name the cache of the merged dictionary
             copies.append(path)
     if not copies:
         raise FileNotFoundError(

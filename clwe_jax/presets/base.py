@@ -15,7 +15,7 @@ DOMAINS = "money,nature,kitchen,sport,travel,school,music,animals"
 YOUR_TEXT = dict(source="text:corpora", dictionaries="dictionaries")
 MASKING = dict(masking_rate=0.15, mask_share=0.8, keep_share=0.1, random_share=0.1)
 TRANSFORMER = dict(
-    name="transformer", layers=4, dropout=0.1, norm="post", positions="learned", dtype="auto",
+    name="transformer", layers=4, dropout=0.1, norm="post", dtype="auto",
     remat=False,
 )  # fmt: skip
 ADAMW = dict(
