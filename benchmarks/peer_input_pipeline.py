@@ -78,7 +78,7 @@ def setup(options):
     batches = iter(loader)
 
     def measure():
-        # What was prefetched during the other side's turn does not count.
+        # Batches prefetched during the other side's turn do not count.
         for _ in range(4 * options["workers"] + 1):
             next(batches)
         start = time.perf_counter()

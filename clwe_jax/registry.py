@@ -18,14 +18,14 @@ TABLES: dict[str, dict[str, str]] = {
         "project": "clwe_jax.jobs.project:run",
         "static": "clwe_jax.jobs.static:run",
     },
-    # What a job checks of its config; the checks import neither jax nor TensorFlow.
+    # Checks of a job's config; they import neither jax nor TensorFlow.
     "validation": {
         "pretrain": "clwe_jax.validation:language_model",
         "evaluate": "clwe_jax.validation:trained_run",
         "project": "clwe_jax.validation:trained_run",
         "static": "clwe_jax.validation:static_vectors",
     },
-    # What measures and what loads the run of a job, which config.json in the run's folder names.
+    # Evaluation and loading of a run, by the job that config.json in its folder names.
     "evaluation": {
         "pretrain": "clwe_jax.jobs.evaluate:language_model",
         "static": "clwe_jax.jobs.static:run",

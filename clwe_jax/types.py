@@ -71,7 +71,7 @@ class Sums:
 
 @flax.struct.dataclass
 class Hidden:
-    """What a backbone returns.
+    """The hidden states of a backbone.
 
     Attributes:
       last: [B, L, D], what the heads read.
@@ -104,7 +104,7 @@ class BatchSource(Protocol):
 
 
 class Objective(Protocol):
-    """What is predicted and how it is scored.
+    """A training objective: predictions and their loss.
 
     What an objective can do beyond this is one of the protocols below, asked for with isinstance.
 

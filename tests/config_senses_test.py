@@ -1,4 +1,4 @@
-"""What the papers print of the sense-aware systems' settings (A11) stands in their `:paper` configs."""
+"""The papers' printed settings of the sense-aware systems (A11) stand in their `:paper` configs."""
 
 import importlib.util
 import pathlib

@@ -134,7 +134,7 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What `main` printed."""
+    """The output of `main`."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(HERE.parents[1]),

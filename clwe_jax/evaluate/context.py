@@ -12,7 +12,7 @@ from clwe_jax.types import Batch, HasObjective
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Context:
-    """What every evaluator of the registry is given beside its options.
+    """Argument of every evaluator of the registry, beside its options.
 
     Attributes:
       languages: of the run.

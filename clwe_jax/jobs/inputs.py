@@ -1,4 +1,4 @@
-"""What training reads: batches made on the fly from text, or prepared ones without TensorFlow."""
+"""The input of training: batches made on the fly from text, or prepared ones without TensorFlow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the presets of all families share."""
+"""Values that the presets of all families share."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def temporary_bytes(message: str, argument_bytes: int) -> int | None:
 def _time_and_cost(
     config: ConfigDict, place: slices.Slice, result: dict[str, Any]
 ) -> dict[str, Any]:
-    """What follows from the stated utilisation and price."""
+    """Hours and cost at the stated utilisation and price."""
     tokens = config.train.batch_size * config.data.sequence_length
     found: dict[str, Any] = {
         "tokens_a_step": tokens,

@@ -40,7 +40,7 @@ class TrainState:
 
     @property
     def variables(self) -> Variables:
-        """What linen's `apply` takes."""
+        """Variables for linen's `apply`."""
         return {"params": self.params, **self.collections}
 
 

@@ -47,7 +47,7 @@ def test_a_pair_is_compared_where_its_aligner_does(planted):
     assert np.allclose(unit[0], unit[1], atol=1e-4)
     back = planted.space("en", "de")
     assert back[0].words == y.words and np.array_equal(back[1].vectors, x.vectors)
-    # What is shared has one vector in both languages, preprocessed as the hub's.
+    # A shared word has one vector in both languages, preprocessed as the hub's.
     assert np.array_equal(x.vectors[19], y.vectors[19])
 
 

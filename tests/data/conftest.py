@@ -17,7 +17,7 @@ SENTENCES = 1_200
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Small:
-    """What `pipeline.build` is given."""
+    """Arguments of `pipeline.build`."""
 
     directory: str
     corpus: corpora.TextCorpus

@@ -77,7 +77,7 @@ def make_variables():
 
 @pytest.fixture
 def warnings(caplog):
-    """What was logged as a warning (or, with warnings('INFO'), from there up), as one text."""
+    """Logged warnings (with warnings('INFO') all lines from that level up) as one text."""
     caplog.set_level("INFO", logger="absl")
 
     def read(level="WARNING"):

@@ -124,7 +124,7 @@ def test_few_programs_are_compiled(setting):
     for _ in range(2):
         encoder.sentences(variables, sentences, "en")
     encoder.sentences(variables, sentences[:3], "en")  # few, answered sooner
-    compiled = [shape for shape in shapes if shape[0] > 1]  # those of one row only tell the sizes
+    compiled = [shape for shape in shapes if shape[0] > 1]  # one-row shapes only ask for sizes
     assert sorted(compiled) == [(8, 8), (16, 8), (16, 16), (16, 32), (16, 50)]
 
 

@@ -125,7 +125,7 @@ def test_translations_are_right_when_their_sense_is():
 
 
 def test_a_word_of_one_concept_in_this_text_means_it_with_every_sense():
-    """Whatever else a dictionary says that it can mean, and though no sense of it was labelled."""
+    """Even if a dictionary lists other meanings, and none of its senses is labelled."""
     chosen, gold = [("bank", 1), ("bank", 0)], ["money", "bench"]
     found = senses.score_translations(chosen, gold, CONCEPTS, {"bank": "money"}, {})
     assert (found.accuracy, found.word_accuracy) == (0.5, 1.0)

@@ -179,7 +179,7 @@ def test_interrupted_and_uninterrupted_runs_are_alike(
         with pytest.raises(KeyboardInterrupt):
             static.run(config_of(folder), workdir)
     assert calls
-    # What was trained is not trained again.
+    # Trained vectors are not trained again.
     monkeypatch.setattr(train, "fasttext", lambda *a, **k: pytest.fail("trained again"))
     static.run(config_of(folder), workdir)
     for path in ("results.json", "vectors/de.vec", "induced/en-de.txt"):

@@ -57,7 +57,7 @@ def numpy_assigned(state, word, h):
 
 
 def clear_best(choices):
-    """What has the largest cosine, of (cosine, choice); by more than rounding can change."""
+    """The choice with the largest cosine, of (cosine, choice), by a margin beyond rounding."""
     cosines = sorted(cosine for cosine, _ in choices)
     assert len(cosines) == 1 or cosines[-1] - cosines[-2] > 1e-4, "a near tie: take another seed"
     return max(choices, key=lambda choice: choice[0])[1]

@@ -1,4 +1,4 @@
-"""What a run's folder may lack, and how two runs are compared."""
+"""Incomplete run folders, and the comparison of two runs."""
 
 import json
 import math
@@ -96,7 +96,7 @@ def test_systems_may_differ_in_their_method_and_in_nothing_else(write_run):
     change(theirs, "data.languages", "en,de")
     change(theirs, "train.batch_size", 1)
     found = differences(ours, theirs)
-    # What makes the comparison unfair comes first.
+    # Differences that make the comparison unfair come first.
     assert [(d.option, d.fair) for d in found[:3]] == [
         ("data.languages", False),
         ("train.batch_size", False),

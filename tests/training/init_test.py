@@ -36,7 +36,7 @@ def arrays(params):
 
 
 def begin(toy, folder, initial, **options):
-    """What a run begins with."""
+    """The first state of a run."""
     return toy.fit(folder, steps=0, initial=initial, **options)
 
 

@@ -71,14 +71,14 @@ def test_evaluators_run_when_due_and_at_the_end(toy, tmp_path):
 
 
 def test_the_best_checkpoint_stays(toy, tmp_path):
-    """The norm decays from step to step under nothing but decay, so the first is the best."""
+    """Weight decay alone shrinks the norm from step to step, so the first is the best."""
     checkpoint = dict(every_steps=2, keep=1, best="eval/calls", best_mode="min")
     toy.fit(tmp_path, evaluators=[Evaluator(2)], checkpoint=checkpoint)
     assert sorted(os.listdir(tmp_path / "checkpoints")) == ["2", "8"]
 
 
 class Broken(Exception):
-    """What ends a run in the middle."""
+    """An interruption in the middle of a run."""
 
 
 def breaking(toy, place):

@@ -1,4 +1,4 @@
-"""Random numbers that depend on nothing but a seed, a shard, a chunk and the order of asking."""
+"""Random numbers determined by a seed, a shard, a chunk and the order of the draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes out of a chunk: which pieces, labels, languages and places."""
+"""Examples made of a chunk: their pieces, labels, languages and places."""
 
 import collections
 

@@ -107,7 +107,7 @@ def test_languages_have_the_shares_that_the_temperature_asks_for(small, stream):
     assert max(abs(share - 1 / 6) for share in shares) < 0.03
     assert 0.4 < stats["cross_lingual_share"] < 0.6
     assert stats["filled_share"] > 0.9
-    # What was read is at least what came out; held-out lines are not counted.
+    # At least as many pieces were read as came out; held-out lines are not counted.
     assert stats["pieces"] > stats["words"] * 0.9 and stats["cut_pieces"] == 0
 
 

@@ -59,7 +59,7 @@ def test_synonyms_are_drawn_by_language_first(small, encoder):
     degrees = len(expected) - 1
     # Five standard deviations above the mean of the chi-square distribution.
     assert chi_square < degrees + 5 * np.sqrt(2 * degrees)
-    # Uniform over all words together would be told from it.
+    # A draw uniform over all words together would fail.
     even = count / len(expected)
     assert sum((found[key] - even) ** 2 / even for key in expected) > 20 * degrees
 

@@ -158,7 +158,7 @@ def test_targets_are_the_neighbours_in_the_stream(words, epoch):
     assert (filled[:, 1:] <= filled[:, :-1]).all() and (stream[~filled] == 3).all()
     np.testing.assert_array_equal(join("weights_forward") > 0, filled & (stream != 1))
     np.testing.assert_array_equal(join("weights_backward") > 0, filled & (stream != 0))
-    # What is weighed is never the frame of another sentence, nor padding.
+    # Neither padding nor the frame of another sentence has a weight.
     assert not np.isin(forward[join("weights_forward") > 0], (0, 3)).any()
     assert not np.isin(backward[join("weights_backward") > 0], (1, 3)).any()
     reverse = join("words_reverse")

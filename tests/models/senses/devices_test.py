@@ -138,7 +138,7 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def found(run_python):
-    """What `main` printed."""
+    """The output of `main`."""
     done = run_python(pathlib.Path(__file__), devices=8, JAX_DISABLE_MOST_OPTIMIZATIONS="1")
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -68,7 +68,7 @@ def cosine(a, b):
 
 
 def clear_best(choices, score):
-    """What has the largest score, by more than rounding can change."""
+    """The choice of the largest score, by a margin beyond rounding."""
     scores = sorted(map(score, choices))
     assert len(scores) == 1 or scores[-1] - scores[-2] > 1e-5, "a near tie: take another seed"
     return max(choices, key=score)
@@ -438,7 +438,7 @@ def test_checks_for_pruning_begin_at_the_configured_step():
 
 @pytest.mark.parametrize("options, every", [(dict(prune_every=4, prune_after=99), 4), (dict(), 3)])
 def test_uses_age_at_checks_and_without_them_when_components_are_refreshed(options, every):
-    """Those of words alone that have enough of them in a language to judge their senses by."""
+    """Only counts of words with enough uses in a language to judge their senses."""
     config = config_of(refresh_every=3, warmup_steps=2, senses=3, prune_least=20, **options)
     state = random_state(config).replace(warm=jnp.array(False))
     before = np.array(state.counts)
@@ -583,7 +583,7 @@ def test_planted_senses_are_recovered_and_matched_across_languages(init):
     config = SenseConfig(**PLANTED, init=init)
     state, words, topic, h, chosen = planted(config)
     assert purity(words, topic, chosen) > 0.97
-    # What a slot means is the topic that it is assigned to; every word's translation is the word
+    # A slot means the topic that it is assigned to; every word's translation is the word
     # of the other language that has the same two topics.
     meaning = {
         key: np.bincount(topic[(words == key[0]) & (chosen == key[1])]).argmax()
