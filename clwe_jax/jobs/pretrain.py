@@ -12,9 +12,11 @@ from clwe_jax import api, atomic
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import evaluators, facts, inputs, senses
 from clwe_jax.jobs.job import Job, Results
+from clwe_jax.report import data
 from clwe_jax.training import allocator, build, checkpoint, init, optim, train
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
+_COUNTS = ("step", "arrays", "parameters")  # of the record of initial parameters
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
@@ -111,6 +113,7 @@ class Pretraining(Job):
             "examples": self.inputs.examples(),
             "neighbours": self._neighbours(model),
             "senses": senses.gather(config, model, self.workdir),
+            "sections": _initial(result.initial),
             "speed": {
                 "tokens_per_second": result.tokens_per_second,
                 "steps_per_second": result.steps_per_second,
@@ -134,3 +137,13 @@ class Pretraining(Job):
         return facts.neighbours(
             model, words or facts.content_words(frequent[first]), first, languages
         )
+
+
+def _initial(record: Mapping[str, Any] | None) -> list[Any]:
+    """The report's section on parameters that came from elsewhere; see `training.init`."""
+    if record is None:
+        return []
+    facts = {name: data.Number(value) for name, value in record.items() if name in _COUNTS}
+    facts |= {"source": record["source"], "parts": record["parts"] or "all"}
+    text = "The run started from these parameters; initialisers made the others."
+    return [data.to_json(data.Section("Initial parameters", text, [data.Facts(facts)]))]

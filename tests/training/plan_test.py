@@ -10,7 +10,7 @@ from clwe_jax import config as options
 from clwe_jax.training import plan, slices
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NO_LIBTPU = "the TPU compiler is not installed: pip install 'jax[tpu]'"
+NO_LIBTPU = "the TPU compiler is not installed: pip install -e '.[plan]'"
 
 HLO = """
 HloModule jit_step
@@ -216,6 +216,7 @@ def test_a_process_with_other_devices_and_an_uneven_batch_are_answered(on_cpu):
     assert "batch_size=8 or 16" in on_cpu[0]["uneven"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not slices.has_libtpu(), reason=NO_LIBTPU)
 def test_tpu_compiler_plans_a_slice_and_refuses_what_does_not_fit(run_python):
     found, shown = run_plans(
@@ -247,7 +248,7 @@ print(json.dumps(found))
 def paper_signatures():
     """The :paper configs, grouped by what their training step depends on.
 
-    The masked models share one; the sense-aware ones have a program each, and are slow tests.
+    The masked models share one; the sense-aware ones have a program each.
     """
     groups = {}
     for path in sorted((ROOT / "configs").glob("*.py")):
@@ -267,7 +268,6 @@ def paper_signatures():
             paths,
             "v3:8x16" if masked else "v3:4x8",
             id="+".join(path.stem for path in paths),
-            marks=() if masked else pytest.mark.slow,
         )
         for paths, masked in (
             (paths, json.loads(step)["objective"]["name"] == "mlm")
@@ -277,6 +277,7 @@ def paper_signatures():
 
 
 # Needs a minute for every program that differs.
+@pytest.mark.slow
 @pytest.mark.skipif(not slices.has_libtpu(), reason=NO_LIBTPU)
 @pytest.mark.parametrize("paths, topology", paper_signatures())
 def test_paper_configs_compile_and_fit_their_slice(run_python, paths, topology):
