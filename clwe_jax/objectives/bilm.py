@@ -55,7 +55,7 @@ class BiLmObjective:
       model: sizes of the backbone.
       vocab_size: number of words.
       padded_vocab_size: rows of the tables.
-      negatives, translation, switch_share: see `SenseLoss`.
+      negatives, translation, switch_share, seed: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (ELMo) is plain cross-entropy.
       sense_input: input of sense selection: 'own', a word's own representation, in each model by
         itself (A4, A9); 'context', the representations of both models that predict it.
@@ -77,6 +77,7 @@ class BiLmObjective:
     senses: SenseConfig | Mapping[str, Any] = SenseConfig(senses=1)
     sense_input: str = "own"
     backward: str = "reversed"
+    seed: int = 0
     translations: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -135,8 +136,9 @@ class BiLmObjective:
     @functools.cached_property
     def _loss(self) -> SenseLoss:
         return SenseLoss(
-            self.senses, self.vocab_size, self.negatives, self.translation, self.switch_share
-        )
+            self.senses, self.vocab_size, self.negatives, self.translation, self.switch_share,
+            self.seed,
+        )  # fmt: skip
 
     @property
     def module(self) -> bilm.BiLm:
@@ -277,10 +279,11 @@ class BiLmObjective:
         if not self._loss.aware:
             return variables
         after, seeded = {}, []
-        for direction, state in variables["senses"].items():
-            seen = observed[direction]
+        for number, direction in enumerate(self.directions):
+            state, seen = variables["senses"][direction], observed[direction]
             flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in seen.items()}
-            after[direction], found = states.after_step(state, self.senses, step, **flat)
+            config = self._loss.config_of(number)
+            after[direction], found = states.after_step(state, config, step, **flat)
             seeded.append(found)
         variables = inherited(variables, jnp.stack(seeded).any())
         return {**variables, "senses": after}

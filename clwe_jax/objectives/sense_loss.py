@@ -75,6 +75,7 @@ class SenseLoss:
         'switch', only the loss of the translation for a share of the words that have one (DICT-MLM
         at the level of senses).
       switch_share: that share, from 0 to 1.
+      seed: the run's seed.
     """
 
     config: SenseConfig
@@ -82,6 +83,7 @@ class SenseLoss:
     negatives: int = 0
     translation: str = "none"
     switch_share: float = 0.5
+    seed: int = 0
 
     def __post_init__(self) -> None:
         if self.translation not in TRANSLATIONS:
@@ -98,6 +100,12 @@ class SenseLoss:
     def aware(self) -> bool:
         """Whether words have senses."""
         return self.config.senses > 1
+
+    def config_of(self, number: int) -> SenseConfig:
+        """The configuration of sense state `number`: runs and states seed their senses differently."""
+        entropy = [x % 2**32 for x in (self.config.seed, self.seed, number)]
+        [seed] = np.random.SeedSequence(entropy).generate_state(1)
+        return dataclasses.replace(self.config, seed=int(seed))
 
     def collections(
         self, shape: tuple[int, int], keys: Mapping[str, Array], translations: np.ndarray | None

@@ -41,7 +41,7 @@ class SenseMlmObjective:
       vocab_size: number of words.
       padded_vocab_size: rows of the tables.
       max_predictions: P, most masked words of a row.
-      negatives, translation, switch_share: see `SenseLoss`.
+      negatives, translation, switch_share, seed: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (BERT-Tiny) is plain cross-entropy.
       translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
         dictionary.
@@ -55,6 +55,7 @@ class SenseMlmObjective:
     translation: str = "none"
     switch_share: float = 0.5
     senses: SenseConfig | Mapping[str, Any] = SenseConfig(senses=1)
+    seed: int = 0
     translations: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -82,8 +83,9 @@ class SenseMlmObjective:
     @functools.cached_property
     def _loss(self) -> SenseLoss:
         return SenseLoss(
-            self.senses, self.vocab_size, self.negatives, self.translation, self.switch_share
-        )
+            self.senses, self.vocab_size, self.negatives, self.translation, self.switch_share,
+            self.seed,
+        )  # fmt: skip
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         """Variables (boxed with their logical axis names) for batches like `batch`."""
@@ -166,7 +168,8 @@ class SenseMlmObjective:
             return variables
         flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in observed.items()}
         state = variables["senses"][MASKED]
-        state, seeded = states.after_step(state, self.senses, step, **flat)
+        config = self._loss.config_of(0)
+        state, seeded = states.after_step(state, config, step, **flat)
         return {**inherited(variables, seeded), "senses": {MASKED: state}}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:

@@ -33,6 +33,7 @@ def build_objective(
         max_predictions=options.max_predictions(config),
         translations=translations,
         backward=config.task.get("backward"),
+        seed=config.seed,
     )
     model = _build(
         "model",

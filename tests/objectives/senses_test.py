@@ -1,17 +1,21 @@
 """Objectives over senses: brute force, independence of the batch's cut, streams, translations."""
 
+import dataclasses
 import functools
+import itertools
 import json
 import pathlib
 import runpy
 
 import jax
 import jax.numpy as jnp
+from ml_collections import ConfigDict
 import numpy as np
 import pytest
 
+from clwe_jax import config as options
 from clwe_jax.objectives import sense_loss
-from clwe_jax.training import partition
+from clwe_jax.training import build, partition
 
 HERE = pathlib.Path(__file__).parent
 
@@ -234,6 +238,38 @@ def test_vectors_are_seeded_when_the_warm_up_ends(kind):
     tables = [state.params["sense_table"] for state in states(kind)]
     spread = [float(np.ptp(np.asarray(tables[n]), axis=-2).max()) for n in (0, 1, 3)]
     assert spread[0] > 0.01 and spread[1] == 0.0 and spread[2] > 0.0
+
+
+@pytest.mark.parametrize("init", ["seeded", "kmeans"])
+@each_kind
+def test_the_senses_of_each_run_and_direction_start_elsewhere(make, make_batch, init):
+    """Everything else is equal: the words, their representations and the state."""
+    senses = dataclasses.replace(toy.SENSES, init=init, sample=4)
+    batch, centers = make_batch(), {}
+    for seed in (0, 1):
+        objective = make(senses, seed=seed)
+        variables = variables_of(objective, batch)
+        _, seen = objective.loss(variables, batch, step=0, train=False)
+        first = next(iter(objective.directions))
+        if first != "masked":
+            seen = {**seen, **dict.fromkeys(objective.directions, seen[first])}
+        for name in objective.directions:
+            variables["senses"][name] = variables["senses"][first]
+        after = objective.update(variables, seen, senses.warmup_steps - 1)
+        for name, state in after["senses"].items():
+            assert not state.warm
+            centers[seed, name] = np.asarray(state.centers)[: toy.WORDS, -senses.senses :]
+    for one, other in itertools.combinations(centers.values(), 2):
+        apart = np.abs(one - other).max((1, 2))
+        assert (apart > 1e-3).all() if init == "seeded" else (apart > 1e-3).any()
+
+
+def test_the_seed_of_the_config_seeds_the_senses():
+    config = ConfigDict(options.base_config().to_dict())
+    config.seed = 7
+    config.model = ConfigDict(dict(name="transformer", layers=1, width=8, heads=2, mlp_dim=8))
+    config.objective = ConfigDict(dict(name="sense_mlm", senses=dict(senses=2, projected=2)))
+    assert build.build_objective(config, 30, 32).seed == 7
 
 
 @each_kind

@@ -35,7 +35,7 @@ class SenseConfig:
       prune_least: least uses of a word whose senses are checked.
       translated_share: least share of its word's latest uses in a language for a sense to be a
         translation into that language; 0: every enabled sense can be one.
-      seed: seed of the noise and of k-means++.
+      seed: seed of the noise and of k-means++; objectives mix it with the run's seed.
     """
 
     senses: int = 5
