@@ -227,7 +227,6 @@ def from_config(spec: Mapping[str, Any]) -> Optimizer:
     Raises:
       ValueError: an unknown name or key (the nearest known one is named), or a negative value.
     """
-    spec = {key: value for key, value in spec.items() if key != "groups"}
     registry.check_keys(Optimizer, spec, where="config.optimizer")
     groups = {name: dict(group) for name, group in dict(spec.get("groups") or {}).items()}
     if DEFAULT in groups:
