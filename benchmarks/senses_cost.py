@@ -54,7 +54,7 @@ class Model:
         self.objective = build.build_objective(
             config, len(vocabulary), vocabulary.size, inputs.translations(config, world)
         )
-        optimizer = optim.from_config(config.optimizer)
+        optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
         mesh, total = partition.make_mesh(config.mesh), config.train.steps
         batches = list(itertools.islice(inputs.build(config, world).source, _BATCHES))
         self.words = len(vocabulary)

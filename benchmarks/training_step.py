@@ -117,7 +117,7 @@ def our_step(config) -> tuple[Callable[[int], float], int, int]:
     batch = {key: batch[key].astype(x.dtype) for key, x in piece_batch(rows, length).items()}
 
     objective = build.build_objective(config, config.vocab.size, config.vocab.size)
-    optimizer = optim.from_config(config.optimizer)
+    optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
     mesh = partition.make_mesh({"data": -1})
     shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
     tx = optimizer.build(config.train.steps)

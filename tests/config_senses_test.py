@@ -5,6 +5,8 @@ import pathlib
 
 import pytest
 
+from clwe_jax.training import optim
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
@@ -30,6 +32,21 @@ def test_bilm(name, window, steps, senses):
     assert found.train.batch_size == 2 * 256
     assert (found.model.width, found.model.cells, found.model.layers) == (512, 4_096, 2)
     assert found.objective.senses.senses == senses and found.objective.negatives == 8_192
+
+
+BILMS = ["elmo", "saelmo", "saelmo_context", "joint_elmo", "bi_saelmo", "bi_saelmo_context"]
+
+
+@pytest.mark.parametrize("scale", ["laptop", "small", "base", "paper"])
+@pytest.mark.parametrize("name", BILMS)
+def test_adagrad_reads_a_sum_over_the_steps_of_the_window(name, scale):
+    """A2; the loss itself is a mean, which the laptop's Adam reads as it is."""
+    found = config(name, scale)
+    assert found.optimizer.name == ("adam" if scale == "laptop" else "adagrad")
+    for length in (found.data.sequence_length, 7):
+        found.data.sequence_length = length  # an override
+        optimizer = optim.from_config(found.optimizer, found.data.sequence_length)
+        assert optimizer.scale == (1 if scale == "laptop" else length)
 
 
 @pytest.mark.parametrize("scale", ["laptop", "small", "base", "paper"])

@@ -58,7 +58,7 @@ class Pretraining(Job):
             allocator.keep_freed_memory()
         self.result = train.fit(
             objective=self.objective,
-            optimizer=optim.from_config(config.optimizer),
+            optimizer=optim.from_config(config.optimizer, config.data.sequence_length),
             source=self.inputs.source,
             evaluators=evaluators.in_training(
                 evaluators.build(

@@ -125,7 +125,9 @@ def elmo(scale: str, languages: str) -> ConfigDict:
     config.optimizer = ConfigDict(
         dict(
             name="adagrad", learning_rate=0.2, warmup_steps=0, schedule="constant",
-            initial_accumulator=1.0, eps=1e-8, clip=10.0, scale=20.0, groups={},
+            initial_accumulator=1.0, eps=1e-8, clip=10.0,
+            scale=0.0,  # A2: the loss is summed over the window's steps
+            groups={},
         )
     )  # fmt: skip
     set_values(config, _ELMO[scale])

@@ -53,8 +53,9 @@ class Optimizer:
       b1, b2, eps: of adam, adamw and lamb; eps also of adagrad.
       initial_accumulator: of adagrad.
       clip: largest global norm of the gradient of all learning parameters; 0 for no clipping.
-      scale: factor of the gradient, before clipping. (ELMo's loss is a sum over the window's steps;
-        Adagrad's first accumulator and clipping depend on that.)
+      scale: factor of the gradient, before clipping; `from_config` takes 0 for the window's length.
+        (ELMo's loss is a sum over the window's steps; Adagrad's first accumulator and clipping
+        depend on that.)
       groups: name -> options of `Group`.
     """
 
@@ -221,8 +222,12 @@ def is_matrix(params: Any) -> Any:
     return paths.mapped(lambda path, _: not path.endswith(("bias", "scale")), params)
 
 
-def from_config(spec: Mapping[str, Any]) -> Optimizer:
-    """The optimizer that `config.optimizer` describes.
+def from_config(spec: Mapping[str, Any], window: int) -> Optimizer:
+    """The optimizer that `config.optimizer` describes; there `scale` 0 stands for the window.
+
+    Args:
+      spec: `config.optimizer`.
+      window: steps that a batch's rows are unrolled over, `config.data.sequence_length`.
 
     Raises:
       ValueError: an unknown name or key (the nearest known one is named), or a negative value.
@@ -234,4 +239,5 @@ def from_config(spec: Mapping[str, Any]) -> Optimizer:
             f"config.optimizer.groups: {DEFAULT!r} is the group of all parameters that no pattern "
             "matches; choose another name."
         )
-    return Optimizer(**{**spec, "groups": groups})
+    scale = spec.get("scale", 1.0) or float(window)
+    return Optimizer(**{**spec, "scale": scale, "groups": groups})

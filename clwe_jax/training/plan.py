@@ -89,7 +89,7 @@ class _Program:
         shape = config.vocab.size, len(options.languages(config)), 4
         translations = np.full(shape, -1, np.int32)
         self.objective = build.build_objective(config, config.vocab.size, padded, translations)
-        self.optimizer = optim.from_config(config.optimizer)
+        self.optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
         self.tx = self.optimizer.build(config.train.steps)
         shapes = self.objective.batch_shapes(config.train.batch_size, config.data.sequence_length)
         self.batch = partition.abstract_batch(shapes, self.mesh)

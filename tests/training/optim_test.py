@@ -128,7 +128,7 @@ def test_final_share_and_long_warmup():
 )
 def test_wrong_options_are_answered(spec, message):
     with pytest.raises(ValueError) as error:
-        optim.from_config(spec)
+        optim.from_config(spec, 16)
     assert message in str(error.value)
 
 
@@ -155,7 +155,7 @@ def test_a_group_is_the_optimizer_with_its_own_settings(name):
 
 
 def test_frozen_parameters_have_no_state():
-    tx = optim.from_config(dict(groups=GROUPS)).build(10)
+    tx = optim.from_config(dict(groups=GROUPS), 16).build(10)
     names = [path for path, leaf in flat(tx.init(tree(0))).items() if np.ndim(leaf)]
     assert len(names) == 2 * 3 and not any("dense/bias" in name for name in names)
 
@@ -197,5 +197,5 @@ def test_without_groups_the_chain_is_optax():
 )
 def test_wrong_groups_are_answered(groups, message):
     with pytest.raises(ValueError) as error:
-        optim.from_config(dict(groups=groups)).build(10).init(tree(0))
+        optim.from_config(dict(groups=groups), 16).build(10).init(tree(0))
     assert message in str(error.value)
