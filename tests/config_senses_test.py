@@ -70,6 +70,16 @@ def test_bert_tiny(name, senses):
     assert found.objective.senses.senses == senses
 
 
+@pytest.mark.parametrize("scale", ["small", "base", "paper"])
+def test_senses_are_removed_from_bilms_only(scale):
+    """A7 and Table 8: SaELMo, and Bi-SaELMo with the same share; no masked language model."""
+    for name in ("saelmo", "bi_saelmo"):
+        senses = config(name, scale).objective.senses
+        assert senses.prune_every > 0 and senses.prune_share == 0.1
+    for name in ("bert_tiny", "sabert_tiny", "sa_dict_mlm"):
+        assert config(name, scale).objective.senses.prune_every == 0
+
+
 @pytest.mark.parametrize("name", ["joint_elmo", "bi_saelmo"])
 def test_a_pair_has_as_many_steps_as_its_twin(name):
     assert config(name, "laptop").train.steps == 4_000

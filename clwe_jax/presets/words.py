@@ -29,7 +29,14 @@ _SENSES: dict[str, Any] = dict(
 # and none is removed: the paper prunes after as many steps again as two warm-ups.
 _SENSE_SCALES: Values = {
     "laptop": dict(queue=4_096, refresh_every=50, warmup_steps=1_200),
-    "small": dict(refresh_every=100, warmup_steps=5_000, prune_every=5_000, prune_after=10_000),
+    "small": dict(refresh_every=100, warmup_steps=5_000),
+    "base": {},
+    "paper": {},
+}
+# Only biLMs lose senses (A7; for Bi-SaELMo Table 8 of the paper).
+_PRUNING: Values = {
+    "laptop": {},
+    "small": dict(prune_every=5_000, prune_after=10_000),
     "base": dict(prune_every=20_000),
     "paper": dict(prune_every=20_000),
 }
@@ -121,7 +128,7 @@ def elmo(scale: str, languages: str) -> ConfigDict:
             highways=2, dtype="auto",
         )
     )  # fmt: skip
-    config.objective.update(name="bilm", sense_input="own")
+    config.objective.update(name="bilm", sense_input="own", senses=_PRUNING[scale])
     config.optimizer = ConfigDict(
         dict(
             name="adagrad", learning_rate=0.2, warmup_steps=0, schedule="constant",
