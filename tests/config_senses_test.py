@@ -5,6 +5,8 @@ import pathlib
 
 import pytest
 
+from clwe_jax.models.senses.config import AS_PRINTED
+from clwe_jax.objectives.sense_loss import sense_config
 from clwe_jax.training import optim
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -78,6 +80,28 @@ def test_senses_are_removed_from_bilms_only(scale):
         assert senses.prune_every > 0 and senses.prune_share == 0.1
     for name in ("bert_tiny", "sabert_tiny", "sa_dict_mlm"):
         assert config(name, scale).objective.senses.prune_every == 0
+
+
+@pytest.mark.parametrize("scale", ["laptop", "paper"])
+@pytest.mark.parametrize("name", ["saelmo", "bi_saelmo_context", "sabert_tiny", "sa_dict_mlm"])
+def test_faithful_switches_off_whatever_the_paper_does_not_have(name, scale):
+    options = config(name, scale).objective.senses
+    usual = sense_config(options.to_dict())
+    options.faithful = True  # --config.objective.senses.faithful=True
+    found = sense_config(options.to_dict())
+    assert (found.init, found.fast_start, found.age_counts) == ("paper", False, False)
+    assert (found.translated_share, found.prune_least) == (0.0, 1)
+    others = set(options) - set(AS_PRINTED) - {"faithful"}
+    assert {key: getattr(found, key) for key in others} == {key: options[key] for key in others}
+    assert all(getattr(usual, key) != value for key, value in AS_PRINTED.items())
+
+
+def test_the_readme_lists_whatever_the_paper_does_not_have():
+    [_, section] = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Senses\n")
+    section = section.split("\n## ")[0]
+    assert "faithful=True" in section
+    for name in AS_PRINTED:
+        assert f"| `{name}` |" in section, name
 
 
 @pytest.mark.parametrize("name", ["joint_elmo", "bi_saelmo"])

@@ -17,13 +17,12 @@ from clwe_jax.presets.base import (
     set_values,
 )
 
-# All options of `models.senses.SenseConfig` that the papers name, and two that go beyond them
-# (`init`, `fast_start`).
+# All options of `models.senses.config.SenseConfig`; `faithful` switches off those beyond the paper.
 _SENSES: dict[str, Any] = dict(
     senses=1, projected=16, alpha=0.01, queue=20_000, refresh_every=250, warmup_steps=20_000,
     warmup_slot=True, init="seeded", sigma=0.1, noise=0.1, sample=16, fast_start=True,
     seed_weight=10, prune_every=0, prune_after=40_000, prune_share=0.1, prune_least=20,
-    translated_share=0.1, seed=0,
+    age_counts=True, translated_share=0.1, seed=0, faithful=False,
 )  # fmt: skip
 # In a short run representations change faster than centers follow, so that senses are seeded late
 # and none is removed: the paper prunes after as many steps again as two warm-ups.

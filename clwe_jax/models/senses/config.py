@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 INITS = ("seeded", "kmeans", "paper")
+# Options beyond the paper -> the values that switch them off.
+AS_PRINTED = dict(
+    init="paper", fast_start=False, prune_least=1, age_counts=False, translated_share=0.0
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,9 +37,11 @@ class SenseConfig:
       prune_after: first step with a check.
       prune_share: beta; an enabled sense with a smaller share of its word's uses is removed.
       prune_least: least uses of a word whose senses are checked.
+      age_counts: whether uses are counted lately (`state.age`), not since the warm-up.
       translated_share: least share of its word's latest uses in a language for a sense to be a
         translation into that language; 0: every enabled sense can be one.
       seed: seed of the noise and of k-means++; objectives mix it with the run's seed.
+      faithful: whether all options beyond the paper are off (`AS_PRINTED`), in spite of their values.
     """
 
     senses: int = 5
@@ -55,10 +61,14 @@ class SenseConfig:
     prune_after: int = 40_000
     prune_share: float = 0.1
     prune_least: int = 1
+    age_counts: bool = True
     translated_share: float = 0.1
     seed: int = 0
+    faithful: bool = False
 
     def __post_init__(self):
+        for name, value in AS_PRINTED.items() if self.faithful else ():
+            object.__setattr__(self, name, value)
         if self.senses < 1:
             raise ValueError(f"senses={self.senses}: a word has at least one")
         if self.init not in INITS:

@@ -38,7 +38,7 @@ class SenseState:
     Attributes:
       centers: float32 [V, S, d].
       projected: centers times P, float32 [V, S, d'].
-      counts: latest uses in each language, int32 [V, S, L]; see `age`. L is 1 where languages are
+      counts: uses in each language, int32 [V, S, L], the latest ones with `age_counts`. L is 1 where languages are
         not distinguished.
       total: uses, int32 [V, S]; for an enabled sense since the senses were seeded.
       enabled: bool [V, S].
@@ -303,7 +303,8 @@ def after_step(
     if config.prune_every:
         prunes = checks & (done >= config.prune_after)
         state = _if(prunes, lambda state: prune(state, config), state)
-    state = _if(checks, lambda state: age(state, config), state)
+    if config.age_counts:
+        state = _if(checks, lambda state: age(state, config), state)
     return state, seeds
 
 

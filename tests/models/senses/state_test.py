@@ -436,7 +436,10 @@ def test_checks_for_pruning_begin_at_the_configured_step():
     assert V <= enabled[2] < V * config.senses
 
 
-@pytest.mark.parametrize("options, every", [(dict(prune_every=4, prune_after=99), 4), (dict(), 3)])
+@pytest.mark.parametrize(
+    "options, every",
+    [(dict(prune_every=4, prune_after=99), 4), (dict(), 3), (dict(age_counts=False), 99)],
+)
 def test_uses_age_at_checks_and_without_them_when_components_are_refreshed(options, every):
     """Only counts of words with enough uses in a language to judge their senses."""
     config = config_of(refresh_every=3, warmup_steps=2, senses=3, prune_least=20, **options)
