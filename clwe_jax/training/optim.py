@@ -16,6 +16,8 @@ from clwe_jax.types import Array
 NAMES = ("adam", "adamw", "lamb", "adagrad")
 SCHEDULES = ("linear", "constant")
 DEFAULT = "default"  # the group of the parameters that no pattern matches
+# Name of a parameter that holds several of BERT's matrices -> the axis that counts them.
+_FUSED = {"qkv_kernel": 1}
 Schedule = Callable[[Array | int], Array]
 
 
@@ -192,7 +194,7 @@ class Optimizer:
         if self.name in ("adamw", "lamb") and self.weight_decay:
             parts.append(optax.add_decayed_weights(self.weight_decay, mask=is_matrix))
         if self.name == "lamb":
-            parts.append(optax.masked(optax.scale_by_trust_ratio(), is_matrix))
+            parts.append(optax.masked(scale_by_trust_ratio(), is_matrix))
         return [*parts, optax.scale_by_learning_rate(self.rate(total_steps))]
 
 
@@ -212,6 +214,24 @@ def scale_and_clip(scale: float, most: float) -> optax.GradientTransformationExt
         return jax.tree.map(lambda x: x * factor.astype(x.dtype), updates), state
 
     return optax.GradientTransformationExtraArgs(lambda _: optax.EmptyState(), update)
+
+
+def scale_by_trust_ratio() -> optax.GradientTransformation:
+    """Multiplies the update of each matrix by the norm of the matrix over that of the update.
+
+    LAMB, Algorithm 2; the factor is 1 where a norm is 0. Queries, keys and values are three matrices.
+    """
+
+    def scaled(path: str, update: Array, param: Array) -> Array:
+        fused = _FUSED.get(path.split("/")[-1])
+        axes = tuple(axis for axis in range(update.ndim) if axis != fused)
+        ours, theirs = (jnp.sqrt(jnp.square(x).sum(axes, keepdims=True)) for x in (param, update))
+        return update * jnp.where((ours > 0) & (theirs > 0), ours / theirs, 1.0)
+
+    return optax.GradientTransformation(
+        lambda _: optax.EmptyState(),
+        lambda updates, state, params: (paths.mapped(scaled, updates, params), state),
+    )
 
 
 def is_matrix(params: Any) -> Any:

@@ -22,9 +22,17 @@ def flat(params: Any) -> dict[str, Any]:
     return {_path(keys): leaf for keys, leaf in leaves}
 
 
-def mapped(change: Callable[[str, Any], Any], params: Any) -> Any:
-    """The tree with `change(path, parameter)` in the place of every parameter."""
-    return jax.tree_util.tree_map_with_path(lambda keys, leaf: change(_path(keys), leaf), params)
+def mapped(change: Callable[..., Any], params: Any, *others: Any) -> Any:
+    """The tree with `change(path, parameter, other, ...)` in the place of every parameter.
+
+    Args:
+      change: the function.
+      params: parameters.
+      others: trees like `params`.
+    """
+    return jax.tree_util.tree_map_with_path(
+        lambda keys, *leaves: change(_path(keys), *leaves), params, *others
+    )
 
 
 def matching(pattern: str, known: Iterable[str], where: str) -> list[str]:

@@ -72,6 +72,22 @@ def test_lamb_handles_a_zero_parameter():
     np.testing.assert_allclose(np.abs(found["dense/kernel"]), 0.1, rtol=1e-3)
 
 
+def test_lamb_scales_queries_keys_and_values_each_by_their_own_norms():
+    """One array holds three of BERT's matrices."""
+    r = np.random.RandomState(0)
+    sizes = np.float32([1, 10, 0])[:, None, None]
+    parts = [
+        {"qkv"[i]: x for i, x in enumerate(r.randn(3, 4, 2, 3).astype(np.float32) * size)}
+        for size in (sizes[..., None], np.float32(1), np.float32([5, 1, 2])[:, None, None, None])
+    ]
+    fused = [{"attention": {"qkv_kernel": np.stack(list(x.values()), 1)}} for x in parts]
+    lamb = optim.Optimizer(name="lamb", learning_rate=0.1, clip=0)
+    [found] = flat(steps(lamb, fused[0], fused[1:])).values()
+    wanted = flat(steps(lamb, parts[0], parts[1:]))
+    for number, name in enumerate("qkv"):
+        np.testing.assert_allclose(found[:, number], wanted[name], rtol=1e-5, err_msg=name)
+
+
 def test_adagrad_equals_equations():
     params, gradients = tree(0), [tree(1), tree(2)]
     ada = optim.Optimizer(
