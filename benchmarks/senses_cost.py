@@ -52,8 +52,9 @@ class Model:
         world = inputs.open_world(config, os.path.join(workdir, name))
         vocabulary = world.tokenizer.vocabulary
         self.objective = build.build_objective(
-            config, len(vocabulary), vocabulary.size, inputs.translations(config, world)
-        )
+            config, len(vocabulary), vocabulary.size, inputs.translations(config, world),
+            vocabulary.specials,
+        )  # fmt: skip
         optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
         mesh, total = partition.make_mesh(config.mesh), config.train.steps
         batches = list(itertools.islice(inputs.build(config, world).source, _BATCHES))

@@ -323,7 +323,7 @@ def load(workdir: str, step: int | None = None) -> Model:
 
 def _objective(config: ConfigDict, vocabulary: Vocabulary, translations: Any) -> Objective:
     return build.build_objective(
-        config, len(vocabulary.pieces), vocabulary.size, translations=translations
+        config, len(vocabulary.pieces), vocabulary.size, translations, vocabulary.specials
     )
 
 

@@ -52,8 +52,9 @@ class Pretraining(Job):
         config, world = self.config, self.world
         vocabulary = world.tokenizer.vocabulary
         self.objective = build.build_objective(
-            config, len(vocabulary), vocabulary.size, inputs.translations(config, world)
-        )
+            config, len(vocabulary), vocabulary.size, inputs.translations(config, world),
+            vocabulary.specials,
+        )  # fmt: skip
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
         self.result = train.fit(

@@ -11,6 +11,8 @@ The log of its word's expected count among the draws is subtracted from every sc
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from flax import struct
 import jax
 import jax.numpy as jnp
@@ -32,14 +34,29 @@ class Samples:
       log_counts: log of the expected count of each word among the draws, float32 [n].
       draws: expected number of draws with replacement that give n distinct words, float32 [];
         infinite where all words are drawn.
+      vocab_size, left_out: as `log_uniform_sample`.
     """
 
     ids: Array
     log_counts: Array
     draws: Array
+    vocab_size: int = struct.field(pytree_node=False)
+    left_out: tuple[int, ...] = struct.field(pytree_node=False)
+
+    def log_count(self, ids: Array) -> Array:
+        """Log of the expected count of any words among the draws, float32 like `ids`."""
+        for before, word in enumerate(sorted(self.left_out)):
+            ids = ids - (ids > word - before)  # the rank among the words that can be drawn
+        return _log_count(ids, self.vocab_size - len(self.left_out), self.draws)
 
 
-def log_uniform_sample(rng: Array, count: int, vocab_size: int) -> Samples:
+def _log_count(ranks: Array, words: int, draws: Array) -> Array:
+    return jnp.log(-jnp.expm1(-log_uniform_probability(ranks, words) * draws))
+
+
+def log_uniform_sample(
+    rng: Array, count: int, vocab_size: int, left_out: Sequence[int] = ()
+) -> Samples:
     """Draws distinct words from the log-uniform distribution.
 
     Word w arrives after an exponential time of rate p(w); the first `count` words are drawn. This
@@ -52,26 +69,30 @@ def log_uniform_sample(rng: Array, count: int, vocab_size: int) -> Samples:
     Args:
       rng: a PRNG key.
       count: number of words; all words where it is V or more.
-      vocab_size: V; ids are sorted by falling frequency.
+      vocab_size: number of ids, which are sorted by falling frequency.
+      left_out: ids that are not drawn; V is the number of the others.
 
     Returns:
       min(count, V) words.
 
     Raises:
-      ValueError: count or vocab_size below 1.
+      ValueError: count or V below 1.
     """
-    if count < 1 or vocab_size < 1:
-        raise ValueError(f"{count} negatives of {vocab_size} words: both must be at least 1")
-    if count >= vocab_size:
-        ids = jnp.arange(vocab_size, dtype=jnp.int32)
+    words = vocab_size - len(left_out)
+    if count < 1 or words < 1:
+        raise ValueError(f"{count} negatives of {words} words: both must be at least 1")
+    if count >= words:
+        ranks = jnp.arange(words, dtype=jnp.int32)
         draws = jnp.float32(jnp.inf)
     else:
-        rate = log_uniform_probability(jnp.arange(vocab_size), vocab_size)
-        arrival = jax.random.exponential(rng, (vocab_size,)) / rate
+        rate = log_uniform_probability(jnp.arange(words), words)
+        arrival = jax.random.exponential(rng, (words,)) / rate
         times, first = jax.lax.top_k(-arrival, count + 1)
-        ids, draws = first[:count], -times[count]
-    log_counts = jnp.log(-jnp.expm1(-log_uniform_probability(ids, vocab_size) * draws))
-    return Samples(ids, log_counts, draws)
+        ranks, draws = first[:count], -times[count]
+    ids = ranks
+    for word in sorted(left_out):
+        ids = ids + (ids >= word)
+    return Samples(ids, _log_count(ranks, words, draws), draws, vocab_size, tuple(left_out))
 
 
 @jax.custom_vjp

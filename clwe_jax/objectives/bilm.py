@@ -32,8 +32,10 @@ from clwe_jax.objectives.sense_loss import (
     check_translations,
     inherited,
     initial_table,
+    never_targets,
     sense_config,
 )
+from clwe_jax.text.base_vocab import CLS, SEP, UNK
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
 
 DIRECTIONS = ("forward", "backward")
@@ -60,6 +62,7 @@ class BiLmObjective:
       sense_input: input of sense selection: 'own', a word's own representation, in each model by
         itself (A4, A9); 'context', the representations of both models that predict it.
       backward: stream of the backward model, the task's `backward` (`data.tasks.BiLm`).
+      specials: name of each special piece -> its id; see `text.base_vocab`.
       translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
         dictionary.
 
@@ -78,6 +81,7 @@ class BiLmObjective:
     sense_input: str = "own"
     backward: str = "reversed"
     seed: int = 0
+    specials: Mapping[str, int] = dataclasses.field(default_factory=dict)
     translations: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -137,7 +141,7 @@ class BiLmObjective:
     def _loss(self) -> SenseLoss:
         return SenseLoss(
             self.senses, self.vocab_size, self.negatives, self.translation, self.switch_share,
-            self.seed,
+            self.seed, never_targets(self.specials, UNK, CLS, SEP),
         )  # fmt: skip
 
     @property

@@ -76,6 +76,7 @@ class SenseLoss:
         at the level of senses).
       switch_share: that share, from 0 to 1.
       seed: the run's seed.
+      never: ids below V that no target has: softmaxes and samplers leave them out.
     """
 
     config: SenseConfig
@@ -84,6 +85,7 @@ class SenseLoss:
     translation: str = "none"
     switch_share: float = 0.5
     seed: int = 0
+    never: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.translation not in TRANSLATIONS:
@@ -151,8 +153,11 @@ class SenseLoss:
           rng: a PRNG key; None, as in evaluation: no translations are predicted.
         """
         words, own = occurrences.words, occurrences.own
-        exists = (jnp.arange(shape[0]) < self.vocab_size)[:, None]
-        enabled = jnp.broadcast_to(exists, shape) & (True if state is None else state.enabled)
+        ids = jnp.arange(shape[0])[:, None]
+        enabled = ids < self.vocab_size
+        for number in self.never:
+            enabled &= ids != number
+        enabled = jnp.broadcast_to(enabled, shape) & (True if state is None else state.enabled)
         assigned = jnp.zeros_like(words) if state is None else selection.assign(state, words, own)
         labels = softmax.Labels(words, assigned)
         if rng is None or self.translation == "none":
@@ -200,6 +205,7 @@ class SenseLoss:
         enabled, labels, total = wanted.enabled, wanted.labels, weights.sum()
         if not train:
             loss = -softmax.word_log_likelihood(hidden, table, bias, words, enabled)
+            loss = jnp.where(weights > 0, loss, 0.0)  # padding is no target: its loss is infinite
             best = softmax.top_words(hidden, table, bias, enabled)[0][:, 0]
             return {
                 "loss": Sums((loss * weights).sum(), total),
@@ -208,7 +214,7 @@ class SenseLoss:
         if self.negatives:
             sample_key, sense_key, _ = jax.random.split(rng, 3)
             samples = sampled_softmax.log_uniform_sample(
-                sample_key, self.negatives, self.vocab_size
+                sample_key, self.negatives, self.vocab_size, self.never
             )
             found = softmax.sampled_sense_cross_entropy(
                 hidden, table, bias, labels, enabled, samples, sense_key
@@ -292,6 +298,11 @@ def inherited(variables: Variables, now: Array) -> dict[str, Any]:
     if "moments" in variables:
         found["moments"] = tuple(map(of, variables["moments"]))
     return found
+
+
+def never_targets(specials: Mapping[str, int], *targets: str) -> tuple[int, ...]:
+    """The ids of special pieces but `targets`, the names of those that are predicted."""
+    return tuple(sorted(number for name, number in specials.items() if name not in targets))
 
 
 def sense_config(options: SenseConfig | Mapping[str, Any]) -> SenseConfig:

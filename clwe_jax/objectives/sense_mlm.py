@@ -25,8 +25,10 @@ from clwe_jax.objectives.sense_loss import (
     check_translations,
     inherited,
     initial_table,
+    never_targets,
     sense_config,
 )
+from clwe_jax.text.base_vocab import UNK
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
 
 MASKED = "masked"  # name of the sense state
@@ -43,6 +45,7 @@ class SenseMlmObjective:
       max_predictions: P, most masked words of a row.
       negatives, translation, switch_share, seed: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (BERT-Tiny) is plain cross-entropy.
+      specials: name of each special piece -> its id; see `text.base_vocab`.
       translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
         dictionary.
     """
@@ -56,6 +59,7 @@ class SenseMlmObjective:
     switch_share: float = 0.5
     senses: SenseConfig | Mapping[str, Any] = SenseConfig(senses=1)
     seed: int = 0
+    specials: Mapping[str, int] = dataclasses.field(default_factory=dict)
     translations: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -84,7 +88,7 @@ class SenseMlmObjective:
     def _loss(self) -> SenseLoss:
         return SenseLoss(
             self.senses, self.vocab_size, self.negatives, self.translation, self.switch_share,
-            self.seed,
+            self.seed, never_targets(self.specials, UNK),
         )  # fmt: skip
 
     def init(self, rng: Array, batch: Batch) -> Variables:

@@ -21,6 +21,7 @@ class Vocabulary(abc.ABC):
       kind: 'wordpiece', 'sentencepiece' or 'word'.
       pieces: the piece of each id.
       size: len(pieces) rounded up to a multiple of 128; the ids above len(pieces) never occur.
+      specials: name of each special piece -> its id.
       pad_id, unk_id, cls_id, sep_id, mask_id: ids of the special pieces.
     """
 
@@ -29,6 +30,7 @@ class Vocabulary(abc.ABC):
     def __init__(self, pieces: Sequence[str], specials: Mapping[str, int]):
         self.pieces = list(pieces)
         self.size = padded_rows(len(self.pieces))
+        self.specials = dict(specials)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
             specials[name] for name in SPECIALS
         )
@@ -40,7 +42,7 @@ class Vocabulary(abc.ABC):
     @property
     def special_ids(self) -> tuple[int, ...]:
         """The ids of the five special pieces, sorted."""
-        return tuple(sorted((self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id)))
+        return tuple(sorted(self.specials[name] for name in SPECIALS))
 
     def encode_word(self, word: str) -> list[int]:
         """The piece ids of one normalised word: at least one, and no special piece except [UNK]."""

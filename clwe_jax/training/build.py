@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Mapping
 
 from ml_collections import ConfigDict
 import numpy as np
@@ -18,6 +18,7 @@ def build_objective(
     vocab_size: int,
     padded_vocab_size: int,
     translations: np.ndarray | None = None,
+    specials: Mapping[str, int] | None = None,
 ) -> Objective:
     """The objective with its model.
 
@@ -26,6 +27,7 @@ def build_objective(
       vocab_size: number of pieces; ids from there to padded_vocab_size are never predicted.
       padded_vocab_size: rows of the embedding table, a multiple that shards.
       translations: word ids, int32 [vocab_size, languages, T], for objectives that translate.
+      specials: name of each special piece -> its id, as a vocabulary has them.
     """
     given = dict(
         vocab_size=vocab_size,
@@ -34,6 +36,7 @@ def build_objective(
         translations=translations,
         backward=config.task.get("backward"),
         seed=config.seed,
+        specials=specials or {},
     )
     model = _build(
         "model",

@@ -55,6 +55,20 @@ def test_expected_counts_are_the_formula():
     np.testing.assert_allclose(samples.log_counts, expected, rtol=1e-4)
 
 
+@pytest.mark.parametrize("left_out", [(3, 4), (0, 1, 3, 4), (V - 1, V - 2), (7, 2)])
+@pytest.mark.parametrize("count", [5, V])
+def test_words_that_are_left_out_are_not_drawn_and_the_others_close_up(left_out, count):
+    """Log-uniform over the ranks of the other words, whose expected counts are those of labels."""
+    rest = np.delete(np.arange(V), left_out)
+    found = softmax.log_uniform_sample(jax.random.key(4), count, V, left_out)
+    among = softmax.log_uniform_sample(jax.random.key(4), count, len(rest))
+    np.testing.assert_array_equal(found.ids, rest[among.ids])
+    np.testing.assert_array_equal(found.log_counts, among.log_counts)
+    p = probabilities(len(rest)) * float(found.draws)
+    np.testing.assert_allclose(found.log_count(rest), np.log(-np.expm1(-p)), rtol=1e-4, atol=1e-6)
+    assert np.isfinite(found.log_count(np.arange(V))).all()
+
+
 @pytest.mark.parametrize("count, size", [(0, 5), (5, 0)])
 def test_nothing_to_draw(count, size):
     with pytest.raises(ValueError, match="both must be at least 1"):

@@ -240,6 +240,32 @@ def test_vectors_are_seeded_when_the_warm_up_ends(kind):
     assert spread[0] > 0.01 and spread[1] == 0.0 and spread[2] > 0.0
 
 
+SPECIALS = {"[CLS]": 0, "[SEP]": 1, "[UNK]": 2, "[PAD]": 3, "[MASK]": 4}
+
+
+@pytest.mark.parametrize("negatives", [0, 9, toy.WORDS])
+@each_kind
+def test_no_special_piece_that_is_never_a_target_is_scored_or_drawn(make, make_batch, negatives):
+    """A masked language model predicts no `<S>` and no `</S>`; a biLM predicts both."""
+    objective = make(senses=toy.ONE, negatives=negatives, specials=SPECIALS)
+    batch, never = make_batch(), [0, 1, 3, 4] if make is toy.sense_mlm else [3, 4]
+    for name, x in batch.items():
+        if name.startswith("target"):
+            weights = batch[name.replace("target_", "weights_").replace("targets", "loss_weights")]
+            batch[name] = np.where(weights > 0, np.maximum(x, 5), 3)  # padding has weight 0
+    variables = variables_of(objective, batch)
+    loud = jax.tree.map(jnp.asarray, variables)
+    bias = loud["params"]["sense_bias"]
+    loud["params"] = {**loud["params"], "sense_bias": bias.at[..., np.array(never), :].set(50.0)}
+    for train in (True, False):
+        rngs = {"dropout": jax.random.key(0)} if train else None
+        quiet, found = (
+            objective.loss(x, batch, step=0, rngs=rngs, train=train)[0]["loss"].mean()
+            for x in (variables, loud)
+        )
+        assert np.isfinite(quiet) and quiet == found
+
+
 @pytest.mark.parametrize("init", ["seeded", "kmeans"])
 @each_kind
 def test_the_senses_of_each_run_and_direction_start_elsewhere(make, make_batch, init):
@@ -264,12 +290,13 @@ def test_the_senses_of_each_run_and_direction_start_elsewhere(make, make_batch, 
         assert (apart > 1e-3).all() if init == "seeded" else (apart > 1e-3).any()
 
 
-def test_the_seed_of_the_config_seeds_the_senses():
+def test_objectives_get_the_seed_and_the_special_pieces():
     config = ConfigDict(options.base_config().to_dict())
     config.seed = 7
     config.model = ConfigDict(dict(name="transformer", layers=1, width=8, heads=2, mlp_dim=8))
     config.objective = ConfigDict(dict(name="sense_mlm", senses=dict(senses=2, projected=2)))
     assert build.build_objective(config, 30, 32).seed == 7
+    assert build.build_objective(config, 30, 32, None, SPECIALS).specials == SPECIALS
 
 
 @each_kind
