@@ -235,11 +235,13 @@ def sampled_sense_cross_entropy(
     samples: Samples,
     rng: Array,
 ) -> SenseLosses:
-    """The losses against sampled senses, scores corrected by the log of their expected counts.
+    """The losses against sampled senses, all scores less the log of their expected counts (A2).
 
     One enabled sense of each drawn word is drawn uniformly, so that there are as many scores as
     without senses. A negative that is one of a position's labels is left out at that position. The
-    losses tend to those over all senses as the number of draws grows.
+    scores of the labels are corrected, too (`tf.nn.sampled_softmax_loss` with `subtract_log_q`; Jean
+    et al. 2015): the expected loss is least at the true probabilities, however few the draws. With
+    one sense a word the losses tend to those over all words as draws grow.
 
     Args:
       hidden: hidden states, [N, d].
@@ -256,15 +258,15 @@ def sampled_sense_cross_entropy(
     draws = jax.random.uniform(rng, choice.shape)
     senses = jnp.where(choice, draws, -1.0).argmax(-1)
     there = choice.any(-1)
-    count = jnp.maximum(choice.sum(-1), 1).astype(jnp.float32)
-    log_counts = samples.log_counts - jnp.log(count)
-    (vectors, shift), *labelled = _rows(
-        table, bias, hidden.dtype, (words, senses), *_labelled(labels)
-    )
+    labelled = _labelled(labels)
+    (vectors, shift), *rows = _rows(table, bias, hidden.dtype, (words, senses), *labelled)
     scores = jnp.einsum("nd,md->nm", hidden, vectors, preferred_element_type=jnp.float32)
-    scores += shift - log_counts
+    scores += shift - _log_counts(samples, words, enabled)
     drawn = words * slots + senses
-    own, *others = (_score(hidden, *rows) for rows in labelled)
+    own, *others = (
+        _score(hidden, *row) - _log_counts(samples, label, enabled)
+        for row, (label, _) in zip(rows, labelled)
+    )
     own_id = labels.words * slots + labels.senses
     negative = there & (drawn != own_id[:, None])
     if labels.translations is None:
@@ -277,6 +279,12 @@ def sampled_sense_cross_entropy(
     second = labels.translated & (other_id != own_id)
     labelled = jnp.where(second, jnp.logaddexp(own, jnp.where(second, other, own)), own)
     return _losses(_against(labelled, scores, negative), own, other, labels.translated)
+
+
+def _log_counts(samples: Samples, words: Array, enabled: Array) -> Array:
+    """Log of the expected count of one sense of each of some words among the draws."""
+    senses = jnp.maximum(enabled[words].sum(-1), 1).astype(jnp.float32)
+    return samples.log_count(words) - jnp.log(senses)
 
 
 def _against(labelled: Array, scores: Array, negative: Array) -> Array:
