@@ -181,7 +181,7 @@ class Trainer:
             found["replace_share"] = config.static.replace_share
         # Test words are left out of the dictionary that these are trained with.
         if kind in ("replace", "duong"):
-            found["tests"] = config.evals.bli.data
+            found["tests"] = config.evals.bli.data if config.data.exclude_tests else ""
         return found
 
     def _kept(

@@ -74,6 +74,7 @@ def _vocabulary(run: Run) -> list[Block]:
     known = {
         "Dictionary pairs": counted(entries.get("pairs")),
         "Dictionary words": counted(entries.get("words")),
+        "Pairs left out for their test words": counted(entries.get("left_out")),
         "Cross-lingual labels": labels,
         "Vocabulary": f"{counted(size)} {vocabulary.get('kind', '')}" if size else None,
     }
