@@ -1,7 +1,7 @@
 """Projection of a trained bilingual model: one language's space onto another's (A10, Eq. 8).
 
 Anchors are the average contextual embeddings of the dictionary's words, collected in one pass over
-the run's text; words that both languages write alike are added as pairs. Every layer has its map.
+the run's text; tokens of both languages' text are added as pairs, test words excepted. Every layer has its map.
 With `config.projection.anchors='senses'` the map of the last layer is fitted to the centers of the
 senses.
 """
@@ -28,6 +28,7 @@ from clwe_jax.jobs.job import FIGURES, Job, Results
 from clwe_jax.objectives import projected
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.report import tables
+from clwe_jax.text import dictionary as dictionaries, training_dictionary
 
 ANCHORS = ("words", "senses")
 METHODS = {
@@ -113,12 +114,29 @@ class Projection(Job):
                 ])  # fmt: skip
 
     def _pairs(self, source: str, target: str) -> Pairs:
-        """The dictionary's pairs, and the words that stand in both languages' text."""
+        """The dictionary's pairs, and the tokens of both languages' text that are not tested.
+
+        The paper adds every such token (footnote 6); `identical_min_count` leaves out tokens whose
+        mean would be of a few occurrences.
+        """
         pairs = dict.fromkeys((a, b) for a, b in self.world.dictionary.pairs(source, target))
         if self.config.projection.identical:
-            both = set(self.world.frequent[source]) & set(self.world.frequent[target])
+            both = self._tokens(source) & self._tokens(target)
+            both -= dictionaries.test_words(
+                training_dictionary.tests(self.config, self.world.folders),
+                source, target, self.model.tokenizer.normalizer,
+            )  # fmt: skip
+            logging.info("%s tokens of both %s and %s", f"{len(both):,}", source, target)
             pairs.update(dict.fromkeys((word, word) for word in sorted(both)))
         return list(pairs)
+
+    def _tokens(self, language: str) -> set[str]:
+        """The tokens of a language's text that occur often enough."""
+        counts, _ = self.world.corpus.count_words(
+            language, lambda text: self.model.tokenizer.words(text, language)
+        )
+        least = self.config.projection.identical_min_count
+        return {word for word, count in counts.items() if count >= least}
 
     def _words(self, pairs: Pairs, source: str, target: str) -> list[Block]:
         """Mean representations of the pairs' words, layer by layer."""

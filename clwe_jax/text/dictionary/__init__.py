@@ -24,7 +24,7 @@ from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.pair_files import Pairs, read_pairs
 
-__all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs"]
+__all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs", "test_words"]
 
 CLEANINGS = ("identical", "one_to_many")
 _MOST_TRANSLATIONS = 8  # default number of one_to_many
@@ -132,6 +132,24 @@ def load(
                 language,
             )
     return dictionary
+
+
+def test_words(
+    exclude: str | Sequence[str], source: str, target: str, normalizer: Normalizer = Normalizer()
+) -> set[str]:
+    """The normalised words of either language in the test dictionaries between two languages.
+
+    Args:
+      exclude: see `load`.
+      source, target: languages.
+      normalizer: normalizer of each word.
+
+    Raises:
+      FileNotFoundError, ValueError: as of `load`.
+    """
+    merger = _Merger(normalizer)
+    _held(merger, _test_files(exclude, (source, target)))
+    return {word for numbers in merger.numbers.values() for word in numbers}
 
 
 def _name(directory_or_files: str | Sequence[str]) -> str:
@@ -275,12 +293,7 @@ def _leave_out(merger: _Merger, tests: Sequence[tuple[str, str, str]]) -> int:
     Returns:
       The number of distinct pairs removed.
     """
-    held: dict[tuple[str, str], list[np.ndarray]] = {}
-    for path, left, right in tests:
-        pairs = read_pairs(path)
-        for language, other, words in ((left, right, pairs.left), (right, left, pairs.right)):
-            held.setdefault((language, other), []).append(merger.intern(words, language))
-    numbers = {key: np.concatenate(parts) for key, parts in held.items()}
+    numbers = _held(merger, tests)
     none = np.zeros(0, np.int32)
 
     def keep(left, right, a, b):
@@ -292,6 +305,18 @@ def _leave_out(merger: _Merger, tests: Sequence[tuple[str, str, str]]) -> int:
     before = _distinct(merger)
     _filter(merger, keep)
     return before - _distinct(merger)
+
+
+def _held(
+    merger: _Merger, tests: Sequence[tuple[str, str, str]]
+) -> dict[tuple[str, str], np.ndarray]:
+    """(language, other language) -> the numbers of the test words of `language`."""
+    held: dict[tuple[str, str], list[np.ndarray]] = {}
+    for path, left, right in tests:
+        pairs = read_pairs(path)
+        for language, other, words in ((left, right, pairs.left), (right, left, pairs.right)):
+            held.setdefault((language, other), []).append(merger.intern(words, language))
+    return {key: np.concatenate(parts) for key, parts in held.items()}
 
 
 def _distinct(merger: _Merger) -> int:
