@@ -70,6 +70,7 @@ class Static(Job):
             self.config, folders, self.workdir, normalizer
         )
         self.tests = lexica.tests(self.config, folders, normalizer)
+        self.tested = training_dictionary.tested(self.dictionary, self.tests)
         context = Context(
             languages=options.languages(self.config),
             normalizer=normalizer,
@@ -98,7 +99,7 @@ class Static(Job):
             self.path("alignments", f"{language}-{hub}.npz"),
             {
                 # Test words are left out of the dictionary that the map is fitted to.
-                "tests": self.config.evals.bli.data if self.config.data.exclude_tests else "",
+                "tests": training_dictionary.tests_of(self.config),
                 "words": [len(source), len(target)],
                 **self.source.made_with,
             },
@@ -157,7 +158,8 @@ class Static(Job):
             "static": static,
         }
         if self.dictionary is not None:
-            report["dictionary"] = world.describe_dictionary(self.dictionary)
+            described = world.describe_dictionary(self.dictionary)
+            report["dictionary"] = {**described, "tested": self.tested}
         return Results(self.figures, report)
 
     def _evals(self) -> list[Any]:

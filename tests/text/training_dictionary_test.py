@@ -1,6 +1,9 @@
 """No run, of static vectors or of a language model, trains on the words that it is tested on."""
 
+import os
+
 import pytest
+from absl import logging as absl_logging
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
@@ -28,7 +31,8 @@ def muse(tmp_path):
     for name, text in {
         "de-en.txt": "Haus house\nBaum tree\nHund dog\nKatze cat\nRaum room\n",
         "en-de.txt": "cat Katze\ncat Kater\n",
-        "de-en.0-5000.txt": "Haus house\nHund dog\nDing dog\n",
+        "de-en.0-5000.txt": "Haus house\nRaum room\nDing dog\n",
+        "en-de.0-5000.txt": "cat Katze\nmouse Maus\n",
         "de-en.5000-6500.txt": "Katze cat\n",
         "en-de.5000-6500.txt": "room Raum\nroom Zimmer\n",
         "en-fr.0-5000.txt": "house maison\n",
@@ -75,11 +79,38 @@ def test_test_words_of_every_induction_are_left_out(config, muse, tmp_path):
 def test_a_split_of_the_dictionaries(muse, tmp_path):
     config = configured("static")
     config.align.split = "0-5000"
+    # As published: of the direction that is mapped, with test words of the other direction.
+    published = [("haus", "house"), ("raum", "room"), ("ding", "dog")]
     found = load(config, muse, tmp_path)
-    assert found.pairs("de", "en") == [("haus", "house"), ("hund", "dog"), ("ding", "dog")]
+    assert found.pairs("de", "en") == published and found.left_out == 0
+    reverse = config.copy_and_resolve_references()
+    reverse.align.update(source_vectors="en.vec", target_vectors="de.vec")
+    assert load(reverse, muse, tmp_path).pairs("en", "de") == [("cat", "katze"), ("mouse", "maus")]
+    os.remove(os.path.join(muse, "en-de.0-5000.txt"))
+    found = load(reverse, muse, tmp_path).pairs("en", "de")
+    assert sorted(found) == sorted((b, a) for a, b in published)
+    # Test words that the user names are left out of published splits as well.
+    one = os.path.join(muse, "en-de.5000-6500.txt")
+    found = load(config, muse, tmp_path, tests=one)
+    assert found.pairs("de", "en") == [("haus", "house"), ("ding", "dog")] and found.left_out == 1
     config.align.split = "0-100"
     with pytest.raises(FileNotFoundError, match=r"xx-yy.0-100.txt.*config.align.split=''"):
         load(config, muse, tmp_path)
+
+
+def test_test_pairs_of_the_other_direction_are_counted(muse, tmp_path, caplog):
+    config = configured("static")
+    tests = test_dictionaries.find(muse, ("de", "en"), Normalizer())
+    found = load(config, muse, tmp_path)
+    assert training_dictionary.tested(found, tests) == {"de-en": (0, 1), "en-de": (0, 2)}
+    assert training_dictionary.tested(None, tests) == {}
+    config.align.split = "0-5000"
+    found = load(config, muse, tmp_path)
+    absl_logging.get_absl_logger().addHandler(caplog.handler)
+    assert training_dictionary.tested(found, tests) == {"de-en": (0, 1), "en-de": (1, 2)}
+    absl_logging.get_absl_logger().removeHandler(caplog.handler)
+    assert "en-de: 1 of 2 test pairs are in the training dictionary" in caplog.text
+    assert "de-en" not in caplog.text
 
 
 def test_no_dictionary(config, tmp_path):
