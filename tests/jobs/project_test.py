@@ -5,6 +5,7 @@ import types
 import pytest
 
 from clwe_jax import presets
+from clwe_jax.evaluate.context import Context
 from clwe_jax.jobs import project
 from clwe_jax.text import corpora
 from clwe_jax.text.merged import Dictionary
@@ -22,7 +23,9 @@ def job(tmp_path):
     names = " ".join(f"name{i}" for i in range(RARE))
     for language, own in (("de", "wort"), ("en", "word")):
         words = " ".join(f"{own}{i}" for i in range(1_200))
-        lines = [f"{words} {words}"] * 3 + [names] * 5 + ["radio seltenes 1998"] * 4 + ["radio 1998"]
+        lines = (
+            [f"{words} {words}"] * 3 + [names] * 5 + ["radio seltenes 1998"] * 4 + ["radio 1998"]
+        )
         (tmp_path / f"{language}.txt").write_text("\n".join(lines))
     tests = tmp_path / "tests"
     tests.mkdir()
@@ -31,13 +34,11 @@ def job(tmp_path):
     config = presets.elmo("laptop", languages="en,de")
     made = project.Projection(config, str(tmp_path / "run"))
     tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter({}), WordVocabulary(SPECIALS))
-    made.model = types.SimpleNamespace(tokenizer=tokenizer)
-    made.world = types.SimpleNamespace(
-        dictionary=Dictionary.from_pairs({("de", "en"): [("haus", "house")]}),
-        corpus=corpora.TextCorpus(str(tmp_path), ("en", "de")),
-        frequent={language: [] for language in ("en", "de")},
-        folders={"tests": "", "evals.bli": str(tests)},
-    )
+    made.models = dict.fromkeys(("en", "de"), types.SimpleNamespace(tokenizer=tokenizer))
+    made.texts = dict.fromkeys(("en", "de"), corpora.TextCorpus(str(tmp_path), ("en", "de")))
+    made.dictionary = Dictionary.from_pairs({("de", "en"): [("haus", "house")]})
+    made.folders = {"tests": "", "evals.bli": str(tests)}
+    made.context = Context(languages=("en", "de"))
     return made
 
 
