@@ -46,7 +46,8 @@ def base_config() -> ConfigDict:
                 languages="en,de,es,fr,ja,zh",
                 dictionaries="pocket",  # pocket | a directory of xx-yy.txt | '' for none
                 dictionary_clean="",  # any of: identical,one_to_many
-                exclude_dictionaries="",  # a directory of test dictionaries to leave out
+                exclude_tests=True,  # leave the test words of config.evals out of training
+                exclude_dictionaries="",  # a directory of more test dictionaries to leave out
                 temperature=5.0,  # of the language sampling; 1 is proportional to size
                 lower_case=True,
                 simplify_chinese=False,

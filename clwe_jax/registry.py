@@ -28,10 +28,12 @@ TABLES: dict[str, dict[str, str]] = {
     # Evaluation and loading of a run, by the job that config.json in its folder names.
     "evaluation": {
         "pretrain": "clwe_jax.jobs.evaluate:language_model",
+        "project": "clwe_jax.jobs.project:evaluate",
         "static": "clwe_jax.jobs.static:run",
     },
     "loader": {
         "pretrain": "clwe_jax.api.model:load",
+        "project": "clwe_jax.api.pair:load",
         "static": "clwe_jax.api.static:load",
     },
     "task": {

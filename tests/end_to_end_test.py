@@ -97,12 +97,14 @@ def test_the_model_serves(workdir):
 
 
 def test_prepared_batches_train_without_tensorflow(tmp_path):
-    config = ["--config=configs/dict_mlm_50.py", *TINY, "--config.evals.bli.data="]
+    config = ["--config=configs/dict_mlm_50.py", *TINY]
     python("-m", "clwe_jax.data.prepare", *config, f"--out={tmp_path}/batches", "--heldout_rows=8")
     said = python(
-        "-c", NO_TENSORFLOW, *config, f"--workdir={tmp_path}/run",
+        "-c", NO_TENSORFLOW, *config, f"--workdir={tmp_path}/run", "--config.evals.bli.data=",
         f"--config.data.source=batches:{tmp_path}/batches",
     )  # fmt: skip
     assert "Report:" in said
+    report = json.loads((tmp_path / "run" / "report.json").read_text())
+    assert report["dictionary"]["left_out"] > 0  # the batches' dictionary is without test words
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     assert results["retrieval/mean_last4"] >= 0 and results["eval/mlm/en/loss"] > 0

@@ -140,11 +140,13 @@ def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
       y: outputs, [P, D'].
       ridge: weight of the squared norm, at least 0.
     """
+    # Directions in which x only has the rounding of its type would get weights beyond all measure.
+    rounding = np.finfo(np.result_type(x.dtype, np.float32)).eps * max(x.shape)
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if ridge:
         x = np.concatenate([x, np.sqrt(ridge) * np.eye(x.shape[1])])
         y = np.concatenate([y, np.zeros((x.shape[1], y.shape[1]))])
-    return np.linalg.lstsq(x, y, rcond=None)[0]
+    return np.linalg.lstsq(x, y, rcond=rounding)[0]
 
 
 def product(x: Array, y: Array) -> np.ndarray:

@@ -15,16 +15,18 @@ import os
 from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.api.model import Model, Neighbour
+from clwe_jax.api.pair import PairModel
 from clwe_jax.api.senses import Sense, SenseView, Translated
 from clwe_jax.api.static import StaticModel, Translation
 
 __all__ = [
-    "Model", "Neighbour", "Sense", "SenseView", "StaticModel", "Translated", "Translation", "load",
+    "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel", "Translated", "Translation", "load",
 ]  # fmt: skip
 
 
-def load(workdir: str | os.PathLike[str], step: int | None = None) -> Model | StaticModel:
-    """The trained model in a run's folder: a `Model`, or a `StaticModel` of static vectors.
+def load(workdir: str | os.PathLike[str], step: int | None = None) -> Model | PairModel | StaticModel:
+    """The trained model in a run's folder: a `Model`, a `PairModel` of two projected monolingual
+    runs, or a `StaticModel` of static vectors.
 
     Args:
       workdir: the run's folder: config.json, vocab/ and checkpoints/, and words.json for

@@ -167,31 +167,10 @@ class Model:
           ValueError: an unknown language, a word without letters, or a run without a list of
             frequent words.
         """
-        layer = MEAN_LAST4 if layer is None else layer
-        wanted = self.languages if to is None else (to,)
-        for language in (lang, *wanted):
+        for language in (lang, to or lang):
             self.tokenizer.language_id(language)
-        own = " ".join(self.tokenizer.words(word, lang))
-        if not own:
-            raise ValueError(f"{word!r} holds no word")
-        here = self._index(lang, layer)
-        query = _select(self._encoder.sentences(self.variables, [own], lang), layer) - here.mean
-        found = []
-        for language in wanted:
-            if to is None and not self.frequent.get(language):
-                continue
-            there = self._index(language, layer)
-            most = min(k + 1, len(there.words))  # one more: the word itself may be among them
-            places, _ = csls.nearest(query, there.vectors, most, method, pool=here.vectors)
-            places = np.asarray(places)[0]
-            cosines = np.asarray(search.unit(there.vectors[places]) @ search.unit(query)[0])
-            near = [
-                Neighbour(there.words[place], language, float(cosine))
-                for place, cosine in zip(places, cosines)
-                if (there.words[place], language) != (own, lang)
-            ]
-            found += near[:k]
-        return sorted(found, key=lambda near: -near.score)[:k]
+        own = dict.fromkeys(self.languages, self)
+        return nearest_words(own, word, lang, k, to, layer, method)
 
     def similarity(
         self, a: str, b: str, lang: str, lang_b: str | None = None, layer: Layer | None = None
@@ -284,6 +263,48 @@ class _Index:
     words: Sequence[str]
     vectors: np.ndarray
     mean: np.ndarray
+
+
+def nearest_words(
+    models: Mapping[str, Model],
+    word: str,
+    lang: str,
+    k: int,
+    to: str | None,
+    layer: Layer | None,
+    method: str,
+) -> list[Neighbour]:
+    """`Model.neighbours` for models of one space.
+
+    Args:
+      models: language -> the model that encodes it.
+      word, lang, k, to, layer, method: as for `Model.neighbours`.
+
+    Raises:
+      ValueError: as of `Model.neighbours`.
+    """
+    layer = MEAN_LAST4 if layer is None else layer
+    own = " ".join(models[lang].tokenizer.words(word, lang))
+    if not own:
+        raise ValueError(f"{word!r} holds no word")
+    here = models[lang]._index(lang, layer)
+    query = models[lang].encode([own], lang, layer) - here.mean
+    found = []
+    for language in models if to is None else (to,):
+        if to is None and not models[language].frequent.get(language):
+            continue
+        there = models[language]._index(language, layer)
+        most = min(k + 1, len(there.words))  # one more: the word itself may be among them
+        places, _ = csls.nearest(query, there.vectors, most, method, pool=there.vectors)
+        places = np.asarray(places)[0]
+        cosines = np.asarray(search.unit(there.vectors[places]) @ search.unit(query)[0])
+        near = [
+            Neighbour(there.words[place], language, float(cosine))
+            for place, cosine in zip(places, cosines)
+            if (there.words[place], language) != (own, lang)
+        ]
+        found += near[:k]
+    return sorted(found, key=lambda near: -near.score)[:k]
 
 
 def load(workdir: str, step: int | None = None) -> Model:

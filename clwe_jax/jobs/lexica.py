@@ -1,13 +1,10 @@
-"""The dictionaries of a run of static embeddings: to train on, to test on, and induced ones."""
+"""The dictionaries of a run of static embeddings: to test on, as rows of vectors, and induced ones."""
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
 from typing import Callable, Mapping, Sequence
 
-from absl import logging
 from ml_collections import ConfigDict
 import numpy as np
 
@@ -15,93 +12,10 @@ from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax.align import induce
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.text import dictionary as dictionaries, test_dictionaries
-from clwe_jax.text.merged import Dictionary
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text import test_dictionaries, training_dictionary
 from clwe_jax.text.test_dictionaries import TestSet
 
 _EXAMPLES = 3  # words of either side, where a dictionary and vectors do not meet
-
-
-def training(
-    config: ConfigDict, folders: Mapping[str, str], workdir: str, normalizer: Normalizer
-) -> Dictionary | None:
-    """The merged dictionary to train on, without the test words; None where none is named.
-
-    Args:
-      config: `data.dictionaries` and what cleans it; `align.split` reads `xx-yy.{split}.txt` in
-        place of `xx-yy.txt`.
-      folders: the folders behind the options, from `world.resolve_folders`.
-      workdir: holds the cache.
-      normalizer: of the words.
-
-    Raises:
-      FileNotFoundError: no such folder, or no file of the split in it.
-      ValueError: no dictionary between any two of the languages.
-    """
-    if not folders["dictionaries"]:
-        return None
-    languages = options.languages(config)
-    place: str | list[str] = folders["dictionaries"]
-    if config.align.split:
-        place = _split(folders["dictionaries"], config.align.split, languages, workdir)
-    exclude = [folders["tests"]] if folders["tests"] else []
-    # Files, not their folder: training dictionaries may be in it too.
-    exclude += [
-        file.path
-        for folder in test_folders(config, folders)
-        for file in test_dictionaries.files(folder).values()
-        if file.source in languages and file.target in languages
-    ]
-    found = dictionaries.load(
-        place,
-        languages,
-        normalizer=normalizer,
-        clean=tuple(name for name in config.data.dictionary_clean.split(",") if name),
-        exclude=exclude or None,
-        cache_dir=os.path.join(workdir, "cache"),
-    )
-    logging.info("Dictionaries: %s words, %s pairs", f"{len(found):,}", f"{found.pair_count:,}")
-    return found
-
-
-def _split(directory: str, split: str, languages: Sequence[str], workdir: str) -> list[str]:
-    """Copies of `xx-yy.{split}.txt` under the names that dictionaries are merged by."""
-    if not os.path.isdir(directory):
-        raise FileNotFoundError(
-            f"{directory} is not a folder (config.data.dictionaries): expected xx-yy.{split}.txt "
-            "there"
-        )
-    pattern = re.compile(rf"([a-z]{{2,3}})-([a-z]{{2,3}})\.{re.escape(split)}\.txt(\.gz)?")
-    copies = []
-    for name in sorted(os.listdir(directory)):
-        match = pattern.fullmatch(name)
-        if match and match[1] in languages and match[2] in languages:
-            folder = os.path.join(workdir, "cache", f"split-{split}")
-            os.makedirs(folder, exist_ok=True)
-            path = os.path.join(folder, f"{match[1]}-{match[2]}.txt{match[3] or ''}")
-            original = os.path.join(directory, name)
-            with open(original, "rb") as file:
-                atomic.write(path, file.read())
-            shutil.copystat(original, path)  # its times name the cache of the merged dictionary
-            copies.append(path)
-    if not copies:
-        raise FileNotFoundError(
-            f"{directory} holds no xx-yy.{split}.txt between any two of {','.join(languages)}; "
-            "--config.align.split='' reads xx-yy.txt"
-        )
-    return copies
-
-
-def test_folders(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
-    """The folders of test dictionaries of all evaluators of lexicon induction.
-
-    Args:
-      config: `evals`.
-      folders: see `training`.
-    """
-    keys = [key for key, spec in config.evals.items() if spec.name == "bli"]
-    return [folders[f"evals.{key}"] for key in keys if folders[f"evals.{key}"]]
 
 
 def tests(
@@ -111,7 +25,7 @@ def tests(
 
     Args:
       config: `evals`, and the directions.
-      folders: see `training`.
+      folders: the folders behind the options, from `world.resolve_folders`.
       normalizer: (word, language) -> the word as the vectors spell it.
 
     Raises:
@@ -121,7 +35,7 @@ def tests(
     pairs = options.pairs(config)
     return [
         test
-        for folder in test_folders(config, folders)
+        for folder in training_dictionary.test_folders(config, folders)
         for test in test_dictionaries.find(folder, options.languages(config), normalizer, pairs)
     ]
 

@@ -1,14 +1,17 @@
-"""Projection of a trained bilingual model: one language's space onto another's (A10, Eq. 8).
+"""Projection of one language's space onto another's (A10, Eq. 8): of a bilingual model, or of two
+monolingual ones (ELMo with projection, A13).
 
 Anchors are the average contextual embeddings of the dictionary's words, collected in one pass over
-the run's text; words that both languages write alike are added as pairs. Every layer has its map.
+the run's text; tokens of both languages' text are added as pairs, test words excepted. Every layer has its map.
 With `config.projection.anchors='senses'` the map of the last layer is fitted to the centers of the
 senses.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import islice
+import os
 from typing import Iterator, Mapping, Sequence
 
 from absl import logging
@@ -18,29 +21,49 @@ import numpy as np
 from scipy import linalg
 
 from clwe_jax import api
+from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.align import procrustes
 from clwe_jax.evaluate import anchors
 from clwe_jax.evaluate.character_encoder import encoder_of
+from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, inputs
+from clwe_jax.evaluate.pair_encoder import PairEncoder
+from clwe_jax.jobs import evaluators, facts, inputs
 from clwe_jax.jobs.job import FIGURES, Job, Results
 from clwe_jax.objectives import projected
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.report import tables
+from clwe_jax.text import dictionary as dictionaries, training_dictionary, world as worlds
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.types import Encoder
 
 ANCHORS = ("words", "senses")
 METHODS = {
     "orthogonal": procrustes.Procrustes(preprocess=()),
     "least_squares": procrustes.LeastSquares(preprocess=()),
 }
+# The parts of the target's config that the config of two projected runs repeats.
+_INHERITED = ("scale", "model", "objective", "task", "vocab", "optimizer")
+_PACKAGES = ("clwe_jax", "jax", "flax", "numpy", "scipy")
 Pairs = Sequence[tuple[str, str]]
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]  # vectors of both languages, and pairs of rows
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
-    """Projects the language model in `workdir`; see `Projection`."""
+    """Projects the language model in `workdir`, or the runs `config.projection.source` and `.target`."""
+    settings = config.get("projection") or {}
+    if settings.get("source") or settings.get("target"):
+        return PairProjection(config, workdir).run()
     return Projection(config, workdir).run()
+
+
+def evaluate(config: ConfigDict, workdir: str) -> bool:
+    """Runs config.evals on the two projected runs in `workdir`; see `PairEvaluation`."""
+    config = config.copy_and_resolve_references()
+    with config.unlocked():
+        config.projection = options.read_config(workdir).projection
+    return PairEvaluation(config, workdir).run()
 
 
 class Projection(Job):
@@ -78,26 +101,36 @@ class Projection(Job):
         return [("model and text", self._open), ("maps", self._fit), ("evaluation", self._evaluate)]
 
     def _open(self) -> None:
-        self.model = api.load(self.workdir)
-        self.objective = self.model.objective
-        if len(self.model.languages) < 2:
+        model = api.load(self.workdir)
+        if isinstance(model, api.PairModel):
             raise ValueError(
-                f"{self.workdir} holds a model of {', '.join(self.model.languages)} alone: there "
-                "is no second language to project"
+                f"{self.workdir} holds two projected runs: name them again with "
+                "--config.projection.source=RUN --config.projection.target=RUN"
             )
-        if self.config.projection.anchors == "senses" and not self.model.variables.get("senses"):
+        if len(model.languages) < 2:
+            raise ValueError(
+                f"{self.workdir} holds a model of {', '.join(model.languages)} alone: there is no "
+                "second language to project. Two such runs are projected in a third folder: "
+                "--config=configs/elmo_projected.py --config.projection.source=RUN "
+                "--config.projection.target=RUN"
+            )
+        if self.config.projection.anchors == "senses" and not model.variables.get("senses"):
             raise ValueError(
                 f"{self.workdir} holds a model without senses: --config.projection.anchors=words"
             )
-        self.world = inputs.open_world(self.config, self.workdir)
-        if self.world.dictionary is None or self.world.corpus is None:
+        world = inputs.open_world(self.config, self.workdir)
+        if world.dictionary is None or world.corpus is None:
             raise ValueError(
                 "The projection needs the run's text files and a dictionary: set "
                 "--config.data.source=text:DIR and --config.data.dictionaries=DIR"
             )
+        self.models = dict.fromkeys(model.languages, model)
+        self.texts = dict.fromkeys(model.languages, world.corpus)
+        self.dictionary, self.folders = world.dictionary, world.folders
+        self.context = inputs.context(self.config, world)
 
     def _fit(self) -> None:
-        target, *sources = self.model.languages
+        target, *sources = self.models
         self.maps: dict[str, dict[str, np.ndarray]] = {name: {} for name in self.methods}
         self.figures: dict[str, float] = {}
         for source in sources:
@@ -113,22 +146,41 @@ class Projection(Job):
                 ])  # fmt: skip
 
     def _pairs(self, source: str, target: str) -> Pairs:
-        """The dictionary's pairs, and the words that stand in both languages' text."""
-        pairs = dict.fromkeys((a, b) for a, b in self.world.dictionary.pairs(source, target))
+        """The dictionary's pairs, and the tokens of both languages' text that are not tested.
+
+        The paper adds every such token (footnote 6); `identical_min_count` leaves out tokens whose
+        mean would be of a few occurrences.
+        """
+        pairs = dict.fromkeys((a, b) for a, b in self.dictionary.pairs(source, target))
         if self.config.projection.identical:
-            both = set(self.world.frequent[source]) & set(self.world.frequent[target])
+            both = self._tokens(source) & self._tokens(target)
+            both -= dictionaries.test_words(
+                training_dictionary.tests(self.config, self.folders),
+                source, target, self.context.normalizer,
+            )  # fmt: skip
+            logging.info("%s tokens of both %s and %s", f"{len(both):,}", source, target)
             pairs.update(dict.fromkeys((word, word) for word in sorted(both)))
         return list(pairs)
 
+    def _tokens(self, language: str) -> set[str]:
+        """The tokens of a language's text that occur often enough."""
+        tokenizer = self.models[language].tokenizer
+        counts, _ = self.texts[language].count_words(
+            language, lambda text: tokenizer.words(text, language)
+        )
+        least = self.config.projection.identical_min_count
+        return {word for word, count in counts.items() if count >= least}
+
     def _words(self, pairs: Pairs, source: str, target: str) -> list[Block]:
         """Mean representations of the pairs' words, layer by layer."""
-        encoder = encoder_of(self.objective, self.model.tokenizer)
         collected = []
         for side, language in enumerate((source, target)):
+            model = self.models[language]
+            encoder = encoder_of(model.objective, model.tokenizer)
             index = {word: row for row, word in enumerate(dict.fromkeys(p[side] for p in pairs))}
-            lines = islice(self.world.corpus.lines(language), self.config.projection.lines)
+            lines = islice(self.texts[language].lines(language), self.config.projection.lines)
             logging.info("Anchors of %s words (%s)", f"{len(index):,}", language)
-            found = anchors.collect(encoder, self.model.variables, lines, language, index)
+            found = anchors.collect(encoder, model.variables, lines, language, index)
             collected.append((index, *found))
         (left, x, seen_x), (right, y, seen_y) = collected
         rows = np.array([(left[a], right[b]) for a, b in pairs], np.int32).reshape(-1, 2)
@@ -139,27 +191,42 @@ class Projection(Job):
 
     def _senses(self, pairs: Pairs) -> Iterator[Block]:
         """Centers of the senses of the pairs' words, of each direction that has senses."""
-        words = self.model.vocabulary.words
+        model = next(iter(self.models.values()))  # the one model of all languages
+        words = model.vocabulary.words
         ids = np.array([[words.get(a, -1), words.get(b, -1)] for a, b in pairs]).reshape(-1, 2)
         # A word of both languages has the same senses in both: it carries no information.
         ids = ids[(ids >= 0).all(1) & (ids[:, 0] != ids[:, 1])]
-        for direction in self.objective.directions:
-            x, y = anchors.centers(self.model.variables["senses"][direction], ids)
+        for direction in model.objective.directions:
+            x, y = anchors.centers(model.variables["senses"][direction], ids)
             logging.info("%s pairs of senses (%s)", f"{len(x):,}", direction)
             yield x, y, np.repeat(np.arange(len(x), dtype=np.int32)[:, None], 2, axis=1)
 
     def _evaluate(self) -> None:
-        tokenizer = self.model.tokenizer
-        context = inputs.context(self.config, self.world)
-        names = ("retrieval", "bli")
-        made = evaluators.build(self.config, context, self.world.folders, names=names)
+        made = evaluators.build(self.config, self.context, self.folders, names=("retrieval", "bli"))
         for name, found in self.maps.items():
-            numbers = {tokenizer.language_id(x): matrix for x, matrix in found.items()}
-            mapped = ModelEncoder(
-                Projected(self.objective, numbers), tokenizer, self.model.variables
-            )
-            measured, _ = evaluators.measure(made, mapped)
+            measured, _ = evaluators.measure(made, self._mapped(found))
             self.figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
+
+    def _mapped(self, maps: Mapping[str, np.ndarray]) -> Encoder:
+        """The encoder with the maps of some languages."""
+        encoders = {
+            model: ModelEncoder(
+                Projected(
+                    model.objective,
+                    {
+                        model.tokenizer.language_id(x): matrix
+                        for x, matrix in maps.items()
+                        if x in model.languages
+                    },
+                ),
+                model.tokenizer,
+                model.variables,
+            )
+            for model in set(self.models.values())
+        }
+        if len(encoders) == 1:
+            return next(iter(encoders.values()))
+        return PairEncoder({language: encoders[model] for language, model in self.models.items()})
 
     def results(self) -> Results:
         """The figures before and after the projection."""
@@ -171,3 +238,150 @@ class Projection(Job):
     def show(self, figures: Mapping[str, float]) -> None:
         """Prints the figures before and after the projection."""
         tables.print_projection(self.before, figures)
+
+
+class PairProjection(Projection):
+    """Maps the run `config.projection.source` onto the run `config.projection.target`.
+
+    Both runs are monolingual language models; each encodes its own language and its own text is
+    read for the anchors. The folder of this run has the maps and names both runs: `api.load`
+    answers with a `PairModel`, and config.job='evaluate' measures it. The figures of the method
+    `config.projection.apply` are the run's own: they stand without 'projected/{method}/' as well.
+    """
+
+    writes_config = True
+
+    def __init__(self, config: ConfigDict, workdir: str) -> None:
+        """Raises:
+        FileNotFoundError: one of the folders holds no run.
+        ValueError: the runs are not monolingual language models of two languages, or `workdir`
+          holds another run.
+        """
+        config = config.copy_and_resolve_references()
+        self.runs: dict[str, str] = {}  # language -> its folder, the target's first
+        self._configs: dict[str, ConfigDict] = {}
+        for option in ("target", "source"):
+            language, folder, found = _monolingual(config, option)
+            if language in self.runs:
+                raise ValueError(
+                    f"{self.runs[language]} and {folder} (config.projection.target and .source) "
+                    f"are both runs of {language}: a projection takes two languages"
+                )
+            self.runs[language], self._configs[language] = folder, found
+            config.projection[option] = folder
+        target = next(iter(self._configs.values()))
+        with config.unlocked():
+            for part in _INHERITED:
+                config[part] = target[part]
+        config.data.update(languages=",".join(self.runs), source=target.data.source)
+        config.train.steps = 0  # nothing is trained
+        config.job = "project"
+        there = os.path.exists(os.path.join(workdir, "config.json"))
+        if there and options.read_config(workdir).job != "project":
+            raise ValueError(
+                f"{workdir} holds another run: give the projection a folder with --workdir=DIR"
+            )
+        super().__init__(config, workdir)
+
+    def check(self) -> None:
+        """Raises ValueError as `Projection.check`, and for the centers of senses as anchors."""
+        super().check()
+        if self.config.projection.anchors != "words":
+            raise ValueError(
+                "config.projection.anchors='senses' takes a model of both languages; two runs share "
+                "no words: --config.projection.anchors=words"
+            )
+
+    def _open(self) -> None:
+        self.models = {language: api.load(folder) for language, folder in self.runs.items()}
+        shapes = {
+            language: encoder_of(model.objective, model.tokenizer).shape(model.variables)
+            for language, model in self.models.items()
+        }
+        normalizers = {model.tokenizer.normalizer for model in self.models.values()}
+        if len(set(shapes.values())) > 1:
+            raise ValueError(
+                "The two runs have models of other sizes, (layers, dimensions): "
+                + ", ".join(f"{self.runs[x]} {shape}" for x, shape in shapes.items())
+            )
+        if len({found.lower_case for found in normalizers}) > 1:
+            raise ValueError(
+                "config.data.lower_case is True in one run and False in the other: "
+                + ", ".join(self.runs.values())
+            )
+        chinese = "zh" in self.models and self.models["zh"].tokenizer.normalizer.simplify_chinese
+        normalizer = Normalizer(normalizers.pop().lower_case, chinese)
+        without_text = self.config.copy_and_resolve_references()
+        without_text.data.source = "text:"  # each run has its own
+        self.folders = worlds.resolve_folders(without_text, self.workdir)
+        self.dictionary = training_dictionary.load(
+            self.config, self.folders, self.workdir, normalizer
+        )
+        if self.dictionary is None:
+            raise ValueError(
+                "The projection needs a dictionary: set --config.data.dictionaries=DIR"
+            )
+        own = {x: inputs.open_world(self._configs[x], self.runs[x]) for x in self.runs}
+        for language, world in own.items():
+            if world.corpus is None:
+                raise ValueError(f"The projection needs the text files of {self.runs[language]}")
+        self.texts = {language: world.corpus for language, world in own.items()}
+        self.context = Context(
+            languages=tuple(self.models),
+            normalizer=normalizer,
+            sample={x: line for world in own.values() for x, line in world.sample.items()},
+            domains=next(iter(own.values())).domains,
+            seed=self.config.seed,
+        )
+
+    def results(self) -> Results:
+        """The figures, those of the applied maps under their own names too, and a report."""
+        prefix = f"projected/{self.config.projection.apply}/"
+        own = {x.removeprefix(prefix): y for x, y in self.figures.items() if x.startswith(prefix)}
+        self.figures |= own
+        report = {
+            **facts.environment(_PACKAGES),
+            "dictionary": worlds.describe_dictionary(self.dictionary),
+            "notes": self.notes,
+        }
+        return dataclasses.replace(super().results(), report=report)
+
+    def show(self, figures: Mapping[str, float]) -> None:
+        """Prints the figures of every method."""
+        tables.print_projection({}, figures)
+
+
+class PairEvaluation(PairProjection):
+    """Measures two projected runs again, with the maps that were saved."""
+
+    writes_config = False
+
+    def _fit(self) -> None:
+        self.maps = projected.read(self.path(projected.FILE))
+        self.figures: dict[str, float] = {}
+
+    def results(self) -> Results:
+        """The new figures, in place of the earlier ones of the same evaluators."""
+        # config.json goes on naming the options that the figures were measured with.
+        kept = options.read_config(self.workdir)
+        kept.evals = self.config.evals
+        options.write_config(kept, self.workdir)
+        return super().results()
+
+
+def _monolingual(config: ConfigDict, option: str) -> tuple[str, str, ConfigDict]:
+    """The language, folder and config of a run that `config.projection` names."""
+    folder = config.projection[option]
+    if not folder:
+        raise ValueError(
+            f"config.projection.{option} is empty: source and target go together, the folders of "
+            "two monolingual runs"
+        )
+    found = options.read_config(folder)
+    if found.job != "pretrain" or len(options.languages(found)) > 1:
+        raise ValueError(
+            f"config.projection.{option}={folder} is no monolingual language model (job "
+            f"{found.job}, languages {found.data.languages}): train one of one language, as with "
+            "--config=configs/elmo.py --config.data.languages=de"
+        )
+    return options.languages(found)[0], os.path.abspath(folder), found

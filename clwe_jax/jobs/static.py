@@ -23,7 +23,7 @@ from clwe_jax.jobs.given import Given
 from clwe_jax.jobs.job import Job, Results
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.trainer import Trainer
-from clwe_jax.text import world
+from clwe_jax.text import training_dictionary, world
 from clwe_jax.training import train
 
 _PACKAGES = ("clwe_jax", "jax", "numpy", "scipy", "gensim")
@@ -66,8 +66,11 @@ class Static(Job):
 
     def _read_dictionaries(self) -> None:
         folders, normalizer = self.source.folders, self.source.normalizer
-        self.dictionary = lexica.training(self.config, folders, self.workdir, normalizer)
+        self.dictionary = training_dictionary.load(
+            self.config, folders, self.workdir, normalizer
+        )
         self.tests = lexica.tests(self.config, folders, normalizer)
+        self.tested = training_dictionary.tested(self.dictionary, self.tests)
         context = Context(
             languages=options.languages(self.config),
             normalizer=normalizer,
@@ -96,7 +99,7 @@ class Static(Job):
             self.path("alignments", f"{language}-{hub}.npz"),
             {
                 # Test words are left out of the dictionary that the map is fitted to.
-                "tests": self.config.evals.bli.data,
+                "tests": training_dictionary.tests_of(self.config),
                 "words": [len(source), len(target)],
                 **self.source.made_with,
             },
@@ -155,7 +158,8 @@ class Static(Job):
             "static": static,
         }
         if self.dictionary is not None:
-            report["dictionary"] = world.describe_dictionary(self.dictionary)
+            described = world.describe_dictionary(self.dictionary)
+            report["dictionary"] = {**described, "tested": self.tested}
         return Results(self.figures, report)
 
     def _evals(self) -> list[Any]:

@@ -20,7 +20,7 @@ from clwe_jax.text.test_dictionaries import TestSet
 from clwe_jax.jobs import vocabularies
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.vocabularies import Vocabularies
-from clwe_jax.text import world
+from clwe_jax.text import training_dictionary, world
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
@@ -181,7 +181,7 @@ class Trainer:
             found["replace_share"] = config.static.replace_share
         # Test words are left out of the dictionary that these are trained with.
         if kind in ("replace", "duong"):
-            found["tests"] = config.evals.bli.data
+            found["tests"] = training_dictionary.tests_of(config)
         return found
 
     def _kept(

@@ -76,13 +76,32 @@ def load(
     Raises:
       ValueError: the file is damaged.
     """
+    maps, applied = _read(path)
+    return Projected(objective, {language_id(x): matrix for x, matrix in maps[applied].items()})
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, dict[str, np.ndarray]]:
+    """The maps that `save` wrote: method -> language -> float32 [layers + 1, D, D].
+
+    Raises:
+      ValueError: the file is damaged.
+    """
+    return _read(path)[0]
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, dict[str, np.ndarray]], str]:
+    """The maps of all methods, and the method that is applied."""
+    maps: dict[str, dict[str, np.ndarray]] = {}
     try:
         with np.load(path, allow_pickle=False) as file:
             applied = str(file["applied"])
-            names = [name for name in file.files if name.startswith(f"{applied}/")]
-            maps = {language_id(name.split("/")[1]): file[name] for name in names}
+            for name in file.files:
+                if name != "applied":
+                    method, language = name.split("/")
+                    maps.setdefault(method, {})[language] = file[name]
+            maps.setdefault(applied, {})
     except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"{path} is damaged ({error}): write it again with --config.job=project"
         ) from error
-    return Projected(objective, maps)
+    return maps, applied

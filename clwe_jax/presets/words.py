@@ -199,7 +199,7 @@ def _for_languages(config: ConfigDict, scale: str) -> ConfigDict:
     config.projection = ConfigDict(
         dict(
             methods="orthogonal,least_squares", apply="orthogonal", lines=20_000, identical=True,
-            anchors="words",
+            identical_min_count=5, anchors="words", source="", target="",
         )
     )  # fmt: skip
     sentences, lists = ("pocket", "pocket") if laptop else ("tatoeba", "dictionaries")

@@ -71,9 +71,16 @@ def _vocabulary(run: Run) -> list[Block]:
         labels = figures.percent(share)
         labels += f" (asked {figures.percent(asked, 0)})" if asked is not None else ""
     size = vocabulary.get("size")
+    tested = "; ".join(
+        f"{name} {counted(count)} of {counted(total)}"
+        for name, (count, total) in (entries.get("tested") or {}).items()
+        if count
+    )
     known = {
         "Dictionary pairs": counted(entries.get("pairs")),
         "Dictionary words": counted(entries.get("words")),
+        "Pairs left out for their test words": counted(entries.get("left_out")),
+        "Test pairs trained on": tested or None,
         "Cross-lingual labels": labels,
         "Vocabulary": f"{counted(size)} {vocabulary.get('kind', '')}" if size else None,
     }

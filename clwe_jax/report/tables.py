@@ -63,9 +63,9 @@ def print_projection(
     names = [f"retrieval/mean_last4{suffix}" for suffix in SENTENCE_METHODS.values()]
     columns = [Column(name, "percent") for name in ("before", *methods)]
     rows = [
-        [name, Number(before[name]), *(Number(after.get(f"projected/{m}/{name}")) for m in methods)]
+        [name, Number(before.get(name)), *(Number(after.get(f"projected/{m}/{name}")) for m in methods)]
         for name in (*names, "bli/p@1", "bli/p@1_csls")
-        if name in before
+        if name in before or any(f"projected/{m}/{name}" in after for m in methods)
     ]
     (console or Console()).print(
         _table("Projection", data.Table([Column("figure"), *columns], rows))

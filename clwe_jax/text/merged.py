@@ -30,6 +30,7 @@ class Dictionary:
       unpaired: language -> words that were read but have no synonym here, such as the words of
         excluded test pairs. The segmenter still needs them (`lexicon`): without them they would
         never occur as words in scripts without spaces.
+      left_out: number of undirected pairs that were removed because of their test words.
     """
 
     ARRAYS = (
@@ -43,9 +44,11 @@ class Dictionary:
         arrays: Mapping[str, np.ndarray],
         skipped: Mapping[str, int] | None = None,
         unpaired: Mapping[str, Sequence[str]] | None = None,
+        left_out: int = 0,
     ):
         self.languages = tuple(languages)
         self.skipped = dict(skipped or {})
+        self.left_out = left_out
         self.unpaired = {x: tuple(words) for x, words in (unpaired or {}).items() if words}
         for name in self.ARRAYS:
             array = np.asarray(arrays[name])
@@ -61,6 +64,7 @@ class Dictionary:
         target: np.ndarray,
         most_translations: int = 0,
         skipped: Mapping[str, int] | None = None,
+        left_out: int = 0,
     ) -> "Dictionary":
         """Makes a dictionary of pairs of words, in both directions and without duplicates.
 
@@ -71,7 +75,7 @@ class Dictionary:
           source, target: integers [pairs]; word numbers of two different languages.
           most_translations: largest number of translations of a word into one language; the pairs
             of words with more are removed. 0 removes none.
-          skipped: see the class.
+          skipped, left_out: see the class.
         """
         sizes = np.array([len(part) for part in words], np.int64)
         splits = np.concatenate([[0], np.cumsum(sizes)])
@@ -117,7 +121,7 @@ class Dictionary:
             "blob": np.frombuffer(b"".join(encoded), np.uint8),
             "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         }
-        return cls(languages, arrays, skipped, unpaired)
+        return cls(languages, arrays, skipped, unpaired, left_out)
 
     @classmethod
     def from_pairs(

@@ -16,7 +16,7 @@ from ml_collections import ConfigDict
 from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax import pocket
-from clwe_jax.text import corpora, dictionary as dictionaries
+from clwe_jax.text import corpora, training_dictionary
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -98,20 +98,7 @@ def build(config: ConfigDict, workdir: str) -> World:
     languages = options.languages(config)
     folders = resolve_folders(config, workdir)
     normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
-    dictionary = None
-    if folders["dictionaries"]:
-        dictionary = dictionaries.load(
-            folders["dictionaries"],
-            languages,
-            normalizer=normalizer,
-            clean=tuple(name for name in config.data.dictionary_clean.split(",") if name),
-            exclude=folders["tests"] or None,
-            cache_dir=os.path.join(workdir, "cache"),
-        )
-        logging.info(
-            "Dictionaries: %s words, %s pairs", f"{len(dictionary):,}",
-            f"{dictionary.pair_count:,}",
-        )  # fmt: skip
+    dictionary = training_dictionary.load(config, folders, workdir, normalizer)
     corpus = None
     if not config.data.source.startswith("tfds:"):
         corpus = corpora.TextCorpus(folders["text"], languages)
@@ -242,7 +229,8 @@ def _described(
 
 
 def describe_dictionary(dictionary: Dictionary) -> dict[str, Any]:
-    """The dictionary in the report: its pairs, its words, and pairs by the source word's language."""
+    """The dictionary in the report: its pairs, its words, the pairs that were left out because of
+    their test words, and pairs by the source word's language."""
     sizes = np.diff(dictionary.group_splits)
     owners = np.repeat(np.arange(len(dictionary)), np.diff(dictionary.entry_splits))
     totals = np.bincount(
@@ -252,5 +240,6 @@ def describe_dictionary(dictionary: Dictionary) -> dict[str, Any]:
     return {
         "pairs": dictionary.pair_count,
         "words": len(dictionary),
+        "left_out": dictionary.left_out,
         "pairs_by_language": by_language,
     }

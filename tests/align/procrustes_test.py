@@ -95,6 +95,15 @@ def test_least_squares_recovers_any_linear_map():
     np.testing.assert_allclose(found.source_map, shear, atol=1e-5)
 
 
+def test_least_squares_gives_no_weight_to_rounding():
+    draw = np.random.default_rng(0)
+    plane = draw.normal(size=(200, 3)) @ draw.normal(size=(3, 8))
+    x = (plane + 5).astype(np.float32)  # eight columns of rank four, each with its own rounding
+    y = draw.normal(size=(200, 8)).astype(np.float32)
+    found = procrustes.LeastSquares(preprocess=()).fit(x, y, diagonal(200)).source_map
+    assert np.abs(found).max() < 1
+
+
 def test_least_squares_of_few_pairs_has_the_smallest_norm():
     r = np.random.RandomState(0)
     x, y = r.standard_normal((4, 9)), r.standard_normal((4, 9))

@@ -1,11 +1,10 @@
-"""Which dictionaries a static run trains on, tests on and writes."""
+"""Which dictionaries a static run tests on and writes."""
 
 import logging
 
 import numpy as np
 import pytest
 from absl import logging as absl_logging
-from ml_collections import ConfigDict
 
 from clwe_jax import presets
 from clwe_jax.embeddings.vectors import Vectors
@@ -48,41 +47,6 @@ def muse(tmp_path):
 
 def folders_of(muse, **more):
     return {"dictionaries": muse, "tests": "", "evals.bli": muse, **more}
-
-
-def test_test_words_are_not_trained_on(config, muse, tmp_path):
-    found = lexica.training(config, folders_of(muse), str(tmp_path / "run"), Normalizer())
-    assert found.pairs("de", "en") == [("haus", "house"), ("baum", "tree"), ("hund", "dog")]
-    folders = folders_of(muse, **{"evals.bli": ""})
-    kept = lexica.training(config, folders, str(tmp_path / "run"), Normalizer())
-    assert ("katze", "cat") in kept.pairs("de", "en")
-
-
-def test_a_split_of_the_dictionaries(config, muse, tmp_path):
-    config.align.split = "0-5000"
-    found = lexica.training(config, folders_of(muse), str(tmp_path / "run"), Normalizer())
-    assert found.pairs("de", "en") == [("haus", "house"), ("hund", "dog"), ("ding", "dog")]
-    config.align.split = "0-100"
-    with pytest.raises(FileNotFoundError, match=r"xx-yy.0-100.txt.*config.align.split=''"):
-        lexica.training(config, folders_of(muse), str(tmp_path / "run"), Normalizer())
-
-
-def test_no_dictionary(config, tmp_path):
-    folders = folders_of("", **{"evals.bli": ""})
-    assert lexica.training(config, folders, str(tmp_path), Normalizer()) is None
-
-
-def test_test_words_of_every_induction_are_left_out(config, muse, tmp_path):
-    config.evals.second = ConfigDict(dict(name="bli", data="elsewhere"))
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "de-en.5000-6500.txt").write_text("Hund dog\n")
-    folders = folders_of(muse, **{"evals.second": str(other)})
-    found = lexica.training(config, folders, str(tmp_path / "run"), Normalizer())
-    assert found.pairs("de", "en") == [("haus", "house"), ("baum", "tree")]
-    assert [test.name for test in lexica.tests(config, folders, Normalizer())] == [
-        "en-de", "de-en", "de-en",
-    ]  # fmt: skip
 
 
 def test_tests_of_both_directions_and_those_that_are_absent(config, muse, said):

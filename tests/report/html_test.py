@@ -98,6 +98,14 @@ def test_a_comparison_that_is_not_there_is_a_warning(write_run, tmp_path, caplog
     assert "nowhere cannot be shown" in caplog.text
 
 
+def test_pairs_that_were_left_out_and_pairs_that_were_not_are_counted(write_run, page_of):
+    tested = {"en-de": [1_203, 3_721], "de-en": [0, 3_660]}
+    dictionary = {"pairs": 14_677, "words": 9_000, "left_out": 4_757, "tested": tested}
+    text = page_of(write_run(extras={"dictionary": dictionary})).text
+    assert "Pairs left out for their test words4,757" in text
+    assert "Test pairs trained onen-de 1,203 of 3,721" in text and "3,660" not in text
+
+
 FILES = ("metrics.jsonl", "results.json", "report.json")
 
 

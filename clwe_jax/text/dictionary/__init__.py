@@ -24,15 +24,15 @@ from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.pair_files import Pairs, read_pairs
 
-__all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs"]
+__all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs", "test_words"]
 
 CLEANINGS = ("identical", "one_to_many")
 _MOST_TRANSLATIONS = 8  # default number of one_to_many
 _PAIR_FILE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.txt(\.gz)?")
 _JMDICT_FILE = re.compile(r"JMdict(?!.*\.(part|tmp)$).*")  # not an unfinished download
 _TEST_FILE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(\.[0-9]+-[0-9]+)?\.txt(\.gz)?")
-_CACHE_VERSION = 2
-_ABOUT = ("languages", "skipped", "unpaired")  # attributes that are cached beside the arrays
+_CACHE_VERSION = 3
+_ABOUT = ("languages", "skipped", "unpaired", "left_out")  # attributes that are cached beside the arrays
 _SAMPLE = 500  # words of each column that the test for swapped columns looks up
 
 
@@ -99,8 +99,8 @@ def load(
         removes the pairs of words with more than 8 (K) translations into one language.
       exclude: directories or files of test dictionaries (`xx-yy.txt`, `xx-yy.5000-6500.txt`; the
         `.0-5000` files of a directory are training sets and are ignored). A pair between their two
-        languages is removed where it contains a test word on either side. The segmenter still knows
-        the test words (`Dictionary.unpaired`).
+        languages is removed where it contains a test word on either side, and counted in
+        `Dictionary.left_out`. The segmenter still knows the test words (`Dictionary.unpaired`).
       cache_dir: folder that keeps the merged dictionary for the next call with the same files and
         options; None keeps nothing.
 
@@ -118,10 +118,10 @@ def load(
     if dictionary is None:
         merger = _Merger(normalizer)
         skipped = _read_all(files, merger, languages)
-        _leave_out(merger, tests)
+        left_out = _leave_out(merger, tests)
         if any(option.startswith("identical") for option in clean):
             _leave_out_identical(merger)
-        dictionary = _merge(merger, languages, most_translations, skipped)
+        dictionary = _merge(merger, languages, most_translations, skipped, left_out)
         if path:
             _to_cache(dictionary, path)
     for language in dictionary.languages:
@@ -132,6 +132,24 @@ def load(
                 language,
             )
     return dictionary
+
+
+def test_words(
+    exclude: str | Sequence[str], source: str, target: str, normalizer: Normalizer = Normalizer()
+) -> set[str]:
+    """The normalised words of either language in the test dictionaries between two languages.
+
+    Args:
+      exclude: see `load`.
+      source, target: languages.
+      normalizer: normalizer of each word.
+
+    Raises:
+      FileNotFoundError, ValueError: as of `load`.
+    """
+    merger = _Merger(normalizer)
+    _held(merger, _test_files(exclude, (source, target)))
+    return {word for numbers in merger.numbers.values() for word in numbers}
 
 
 def _name(directory_or_files: str | Sequence[str]) -> str:
@@ -269,22 +287,47 @@ def _filter(merger: _Merger, keep: Callable[..., np.ndarray]) -> None:
     merger.edges = filtered
 
 
-def _leave_out(merger: _Merger, tests: Sequence[tuple[str, str, str]]) -> None:
-    """Removes pairs with a test word between the languages of its test dictionary."""
-    held: dict[tuple[str, str], list[np.ndarray]] = {}
-    for path, left, right in tests:
-        pairs = read_pairs(path)
-        for language, other, words in ((left, right, pairs.left), (right, left, pairs.right)):
-            held.setdefault((language, other), []).append(merger.intern(words, language))
-    numbers = {key: np.concatenate(parts) for key, parts in held.items()}
+def _leave_out(merger: _Merger, tests: Sequence[tuple[str, str, str]]) -> int:
+    """Removes pairs with a test word between the languages of its test dictionary.
+
+    Returns:
+      The number of distinct pairs removed.
+    """
+    numbers = _held(merger, tests)
     none = np.zeros(0, np.int32)
 
     def keep(left, right, a, b):
         test_a, test_b = numbers.get((left, right), none), numbers.get((right, left), none)
         return ~(np.isin(a, test_a) | np.isin(b, test_b))
 
-    if numbers:
-        _filter(merger, keep)
+    if not numbers:
+        return 0
+    before = _distinct(merger)
+    _filter(merger, keep)
+    return before - _distinct(merger)
+
+
+def _held(
+    merger: _Merger, tests: Sequence[tuple[str, str, str]]
+) -> dict[tuple[str, str], np.ndarray]:
+    """(language, other language) -> the numbers of the test words of `language`."""
+    held: dict[tuple[str, str], list[np.ndarray]] = {}
+    for path, left, right in tests:
+        pairs = read_pairs(path)
+        for language, other, words in ((left, right, pairs.left), (right, left, pairs.right)):
+            held.setdefault((language, other), []).append(merger.intern(words, language))
+    return {key: np.concatenate(parts) for key, parts in held.items()}
+
+
+def _distinct(merger: _Merger) -> int:
+    """The number of pairs, those of two files or of both directions counted once."""
+    keys: dict[tuple[str, str], list[np.ndarray]] = {}
+    for left, right, a, b in merger.edges:
+        if left > right:
+            left, right, a, b = right, left, b, a
+        key = a.astype(np.int64) * len(merger.numbers[right]) + b
+        keys.setdefault((left, right), []).append(key)
+    return sum(len(np.unique(np.concatenate(parts))) for parts in keys.values())
 
 
 def _leave_out_identical(merger: _Merger) -> None:
@@ -299,7 +342,7 @@ def _leave_out_identical(merger: _Merger) -> None:
     _filter(merger, keep)
 
 
-def _merge(merger: _Merger, languages, most_translations, skipped) -> Dictionary:
+def _merge(merger: _Merger, languages, most_translations, skipped, left_out) -> Dictionary:
     languages = languages or tuple(sorted(merger.numbers))
     words = [list(merger.numbers.get(language, ())) for language in languages]
     first = dict(zip(languages, np.cumsum([0] + [len(part) for part in words])))
@@ -314,6 +357,7 @@ def _merge(merger: _Merger, languages, most_translations, skipped) -> Dictionary
         np.concatenate(targets) if targets else np.zeros(0, np.int64),
         most_translations=most_translations,
         skipped=skipped,
+        left_out=left_out,
     )
 
 

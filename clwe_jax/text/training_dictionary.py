@@ -1,0 +1,162 @@
+"""The dictionary that a run trains on, without the words of the dictionaries that it is tested on."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import Mapping, Sequence
+
+from absl import logging
+from ml_collections import ConfigDict
+
+from clwe_jax import atomic
+from clwe_jax import config as options
+from clwe_jax.text import dictionary as dictionaries, test_dictionaries
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.test_dictionaries import TestSet
+
+
+def load(
+    config: ConfigDict, folders: Mapping[str, str], workdir: str, normalizer: Normalizer
+) -> Dictionary | None:
+    """The merged dictionary to train on, without the test words; None where none is named.
+
+    Args:
+      config: `data.dictionaries` and what cleans it; of static vectors, `align.split` reads
+        `xx-yy.{split}.txt` in place of `xx-yy.txt`, as it is published: of two directions the one
+        that is mapped (MUSE's protocol), with all of its pairs.
+      folders: the folders behind the options, from `world.resolve_folders`.
+      workdir: holds the cache.
+      normalizer: of the words.
+
+    Raises:
+      FileNotFoundError: no such folder, or no file of the split in it.
+      ValueError: no dictionary between any two of the languages.
+    """
+    if not folders["dictionaries"]:
+        return None
+    languages = options.languages(config)
+    place: str | list[str] = folders["dictionaries"]
+    if _split_name(config):
+        place = _split(config, folders["dictionaries"], workdir)
+    found = dictionaries.load(
+        place,
+        languages,
+        normalizer=normalizer,
+        clean=tuple(name for name in config.data.dictionary_clean.split(",") if name),
+        exclude=tests(config, folders) or None,
+        cache_dir=os.path.join(workdir, "cache"),
+    )
+    logging.info(
+        "Dictionaries: %s words, %s pairs; %s pairs with a test word are left out",
+        f"{len(found):,}", f"{found.pair_count:,}", f"{found.left_out:,}",
+    )  # fmt: skip
+    return found
+
+
+def tests(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
+    """The folders and files of test dictionaries whose words are not trained on.
+
+    These are `data.exclude_dictionaries` and, with `data.exclude_tests`, the test dictionaries of
+    all evaluators of lexicon induction, except beside a published split (`align.split`).
+
+    Args:
+      config: `data` and `evals`.
+      folders: see `load`.
+
+    Raises:
+      FileNotFoundError: there is no such folder.
+    """
+    found = [folders["tests"]] if folders["tests"] else []
+    if not _excludes_tests(config):
+        return found
+    languages = options.languages(config)
+    # Files, not their folder: training dictionaries may be in it too.
+    return found + [
+        file.path
+        for folder in test_folders(config, folders)
+        for file in test_dictionaries.files(folder).values()
+        if file.source in languages and file.target in languages
+    ]
+
+
+def test_folders(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
+    """The folders of test dictionaries of all evaluators of lexicon induction.
+
+    Args:
+      config: `evals`.
+      folders: see `load`.
+    """
+    keys = [key for key, spec in config.evals.items() if spec.name == "bli"]
+    return [folders[f"evals.{key}"] for key in keys if folders[f"evals.{key}"]]
+
+
+def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str, tuple[int, int]]:
+    """'de-en' -> the numbers of test pairs that the dictionary trains on, and of all test pairs.
+
+    A published split of one direction may hold test pairs of the other one; the log warns of them.
+    """
+    found = {}
+    for test in tests if dictionary is not None else ():
+        pairs = set(dictionary.pairs(test.source, test.target))
+        asked = {(word, other) for word, others in test.entries.items() for other in others}
+        found[test.name] = len(pairs & asked), len(asked)
+        if pairs & asked:
+            logging.warning(
+                "%s: %s of %s test pairs are in the training dictionary: its lexicon induction is "
+                "no measure of unseen words. --config.data.exclude_dictionaries=DIR leaves the "
+                "words of the test dictionaries in DIR out",
+                test.name, *(f"{count:,}" for count in found[test.name]),
+            )  # fmt: skip
+    return found
+
+
+def tests_of(config: ConfigDict) -> str:
+    """`evals.bli.data` where its words are not trained on, else ''; a part of `Kept.made_with`."""
+    return config.evals.bli.data if _excludes_tests(config) else ""
+
+
+def _excludes_tests(config: ConfigDict) -> bool:
+    return config.data.exclude_tests and not _split_name(config)
+
+
+def _split_name(config: ConfigDict) -> str:
+    """`align.split`; '' for language models, which have no such option."""
+    return config.align.split if "align" in config else ""
+
+
+def _split(config: ConfigDict, directory: str, workdir: str) -> list[str]:
+    """Copies of `xx-yy.{split}.txt` under the names that dictionaries are merged by.
+
+    Where there are files of both directions of a pair with the hub, the one to the hub is taken.
+    """
+    split, languages, hub = config.align.split, options.languages(config), options.hub_of(config)
+    if not os.path.isdir(directory):
+        raise FileNotFoundError(
+            f"{directory} is not a folder (config.data.dictionaries): expected xx-yy.{split}.txt "
+            "there"
+        )
+    pattern = re.compile(rf"([a-z]{{2,3}})-([a-z]{{2,3}})\.{re.escape(split)}\.txt(\.gz)?")
+    matches = [pattern.fullmatch(name) for name in sorted(os.listdir(directory))]
+    there = {(match[1], match[2]) for match in matches if match}
+    copies = []
+    for match in filter(None, matches):
+        source, target = match[1], match[2]
+        turned = source == hub and (target, source) in there
+        if source in languages and target in languages and not turned:
+            folder = os.path.join(workdir, "cache", f"split-{split}")
+            os.makedirs(folder, exist_ok=True)
+            path = os.path.join(folder, f"{source}-{target}.txt{match[3] or ''}")
+            original = os.path.join(directory, match[0])
+            with open(original, "rb") as file:
+                atomic.write(path, file.read())
+            shutil.copystat(original, path)  # its times name the cache of the merged dictionary
+            copies.append(path)
+    if not copies:
+        raise FileNotFoundError(
+            f"{directory} holds no xx-yy.{split}.txt between any two of {','.join(languages)}; "
+            "--config.align.split='' reads xx-yy.txt"
+        )
+    return copies
