@@ -98,7 +98,7 @@ def test_the_search_ends_when_it_has_seen_every_key(small, monkeypatch):
     monkeypatch.setattr(bounded, "_search", counted)
     queries, keys, pool = made_up(7, 6, 100, 60)
     queries[2] = np.nan
-    found, scores = run(queries, keys, pool, 2, 4)
+    found, _ = run(queries, keys, pool, 2, 4)
     assert searched[-1] == 100
     good = [0, 1, 3, 4, 5]
     expected, _ = run(queries[good], keys, pool, 2, 4)
