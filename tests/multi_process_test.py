@@ -86,8 +86,18 @@ def test_two_equal_one_also_after_a_stop(tmp_path, launch):
         assert np.abs(ours[path].astype(float) - theirs[path]).max() < 2e-3 * scale, path
     ours, theirs = (metrics(folder) for folder in (two, tmp_path / "one"))
     assert (16, "train/loss") in ours
-    for step in range(4, 17, 4):  # each host evaluates the same held-out batch
-        assert ours[step, "eval/loss"] == pytest.approx(theirs[step, "eval/loss"], rel=1e-3)
+    for step in range(4, 17, 4):  # each host has one half of the held-out rows
+        for name in ("eval/mlm/loss", "eval/mlm/accuracy", "eval/encoded"):
+            assert ours[step, name] == pytest.approx(theirs[step, name], rel=1e-3), name
+
+
+def test_no_device_holds_the_whole_table_to_evaluate(tmp_path, launch):
+    """The table is larger than the limit of a device, and every host computes with its shards."""
+    limit = 3_000
+    options = dict(steps=5, mesh=dict(fsdp=4), checkpoint=dict(every_steps=100), limit=limit)
+    wait(launch(tmp_path, 2, **options), tmp_path)
+    found = metrics(tmp_path)
+    assert found[4, "eval/table_bytes"] > limit and (5, "eval/mlm/loss") in found
 
 
 def metrics(workdir):

@@ -63,7 +63,7 @@ class Adversarial:
     beta: float = 0.001  # of orthogonalisation
     most_frequent: int = 75_000  # most frequent words of a side that training draws from
     refinements: int = 5
-    max_words: int = induce.MAX_WORDS  # most frequent words of a side that the refinement uses
+    max_words: int = induce.MAX_WORDS  # most frequent words of a side whose pairs refine
     neighbourhood: int = 10  # of CSLS
     restarts: int = 1  # trainings with different random numbers; the best one is kept
     seed: int = 0
@@ -169,7 +169,7 @@ class Adversarial:
         if not self.refinements:
             return matrix, info
         size = {"max_words": self.max_words, "neighbourhood": self.neighbourhood}
-        pairs = induce.induce(x[: self.max_words] @ matrix, y, **size)
+        pairs = induce.induce(x @ matrix, y, **size)
         if not len(pairs):
             logging.warning("adversarial: no word pair is mutual; the map is not refined")
             return matrix, info
@@ -187,9 +187,7 @@ class Adversarial:
         return found.source_map, info
 
     def _criterion(self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray) -> float:
-        return induce.criterion(
-            x[: induce.CRITERION_WORDS] @ matrix, y, neighbourhood=self.neighbourhood
-        )
+        return induce.criterion(x @ matrix, y, neighbourhood=self.neighbourhood)
 
 
 def initial_weights(key: Array, width: int, hidden: int) -> Weights:

@@ -132,7 +132,6 @@ def _search(
     whole = hubness.whole()
     candidates, limits = np.asarray(candidates), np.asarray(limits)
     cosines = limits + hubness.bound[candidates]  # twice the cosines
-    beyond = limits[:, -1] if width < len(hubness.keys) else np.full(len(queries), -np.inf)
     while True:
         values = cosines - hubness.bound[candidates]
         order = np.lexsort((candidates, -values))[:, :k]
@@ -143,8 +142,10 @@ def _search(
             break
         hubness.settle(unknown, whole)
     values = np.take_along_axis(values, order, 1)
+    if width == len(hubness.keys):
+        return best, values, np.ones(len(queries), bool)
     # After a tie with an examined bound the lowest index would decide, so a tie is no proof.
-    return best, values, values[:, -1] > beyond
+    return best, values, values[:, -1] > limits[:, -1]
 
 
 def _slabs(rows: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:

@@ -52,7 +52,8 @@ def nearest(
       Indices of keys, int32 [N, k], and their scores, float32 [N, k].
 
     Raises:
-      ValueError: an unknown method, k outside [1, M], or vectors of different widths.
+      ValueError: an unknown method, k outside [1, M], vectors of different widths, or a query with
+        a value that is not finite.
     """
     if method not in METHODS:
         raise ValueError(
@@ -61,6 +62,7 @@ def nearest(
     queries, keys = _array(queries), _array(keys)
     pool = queries if pool is None else _array(pool)
     search.check(queries, keys, k)
+    _check_finite(queries)
     if method == "cosine":
         return search.search(queries, search.chunked(keys, 0.0, k), 1.0, k, memory_bytes)
     search.check(pool, keys, k=1)
@@ -78,3 +80,16 @@ def nearest(
 def _array(x: Array) -> Array:
     """Arrays as they are: arrays on the host go to the device piece by piece."""
     return x if isinstance(x, (np.ndarray, jax.Array)) else np.asarray(x, np.float32)
+
+
+def _check_finite(queries: Array) -> None:
+    """Raises ValueError, naming the first row, for queries that hold NaN or infinity."""
+    if isinstance(queries, jax.Array):
+        finite = np.asarray(search.finite(queries))
+    else:
+        finite = np.isfinite(queries.sum(1, dtype=np.float64))
+    if not finite.all():
+        raise ValueError(
+            f"{np.count_nonzero(~finite)} of {len(finite)} queries hold NaN or infinity, the first "
+            f"in row {int(np.argmin(finite))}: leave such vectors out."
+        )

@@ -28,7 +28,7 @@ class Procrustes:
 
     refinements: int = 0
     method: str = "csls"  # of retrieval in the rounds, see `csls.nearest`
-    max_words: int = induce.MAX_WORDS  # most frequent words of a side that the rounds use
+    max_words: int = induce.MAX_WORDS  # most frequent words of a side whose pairs the rounds use
     neighbourhood: int = 10  # of CSLS
     preprocess: tuple[str, ...] = ("unit",)
 
@@ -55,9 +55,6 @@ class Procrustes:
         return alignment.Alignment(matrix.astype(np.float32), None, *steps, info)
 
     def _refined(self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict) -> np.ndarray:
-        most = max(self.max_words, induce.CRITERION_WORDS)
-        x, y = x[:most], y[:most]
-
         def mapped(matrix: np.ndarray) -> np.ndarray:
             return x @ matrix.astype(np.float32)
 

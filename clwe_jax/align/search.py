@@ -32,6 +32,12 @@ def unit(x: Array) -> Array:
     return x / jnp.where(length > 0, length, 1.0)
 
 
+@jax.jit
+def finite(x: Array) -> Array:
+    """Whether all values of a row are finite: bool [N] of [N, D]."""
+    return jnp.isfinite(x).all(1)
+
+
 def check(queries: Array, keys: Array, k: int) -> None:
     """Raises ValueError for vectors of different widths or a k outside [1, number of keys]."""
     if queries.ndim != 2 or keys.ndim != 2 or queries.shape[1] != keys.shape[1]:

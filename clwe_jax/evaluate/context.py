@@ -19,7 +19,7 @@ class Context:
       normalizer: spells the words of test files as the run's vocabulary does.
       tokenizer: the run's; None for static vectors.
       pairs: directions (source, target) to evaluate; empty: all that the test files have.
-      heldout: language -> its held-out batches, the same on every host.
+      heldout: language -> its held-out batches, of each this host's rows.
       sample: language -> lines of text, to average contextual vectors of words over.
       domains: of the embedded world's text; empty: all.
       seed: the run's.

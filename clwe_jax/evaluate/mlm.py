@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from clwe_jax.evaluate.context import Context, language_model
-from clwe_jax.evaluate.sharded_call import ShardedCall, whole
+from clwe_jax.evaluate.sharded_call import ShardedCall, mesh_of, place, whole
 from clwe_jax.types import Batch, HasObjective, Sums, Variables
 
 # Metrics of the objective that are yielded where their weight is not 0.
@@ -25,7 +25,8 @@ _STEP = "step"  # key of the training step beside the collections
 class MlmEvaluator:
     """Loss, perplexity and accuracy on held-out text, whose masks are the same every time.
 
-    The state of rows (a bidirectional language model's) goes on from batch to batch.
+    The state of rows (a bidirectional language model's) goes on from batch to batch. The figures are
+    over the rows of all hosts.
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
@@ -84,11 +85,12 @@ def _score(loss: Callable[..., Any]) -> tuple[Score, ShardedCall]:
         sums, observed = loss(variables, batch, step=step, train=False)
         return {name: sums[name] for name in _METRICS if name in sums}, observed.get("rows", {})
 
-    return score, ShardedCall(score)
+    return score, ShardedCall(score, own_rows=True)
 
 
 def _fresh(score: Score, variables: Variables, batch: Batch) -> Any:
     """The state of rows at the beginning of their streams; {} where rows have no state."""
+    batch = place(batch, mesh_of(variables), own_rows=True)  # rows of all hosts
     rows = jax.eval_shape(score, {**variables, "rows": {}}, batch)[1]
     return whole(jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), rows), variables)
 

@@ -16,6 +16,7 @@ from clwe_jax.evaluate.character_encoder import encoder_of, reads_characters
 from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.encode import RowEncoder
 from clwe_jax.evaluate.sense_encoder import SenseEncoder, WordInContext
+from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.models.senses import selection, translation
 from clwe_jax.models.senses.state import SenseState, statistics
 from clwe_jax import pocket
@@ -159,15 +160,16 @@ class SenseFigures:
             state, h = states.get(direction), vectors[:, part]
             slots = np.zeros(len(words), np.int32)
             if state is not None:
-                slots = np.asarray(_assign(state, numbers, h))
+                slots = np.asarray(_assign(state, {"words": numbers, "h": h}))
             measured = scores.score(words, slots, meant)
             figures = measured.metrics()
             if state is not None:
-                in_use = jax.device_get(_statistics(state))
+                in_use = jax.device_get(_statistics(state, {}))
                 figures.update({name: float(value) for name, value in in_use.items()})
             if labelled is not None:
                 learned = self._meanings(state, labelled[:, part])
-                fits = _translate(state, self.objective.senses, ids, into, h)
+                batch = {"ids": ids, "into": into, "h": h}
+                fits = _translate(state, batch, config=self.objective.senses)
                 choices[direction] = np.asarray(fits), learned
                 figures.update(self._translations(ids, into, {direction: choices[direction]}))
             for name, value in figures.items():
@@ -193,7 +195,7 @@ class SenseFigures:
 
     def _meanings(self, state: SenseState, h: np.ndarray) -> dict[tuple[Word, int], str]:
         """The meanings of one direction's senses, from the labelled occurrences."""
-        slots = np.asarray(_assign(state, self._ids(self._labelled), h))
+        slots = np.asarray(_assign(state, {"words": self._ids(self._labelled), "h": h}))
         words = [x.word for x in self._labelled]
         return scores.meanings(words, slots, [x.meant for x in self._labelled])
 
@@ -336,7 +338,7 @@ def _candidates(
     Returns:
       Translations, int [N, T], -1 fills a row up; their languages, int [N, T].
     """
-    ids = np.asarray(translations)[numbers]
+    ids = np.array(_rows(translations, {"rows": numbers}))
     ids[np.arange(len(ids)), languages] = -1
     into = np.broadcast_to(np.arange(ids.shape[1])[:, None], ids.shape).reshape(len(ids), -1)
     ids = ids.reshape(len(ids), -1)
@@ -375,6 +377,12 @@ def nearest_sense(
     return right, asked
 
 
-_assign = jax.jit(selection.assign)
-_translate = jax.jit(translation.cosines, static_argnames="config")
-_statistics = jax.jit(statistics)
+_assign = ShardedCall(lambda state, batch: selection.assign(state, batch["words"], batch["h"]))
+_translate = ShardedCall(
+    lambda state, batch, config: translation.cosines(
+        state, config, batch["ids"], batch["into"], batch["h"]
+    ),
+    static_argnames=("config",),
+)
+_statistics = ShardedCall(lambda state, _: statistics(state))
+_rows = ShardedCall(lambda table, batch: table[batch["rows"]])

@@ -41,16 +41,24 @@ def _put(x: np.ndarray, mesh: Mesh, spec: PartitionSpec) -> jax.Array:
     return jax.make_array_from_callback(x.shape, NamedSharding(mesh, spec), lambda i: x[i])
 
 
-def place(batch: Batch, mesh: Mesh | None) -> Batch:
+def place(batch: Batch, mesh: Mesh | None, own_rows: bool = False) -> Batch:
     """The batch on the mesh: sharded by rows where they divide evenly, else replicated.
 
     Args:
-      batch: NumPy arrays [rows, ...], the same on every host.
+      batch: NumPy arrays [rows, ...].
       mesh: the devices; None: the batch is returned as it is.
+      own_rows: whether each host has rows of its own, which together make the batch (as in
+        training); else the batch is the same on every host.
     """
     if mesh is None:
         return batch
     axes = tuple(axis for axis in _ROW_AXES if axis in mesh.shape)
+    if own_rows and mesh.is_multi_process:
+        rows = NamedSharding(mesh, PartitionSpec(axes))
+        return {
+            key: jax.make_array_from_process_local_data(rows, np.asarray(value))
+            for key, value in batch.items()
+        }
     shards = int(np.prod([mesh.shape[axis] for axis in axes]))
 
     def one(x: np.ndarray) -> jax.Array:
@@ -63,13 +71,19 @@ def place(batch: Batch, mesh: Mesh | None) -> Batch:
 class ShardedCall:
     """A function compiled for the mesh of its first argument; every host gets the whole result."""
 
-    def __init__(self, function: Callable[..., Any], static_argnames: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnames: tuple[str, ...] = (),
+        own_rows: bool = False,
+    ):
         """Args:
         function: of the variables, a batch and static keyword arguments.
         static_argnames: names of the static arguments.
+        own_rows: see `place`.
         """
         self._function = function
-        self._static = static_argnames
+        self._static, self._own_rows = static_argnames, own_rows
         self._compiled: dict[Mesh | None, Callable[..., Any]] = {}
 
     def __call__(self, variables: Variables, batch: Batch, **static: Any) -> Any:
@@ -79,4 +93,5 @@ class ShardedCall:
             self._compiled[mesh] = jax.jit(
                 self._function, static_argnames=self._static, out_shardings=everywhere
             )
-        return self._compiled[mesh](variables, place(batch, mesh), **static)
+        batch = place(batch, mesh, self._own_rows)
+        return self._compiled[mesh](variables, batch, **static)

@@ -102,8 +102,10 @@ class Job:
             return True
         with _warnings_into(self.notes):
             done = self._do_stages()
-            if done and first_host:
-                self._write(self.results())
+            if done:
+                results = self.results()  # on all hosts: they share the model's parameters
+                if first_host:
+                    self._write(results)
         if jax.process_count() > 1:
             multihost_utils.sync_global_devices("the report is written")
         return done

@@ -109,7 +109,8 @@ def induced(
       max_words: most frequent words of each side that take part.
       method: of retrieval.
     """
-    rows = induce.induce(source.vectors, target.vectors, method=method, max_words=max_words)
+    vectors = source.vectors[:max_words], target.vectors[:max_words]
+    rows = induce.induce(*vectors, method=method, max_words=None)
     pairs = [(source.words[a], target.words[b]) for a, b in rows.tolist()]
     return [pair for pair in pairs if all(any(map(str.isalpha, word)) for word in pair)]
 

@@ -36,7 +36,7 @@ def _evals(every_steps: int) -> dict[str, Any]:
 _BERT_BASE: Values = {
     "vocab": dict(size=119_552),
     "model": dict(layers=12, width=768, heads=12, mlp_dim=3_072),
-    "evals": _evals(10_000),
+    "evals": _evals(20_000),
 }
 _BERT: dict[str, Values] = {
     "laptop": {
@@ -46,7 +46,9 @@ _BERT: dict[str, Values] = {
         "optimizer": dict(learning_rate=3e-3, warmup_steps=100),
         "train": dict(steps=3_000, batch_size=32, log_every_steps=50),
         "checkpoint": dict(every_steps=500),
-        "evals": dict(mlm=dict(every_steps=500, batches=8)),
+        "evals": dict(
+            mlm=dict(every_steps=1_000, batches=8), retrieval=dict(every_steps=1_500)
+        ),
     },
     "small": {
         "data": dict(

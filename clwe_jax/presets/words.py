@@ -39,8 +39,15 @@ _PRUNING: Values = {
     "base": dict(prune_every=20_000),
     "paper": dict(prune_every=20_000),
 }
+# Steps between two evaluations. Held-out text is scored against the whole vocabulary: of a sampled
+# softmax, a held-out batch costs up to thirty training steps.
+_EVERY_STEPS = {"laptop": 800, "small": 2_000, "base": 10_000, "paper": 15_000}
+# At `:laptop`, of one language and of several, whose translations ask for labelled sentences; 0: at
+# the end only.
+_SENSES_EVERY_STEPS = {"elmo": (800, 0), "bert_tiny": (800, 2_000)}
 _ELMO: dict[str, Values] = {
     "laptop": {
+        "evals": dict(mlm=dict(every_steps=0)),
         "data": dict(sequence_length=20),
         "vocab": dict(size=8_192),
         "model": dict(
@@ -140,7 +147,7 @@ def elmo(scale: str, languages: str) -> ConfigDict:
     if "," in languages and scale == "paper":
         config.data.sequence_length = 12
         config.train.steps = 600_000
-    return _for_languages(config, scale)
+    return _for_languages(config, scale, *_SENSES_EVERY_STEPS["elmo"])
 
 
 def bert_tiny(scale: str, languages: str) -> ConfigDict:
@@ -159,7 +166,7 @@ def bert_tiny(scale: str, languages: str) -> ConfigDict:
     config.objective.update(name="sense_mlm", senses=dict(warmup_slot=False, projected=14))
     config.optimizer = ConfigDict(ADAMW)
     set_values(config, _BERT_TINY[scale])
-    return _for_languages(config, scale)
+    return _for_languages(config, scale, *_SENSES_EVERY_STEPS["bert_tiny"])
 
 
 def _word_model(scale: str, languages: str) -> ConfigDict:
@@ -172,16 +179,22 @@ def _word_model(scale: str, languages: str) -> ConfigDict:
     config.objective = ConfigDict(
         dict(negatives=0, translation="none", switch_share=0.5, senses=senses)
     )
-    config.evals = ConfigDict(dict(mlm=dict(name="mlm", every_steps=600, batches=8)))
+    config.evals = ConfigDict(
+        dict(mlm=dict(name="mlm", every_steps=_EVERY_STEPS[scale], batches=8))
+    )
     return config
 
 
-def _for_languages(config: ConfigDict, scale: str) -> ConfigDict:
-    """Sets the steps, the evaluations and the projection of a model of one or of several languages."""
+def _for_languages(config: ConfigDict, scale: str, one: int, pair: int) -> ConfigDict:
+    """Sets the steps, the evaluations and the projection of a model of one or of several languages.
+
+    Args:
+      one, pair: steps between two evaluations of the senses of one and of several languages.
+    """
     several, laptop = "," in config.data.languages, scale == "laptop"
     if laptop:
         config.data.pocket_domains = DOMAINS
-        every_steps = 1_000 if several else 600
+        every_steps = pair if several else one
         config.evals.senses = ConfigDict(
             dict(name="senses", data="pocket", every_steps=every_steps, sentences=1_000)
         )

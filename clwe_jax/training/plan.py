@@ -1,15 +1,14 @@
 """The needs of a training run on a slice, from its compiler; no accelerator is needed.
 
 `python -m clwe_jax.main --config=configs/dict_mlm_50.py:paper --plan=v3:8x16` compiles the very
-step that training would run there, for that slice's real topology, and prints its needs.
+step that training would run there, for that slice's real topology, and the evaluators' programs,
+and prints their needs.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import math
-import re
 import time
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 from rich import box, console, table
 
 from clwe_jax import config as options
-from clwe_jax.training import build, flops, optim, partition, slices, train, train_state
+from clwe_jax.training import build, flops, memory, optim, partition, slices, train, train_state
 
 GIB = slices.GIB
 # Of the memory, what programs get: compilers name 7.48 of 8 GiB (v2) and 15.48 of 16 (v3).
@@ -49,7 +48,8 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
     Returns:
       parameters, optimizer_bytes, argument_bytes, temporary_bytes, needed_bytes, hbm_bytes,
       fits (None where unknown), collectives {kind: {count, bytes}} (None when the
-      compiler refused), remedies [{flags, bytes, note}], flops (a step, all devices), flops_a_device (as compiled), flops_6nd, seconds_a_step, hours, cost, ...
+      compiler refused), evaluation {program: bytes a device, the state included; see
+      `memory.evaluation`}, remedies [{flags, bytes, note}], flops (a step, all devices), flops_a_device (as compiled), flops_6nd, seconds_a_step, hours, cost, ...
 
     Raises:
       ValueError: an unknown slice, or a mesh or batch that does not go with it.
@@ -67,6 +67,9 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
         "hbm_bytes": place.hbm,
         **program.sizes(),
         **_compile(program, place),
+        "evaluation": memory.evaluation(
+            program.objective, program.state, program.mesh, program.batch
+        ),
     }
     result.update(_time_and_cost(config, place, result))
     result["remedies"] = []
@@ -115,23 +118,15 @@ class _Program:
             "rows_a_device": self.config.train.batch_size // data,
             "microbatches": self.microbatches,
             "parameters": train_state.count_parameters(self.state.params),
-            "parameter_bytes": shard_bytes(self.state.params),
-            "optimizer_bytes": shard_bytes(self.state.opt_state),
-            "collection_bytes": shard_bytes(self.state.collections),
+            "parameter_bytes": memory.shard_bytes(self.state.params),
+            "optimizer_bytes": memory.shard_bytes(self.state.opt_state),
+            "collection_bytes": memory.shard_bytes(self.state.collections),
         }
-
-
-def shard_bytes(tree: Any) -> int:
-    """Bytes a device of a tree of sharded shapes."""
-    return sum(
-        math.prod(leaf.sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize
-        for leaf in jax.tree.leaves(tree)
-    )
 
 
 def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
     """Memory, FLOPs and collectives as the slice's compiler has them."""
-    state = shard_bytes(program.state) + shard_bytes(program.batch)
+    state = memory.shard_bytes(program.state) + memory.shard_bytes(program.batch)
     found: dict[str, Any] = {
         "flops": flops.matrix_flops(program.traced.jaxpr),
         "argument_bytes": state,
@@ -140,23 +135,17 @@ def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
     try:
         compiled = program.traced.lower().compile()
     except jax.errors.JaxRuntimeError as error:
-        temporary = temporary_bytes(str(error), state)
+        temporary = memory.temporary_bytes(str(error), state)
         if temporary is None:
             raise
         found.update(temporary_bytes=temporary, needed_bytes=state + temporary, fits=False)
         found.update(collectives=None, flops_a_device=None)
     else:
-        memory = compiled.memory_analysis()
-        needed = (
-            memory.argument_size_in_bytes
-            + memory.output_size_in_bytes
-            - memory.alias_size_in_bytes
-            + memory.temp_size_in_bytes
-            + memory.generated_code_size_in_bytes
-        )
+        sizes = compiled.memory_analysis()
+        needed = memory.program_bytes(sizes)
         found.update(
-            argument_bytes=memory.argument_size_in_bytes,
-            temporary_bytes=memory.temp_size_in_bytes,
+            argument_bytes=sizes.argument_size_in_bytes,
+            temporary_bytes=sizes.temp_size_in_bytes,
             needed_bytes=needed,
             fits=_fits(needed, place),
             flops_a_device=compiled.cost_analysis().get("flops"),
@@ -177,27 +166,6 @@ def _fits(needed: int, place: slices.Slice) -> bool | None:
         return True  # the slice's own compiler refuses what does not
     # The CPU's compiler keeps more than a TPU's: its yes is reliable, its no is not.
     return True if needed <= _USABLE * place.hbm else None
-
-
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-
-
-def temporary_bytes(message: str, argument_bytes: int) -> int | None:
-    """Bytes of temporaries that a TPU compiler's refusal names; None when it is another error.
-
-    Args:
-      message: the error's text, 'RESOURCE_EXHAUSTED: ...'.
-      argument_bytes: of the program; some of the messages name the sum.
-    """
-    size = r"([\d.]+)([KMGT]?)"
-    for pattern, includes_arguments in (
-        (rf"required for HLO temporaries \({size}\)", False),
-        (rf"memory space hbm. Used {size} of", True),
-    ):
-        if found := re.search(pattern, message):
-            named = int(float(found.group(1)) * _UNITS[found.group(2)])
-            return max(named - argument_bytes, 0) if includes_arguments else named
-    return None
 
 
 def _time_and_cost(
@@ -269,7 +237,7 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
         state = _cut_state(program, "fsdp", ways)
         return state and Remedy(
             f"--config.mesh.fsdp={ways}",
-            state + shard_bytes(program.batch) + result["temporary_bytes"],
+            state + memory.shard_bytes(program.batch) + result["temporary_bytes"],
             "parameters are gathered layer by layer",
         )
 
@@ -279,7 +247,7 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
         state = None if model.get("heads", 0) % ways else _cut_state(program, "tensor", ways)
         return state and Remedy(
             f"--config.mesh.tensor={ways}",
-            state + shard_bytes(program.batch) * ways + result["temporary_bytes"]
+            state + memory.shard_bytes(program.batch) * ways + result["temporary_bytes"]
             + (ways - 1) * 4 * between,
             "traffic within every layer; for layers that no device can hold",
         )  # fmt: skip
@@ -304,7 +272,7 @@ def _cut_state(program: _Program, axis: str, ways: int) -> int | None:
     if shape[axis] > 1 or shape["data"] % ways:
         return None
     shape[axis], shape["data"] = ways, shape["data"] // ways
-    return shard_bytes(program.state_on(partition.make_mesh(shape, program.devices)))
+    return memory.shard_bytes(program.state_on(partition.make_mesh(shape, program.devices)))
 
 
 def _show(config: ConfigDict, result: dict[str, Any]) -> None:
@@ -360,6 +328,11 @@ def _rows(config: ConfigDict, result: dict[str, Any]) -> list[tuple[str, str, st
     else:
         note = unit
     rows.append(("memory", _bytes(result["needed_bytes"]), note))
+    for name, needed in result["evaluation"].items():
+        note = f"{unit}, the state included"
+        if result["hbm_bytes"] and needed > _USABLE * result["hbm_bytes"]:
+            note += ": may not fit" if result["simulated"] else ": DOES NOT FIT"
+        rows.append((f"evaluation, {name.replace('_', ' ')}", _bytes(needed), note))
     for kind, traffic in (result["collectives"] or {}).items():
         rows.append((kind, f"{traffic['count']:,}", f"{_bytes(traffic['bytes'])} {unit} and step"))
     if result["collectives"] == {}:

@@ -28,7 +28,6 @@ from clwe_jax.types import (
     BatchSource,
     Evaluator,
     Objective,
-    Variables,
 )
 
 
@@ -169,10 +168,9 @@ def fit(
         return bool(every_steps) and step % every_steps == 0
 
     def evaluate(due: Sequence[Evaluator]) -> None:
-        variables = local_variables(state) if due else {}
         for evaluator in due:
             found = {}
-            for name, value in evaluator.run(variables):
+            for name, value in evaluator.run(state.variables):
                 found[name] = float(value)
                 if stop.received:
                     return
@@ -357,20 +355,6 @@ def trace_step(
         shardings = jax.tree.map(lambda x: x.sharding, target)
         jitted = jax.jit(step, donate_argnums=0, out_shardings=(shardings, everywhere))
         return jitted.trace(target, partition.abstract_batch(batch, mesh))
-
-
-def local_variables(state: train_state.TrainState) -> Variables:
-    """The variables for this host to compute with alone, whatever they are spread over."""
-    if jax.process_count() == 1:
-        return state.variables
-    mesh = state.step.sharding.mesh
-    everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
-    whole = jax.jit(_same, out_shardings=everywhere)(state.variables)
-    return jax.tree.map(lambda x: x.addressable_data(0), whole)
-
-
-def _same(variables: Variables) -> Variables:
-    return variables
 
 
 def peak_memory() -> dict[str, int]:

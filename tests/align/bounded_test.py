@@ -1,5 +1,6 @@
 """Bounded CSLS gives the answers of the whole product, and looks at few keys for them."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -83,6 +84,35 @@ def test_copies_of_a_key_are_all_found(small, same_ranking):
     same_ranking(keys_found[:, ::3], whole(queries, keys, pool, 4))
     np.testing.assert_array_equal(keys_found, keys_found[:, ::3].repeat(3, axis=1))
     assert all(len(set(row)) == 6 for row in found.tolist())
+
+
+def test_the_search_ends_when_it_has_seen_every_key(small, monkeypatch):
+    """Scores of NaN prove nothing; more keys than there are would not change that."""
+    searched, search_once = [], bounded._search
+
+    def counted(queries, hubness, k, width):
+        searched.append(width)
+        assert len(searched) < 20, "the search does not end"
+        return search_once(queries, hubness, k, width)
+
+    monkeypatch.setattr(bounded, "_search", counted)
+    queries, keys, pool = made_up(7, 6, 100, 60)
+    queries[2] = np.nan
+    found, _ = run(queries, keys, pool, 2, 4)
+    assert searched[-1] == 100
+    good = [0, 1, 3, 4, 5]
+    expected, _ = run(queries[good], keys, pool, 2, 4)
+    np.testing.assert_array_equal(np.asarray(found)[good], expected)
+
+
+@pytest.mark.parametrize("method", csls.METHODS)
+@pytest.mark.parametrize("array", [np.asarray, jnp.asarray])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_query_that_is_not_finite_is_refused_with_its_row(method, array, value):
+    queries, keys, _ = made_up(7, 6, 100, 60)
+    queries[3, 1] = value
+    with pytest.raises(ValueError, match="1 of 6 queries .* row 3"):
+        csls.nearest(array(queries, np.float32), keys, 2, method)
 
 
 def test_a_hub_is_passed_over(small, check):

@@ -28,13 +28,27 @@ def noisy(count=80, width=10, seed=0, noise=0.6):
 def test_equals_numpy(mutual, words):
     x, y = noisy()
     y = y[:70]
-    _, scores = numpy_csls(x[:words], y[:words], 4)
+    # MUSE's `get_candidates`: retrieval over all words, then pairs of frequent words alone.
+    _, scores = numpy_csls(x, y, 4)
     there, back = scores.argmax(1), scores.argmax(0)
-    expected = [(i, j) for i, j in enumerate(there) if not mutual or back[j] == i]
+    most = words or len(x)
+    expected = [
+        (i, j) for i, j in enumerate(there) if max(i, j) < most and (not mutual or back[j] == i)
+    ]
     found = induce.induce(x, y, max_words=words, mutual=mutual, neighbourhood=4)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, expected)
     assert 0 < len(found) and (mutual is False or len(found) < len(scores))
+
+
+def test_a_frequent_word_whose_translation_is_rare_has_no_pair():
+    x, y = noisy(noise=0.1)
+    y = np.roll(y, 20, axis=0)  # of the 40 first words, 20 have a translation among the 40 first
+    found = induce.induce(x, y, max_words=40, mutual=False)
+    np.testing.assert_array_equal(found, [(i, i + 20) for i in range(20)])
+    assert induce.criterion(x, y, max_words=40) > 0.95
+    assert induce.criterion(x, y[::-1], max_words=1) == -1.0
+    assert not len(induce.induce(x, y[::-1], max_words=1))
 
 
 def test_cosine_retrieval_is_another_dictionary():
@@ -48,8 +62,9 @@ def test_cosine_retrieval_is_another_dictionary():
 @pytest.mark.parametrize("words", [None, 30])
 def test_criterion_equals_numpy(words):
     x, y = noisy()
-    cosine, scores = numpy_csls(x[:words], y[:words], 10)
-    expected = cosine[np.arange(len(cosine)), scores.argmax(1)].mean()
+    cosine, scores = numpy_csls(x, y, 10)
+    most, best = words or len(x), scores.argmax(1)
+    expected = np.mean([cosine[i, best[i]] for i in range(most) if best[i] < most])
     np.testing.assert_allclose(induce.criterion(x, y, max_words=words), expected, atol=1e-6)
 
 

@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from clwe_jax import config as options
-from clwe_jax.training import plan, slices
+from clwe_jax.training import memory, slices
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NO_LIBTPU = "the TPU compiler is not installed: pip install -e '.[plan]'"
@@ -67,7 +67,7 @@ def test_collectives_are_counted_as_often_as_they_run():
     ],
 )
 def test_refusals_of_the_compiler_are_understood(message, expected):
-    assert plan.temporary_bytes(message, argument_bytes=1000) == expected
+    assert memory.temporary_bytes(message, argument_bytes=1000) == expected
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_bad_topologies_are_answered(topology, message):
 # A small step with another size for every dimension, so that none stands in for another.
 SMALL = """
 import json, sys
-from clwe_jax import config as options
+from clwe_jax import presets
 from clwe_jax.training import plan, slices
 config = presets.bert("laptop")
 config.data.languages = "en,de,es"
@@ -171,6 +171,18 @@ def test_gradients_are_summed_over_the_data_axis(on_cpu):
     # The token table's gradients as input and as output are summed apart.
     assert 4 * PARAMETERS <= traffic["bytes"] < 4 * (PARAMETERS + V * D) * 1.01
     assert on_cpu[0]["data"]["fits"] is None  # nothing is known of the memory
+
+
+def test_evaluation_needs_the_state_and_its_own_arrays(on_cpu):
+    """The scores of a held-out batch; all layers of 64 sentences, whole on every device."""
+    whole, cut = on_cpu[0]["data"], on_cpu[0]["fsdp"]
+    scores = 2 * 8 * V * 4  # two rows a device, eight predictions each
+    encoded = 64 * T * (L + 1) * D * 4
+    state = 12 * PARAMETERS
+    assert state + scores <= whole["evaluation"]["held_out"] < whole["needed_bytes"]
+    assert state + encoded <= whole["evaluation"]["encoding"] < state + 4 * encoded
+    assert cut["evaluation"]["held_out"] < whole["evaluation"]["held_out"]
+    assert "evaluation, held out" in on_cpu[1] and "evaluation, encoding" in on_cpu[1]
 
 
 def test_fsdp_cuts_the_state_and_gathers_parameters(on_cpu):
@@ -293,3 +305,4 @@ print(json.dumps(plan.run(module.get_config("paper"), {topology!r})))
     found = json.loads(done.stdout.strip().splitlines()[-1])
     assert found["devices"] == {"v3:8x16": 256, "v3:4x8": 64}[topology] and not found["simulated"]
     assert found["fits"] is True and found["needed_bytes"] < found["hbm_bytes"]
+    assert max(found["evaluation"].values()) < found["hbm_bytes"]

@@ -13,6 +13,10 @@ from absl import logging
 import jax
 import numpy as np
 
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.mlm import MlmEvaluator
+from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.training import optim, train
@@ -97,18 +101,33 @@ def fit(workdir, source=None, mesh=None, checkpoint=None, model=None, optimizer=
 
 
 class HeldOut:
-    """The loss of one batch that is never trained on, on every host alone."""
+    """Held-out loss of batches that each host has some rows of, and an encoding.
+
+    Raises AssertionError where a device holds more than `limit` bytes of an array that is as large
+    as the table of pieces, the evaluators' own copies included.
+    """
 
     every_steps = 4
 
-    def __init__(self, objective):
-        source = Source()
+    def __init__(self, objective, host=0, hosts=1, limit=0):
+        source = Source(host, hosts)
         source.set_state(b"1000000")
-        self._batch, self._objective = next(source), objective
+        context = Context(languages=("en",), heldout={"en": [next(source), next(source)]})
+        self._mlm, self._objective, self._limit = MlmEvaluator(context=context), objective, limit
+        self._text = dict(next(Source()))  # the same on every host
+        self._encode = ShardedCall(lambda v, batch: objective.encode(v, batch).last)
 
     def run(self, variables):
-        loss = jax.jit(lambda v: self._objective.loss(v, self._batch, step=0, train=False)[0]["loss"])
-        yield "eval/loss", float(loss(variables).mean())
+        yield from self._mlm.run(ModelEncoder(self._objective, None, variables))
+        encoded = np.asarray(self._encode(variables, self._text))
+        yield "eval/encoded", float(np.abs(encoded).mean())
+        table = variables["params"]["backbone"]["token_embedding"]
+        yield "eval/table_bytes", table.nbytes
+        if self._limit:
+            for array in jax.live_arrays():
+                if array.shape == table.shape:
+                    held = max(shard.data.nbytes for shard in array.addressable_shards)
+                    assert held <= self._limit, f"{held} bytes of a table on one device"
 
 
 def arrays(state):
@@ -125,9 +144,9 @@ def main():
         jax.distributed.initialize(
             coordinator, num_processes=2, process_id=int(os.environ["TOY_PROCESS"])
         )
-    slow = options.pop("slow", 0.0)
+    slow, limit = options.pop("slow", 0.0), options.pop("limit", 0)
     host, hosts = jax.process_index(), jax.process_count()
-    evaluators = [HeldOut(objective())]
+    evaluators = [HeldOut(objective(), host, hosts, limit)]
     result = fit(workdir, source=Source(host, hosts, slow=slow), evaluators=evaluators, **options)
     everywhere = jax.sharding.NamedSharding(
         jax.tree.leaves(result.state.params)[0].sharding.mesh, jax.sharding.PartitionSpec()

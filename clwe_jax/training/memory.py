@@ -1,0 +1,112 @@
+"""Memory of compiled programs, and of the evaluators' programs beside the training state."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Callable
+
+import jax
+
+from clwe_jax.training import partition, train_state
+from clwe_jax.types import SHARED_KEYS, Batch, Encodes, Objective, Variables
+
+_ENCODED = 64  # rows of a batch of sentences
+
+
+def shard_bytes(tree: Any) -> int:
+    """Bytes a device of a tree of sharded shapes."""
+    return sum(
+        math.prod(leaf.sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize
+        for leaf in jax.tree.leaves(tree)
+    )
+
+
+def program_bytes(sizes: Any) -> int:
+    """Bytes a device of a program, from `compiled.memory_analysis()`."""
+    return (
+        sizes.argument_size_in_bytes
+        + sizes.output_size_in_bytes
+        - sizes.alias_size_in_bytes
+        + sizes.temp_size_in_bytes
+        + sizes.generated_code_size_in_bytes
+    )
+
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def temporary_bytes(message: str, argument_bytes: int) -> int | None:
+    """Bytes of temporaries that a TPU compiler's refusal names; None when it is another error.
+
+    Args:
+      message: the error's text, 'RESOURCE_EXHAUSTED: ...'.
+      argument_bytes: of the program; some of the messages name the sum.
+    """
+    size = r"([\d.]+)([KMGT]?)"
+    for pattern, includes_arguments in (
+        (rf"required for HLO temporaries \({size}\)", False),
+        (rf"memory space hbm. Used {size} of", True),
+    ):
+        if found := re.search(pattern, message):
+            named = int(float(found.group(1)) * _UNITS[found.group(2)])
+            return max(named - argument_bytes, 0) if includes_arguments else named
+    return None
+
+
+def evaluation(
+    objective: Objective, state: train_state.TrainState, mesh: jax.sharding.Mesh, batch: Batch
+) -> dict[str, int]:
+    """Compiles the evaluators' programs, and sums what a device needs beside the training state.
+
+    Args:
+      objective: the loss and its model.
+      state: shapes and shardings of the state, which stays in memory.
+      mesh: the devices.
+      batch: shapes of a global batch of training, which a held-out batch has too.
+
+    Returns:
+      Bytes a device, the state included: 'held_out', the loss of a batch, and 'encoding', all
+      layers of 64 sentences where the objective encodes.
+    """
+
+    def loss(variables: Variables, batch: Batch) -> Any:
+        sums, observed = objective.loss(variables, batch, step=0, train=False)
+        return sums, observed.get("rows", {})
+
+    everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+    programs: dict[str, tuple[Callable[..., Any], Batch]] = {"held_out": (loss, batch)}
+    if isinstance(objective, Encodes):
+        length = next(x.shape[1] for key, x in batch.items() if key not in SHARED_KEYS)
+        shapes = objective.batch_shapes(_ENCODED, length)
+        programs["encoding"] = (
+            lambda variables, batch: objective.encode(variables, batch).layers,
+            _placed(shapes, mesh, everywhere),
+        )
+    found = {}
+    for name, (function, rows) in programs.items():
+        held = shard_bytes(state) + shard_bytes(rows)
+        lowered = jax.jit(function, out_shardings=everywhere).lower(state.variables, rows)
+        try:
+            sizes = lowered.compile().memory_analysis()
+        except jax.errors.JaxRuntimeError as error:
+            arguments = shard_bytes(state.variables) + shard_bytes(rows)
+            temporary = temporary_bytes(str(error), arguments)
+            if temporary is None:
+                raise
+            found[name] = held + temporary
+        else:
+            found[name] = held + program_bytes(sizes) - sizes.argument_size_in_bytes
+    return found
+
+
+def _placed(shapes: Batch, mesh: jax.sharding.Mesh, everywhere: jax.sharding.Sharding) -> Batch:
+    """Shapes sharded by rows where they divide evenly, else replicated, as evaluators place them."""
+    shards = mesh.shape["data"] * mesh.shape["fsdp"]
+    cut = partition.abstract_batch(
+        {k: x for k, x in shapes.items() if x.shape[0] % shards == 0}, mesh
+    )
+    return {
+        key: cut.get(key, jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=everywhere))
+        for key, x in shapes.items()
+    }

@@ -1,0 +1,119 @@
+"""Evaluation costs at most 3% of a run's FLOPs, in every pretraining config at every scale.
+
+The counts are estimates from shapes, and nothing is compiled: a step is three forward passes, and
+rows of sentences are full. Only the evaluations between steps count, not the last ones.
+"""
+
+import functools
+import importlib.util
+import json
+import pathlib
+
+from flax.core import meta
+import jax
+import numpy as np
+import pytest
+
+from clwe_jax import config as options
+from clwe_jax.pocket import gold
+from clwe_jax.training import build
+from clwe_jax.training.flops import matrix_flops
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+CONFIGS = sorted(path.stem for path in (ROOT / "configs").glob("*.py"))
+MOST = 0.03
+SENTENCE = 32  # positions of a sentence's row, in a longer window
+
+
+def load(name, scale):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "configs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.get_config(scale)
+
+
+@functools.lru_cache(maxsize=None)
+def forward(values):
+    """FLOPs of forward passes: a training batch, a held-out batch, a sentence.
+
+    Args:
+      values: JSON of the sections that the model depends on.
+    """
+    config = options.base_config()
+    with config.unlocked():
+        config.update(json.loads(values))
+    length, rows = config.data.sequence_length, config.train.batch_size
+    shape = config.vocab.size, len(options.languages(config)), 4
+    objective = build.build_objective(
+        config, shape[0], options.padded_rows(shape[0]), np.full(shape, -1, np.int32)
+    )
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    batch = objective.batch_shapes(rows, length)
+    variables = meta.unbox(jax.eval_shape(objective.init, key, batch))
+
+    def loss(train):
+        def run(variables, batch, key):
+            rngs = {"dropout": key} if train else None
+            return objective.loss(variables, batch, step=0, rngs=rngs, train=train)[0]["loss"]
+
+        return matrix_flops(jax.make_jaxpr(run)(variables, batch, key))
+
+    sentence = objective.batch_shapes(1, min(SENTENCE, length))
+    encode = matrix_flops(jax.make_jaxpr(objective.encode)(variables, sentence))
+    return loss(True), loss(False), encode
+
+
+def model_of(config):
+    """The sections that the model and its batches depend on."""
+    chosen = {name: config[name].to_dict() for name in ("model", "objective")}
+    if "backward" in config.task:
+        chosen["task"] = dict(backward=config.task.backward)
+    chosen["data"] = dict(
+        languages=config.data.languages,
+        sequence_length=config.data.sequence_length,
+        max_predictions=config.data.max_predictions,
+    )
+    chosen["vocab"] = dict(size=config.vocab.size)
+    chosen["train"] = dict(batch_size=config.train.batch_size)
+    return json.dumps(chosen, sort_keys=True)
+
+
+def sentences(config, spec):
+    """Encoded sentences of an evaluator's run, at most."""
+    languages = options.languages(config)
+    if spec.name == "retrieval":  # of the embedded world the languages share their sentences
+        pairs = len(languages) if spec.data == "pocket" else 2 * (len(languages) - 1)
+        return pairs * spec.max_sentences
+    assert spec.name == "senses" and spec.data == "pocket"
+    readings = 1 if config.objective.name == "bilm" else 2  # unmasked, and masked
+    tested = readings * spec.sentences * len(languages)
+    if config.objective.translation == "none":
+        return tested
+    domains = tuple(filter(None, config.data.pocket_domains.split(",")))
+    words = sum(len(gold.senses(language, domains, 0.0)) for language in languages)
+    return tested + words * 100
+
+
+def evaluation(config, held_out, sentence):
+    """FLOPs of evaluation a training step."""
+    total = 0.0
+    for spec in config.evals.values():
+        if not spec.get("every_steps") or spec.get("data") == "":
+            continue
+        if spec.name == "mlm":
+            cost = spec.batches * len(options.languages(config)) * held_out
+        else:
+            cost = sentences(config, spec) * sentence
+        total += cost / spec.every_steps
+    return total
+
+
+@pytest.mark.parametrize("scale", options.SCALES)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_evaluation_costs_little(name, scale):
+    config = load(name, scale)
+    if config.job != "pretrain":
+        pytest.skip("static vectors are evaluated at the end only")
+    step, held_out, sentence = forward(model_of(config))
+    cost = evaluation(config, held_out, sentence)
+    assert cost / (3 * step + cost) < MOST
