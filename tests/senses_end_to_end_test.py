@@ -158,6 +158,7 @@ def test_measured_again_a_run_has_the_same_figures_and_others_where_asked(workdi
     assert other.keys() == before.keys()
 
 
+@pytest.mark.slow
 def test_context_senses(tmp_path):
     config = tiny("bi_saelmo_context")
     assert (config.task.backward, config.objective.sense_input) == ("window", "context")

@@ -184,8 +184,12 @@ def test_one_sense_is_plain_cross_entropy(make, make_batch):
 
 
 @pytest.mark.parametrize(
-    "kind, microbatches", [("bilm", 2), ("bilm", 4), ("context", 4), ("sense_mlm", 4)]
-)
+    "kind, microbatches",
+    [
+        pytest.param("bilm", 2, marks=pytest.mark.slow), ("bilm", 4),
+        pytest.param("context", 4, marks=pytest.mark.slow), ("sense_mlm", 4),
+    ],
+)  # fmt: skip
 def test_a_step_does_not_depend_on_microbatches(kind, microbatches):
     whole, parts = states(kind)[-1], states(kind, microbatches)[-1]
     assert toy.difference(parts, whole) < 2e-4
@@ -205,12 +209,19 @@ def test_with_all_words_as_negatives_a_step_is_that_of_the_softmax_over_all(make
     assert toy.difference(found, wanted) < 2e-4
 
 
-def test_a_step_does_not_depend_on_the_mesh(run_python):
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("sense_mlm",),
+        pytest.param(("bilm", "context", "sampled"), marks=pytest.mark.slow),
+    ],
+)
+def test_a_step_does_not_depend_on_the_mesh(run_python, kinds):
     done = run_python(
-        HERE / "toy_words.py", devices=8, timeout=900, JAX_DISABLE_MOST_OPTIMIZATIONS="1"
+        HERE / "toy_words.py", *kinds, devices=8, timeout=900, JAX_DISABLE_MOST_OPTIMIZATIONS="1"
     )
     found = json.loads(done.stdout.splitlines()[-1])
-    assert len(found) == 4 and max(found.values()) < 1e-3, found
+    assert len(found) == len(kinds) and max(found.values()) < 1e-3, found
 
 
 def test_streams_go_on_from_step_to_step():

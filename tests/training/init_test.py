@@ -127,7 +127,7 @@ def test_an_absent_source_is_named(toy, tmp_path, name):
         begin(toy, tmp_path / "run", init.Initial(name))
 
 
-@pytest.mark.parametrize("change", ["deleted", "trained on"])
+@pytest.mark.parametrize("change", ["deleted", pytest.param("trained on", marks=pytest.mark.slow)])
 def test_a_resumed_run_does_not_look_at_the_source(toy, tmp_path, trained, change):
     source = tmp_path / "source"
     shutil.copytree(trained[0], source)
