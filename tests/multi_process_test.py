@@ -91,10 +91,12 @@ def test_two_equal_one_also_after_a_stop(tmp_path, launch):
             assert ours[step, name] == pytest.approx(theirs[step, name], rel=1e-3), name
 
 
-def test_no_device_holds_the_whole_table_to_evaluate(tmp_path, launch):
+# With tensor=4 both hosts hold all rows.
+@pytest.mark.parametrize("mesh", [dict(fsdp=4), dict(tensor=4)], ids=["fsdp", "tensor"])
+def test_no_device_holds_the_whole_table_to_evaluate(tmp_path, launch, mesh):
     """The table is larger than the limit of a device, and every host computes with its shards."""
     limit = 3_000
-    options = dict(steps=5, mesh=dict(fsdp=4), checkpoint=dict(every_steps=100), limit=limit)
+    options = dict(steps=5, mesh=mesh, checkpoint=dict(every_steps=100), limit=limit)
     wait(launch(tmp_path, 2, **options), tmp_path)
     found = metrics(tmp_path)
     assert found[4, "eval/table_bytes"] > limit and (5, "eval/mlm/loss") in found

@@ -74,8 +74,11 @@ def build(config: ConfigDict, world: World) -> Inputs:
     Raises:
       ValueError, FileNotFoundError: as of `open_world`.
     """
-    host = dict(process_index=jax.process_index(), process_count=jax.process_count())
-    rows = dict(batch_size=partition.host_rows(config.train.batch_size))
+    share, shares = 0, 1
+    if jax.process_count() > 1:
+        share, shares = partition.row_share(partition.make_mesh(config.mesh))
+    host = dict(process_index=share, process_count=shares)
+    rows = dict(batch_size=partition.host_rows(config.train.batch_size, shares))
     if config.data.source.startswith(_PREPARED):
         prepared = prepared_batches.open_folder(config.data.source.removeprefix(_PREPARED))
         return Inputs(

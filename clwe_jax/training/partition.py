@@ -122,9 +122,46 @@ def check_batch_size(batch_size: int, microbatches: int, mesh: Mesh) -> None:
         )
 
 
-def host_rows(batch_size: int, process_count: int | None = None) -> int:
-    """Rows that each host contributes to a batch of `batch_size`."""
-    count = jax.process_count() if process_count is None else process_count
+def row_share(mesh: Mesh) -> tuple[int, int]:
+    """The share of every batch that this host reads: its number, and how many shares there are.
+
+    Hosts whose devices hold the same rows (where the tensor axis crosses hosts) read one share.
+
+    Raises:
+      ValueError: hosts whose rows overlap only in part.
+    """
+    if jax.process_count() == 1:
+        return 0, 1
+    owners = np.vectorize(lambda device: device.process_index)(mesh.devices)
+    shares = shares_of(owners.reshape(_size(mesh, BATCH_SPEC[0]), -1))
+    return shares[jax.process_index()], 1 + max(shares.values())
+
+
+def shares_of(owners: np.ndarray) -> dict[int, int]:
+    """The number of each host's share.
+
+    Args:
+      owners: the host of every device, int [shards of rows, devices of a shard].
+
+    Raises:
+      ValueError: as of `row_share`.
+    """
+    held = {int(host): frozenset(np.flatnonzero((owners == host).any(1))) for host in owners.flat}
+    distinct = set(held.values())
+    if len(distinct) == len(held):
+        order = [held[host] for host in sorted(held)]
+    else:
+        order = sorted(distinct, key=min)
+    if sum(map(len, order)) != len(owners):
+        raise ValueError(
+            "config.mesh: the devices of some hosts share a part of their rows. Let "
+            "config.mesh.tensor divide the devices of a host, or be a multiple of them."
+        )
+    return {host: order.index(rows) for host, rows in held.items()}
+
+
+def host_rows(batch_size: int, count: int) -> int:
+    """Rows that each host contributes to a batch of `batch_size`, of which there are `count` shares."""
     if batch_size % count:
         below = batch_size // count * count
         raise ValueError(

@@ -111,7 +111,7 @@ def fit(
     mesh = partition.make_mesh(mesh_cfg)
     partition.check_batch_size(train_cfg["batch_size"], train_cfg["microbatches"], mesh)
     batch = next(source)
-    shapes = _global_shapes(batch, train_cfg["batch_size"])
+    shapes = _global_shapes(batch, train_cfg["batch_size"], partition.row_share(mesh)[1])
     programs = Programs(objective, optimizer, train_cfg, mesh, shapes, seed)
 
     # State, restored where there is a checkpoint.
@@ -246,9 +246,9 @@ def fit(
     )
 
 
-def _global_shapes(batch: Batch, batch_size: int) -> Batch:
+def _global_shapes(batch: Batch, batch_size: int, shares: int) -> Batch:
     """Shapes and types of the batches of all hosts together, from this host's rows of one."""
-    rows = partition.host_rows(batch_size)
+    rows = partition.host_rows(batch_size, shares)
     found = next(len(value) for key, value in batch.items() if key not in SHARED_KEYS)
     if found != rows:
         raise ValueError(
@@ -256,7 +256,7 @@ def _global_shapes(batch: Batch, batch_size: int) -> Batch:
             f"config.train.batch_size={batch_size} asks for {rows}"
         )
     return {
-        key: jax.ShapeDtypeStruct((jax.process_count() * len(x),) + x.shape[1:], x.dtype)
+        key: jax.ShapeDtypeStruct((shares * len(x),) + x.shape[1:], x.dtype)
         for key, x in batch.items()
     }
 

@@ -1,6 +1,7 @@
 """The mesh and the errors for sizes that do not fit; sharding itself: multi_device_test.py."""
 
 import jax
+import numpy as np
 import pytest
 
 from clwe_jax.training import partition
@@ -40,3 +41,22 @@ def test_hosts_divide_the_batch():
     assert partition.host_rows(12, 4) == 3
     with pytest.raises(ValueError, match="multiple of 4 .hosts.. Try --config.train.batch_size=8"):
         partition.host_rows(10, 4)
+
+
+@pytest.mark.parametrize(
+    "owners, shares",
+    [
+        ([[0], [0], [1], [1]], {0: 0, 1: 1}),
+        ([[1], [1], [0], [0]], {0: 0, 1: 1}),
+        ([[0, 0], [1, 1]], {0: 0, 1: 1}),
+        ([[0, 1]], {0: 0, 1: 0}),
+        ([[0, 1], [2, 3]], {0: 0, 1: 0, 2: 1, 3: 1}),
+    ],
+)
+def test_hosts_that_hold_the_same_rows_read_one_share(owners, shares):
+    assert partition.shares_of(np.array(owners)) == shares
+
+
+def test_hosts_that_share_a_part_of_their_rows_are_refused():
+    with pytest.raises(ValueError, match="config.mesh.tensor"):
+        partition.shares_of(np.array([[0, 0], [0, 1], [1, 1]]))

@@ -19,7 +19,7 @@ from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
-from clwe_jax.training import optim, train
+from clwe_jax.training import optim, partition, train
 from clwe_jax.types import piece_batch
 
 VOCAB, PADDED, LENGTH, ROWS = 60, 64, 12, 8
@@ -145,7 +145,7 @@ def main():
             coordinator, num_processes=2, process_id=int(os.environ["TOY_PROCESS"])
         )
     slow, limit = options.pop("slow", 0.0), options.pop("limit", 0)
-    host, hosts = jax.process_index(), jax.process_count()
+    host, hosts = partition.row_share(partition.make_mesh(options.get("mesh", dict(data=-1))))
     evaluators = [HeldOut(objective(), host, hosts, limit)]
     result = fit(workdir, source=Source(host, hosts, slow=slow), evaluators=evaluators, **options)
     everywhere = jax.sharding.NamedSharding(
