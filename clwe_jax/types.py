@@ -358,6 +358,24 @@ class Evaluator(Protocol):
         """
 
 
+class TrainingEvaluator(Protocol):
+    """A measurement during training, which knows variables and no encoders.
+
+    Attributes:
+      every_steps: training steps between two runs; 0: at the end only.
+    """
+
+    every_steps: int
+
+    def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
+        """Yields (metric path, value).
+
+        Args:
+          variables: 'params' and the collections, sharded as in training.
+          step: training steps that the variables have seen.
+        """
+
+
 @runtime_checkable
 class HasDetails(Protocol):
     """An evaluator whose last run left more than figures.

@@ -49,7 +49,7 @@ class Keyed:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InTraining:
-    """An evaluator as `training.train.fit` runs it: training knows variables, not encoders."""
+    """An evaluator and its encoder as a `types.TrainingEvaluator`."""
 
     evaluator: Evaluator
     encoder: ModelEncoder
@@ -59,7 +59,7 @@ class InTraining:
         """See `types.Evaluator`."""
         return self.evaluator.every_steps
 
-    def run(self, variables: Variables, step: int = 0) -> Iterator[tuple[str, float]]:
+    def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
         """Yields (metric path, value) of the model with these variables, after `step` steps."""
         return self.evaluator.run(self.encoder.bind(variables, step))
 

@@ -26,8 +26,8 @@ from clwe_jax.types import (
     SHARED_KEYS,
     Batch,
     BatchSource,
-    Evaluator,
     Objective,
+    TrainingEvaluator,
 )
 
 
@@ -79,7 +79,7 @@ def fit(
     mesh_cfg: Mapping[str, int],
     checkpoint_cfg: Mapping[str, Any],
     seed: int,
-    evaluators: Sequence[Evaluator] = (),
+    evaluators: Sequence[TrainingEvaluator] = (),
     meta: Mapping[str, Any] | None = None,
     initial: Initial | None = None,
 ) -> FitResult:
@@ -167,10 +167,10 @@ def fit(
     def is_due(every_steps: int) -> bool:
         return bool(every_steps) and step % every_steps == 0
 
-    def evaluate(due: Sequence[Evaluator]) -> None:
+    def evaluate(due: Sequence[TrainingEvaluator]) -> None:
         for evaluator in due:
             found = {}
-            for name, value in evaluator.run(state.variables):
+            for name, value in evaluator.run(state.variables, step):
                 found[name] = float(value)
                 if stop.received:
                     return

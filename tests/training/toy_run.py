@@ -117,7 +117,7 @@ class HeldOut:
         self._text = dict(next(Source()))  # the same on every host
         self._encode = ShardedCall(lambda v, batch: objective.encode(v, batch).last)
 
-    def run(self, variables):
+    def run(self, variables, step):
         yield from self._mlm.run(ModelEncoder(self._objective, None, variables))
         encoded = np.asarray(self._encode(variables, self._text))
         yield "eval/encoded", float(np.abs(encoded).mean())

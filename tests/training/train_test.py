@@ -54,7 +54,7 @@ class Evaluator:
     def __init__(self, every_steps):
         self.every_steps, self.norms = every_steps, []
 
-    def run(self, variables):
+    def run(self, variables, step):
         self.norms.append(float(np.linalg.norm(variables["params"]["head"]["kernel"])))
         yield "eval/norm", self.norms[-1]
         yield "eval/calls", len(self.norms)
