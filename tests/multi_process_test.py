@@ -92,7 +92,11 @@ def test_two_equal_one_also_after_a_stop(tmp_path, launch):
 
 
 # With tensor=4 both hosts hold all rows.
-@pytest.mark.parametrize("mesh", [dict(fsdp=4), dict(tensor=4)], ids=["fsdp", "tensor"])
+@pytest.mark.parametrize(
+    "mesh",
+    [dict(fsdp=4), pytest.param(dict(tensor=4), marks=pytest.mark.slow)],
+    ids=["fsdp", "tensor"],
+)
 def test_no_device_holds_the_whole_table_to_evaluate(tmp_path, launch, mesh):
     """The table is larger than the limit of a device, and every host computes with its shards."""
     limit = 3_000

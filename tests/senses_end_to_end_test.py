@@ -59,6 +59,7 @@ def test_the_figures_are_there(workdir):
     assert found["senses/enabled_senses"] == 5.0
 
 
+@pytest.mark.slow
 def test_broken_off_it_ends_as_a_whole_run(workdir, tmp_path, monkeypatch):
     add = train.StepLog.add
 
@@ -108,6 +109,7 @@ def test_projection_is_measured_saved_and_applied(workdir):
             np.testing.assert_array_equal(file[name], matrices)
 
 
+@pytest.mark.slow
 def test_the_last_layers_map_by_the_centers_of_senses(workdir, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(workdir, folder)
