@@ -1,10 +1,10 @@
 """Kills a training run with SIGKILL at random moments; its end must be that of an unbroken one.
 
-  python benchmarks/kill_and_resume.py --kills=20 [--seconds=6] [--workdir=DIR]
+  python benchmarks/kill_and_resume.py --kills=20 [--system=bi_saelmo] [--seconds=6] [--workdir=DIR]
 
-Runs the main job at a tiny scale twice: unbroken, and killed `--kills` times at random moments after
-its training has begun to write checkpoints, each time started again with the same command. Prints
-whether the final parameters agree bit by bit, and exits with 1 when they do not.
+Runs a job at a tiny scale twice: unbroken, and killed `--kills` times at random moments after its
+training has begun to write files, each time started again with the same command. Prints whether the
+final arrays agree bit by bit, and exits with 1 when they do not.
 """
 
 from __future__ import annotations
@@ -25,18 +25,32 @@ import numpy as np
 from clwe_jax.training import checkpoint
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TINY = """
---config=configs/dict_mlm_50.py --config.data.languages=de,en --config.data.pocket_sentences=3000
---config.data.sequence_length=32 --config.vocab.size=2000 --config.model.layers=2
---config.model.width=64 --config.model.heads=2 --config.model.mlp_dim=128
---config.model.dropout=0.1 --config.train.batch_size=16 --config.train.log_every_steps=20
---config.checkpoint.every_steps=10 --config.evals.mlm.every_steps=0 --config.evals.mlm.batches=1
---config.evals.retrieval.every_steps=0 --config.evals.retrieval.data= --config.evals.bli.data=
-""".split()
+_LANGUAGE_MODEL = """
+--config.data.languages=de,en --config.data.pocket_sentences=3000 --config.vocab.size=2000
+--config.train.batch_size=16 --config.train.log_every_steps=20 --config.checkpoint.every_steps=10
+--config.evals.mlm.every_steps=0 --config.evals.mlm.batches=1
+--config.evals.retrieval.data= --config.evals.bli.data=
+"""
+SYSTEMS = {
+    "dict_mlm_50": _LANGUAGE_MODEL + """
+--config.data.sequence_length=32 --config.model.layers=2 --config.model.width=64
+--config.model.heads=2 --config.model.mlp_dim=128 --config.model.dropout=0.1
+""",
+    "bi_saelmo": _LANGUAGE_MODEL + """
+--config.data.sequence_length=10 --config.model.width=32 --config.model.cells=64
+--config.model.dropout=0.1 --config.objective.senses.warmup_steps=100
+--config.evals.senses.data=
+""",
+    "joint_align": """
+--config.data.languages=de,en,fr --config.data.pocket_sentences=6000 --config.embeddings.dim=50
+--config.evals.bli.bootstrap=0
+""",
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--system", choices=SYSTEMS, default="dict_mlm_50")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--steps", type=int, default=1_500)
     parser.add_argument("--seconds", type=float, default=6.0, help="longest life after a start")
@@ -47,11 +61,11 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     moments = random.Random(arguments.seed)
 
-    start("unbroken", folder, arguments.steps).wait()
+    start(arguments, "unbroken", folder).wait()
     killed = 0
     while True:
-        process = start("broken", folder, arguments.steps)
-        if killed < arguments.kills and wait_for_training(process, folder / "broken"):
+        process = start(arguments, "broken", folder)
+        if killed < arguments.kills and wait_for_training(process, folder / "broken", arguments.system):
             time.sleep(moments.uniform(0, arguments.seconds))
         if killed < arguments.kills and process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
@@ -62,23 +76,34 @@ def main() -> None:
         if process.wait():
             sys.exit(f"the run failed; see {folder}/broken.log")
         break
-    one, two = (checkpoint.restore_variables(folder / name)[0]["params"] for name in ("unbroken", "broken"))
-    different = [
-        jax.tree_util.keystr(path)
-        for (path, a), b in zip(jax.tree_util.tree_leaves_with_path(one), jax.tree.leaves(two))
-        if not np.array_equal(np.asarray(a), np.asarray(b))
-    ]
-    print(f"{killed} kills; {len(different)} of {len(jax.tree.leaves(one))} arrays differ")
+    one, two = (arrays(folder / name) for name in ("unbroken", "broken"))
+    assert one.keys() == two.keys()
+    different = [name for name in one if not np.array_equal(one[name], two[name])]
+    print(f"{killed} kills; {len(different)} of {len(one)} arrays differ {different[:3]}")
     sys.exit(bool(different))
 
 
-def start(name: str, folder: pathlib.Path, steps: int) -> subprocess.Popen:
+def arrays(workdir: pathlib.Path) -> dict[str, np.ndarray]:
+    """Every array that the run leaves: parameters and collections, or vectors and maps."""
+    found = {}
+    for path in sorted(workdir.glob("[as]*/*.npz")):  # alignments, spaces
+        with np.load(path, allow_pickle=False) as file:
+            found |= {f"{path.name}/{name}": file[name] for name in file.files}
+    if (workdir / "checkpoints").exists():
+        variables = checkpoint.restore_variables(str(workdir), None, None, ("senses",))[0]
+        leaves = jax.tree_util.tree_leaves_with_path(variables)
+        found |= {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+    return found
+
+
+def start(arguments: argparse.Namespace, name: str, folder: pathlib.Path) -> subprocess.Popen:
     """One start of the job."""
-    log = open(folder / f"{name}.log", "ab")
-    command = [sys.executable, "-m", "clwe_jax.main", *TINY, f"--config.train.steps={steps}"]
-    return subprocess.Popen(
-        [*command, f"--workdir={folder / name}"], cwd=ROOT, stdout=log, stderr=log
-    )
+    command = [sys.executable, "-m", "clwe_jax.main", f"--workdir={folder / name}"]
+    command += [f"--config=configs/{arguments.system}.py", *SYSTEMS[arguments.system].split()]
+    if arguments.system != "joint_align":
+        command.append(f"--config.train.steps={arguments.steps}")
+    with open(folder / f"{name}.log", "ab") as log:
+        return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
 
 
 def newest(workdir: pathlib.Path) -> int:
@@ -86,11 +111,11 @@ def newest(workdir: pathlib.Path) -> int:
     return steps[-1] if steps else -1
 
 
-def wait_for_training(process: subprocess.Popen, workdir: pathlib.Path) -> bool:
-    """Waits until this start has written its first checkpoint; False when the process ended."""
+def wait_for_training(process: subprocess.Popen, workdir: pathlib.Path, system: str) -> bool:
+    """Waits for a new checkpoint (a static run has none: for its cache); False if the run ended."""
     before = newest(workdir)
     while process.poll() is None:
-        if newest(workdir) > before:
+        if newest(workdir) > before or system == "joint_align" and (workdir / "cache").exists():
             return True
         time.sleep(0.05)
     return False
