@@ -22,7 +22,7 @@ import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax import config as options
-from clwe_jax import registry, validation
+from clwe_jax import validation
 from clwe_jax.data import prepared
 from clwe_jax.text import world as worlds
 from clwe_jax.types import Batch
@@ -73,18 +73,7 @@ def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
     from clwe_jax.data.graph import pipeline  # the only use of TensorFlow
 
     world = worlds.build(config, work)
-    spec = config.task.to_dict()
-    if "parallel" in spec:
-        spec["parallel"] = world.folders["parallel"]
-    made = pipeline.build(
-        config.data,
-        task=registry.build("task", spec),
-        tokenizer=world.tokenizer,
-        dictionary=world.dictionary,
-        text=world.text,
-        batch_size=_BATCH,
-        seed=config.seed,
-    )
+    made = pipeline.of_run(config, world, _BATCH)
     world.tokenizer.save(os.path.join(out, "vocab"))
     heldout = {}
     for language, batches in made.heldout(max(1, heldout_rows // _BATCH)).items():

@@ -11,7 +11,6 @@ from jax.experimental import multihost_utils
 from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import registry
 from clwe_jax.data import prepared as prepared_batches
 from clwe_jax.evaluate.context import Context
 from clwe_jax.text import translations as tables
@@ -89,19 +88,7 @@ def build(config: ConfigDict, world: World) -> Inputs:
     # TensorFlow takes its seconds only where it is needed.
     from clwe_jax.data.graph import pipeline
 
-    spec = config.task.to_dict()
-    if "parallel" in spec:
-        spec["parallel"] = world.folders["parallel"]
-    made = pipeline.build(
-        config.data,
-        task=registry.build("task", spec),
-        tokenizer=world.tokenizer,
-        dictionary=world.dictionary,
-        text=world.text,
-        seed=config.seed,
-        **rows,
-        **host,
-    )
+    made = pipeline.of_run(config, world, **rows, **host)
     return Inputs(
         made.source(),
         made.heldout(config.evals.mlm.batches),

@@ -16,6 +16,7 @@ import tensorflow as tf
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
+from clwe_jax import registry
 from clwe_jax.data.arrays import ArraySource
 from clwe_jax.data.counts import PieceCounts
 from clwe_jax.data.graph import chunks, draws, parallel, sources, texts
@@ -27,6 +28,7 @@ from clwe_jax.data.tasks import BiLm, Task, Tlm
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.world import World
 from clwe_jax.types import Batch
 
 _MOST_CALLS = 16  # chunks made at the same time
@@ -51,6 +53,36 @@ def build(
     kind = WordPipeline if isinstance(task, BiLm) else PiecePipeline
     return kind(
         config, task, tokenizer, dictionary, text, batch_size, seed, process_index, process_count
+    )
+
+
+def of_run(
+    config: ConfigDict,
+    world: World,
+    batch_size: int,
+    process_index: int = 0,
+    process_count: int = 1,
+) -> texts.Pipeline:
+    """The pipeline of a run: the task of its config on the text of its world.
+
+    Args:
+      config: `data`, `task` and `seed`.
+      world: the text side of the run.
+      batch_size, process_index, process_count: see `texts.Pipeline`.
+    """
+    spec = config.task.to_dict()
+    if "parallel" in spec:
+        spec["parallel"] = world.folders["parallel"]
+    return build(
+        config.data,
+        task=registry.build("task", spec),
+        tokenizer=world.tokenizer,
+        dictionary=world.dictionary,
+        text=world.text,
+        batch_size=batch_size,
+        seed=config.seed,
+        process_index=process_index,
+        process_count=process_count,
     )
 
 
