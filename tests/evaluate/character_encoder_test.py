@@ -1,6 +1,5 @@
 """Words as characters, anchors, projections, sense inventories by nearest means: against NumPy."""
 
-import dataclasses
 import types
 
 import jax
@@ -13,7 +12,7 @@ from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import RowEncoder
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.character_encoder import CharacterEncoder, encoder_of
-from clwe_jax.evaluate.wsd_evaluator import WsdEvaluator
+from clwe_jax.evaluate.wsd import WordSenseDisambiguation
 from clwe_jax.models.senses import state as senses
 from clwe_jax.models.senses.config import SenseConfig
 from clwe_jax.objectives import projected
@@ -155,13 +154,19 @@ def test_nearest_sense_by_hand():
 
 
 def test_words_of_one_concept_in_the_domains_mean_it_whatever_else_they_can():
-    evaluator = sense_evaluator.SenseFigures(
-        objective=Characters(), tokenizer=types.SimpleNamespace(languages=["en", "de"]),
-        domains=("money",),
-    )  # fmt: skip
+    languages = ["en", "de"]
+
+    def figures(*domains):
+        context = Context(languages=languages, domains=domains)
+        return sense_evaluator.SenseFigures(
+            sense_evaluator.SenseEvaluator(context=context), Characters(),
+            types.SimpleNamespace(languages=languages),
+        )  # fmt: skip
+
+    evaluator = figures("money")
     assert evaluator._only["en", "bank"] == "bank.money"
     assert set(evaluator._concepts["en", "bank"]) > {"bank.money"}
-    wider = dataclasses.replace(evaluator, domains=("money", "nature"))
+    wider = figures("money", "nature")
     assert ("en", "bank") not in wider._only
     # Words of one concept in any text are among them too.
     for word, concepts in wider._concepts.items():
@@ -203,7 +208,7 @@ def test_the_nearest_sense_by_one_direction_alone():
 def test_disambiguation_reads_given_words():
     """Words as they are given, not as the tokenizer would cut them; layer by layer."""
     own = tokenizer()
-    evaluator = WsdEvaluator(context=Context(languages=own.languages, tokenizer=own))
+    evaluator = WordSenseDisambiguation(context=Context(languages=own.languages, tokenizer=own))
     model = ModelEncoder(Characters(), own, variables())
     sentences = [["The", "bank-note", "river"], ["money"]] * 300
     found = list(evaluator._encode(model, sentences))
