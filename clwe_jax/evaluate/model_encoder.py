@@ -97,7 +97,7 @@ class ModelEncoder:
         return result
 
     def pieces(self, texts: Sequence[str], language: str) -> list[np.ndarray]:
-        """The vectors of each sentence's pieces, float32 [pieces, layers, D]; cut as `sentences`."""
+        """The vectors of each sentence's pieces, float32 [pieces, layers, D]."""
         rows = self._sentence_rows(texts, language)
         rows = [dataclasses.replace(row, groups=range(len(row.ids))) for row in rows]
         return self._rows().means(self.variables, rows)
