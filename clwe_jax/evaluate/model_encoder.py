@@ -103,7 +103,7 @@ class ModelEncoder:
         return self._rows().means(self.variables, rows)
 
     def _sentence_rows(self, texts: Sequence[str], language: str) -> list[Row]:
-        """One row for each sentence, without the pieces beyond its length, as one group."""
+        """One row for each sentence, as one group, without the pieces that do not fit."""
         encoder = self._rows()
         number, room = encoder.tokenizer.language_id(language), encoder.max_length - 2
         found = [encoder.tokenizer.encode(text, language)[0] for text in texts]
