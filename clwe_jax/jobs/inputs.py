@@ -39,7 +39,7 @@ class Inputs:
 
 
 def open_world(config: ConfigDict, workdir: str) -> World:
-    """The text, vocabulary and dictionary of a run, from the text or batches of `config.data.source`.
+    """The text, vocabulary and dictionary of a run, from the text or batches of its source.
 
     Raises:
       FileNotFoundError: a text, a dictionary, batches or a test set that the config names is

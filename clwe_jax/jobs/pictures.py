@@ -59,8 +59,8 @@ def picture(
       pairs: translations; the most frequent ones are drawn and joined.
 
     Returns:
-      'source', 'target', 'shared' (points) and 'pairs' (lines); {} for fewer than three words or for
-      vectors of different widths.
+      'source', 'target', 'shared' (points) and 'pairs' (lines); {} for fewer than three words
+      or vectors of different widths.
     """
     if source.vectors.shape[1] != target.vectors.shape[1]:
         return {}

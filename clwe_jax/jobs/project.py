@@ -1,10 +1,10 @@
 """Projection of one language's space onto another's (A10, Eq. 8), for a bilingual model or for two
 monolingual ones (ELMo with projection, A13).
 
-A map is fitted for every layer. Its anchors are the average contextual embeddings of the dictionary's
-words, collected in one pass over the run's text. Tokens that occur in both languages' text, except
-test words, are added as pairs. With `config.projection.anchors='senses'` the map of the last layer
-is fitted to the centers of the senses.
+A map is fitted for every layer. Its anchors are the average contextual embeddings of the
+dictionary's words, collected in one pass over the run's text. Tokens that occur in both languages'
+text, except test words, are added as pairs. With `config.projection.anchors='senses'` the map of
+the last layer is fitted to the centers of the senses.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Block = tuple[np.ndarray, np.ndarray, np.ndarray]  # source vectors, target vect
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
-    """Projects the runs `config.projection.source` and `.target`, or else the model in `workdir`."""
+    """Projects the runs `config.projection.source` and `.target`, else the model in `workdir`."""
     settings = config.get("projection") or {}
     if settings.get("source") or settings.get("target"):
         return PairProjection(config, workdir).run()
@@ -80,8 +80,8 @@ class Projection(Job):
             raise ValueError("The projection runs on one host: start it there alone")
         if "projection" not in self.config:
             raise ValueError(
-                "This config has no options `projection`: use a config for several languages, such as "
-                "configs/bi_saelmo.py, or configs/elmo_projected.py for two runs"
+                "This config has no options `projection`: use a config for several languages, such "
+                "as configs/bi_saelmo.py, or configs/elmo_projected.py for two runs"
             )
         settings = self.config.projection
         self.methods = settings.methods.split(",")
@@ -145,7 +145,7 @@ class Projection(Job):
                 ])  # fmt: skip
 
     def _pairs(self, source: str, target: str) -> Pairs:
-        """The dictionary's pairs, and the tokens that occur in both languages' text, except test words.
+        """The dictionary's pairs, and the tokens of both languages' text, except test words.
 
         The paper adds every such token (footnote 6); `identical_min_count` leaves out tokens whose
         mean would be over a few occurrences.

@@ -47,8 +47,8 @@ def gather(config: ConfigDict, model: api.Model, workdir: str) -> dict[str, Any]
         return {}
     if jax.process_count() > 1:
         logging.warning(
-            "The report of a run on several hosts shows no senses: load the run on one host and use "
-            "clwe_jax.api.load(%r).senses(...)",
+            "The report of a run on several hosts shows no senses: load the run on one host and "
+            "use clwe_jax.api.load(%r).senses(...)",
             workdir,
         )
         return {}
