@@ -35,19 +35,20 @@ def fit(
     languages: tuple[str, str],
     shared: frozenset[str] = frozenset(),
 ) -> Alignment:
-    """Maps a source vocabulary to a target's, over what is not shared (joint-align, section 3.3).
+    """Fits the map of a source language to a target language, on the words that they do not share
+    (joint-align, section 3.3).
 
     Args:
-      config: `align`.
-      source: vectors of the source language, most frequent first.
-      target: of the target language.
-      dictionary: gives the training pairs; None for aligners that need none.
-      languages: of source and target.
-      shared: words of both that are left where they are and do not take part.
+      config: the run's config; `align` and `seed` are read.
+      source: vectors of the source language, most frequent word first.
+      target: vectors of the target language, in the same order.
+      dictionary: the training pairs; None for aligners that need none.
+      languages: source and target language.
+      shared: words of both languages, which the fit leaves out.
 
     Raises:
-      ValueError: no pair of the dictionary is covered, or vectors that cannot be aligned; the
-        message says which languages.
+      ValueError: no pair of the dictionary is covered, or the vectors cannot be aligned; the
+        message names the languages.
     """
     own = [
         vectors.take([row for row, word in enumerate(vectors.words) if word not in shared])
