@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
-from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterable, Mapping, Sequence
 
 from absl import logging
 
 from clwe_jax.text import pair_files
+from clwe_jax.text.pair_files import PairFile
 
-_NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.5000-6500\.txt(\.gz)?")
+_SPLIT = "5000-6500"
 _LEAVE_OUT = "--config.evals.bli.data='' leaves lexicon induction out."
-
-
-class TestFile(NamedTuple):
-    """Where the test dictionary of a direction is."""
-
-    source: str
-    target: str
-    path: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +29,8 @@ class TestSet:
         return f"{self.source}-{self.target}"
 
 
-def files(directory: str) -> dict[tuple[str, str], TestFile]:
-    """(source, target) -> the test dictionary, of every one in a folder, by name.
+def files(directory: str) -> dict[tuple[str, str], PairFile]:
+    """The test dictionaries in a folder: (source, target) -> file, in the order of their names.
 
     Args:
       directory: holds `xx-yy.5000-6500.txt`, also `.gz`; other files are ignored.
@@ -51,12 +43,10 @@ def files(directory: str) -> dict[tuple[str, str], TestFile]:
             f"{directory} is not a folder (config.evals.bli.data). Expected test dictionaries "
             f"xx-yy.5000-6500.txt there; {_LEAVE_OUT}"
         )
-    found: dict[tuple[str, str], TestFile] = {}
-    for name in sorted(os.listdir(directory)):
-        match = _NAME.fullmatch(name)
-        if match:
-            one = TestFile(match[1], match[2], os.path.join(directory, name))
-            found.setdefault((one.source, one.target), one)
+    found: dict[tuple[str, str], PairFile] = {}
+    for file in pair_files.find(directory):
+        if file.split == _SPLIT:
+            found.setdefault((file.source, file.target), file)
     return found
 
 
@@ -66,17 +56,17 @@ def find(
     normalizer: Callable[[str, str], str],
     pairs: Iterable[tuple[str, str]] = (),
 ) -> list[TestSet]:
-    """The test dictionaries of a folder between a run's languages; the log names the others.
+    """The test dictionaries in a folder between a run's languages; the log names the others.
 
     Args:
       directory: see `files`.
-      languages: of the run.
+      languages: languages of the run.
       normalizer: (word, language) -> the word as the vectors spell it.
-      pairs: directions (source, target) that are wanted, in this order; empty: all.
+      pairs: wanted directions (source, target), in this order; empty: all directions.
 
     Raises:
-      FileNotFoundError: the folder is missing, or holds no test dictionary where none is wanted by
-        name.
+      FileNotFoundError: the folder is missing, or `pairs` is empty and the folder holds no test
+        dictionary.
       ValueError: a test dictionary without pairs.
     """
     there, pairs = files(directory), list(pairs)
@@ -84,8 +74,8 @@ def find(
         absent = ["-".join(pair) for pair in pairs if pair not in there]
         if absent:
             logging.warning(
-                "%s has no test dictionary of %s (expected %s.5000-6500.txt): no lexicon induction "
-                "there",
+                "%s has no test dictionary of %s (expected %s.5000-6500.txt): lexicon induction is "
+                "not measured in these directions",
                 directory, ", ".join(absent), absent[0],
             )  # fmt: skip
     elif not there:
@@ -104,8 +94,8 @@ def find(
     return [read(there[pair], normalizer) for pair in wanted if pair in there]
 
 
-def read(file: TestFile, normalizer: Callable[[str, str], str]) -> TestSet:
-    """A test dictionary; the log names lines that are no pair, which are left out.
+def read(file: PairFile, normalizer: Callable[[str, str], str]) -> TestSet:
+    """Reads a test dictionary; lines that are not a pair are skipped and named in the log.
 
     Raises:
       ValueError: no line is a pair.
