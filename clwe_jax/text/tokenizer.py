@@ -71,10 +71,6 @@ class Tokenizer:
         """The piece ids of raw text without special pieces, and the index of each piece's word."""
         return self.encode_words(self.words(text, language))
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """Readable text of piece ids."""
-        return self.vocabulary.decode(ids)
-
     def save(self, directory: str) -> None:
         """Writes text.json, lexicon.{language}.txt and the vocabulary's file."""
         os.makedirs(directory, exist_ok=True)

@@ -93,4 +93,6 @@ def train(
         raise ValueError("There are no words to train a vocabulary from: is the text empty?")
     if kind == "word":
         return word_vocab.train(words, size)
-    return subword_vocab.train(kind, words, size, listed)
+    if kind == "wordpiece":
+        return subword_vocab.train_wordpiece(words, size, listed)
+    return subword_vocab.train_sentencepiece(kind, words, size)

@@ -196,7 +196,7 @@ def test_swapped_dictionary_is_pointed_out(tmp_path, warnings):
 def test_a_dictionary_of_other_words_is_pointed_out(tmp_path, warnings):
     directory = write(tmp_path, {"en.txt": "completely different words\n"})
     dictionary = Dictionary.from_pairs({("en", "de"): [("bank", "ufer")]})
-    corpora.inspect(corpora.TextCorpus(directory, ["en"]), Words(), dictionary)
+    corpora.inspect(corpora.TextCorpus(directory, ["en"]), Words().words, dictionary)
     assert len(warnings) == 1 and "swapped" not in warnings[0]
     assert "dictionary show --word WORD --lang en DIR" in warnings[0]
 
