@@ -312,7 +312,7 @@ def temperature_shares(sizes: Mapping[str, float], temperature: float) -> dict[s
     Raises:
       ValueError: a temperature that is not positive.
     """
-    if temperature <= 0:
+    if not temperature > 0:
         raise ValueError(f"config.data.temperature={temperature}: must be positive")
     total = sum(sizes.values())
     weights = {
