@@ -424,5 +424,5 @@ def test_what_cannot_be_is_said(build, small, tmp_path):
             BiLm(**options)
     config = prepare.options.base_config()
     config.task.name = "bilm"
-    with pytest.raises(ValueError, match="bilm has no prepared batches"):
+    with pytest.raises(ValueError, match="bilm cannot be prepared"):
         prepare.prepare(config, str(tmp_path))
