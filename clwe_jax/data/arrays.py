@@ -1,4 +1,4 @@
-"""Finite data as sources of batches: epochs, shuffling, length buckets, hosts' shards, exact resume.
+"""Finite data as sources of batches: epochs, shuffling, length buckets, shards, exact resume.
 
 `ArraySource` reads labelled text, sentence pairs and prepared batches. The order of the rows of an
 epoch depends only on the seed and the epoch. Each global batch is the next part of this order, and
@@ -63,8 +63,8 @@ class Arrays:
 
     def __init__(self, columns: Mapping[str, Column]):
         """Args:
-        columns: key -> values, rows first. An array is dense and keeps its type. In other sequences,
-          integers become int32 and floats float32; a sequence of sequences has ragged rows.
+        columns: key -> values, rows first. An array is dense and keeps its type. In other
+          sequences, integers become int32 and floats float32; a sequence of sequences is ragged.
 
         Raises:
           ValueError: the columns have different numbers of rows, or an integer exceeds int32.
@@ -159,7 +159,7 @@ class ArraySource:
           one. With (), all ragged rows are padded to the longest row of the data.
         padding: key -> value after a row's end and in rows of padding; the default is 0.
         lengths: int [rows], lengths of the rows of a table that returns ragged rows.
-        process_index, process_count: number of this host, which reads only its share of every global
+        process_index, process_count: number of this host, which reads its share of every global
           batch, and number of hosts.
         counts: computes the figures of `stats`.
         fingerprint: hash of the content of a table; a state with another fingerprint is refused.
@@ -193,7 +193,7 @@ class ArraySource:
         if self._last not in LAST:
             raise ValueError(f"last={self._last!r}: one of {', '.join(LAST)}")
         if not self._rows or self._batch_size < 1:
-            raise ValueError(f"{self._rows} rows cannot be divided into batches of {self._batch_size}")
+            raise ValueError(f"{self._rows} rows do not fill batches of {self._batch_size}")
         if self._last == "drop" and self._rows < self._global:
             raise ValueError(
                 f"A batch has {self._global} rows and the data have {self._rows}, so last='drop' "

@@ -1,4 +1,4 @@
-"""Figures of batches of pieces: shares of the languages, of masked pieces, of cross-lingual labels."""
+"""Figures of batches of pieces: shares of languages, masked pieces and cross-lingual labels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PieceCounts:
         }
 
     def stats(self, sums: Mapping[str, int]) -> dict[str, float]:
-        """`language_shares`, 'cross_lingual_share' of the labels and 'masked_share' of the pieces."""
+        """`language_shares`, 'cross_lingual_share' of labels and 'masked_share' of pieces."""
         labels = sums.get("labels", 0)
         return {
             **language_shares(self.languages, sums),

@@ -27,9 +27,9 @@ from clwe_jax.data import prepared
 from clwe_jax.text import world as worlds
 from clwe_jax.types import Batch
 
-_CONFIG = config_flags.DEFINE_config_file("config", None, "A file of configs/, optionally with a scale.")
+_CONFIG = config_flags.DEFINE_config_file("config", None, "A file of configs/, with its scale.")
 _OUT = flags.DEFINE_string("out", None, "Folder to write.")
-_ROWS = flags.DEFINE_integer("rows", 0, "Number of rows to write; 0 means one pass through the text.")
+_ROWS = flags.DEFINE_integer("rows", 0, "Rows to write; 0 means one pass through the text.")
 _HELDOUT = flags.DEFINE_integer("heldout_rows", 1_024, "Number of held-out rows of each language.")
 
 _SHARD_ROWS = 8_192

@@ -1,8 +1,8 @@
 """Prepared batches: written once, then read without TensorFlow.
 
 A folder holds `meta.json`, `vocab/` (the tokenizer), `train-00000.npz` and so on,
-`heldout/{language}.npz`, and `extras.json` for reports. `meta.json` is written last, so a folder with
-it is complete. The files hold the rows of a task's batches; the reader chooses the batch size.
+`heldout/{language}.npz`, and `extras.json` for reports. `meta.json` is written last, so a folder
+with it is complete. The files hold the rows of a task's batches; the reader chooses the batch size.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Prepared:
 
     @functools.cached_property
     def extras(self) -> dict[str, Any]:
-        """The fields of a run's `World` and report: 'description', 'examples', 'frequent', 'sample'.
+        """Fields of a run's `World` and report: 'description', 'examples', 'frequent', 'sample'.
 
         Empty if the file was not copied along.
         """
@@ -169,7 +169,7 @@ class Prepared:
         """Checks that the batches were prepared for a config.
 
         Raises:
-          ValueError: they were prepared for another one; the message names every option that differs.
+          ValueError: they were prepared for another one; the message names all differences.
         """
         wanted = {
             "data.languages": list(options.languages(config)),

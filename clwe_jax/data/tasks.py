@@ -20,8 +20,8 @@ class Mlm:
         stay unchanged, or become a random piece. All of them contribute to the loss.
       only_words_with_entries: whether to mask only words that the dictionary has, as DICT-MLM does;
         in languages without any entry, all words may be masked.
-      cross_lingual_share, choice: see `DictMlm`. They are constants in the other tasks, whose labels
-        are the words themselves.
+      cross_lingual_share, choice: see `DictMlm`. They are constants in the other tasks, whose
+        labels are the words themselves.
     """
 
     cross_lingual_share = 0.0

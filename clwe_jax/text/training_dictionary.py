@@ -1,4 +1,4 @@
-"""The dictionary that a run trains on, without the words of the dictionaries that it is tested on."""
+"""The dictionary that a run trains on, without the words of its test dictionaries."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str,
 
 
 def tests_of(config: ConfigDict) -> str:
-    """`evals.bli.data` if the training leaves its words out, else ''; a part of `Kept.made_with`."""
+    """`evals.bli.data` if the training leaves its words out, else ''; see `Kept.made_with`."""
     return config.evals.bli.data if _excludes_tests(config) else ""
 
 

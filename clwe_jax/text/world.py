@@ -136,7 +136,7 @@ def _write_pocket(config: ConfigDict, languages: tuple[str, ...], folder: str) -
     if absent:
         raise ValueError(
             f"The embedded world does not speak {', '.join(absent)}; it speaks "
-            f"{', '.join(pocket.LANGUAGES)}. Name your own text with --config.data.source=text:DIR, and set "
+            f"{', '.join(pocket.LANGUAGES)}. Name text with --config.data.source=text:DIR, and set "
             "config.data.dictionaries, config.evals.retrieval.data and config.evals.bli.data to "
             "folders or to ''."
         )
@@ -232,8 +232,8 @@ def _described(
 
 
 def describe_dictionary(dictionary: Dictionary) -> dict[str, Any]:
-    """Figures of the dictionary for the report: numbers of pairs, of words, of pairs left out because
-    of test words, and of pairs by the language of the source word."""
+    """Figures of the dictionary for the report: the numbers of pairs, of words, of pairs that test
+    words exclude, and of pairs by the language of the source word."""
     sizes = np.diff(dictionary.group_splits)
     owners = np.repeat(np.arange(len(dictionary)), np.diff(dictionary.entry_splits))
     totals = np.bincount(

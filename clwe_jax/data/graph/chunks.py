@@ -1,4 +1,4 @@
-"""Blocks of lines to numbered chunks of bounded size, without held-out lines; long lines are cut."""
+"""Blocks of lines to numbered chunks of bounded size; held-out lines go, long lines are cut."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def chunks(blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float)
         lines, languages = cut_long_lines(lines, languages)
         size = tf.cast(tf.strings.length(lines), tf.int64)
         part = tf.cumsum(size, exclusive=True) // _CHUNK_BYTES
-        # There is at least one chunk, which may be empty. `unique` drops parts that have no line.
+        # A batch yields at least one chunk, which may be empty. `unique` drops parts without a line.
         _, part = tf.unique(part)
         rows = tf.cast(part, tf.int64)
         count = tf.reduce_max(tf.concat([rows, [0]], 0)) + 1
@@ -80,7 +80,7 @@ def cut_long_lines(lines: tf.Tensor, languages: tf.Tensor) -> Chunk:
         number = tf.range(tf.size(line)) - tf.gather(tf.cumsum(parts, exclusive=True), line)
         text = tf.gather(lines, line)
         begin = number * _LONG_LINE
-        # The first part begins at 0, every other part up to `_WINDOW` bytes before its nominal place.
+        # The first part begins at 0, each other part up to `_WINDOW` bytes before its place.
         start = begin - _WINDOW
         window = tf.strings.substr(text, tf.maximum(start, 0), tf.fill(tf.shape(start), _WINDOW))
         letters = tf.cast(tf.io.decode_raw(window, tf.uint8, fixed_length=_WINDOW), tf.int32)

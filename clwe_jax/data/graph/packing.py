@@ -1,4 +1,4 @@
-"""Bin packing as tensor arithmetic, without a loop over items, so that packing is as fast as reading.
+"""Bin packing as tensor arithmetic, without a loop over items, which would be slower than reading.
 
 `next_fit` cuts an ordered sequence (words into parts of sentences, sentences into segments); `pack`
 places segments into rows of fixed length in any order. Both respect two capacities, the numbers of
@@ -16,7 +16,7 @@ _ROUNDS = 3
 
 
 def next_fit(starts: tf.Tensor, costs: Sequence[tuple[tf.Tensor, int]]) -> tf.Tensor:
-    """Packs items in order: each item goes into the open bin, or opens the next bin if it does not fit.
+    """Packs items in order: each goes into the open bin, or opens the next bin if it does not fit.
 
     For every item i, binary search in the running sums finds the bin that would follow a bin opened
     at i. Pointer doubling from the forced bins then finds the bins that are opened. An item that
@@ -79,8 +79,8 @@ def pack(
     The largest items open as many rows as the sum of all sizes needs. The other items fill the room
     of these rows in a few rounds of best-fit matching: all rows at once, the roomiest first, take
     the largest item that fits. The remaining items open rows by next-fit. With sentences of real
-    text, rows of 64 are filled to 97% (79% by next-fit alone, 99% by best-fit decreasing, which is a
-    loop over items).
+    text, rows of 64 are filled to 97% (79% by next-fit alone; 99% by best-fit decreasing, which
+    loops over items).
 
     Args:
       sizes: [N] int32 in [1, length].
@@ -128,7 +128,7 @@ def pack(
 
 
 def _match(size, masked, room, room_masked, length):
-    """Gives each row at most one item, the largest that fits; the roomiest row takes its item first.
+    """Gives each row at most one item, the largest that fits; the roomiest row is served first.
 
     Args:
       size, masked: [M], sizes and masked positions of the items, by ascending size.

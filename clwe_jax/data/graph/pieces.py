@@ -58,7 +58,7 @@ class PieceEncoder:
             )
 
     def __call__(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """[W] string -> int32, the ids of all words in order, and [W] int32, ids per word (>= 1)."""
+        """[W] string -> int32, ids of all words in order, and [W] int32, ids per word (>= 1)."""
         if self._table is not None:
             return self._table.lookup(words), tf.ones_like(words, tf.int32)
         if self._split_han:
@@ -79,7 +79,7 @@ class PieceEncoder:
         return encoded.flat_values, tf.cast(encoded.row_lengths(), tf.int32)
 
     def _around_han(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The parts of words (single Han characters, the text between them) and each part's word."""
+        """The parts of words, Han characters and the text between them, and each part's word."""
         decoded = tf.strings.unicode_decode(words, "UTF-8")
         code, word = decoded.flat_values, tf.cast(decoded.value_rowids(), tf.int32)
         han = tf.gather(self._han, code)

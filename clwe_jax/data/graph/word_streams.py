@@ -1,8 +1,8 @@
 """Contiguous streams of words for bidirectional language models (A1, A12).
 
 The graph encodes lines of all languages, mixed and shuffled as in every run. The rows of a batch
-take the resulting texts one after the other, and windows are cut from the rows. Each window of a row
-continues exactly where the one before ended, also after a saved place was restored.
+take the resulting texts one after the other, and windows are cut from the rows. Each window of a
+row continues exactly where the one before ended, also after a saved place was restored.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class WordStream(GraphSource):
         if self._maker.unspelt and not self._warned:
             self._warned = True
             logging.warning(
-                "A batch has more distinct words than it has room for spellings (%d): its rarest words "
+                "A batch has more distinct words than room for spellings (%d): its rarest words "
                 "are spelt <UNK>. Raise --config.data.distinct_words",
                 len(batch["characters"]),
             )

@@ -31,7 +31,7 @@ _MOST_TRANSLATIONS = 8  # default number of one_to_many
 _JMDICT_FILE = re.compile(r"JMdict(?!.*\.(part|tmp)$).*")  # not an unfinished download
 _TEST_SPLIT = re.compile(r"([0-9]+-[0-9]+)?")
 _CACHE_VERSION = 3
-_ABOUT = ("languages", "skipped", "unpaired", "left_out")  # attributes that are cached beside the arrays
+_ABOUT = ("languages", "skipped", "unpaired", "left_out")  # attributes cached beside the arrays
 _SAMPLE = 500  # words of each column that the test for swapped columns looks up
 
 
@@ -41,7 +41,7 @@ class _Merger:
     def __init__(self, normalizer: Normalizer):
         self.normalizer = normalizer
         self.numbers: dict[str, dict[str, int]] = {}  # language -> normalised word -> number
-        self._others: dict[str, dict[str, int]] = {}  # the same for spellings that differ
+        self._others: dict[str, dict[str, int]] = {}  # language -> other spelling -> number
         self.edges: list[tuple[str, str, np.ndarray, np.ndarray]] = []
 
     def intern(self, words: Iterable[str], language: str) -> np.ndarray:
@@ -89,8 +89,8 @@ def load(
     """Reads dictionaries and merges them into one, in both directions.
 
     Args:
-      directory_or_files: a directory, whose files `xx-yy.txt[.gz]` and `JMdict*` are read, or paths
-        of such files.
+      directory_or_files: directory whose files `xx-yy.txt[.gz]` and `JMdict*` are read, or paths of
+        such files.
       languages: languages whose pairs are read, in the order of the result; None means all
         languages of the file names, sorted.
       normalizer: normalizer of each word; the text needs the same.
@@ -104,8 +104,9 @@ def load(
         options; None keeps nothing.
 
     Raises:
-      FileNotFoundError: no such directory or file.
-      ValueError: no dictionary file, no file for two of `languages`, or an unknown cleaning.
+      FileNotFoundError: the directory or a file is missing.
+      ValueError: there is no dictionary file or none between two of `languages`, or a cleaning is
+        unknown.
     """
     languages = tuple(languages) if languages else None
     most_translations = _most_translations(clean)
@@ -316,7 +317,7 @@ def _held(merger: _Merger, tests: Sequence[PairFile]) -> dict[tuple[str, str], n
 
 
 def _distinct(merger: _Merger) -> int:
-    """The number of pairs, those of two files or of both directions counted once."""
+    """The number of distinct pairs; a pair in two files or in both directions counts once."""
     keys: dict[tuple[str, str], list[np.ndarray]] = {}
     for left, right, a, b in merger.edges:
         if left > right:
