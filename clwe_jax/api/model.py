@@ -30,8 +30,7 @@ from clwe_jax import config as options
 from clwe_jax.api import senses as sense_api
 from clwe_jax.api.texts import Texts, texts_of
 from clwe_jax.align import csls, search
-from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, RowEncoder, select_layer
-from clwe_jax.evaluate.character_encoder import encoder_of
+from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.models.senses.state import SenseState
 from clwe_jax.objectives import projected
@@ -113,10 +112,9 @@ class Model:
         _check_list(texts)
         if pool not in ("mean", None):
             raise ValueError(f"pool={pool!r}: 'mean', or None for a vector a piece")
-        found = self._encoder.sentences(self.variables, texts, lang, pool=pool == "mean")
         if pool == "mean":
-            return _select(found, layer)
-        return [_select(vectors, layer) for vectors in found]
+            return _select(self._encoder.sentences(texts, lang), layer)
+        return [_select(vectors, layer) for vectors in self._encoder.pieces(texts, lang)]
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None
@@ -135,7 +133,7 @@ class Model:
         Raises:
           ValueError: an unknown language or layer.
         """
-        [(words, vectors)] = self._encoder.words(self.variables, [text], lang)
+        [(words, vectors)] = self._encoder.in_context([text], lang)
         return list(zip(words, _select(vectors, layer)))
 
     def neighbours(
@@ -237,8 +235,8 @@ class Model:
         return ModelEncoder(self.projection or self.objective, self.tokenizer, self.variables)
 
     @functools.cached_property
-    def _encoder(self) -> RowEncoder:
-        return encoder_of(self.projection or self.objective, self.tokenizer)
+    def _encoder(self) -> ModelEncoder:
+        return self.encoder()
 
     def _index(self, language: str, layer: Layer) -> "_Index":
         if (language, layer) not in self._indices:
@@ -250,7 +248,7 @@ class Model:
                 )
             if len(words) >= _SEVERAL:
                 logging.info("encoding %d words (%s)", len(words), language)
-            vectors = _select(self._encoder.sentences(self.variables, words, language), layer)
+            vectors = _select(self._encoder.sentences(words, language), layer)
             mean = vectors.mean(0)
             self._indices[language, layer] = _Index(words, vectors - mean, mean)
         return self._indices[language, layer]

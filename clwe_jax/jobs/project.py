@@ -25,7 +25,6 @@ from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.align import procrustes
 from clwe_jax.evaluate import anchors
-from clwe_jax.evaluate.character_encoder import encoder_of
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.pair_encoder import PairEncoder
@@ -176,11 +175,11 @@ class Projection(Job):
         collected = []
         for side, language in enumerate((source, target)):
             model = self.models[language]
-            encoder = encoder_of(model.objective, model.tokenizer)
+            encoder = ModelEncoder(model.objective, model.tokenizer, model.variables)
             index = {word: row for row, word in enumerate(dict.fromkeys(p[side] for p in pairs))}
             lines = islice(self.texts[language].lines(language), self.config.projection.lines)
             logging.info("Anchors of %s words (%s)", f"{len(index):,}", language)
-            found = anchors.collect(encoder, model.variables, lines, language, index)
+            found = anchors.collect(encoder, lines, language, index)
             collected.append((index, *found))
         (left, x, seen_x), (right, y, seen_y) = collected
         rows = np.array([(left[a], right[b]) for a, b in pairs], np.int32).reshape(-1, 2)
@@ -295,7 +294,7 @@ class PairProjection(Projection):
     def _open(self) -> None:
         self.models = {language: api.load(folder) for language, folder in self.runs.items()}
         shapes = {
-            language: encoder_of(model.objective, model.tokenizer).shape(model.variables)
+            language: ModelEncoder(model.objective, model.tokenizer, model.variables).shape
             for language, model in self.models.items()
         }
         normalizers = {model.tokenizer.normalizer for model in self.models.values()}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from absl import logging
 from ml_collections import ConfigDict
 
 from clwe_jax import registry
-from clwe_jax.align.alignment import Alignment
+from clwe_jax.align.alignment import Aligner, Alignment
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import lexica
 from clwe_jax.text.merged import Dictionary
 
 
-def aligner(config: ConfigDict) -> Any:
+def aligner(config: ConfigDict) -> Aligner:
     """The aligner that `config.align.name` names, with its options `config.align[name]`.
 
     Raises:

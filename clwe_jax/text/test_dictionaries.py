@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from typing import Callable, Iterable, Mapping, Sequence
 
 from absl import logging
 
-from clwe_jax.text import pair_files
+from clwe_jax.text import pair_files, test_files
 from clwe_jax.text.pair_files import PairFile
 
-_SPLIT = "5000-6500"
-_LEAVE_OUT = "--config.evals.bli.data='' leaves lexicon induction out."
+_NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.(5000-6500)\.txt(\.gz)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,24 +29,23 @@ class TestSet:
         return f"{self.source}-{self.target}"
 
 
-def files(directory: str) -> dict[tuple[str, str], PairFile]:
+def files(directory: str, required: bool = False) -> dict[tuple[str, str], PairFile]:
     """The test dictionaries in a folder: (source, target) -> file, in the order of their names.
 
     Args:
-      directory: holds `xx-yy.5000-6500.txt`, also `.gz`; other files are ignored.
+      directory: folder with `xx-yy.5000-6500.txt`, also `.gz`; other files are ignored.
+      required: whether a folder without test dictionaries is an error.
 
     Raises:
-      FileNotFoundError: there is no such folder.
+      FileNotFoundError: the folder is missing, or holds no test dictionary where one is required.
     """
-    if not os.path.isdir(directory):
-        raise FileNotFoundError(
-            f"{directory} is not a folder (config.evals.bli.data). Expected test dictionaries "
-            f"xx-yy.5000-6500.txt there; {_LEAVE_OUT}"
-        )
     found: dict[tuple[str, str], PairFile] = {}
-    for file in pair_files.find(directory):
-        if file.split == _SPLIT:
-            found.setdefault((file.source, file.target), file)
+    expected = "test dictionaries xx-yy.5000-6500.txt"
+    for match in test_files.matching(
+        directory, _NAME, "config.evals.bli.data", expected, required
+    ):
+        file = PairFile(os.path.join(directory, match[0]), match[1], match[2], match[3])
+        found.setdefault((file.source, file.target), file)
     return found
 
 
@@ -69,7 +68,8 @@ def find(
         dictionary.
       ValueError: a test dictionary without pairs.
     """
-    there, pairs = files(directory), list(pairs)
+    pairs = list(pairs)
+    there = files(directory, required=not pairs)
     if pairs:
         absent = ["-".join(pair) for pair in pairs if pair not in there]
         if absent:
@@ -78,20 +78,10 @@ def find(
                 "not measured in these directions",
                 directory, ", ".join(absent), absent[0],
             )  # fmt: skip
-    elif not there:
-        raise FileNotFoundError(
-            f"{directory} holds no test dictionaries xx-yy.5000-6500.txt (config.evals.bli.data). "
-            f"{_LEAVE_OUT}"
-        )
     else:
-        absent = ["-".join(pair) for pair in there if not set(pair) <= set(languages)]
-        if absent:
-            logging.info(
-                "%s: left out, as the model has not learned both languages: %s",
-                directory, ", ".join(absent),
-            )  # fmt: skip
-    wanted = pairs or [pair for pair in there if set(pair) <= set(languages)]
-    return [read(there[pair], normalizer) for pair in wanted if pair in there]
+        pairs = [pair for pair in there if set(pair) <= set(languages)]
+        test_files.log_unlearned(directory, ("-".join(x) for x in there if x not in pairs))
+    return [read(there[pair], normalizer) for pair in pairs if pair in there]
 
 
 def read(file: PairFile, normalizer: Callable[[str, str], str]) -> TestSet:
