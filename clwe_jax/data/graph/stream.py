@@ -35,7 +35,7 @@ def unpacked(state: bytes) -> Iterator[dict[str, np.ndarray]]:
     try:
         with np.load(io.BytesIO(state), allow_pickle=False) as packed:
             yield {name: packed[name] for name in packed.files}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"The saved state of the data is damaged, or of another release: {error}"
         ) from error
