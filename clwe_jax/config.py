@@ -120,7 +120,7 @@ def languages(config: ConfigDict) -> tuple[str, ...]:
 
 
 def hub_of(config: ConfigDict) -> str:
-    """The language whose space the others are mapped to: `config.static.hub`, or the first language.
+    """The language whose space the others are mapped to: `config.static.hub`, or the first one.
 
     The source of two vector files is mapped to the target, so their hub is the second language.
     """

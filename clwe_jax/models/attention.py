@@ -14,7 +14,7 @@ IMPLEMENTATIONS = ("auto", "xla", "cudnn")
 
 
 def segment_mask(segment_ids: Array) -> Array:
-    """bool [B, 1, L, L]: whether query and key are in the same segment; padding is a segment too."""
+    """bool [B, 1, L, L]: whether query and key share a segment; padding is a segment too."""
     return (segment_ids[:, :, None] == segment_ids[:, None, :])[:, None]
 
 

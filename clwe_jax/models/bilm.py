@@ -4,8 +4,8 @@ Words are read as characters, each distinct word of a batch once. The forward an
 language model share these word vectors and nothing else. Each has layers of projected LSTM cells,
 with residual connections from the second layer on, and carries its state from window to window.
 
-The backward model reads a stream of its own, the reversed texts, from left to right like the forward
-model: at the end of a window both have read exactly the text before the next window. Their
+The backward model reads a stream of its own, the reversed texts, from left to right like the
+forward model: at the end of a window both have read exactly the text before the next window. Their
 parameters are stacked, and both networks run together.
 """
 
@@ -207,7 +207,7 @@ class BiLm(nn.Module):
         carry: Carry,
         train: bool,
     ) -> tuple[tuple[Array, ...], Carry]:
-        """The outputs of all layers, [2, L, B, P], for spellings [2, B, L]; the state at the end."""
+        """The outputs of all layers, [2, L, B, P], for spellings [2, B, L]; the final state."""
         config = self.config
         seed = None
         if train and config.dropout > 0:

@@ -168,7 +168,7 @@ max_over_time.defvjp(_max_forward, _max_backward)
 
 
 def _choices(length: int, widest: int) -> tuple[int, ...]:
-    """The possible numbers of windows of a group of words; the last is the number of all windows."""
+    """The possible numbers of windows of a group of words; the last number is all windows."""
     return (*(few for few in _FEW_WINDOWS if few + widest - 1 <= length), length)
 
 

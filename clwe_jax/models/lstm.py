@@ -7,8 +7,8 @@
 c' and m' belong to the previous step. This is TensorFlow's LSTMCell with num_proj, cell_clip and
 proj_clip; its forget_bias of 1 is the initial value of b for gate f.
 
-The gradient is written out: it collects the gradients of the gates and computes one product over all
-steps, where automatic differentiation would add to the weights' gradients in every step.
+The gradient is written out: it collects the gradients of the gates and computes one product over
+all steps, where automatic differentiation would add to the weights' gradients in every step.
 """
 
 from __future__ import annotations

@@ -59,11 +59,12 @@ def log_uniform_sample(
 ) -> Samples:
     """Draws distinct words from the log-uniform distribution.
 
-    Word w arrives after an exponential time of rate p(w); the first `count` words are drawn. Drawing
-    with replacement until `count` distinct words are found has the same distribution (TensorFlow's
-    log_uniform_candidate_sampler). Given the arrival time T of the first word that is not drawn, w
-    is drawn with probability 1 - exp(-p(w) T), and the sum over the drawn words of f(w) divided by
-    that probability is an unbiased estimate of the sum over the vocabulary (Duffield et al. 2007).
+    Word w arrives after an exponential time of rate p(w); the first `count` words are drawn. This
+    is the distribution of drawing with replacement until `count` distinct words are found
+    (TensorFlow's log_uniform_candidate_sampler). Given the arrival time T of the first word that is
+    not drawn, w is drawn with probability 1 - exp(-p(w) T), and the sum over the drawn words of
+    f(w) divided by that probability is an unbiased estimate of the sum over the vocabulary
+    (Duffield et al. 2007).
 
     Args:
       rng: a PRNG key.

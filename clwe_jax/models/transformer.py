@@ -1,8 +1,8 @@
 """A BERT-style encoder (Devlin et al. 2019) with language embeddings (DICT-MLM, section 2.2).
 
 Differences from BERT: no segment-pair embedding and no next-sentence task; attention stays within
-packed segments; a language embedding is added at the input; attention probabilities have no dropout,
-which fused attention kernels do not support.
+packed segments; a language embedding is added at the input; attention probabilities have no
+dropout, which fused attention kernels do not support.
 
 Every parameter has logical axis names (`vocab`, `embed`, `heads`, `kv`, `mlp`, ...), which
 `training/partition.py` maps to mesh axes.
@@ -212,8 +212,8 @@ class Transformer(nn.Module):
           train: whether dropout is on (needs an rng named 'dropout').
 
         Returns:
-          `layers[0]`, the embedding output; `layers[k]`, the output of layer k; `last`, the input of
-          the heads (normalised once more where norm='pre').
+          `layers[0]`, the embedding output; `layers[k]`, the output of layer k; `last`, the input
+          of the heads (normalised once more where norm='pre').
         """
         seed = None
         if train and self.dropout > 0:

@@ -59,8 +59,8 @@ def row_sums(segment_ids: Array, predicted: Array, left_out: Array) -> dict[str,
       left_out: weight of masked positions beyond the first P of their row, [].
 
     Returns:
-      'predictions_per_row'; 'padding', the share of positions without a piece; 'overflow', the share
-      of masked positions that were left out, which is 0 with the batches of `data`.
+      'predictions_per_row'; 'padding', the share of positions without a piece; 'overflow', the
+      share of masked positions that were left out, which is 0 with the batches of `data`.
     """
     padding = (segment_ids == 0).sum(dtype=jnp.float32)
     return {

@@ -107,7 +107,7 @@ class SenseLoss:
         return self.config.senses > 1
 
     def config_of(self, number: int) -> SenseConfig:
-        """The configuration of sense state `number`, with a seed of its own in every run and state."""
+        """The configuration of sense state `number`, with a seed of its own in each run and state."""
         entropy = [x % 2**32 for x in (self.config.seed, self.seed, number)]
         [seed] = np.random.SeedSequence(entropy).generate_state(1)
         return dataclasses.replace(self.config, seed=int(seed))
@@ -277,7 +277,7 @@ def initial_tables(
       deviation: standard deviation of the vectors.
 
     Returns:
-      'sense_table', float32 [..., V, S, d], from N(0, deviation^2); 'sense_bias', zeros [..., V, S].
+      'sense_table', [..., V, S, d], from N(0, deviation^2); 'sense_bias', zeros [..., V, S].
     """
     *words, slots, width = shape
 

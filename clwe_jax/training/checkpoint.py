@@ -313,7 +313,8 @@ def check_match(found: Mapping[str, Any], params: Any, meta: Mapping[str, Any], 
         )
     theirs, ours = found["sizes"], sizes(params)
     lines = [
-        f"{key}: {theirs.get(key, 'absent')} in the checkpoint, {ours.get(key, 'absent')} in the model"
+        f"{key}: {theirs.get(key, 'absent')} in the checkpoint, "
+        f"{ours.get(key, 'absent')} in the model"
         for key in sorted(set(theirs) | set(ours))
         if theirs.get(key) != ours.get(key)
     ]
@@ -328,7 +329,7 @@ def _all_hosts(good: bool) -> bool:
 
 
 def complete_steps(directory: str) -> list[int]:
-    """Steps of the complete checkpoints in a folder, oldest first; [] where the folder is absent."""
+    """Steps of the complete checkpoints in a folder, oldest first; [] where it is absent."""
     if not os.path.isdir(directory):
         return []
     return sorted(int(name) for name in os.listdir(directory) if name.isdigit())

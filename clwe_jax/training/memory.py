@@ -37,7 +37,7 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def temporary_bytes(message: str, argument_bytes: int) -> int | None:
-    """Bytes of temporaries in the error of a TPU compiler without enough memory; None: another error.
+    """Bytes of temporaries in a TPU compiler's out-of-memory error; None for another error.
 
     Args:
       message: the text of the error, 'RESOURCE_EXHAUSTED: ...'.

@@ -33,7 +33,7 @@ class Optimizer:
       schedule: learning rate after the warm-up: 'linear' decrease to `final_share` of its highest
         value at the last step, or 'constant'.
       final_share: see `schedule`.
-      weight_decay: decoupled weight decay of adamw and lamb, without biases and normalisation scales.
+      weight_decay: decoupled decay of adamw and lamb, without biases and normalisation scales.
       b1, b2, eps: hyperparameters of adam, adamw and lamb; adagrad reads eps too.
       initial_accumulator: initial sum of squares of adagrad.
       clip: largest global norm of the gradient of all learning parameters; 0 for no clipping.

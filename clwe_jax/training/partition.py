@@ -123,7 +123,7 @@ def check_batch_size(batch_size: int, microbatches: int, mesh: Mesh) -> None:
 def row_share(mesh: Mesh) -> tuple[int, int]:
     """The number of the share of every batch that this host reads, and the number of shares.
 
-    Hosts whose devices hold the same rows (where the tensor axis crosses hosts) read the same share.
+    Hosts whose devices hold the same rows (where the tensor axis crosses hosts) read one share.
 
     Raises:
       ValueError: hosts whose rows overlap only in part.

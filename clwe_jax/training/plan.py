@@ -40,8 +40,8 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
     """Compiles the training step of `config` for a slice, prints its figures and returns them.
 
     Args:
-      config: the run's config. No text is read: the vocabulary has `config.vocab.size` pieces, padded
-        to a multiple of 128.
+      config: the run's config. No text is read: the vocabulary has `config.vocab.size` pieces,
+        padded to a multiple of 128.
       topology: see `slices.describe`.
 
     Returns:

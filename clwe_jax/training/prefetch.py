@@ -16,7 +16,7 @@ class Prefetcher:
     """A thread that reads a source and places batches on the device ahead of training.
 
     The source is ahead of training. `snapshot` therefore saves the source's position together with
-    the batches that training has not seen yet, so that a restored run sees exactly the same batches.
+    the batches that training has not seen yet, so that a restored run sees the same batches.
     """
 
     def __init__(

@@ -141,7 +141,7 @@ def _compile_only(topology: str, chip: Chip) -> tuple[Any, ...]:
 
 @dataclasses.dataclass
 class Traffic:
-    """Collectives of one kind in a step: their number, and bytes of their results on each device."""
+    """Collectives of one kind in a step: their number, and their results' bytes on each device."""
 
     count: int = 0
     bytes: int = 0

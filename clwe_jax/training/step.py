@@ -158,7 +158,7 @@ def _filled(learning: Any, params: Any) -> Any:
 
 
 def _moments(opt_state: Any, params: Any) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
-    """The moments for `Stateful.update`, and the function that replaces them in the optimizer state.
+    """The moments for `Stateful.update`, and the function that replaces them in the state.
 
     An optimizer of several groups keeps a tree of moments for each group, masked at the parameters
     of other groups; the k-th tree here has the k-th moment of every parameter.

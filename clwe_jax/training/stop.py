@@ -17,7 +17,7 @@ class StopSignal:
     def __init__(self) -> None:
         self.received = ""
         self._old: dict[int, Any] = {}
-        # On several hosts the coordination service agrees on one step for all when one gets SIGTERM.
+        # When one of several hosts gets SIGTERM, the coordination service stops all at one step.
         self._together = jax.process_count() > 1
         if threading.current_thread() is threading.main_thread():
             for number in () if self._together else (signal.SIGINT, signal.SIGTERM):

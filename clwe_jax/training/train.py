@@ -134,8 +134,8 @@ def fit(
             meta["initial"] = restored.meta["initial"]
         if restored.data is None:
             logging.warning(
-                "Another number of hosts wrote the checkpoint: training resumes from its parameters, "
-                "and the data start from the beginning."
+                "Another number of hosts wrote the checkpoint: training resumes from its "
+                "parameters, and the data start from the beginning."
             )
         else:
             place, pending = unpack(restored.data)

@@ -84,8 +84,8 @@ class SenseConfig:
             raise ValueError(f"alpha={self.alpha}: must be in (0, 1)")
         if not 0 <= self.translated_share * self.senses <= 1:
             raise ValueError(
-                f"translated_share={self.translated_share}: must be in [0, 1 / senses], so that every "
-                "word keeps a sense"
+                f"translated_share={self.translated_share}: must be in [0, 1 / senses], so that "
+                "every word keeps a sense"
             )
         for name in ("projected", "queue", "refresh_every", "sample"):
             if getattr(self, name) < 1:

@@ -133,7 +133,7 @@ def _score(hidden: Array, vectors: Array, shift: Array) -> Array:
 
 
 def _parts(words: int, chunk: int) -> tuple[int, int]:
-    """The number of parts of the words, and the number of padding words that make all parts equal."""
+    """The number of parts of the words, and the padding words that make all parts equal."""
     least = -(-words // chunk)
     parts = cuts.even(words, range(least, 2 * least + 1))
     if parts is not None:
@@ -237,8 +237,8 @@ def sampled_sense_cross_entropy(
 ) -> SenseLosses:
     """The losses against sampled senses, with scores minus the log of their expected counts (A2).
 
-    One enabled sense of each drawn word is drawn uniformly, so that the number of scores is the same
-    as without senses. A negative that is a label of a position is left out at that position. The
+    One enabled sense of each drawn word is drawn uniformly, so that the number of scores is as
+    without senses. A negative that is a label of a position is left out at that position. The
     scores of the labels are corrected too (`tf.nn.sampled_softmax_loss` with `subtract_log_q`; Jean
     et al. 2015), so that the expected loss is least at the true probabilities for any number of
     draws. With one sense for each word the losses tend to the losses over all words as draws grow.
