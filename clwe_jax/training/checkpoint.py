@@ -203,8 +203,7 @@ class Checkpointer:
         A damaged checkpoint is moved to `checkpoints_damaged`, with an error in the log.
 
         Args:
-          target_of: step of a checkpoint -> its state as ShapeDtypeStructs, with the shardings for
-            the arrays.
+          target_of: step of a checkpoint -> its state as ShapeDtypeStructs with shardings.
           meta: the run's meta; its 'vocabulary' must equal the checkpoint's, where both have one.
 
         Raises:
