@@ -11,6 +11,8 @@ import difflib
 import importlib
 from typing import Any, Iterable, Mapping
 
+from clwe_jax import fields
+
 TABLES: dict[str, dict[str, str]] = {
     "job": {
         "pretrain": "clwe_jax.jobs.pretrain:run",
@@ -71,6 +73,14 @@ TABLES: dict[str, dict[str, str]] = {
 }
 
 
+# Classes whose fields are the options of a section without a `name`.
+SECTIONS = {
+    "optimizer": ("clwe_jax.training.optim:Optimizer",),
+    "init": ("clwe_jax.training.init:Initial",),
+    "embeddings": ("clwe_jax.embeddings.train:FastText", "clwe_jax.embeddings.duong:Duong"),
+}
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """'Did you mean X?', or the list of all known words: the end of an error message."""
     known = sorted(known)
@@ -95,16 +105,43 @@ def check_name(kind: str, name: str) -> None:
         raise ValueError(f"There is no {kind} named {name!r}. {nearest(name, TABLES[kind])}")
 
 
-def build(kind: str, spec: Mapping[str, Any], **given: Any) -> Any:
+def build(kind: str, spec: Mapping[str, Any], where: str = "", **given: Any) -> Any:
     """Makes an object of the class `spec['name']` from the other keys of `spec` and from `given`.
 
+    Args:
+      kind: a table of the registry.
+      spec: a section of the config.
+      where: name of the section, for messages; '': 'config.{kind}'.
+      given: further arguments of the class.
+
     Raises:
-      ValueError: an unknown name or an unknown key; the message names the nearest known one.
+      ValueError: an unknown name or key (the message names the nearest known one), or a value that
+        the field's annotation does not allow.
     """
     options = {key: value for key, value in dict(spec).items() if key != "name"}
     cls = lookup(kind, spec["name"])
-    check_keys(cls, options, where=f"config.{kind} ({spec['name']})")
+    check_options(TABLES[kind][spec["name"]], options, where or f"config.{kind}")
     return cls(**options, **given)
+
+
+def check_options(target: str, options: Mapping[str, Any], where: str) -> None:
+    """Raises ValueError for an option that a class lacks or whose value it does not allow.
+
+    The class is not imported; see `fields`.
+
+    Args:
+      target: the class, 'module:Class'.
+      options: the options by name.
+      where: the section of the config, for the message: 'config.model'.
+    """
+    known = fields.of(target)
+    check_keys(known, options, where)
+    for key, value in options.items():
+        field = known[key]
+        if field.options and isinstance(value, Mapping):
+            check_options(field.options, value, f"{where}.{key}")
+        elif field.annotation is not None:
+            fields.check_value(field.annotation, value, f"{where}.{key}", options)
 
 
 def check_keys(known: type | Iterable[str], options: Iterable[str], where: str) -> None:

@@ -5,21 +5,55 @@ This module imports neither jax nor TensorFlow, so that an error comes at once.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Mapping
 
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
-from clwe_jax import registry
+from clwe_jax import fields, registry
+from clwe_jax.fields import Amount, Count, OneOf, Range, Share, Size
 
-TRAININGS = ("joint", "separate", "replace", "duong")
-RULES = ("ratio", "neighbours")
+# The values of the options that no class declares; a config has the options of its job.
+_VALUES: dict[str, Any] = {
+    "data.sequence_length": Annotated[int, Range(8)],
+    "data.max_predictions": Count,
+    "data.distinct_words": Count,
+    "data.temperature": Annotated[float, Range(1e-6)],
+    "data.heldout_share": Annotated[float, Range(0, 0.5, below=True)],
+    "data.chunk_lines": Size,
+    "data.shuffle_lines": Size,
+    "data.sample_bytes": Count,
+    "data.pocket_sentences": Size,
+    "vocab.kind": Annotated[str, OneOf("wordpiece", "unigram", "bpe", "word")],
+    "vocab.size": Annotated[int, Range(16)],
+    "vocab.min_count": Size,
+    "vocab.sample_bytes": Size,
+    "train.steps": Size,
+    "train.batch_size": Size,
+    "train.microbatches": Size,
+    "train.log_every_steps": Size,
+    "train.prefetch": Count,
+    "train.max_skipped_in_row": Size,
+    "checkpoint.every_steps": Count,
+    "checkpoint.keep": Count,
+    "checkpoint.best_mode": Annotated[str, OneOf("max", "min")],
+    "static.training": Annotated[str, OneOf("joint", "separate", "replace", "duong")],
+    "static.rule": Annotated[str, OneOf("ratio", "neighbours")],
+    "static.gamma": Annotated[float, Range(0.5, 1, below=True)],
+    "static.replace_share": Share,
+    "static.induced_words": Count,
+    "embeddings.max_vocab": Annotated[int, Range(2)],
+    "align.max_vocab": Size,
+    "plan.dollars_per_chip_hour": Amount,
+}
+_OF_CLASSES = ("task", "model", "objective")  # sections of one class of the registry
 
 
 def validate(config: ConfigDict) -> None:
     """Raises ValueError for settings that cannot work, before anything slow starts."""
     options.languages(config)
     registry.check_name("job", config.job)
+    _check_values(config)
     registry.lookup("validation", config.job)(config)
 
 
@@ -34,19 +68,10 @@ def language_model(config: ConfigDict) -> None:
         raise ValueError(
             f"config.data.source={source!r}: expected pocket, text:DIR, tfds:NAME or batches:DIR"
         )
-    for path, least in (
-        ("train.steps", 1), ("train.batch_size", 1), ("train.microbatches", 1),
-        ("data.sequence_length", 8), ("data.chunk_lines", 1), ("vocab.size", 16),
-    ):  # fmt: skip
-        _at_least(config, path, least)
     if config.train.batch_size % config.train.microbatches:
         raise ValueError(
             f"config.train.batch_size={config.train.batch_size} is not divisible by "
             f"config.train.microbatches={config.train.microbatches}"
-        )
-    if not 0 <= config.data.heldout_share < 0.5:
-        raise ValueError(
-            f"config.data.heldout_share={config.data.heldout_share}: must be in [0, 0.5)"
         )
 
 
@@ -72,12 +97,6 @@ def static_vectors(config: ConfigDict) -> None:
     source = config.data.source
     if source != "pocket" and not source.startswith("text:"):
         raise ValueError(f"config.data.source={source!r}: expected pocket or text:DIR")
-    _one_of("config.static.training", static.training, TRAININGS)
-    _one_of("config.static.rule", static.rule, RULES)
-    if not 0.5 <= static.gamma < 1:
-        raise ValueError(f"config.static.gamma={static.gamma}: must be in [0.5, 1)")
-    if not 0 <= static.replace_share <= 1:
-        raise ValueError(f"config.static.replace_share={static.replace_share}: must be in [0, 1]")
     if static.training == "separate" and static.reallocation:
         raise ValueError(
             "config.static.reallocation=True needs joint vectors; with "
@@ -89,19 +108,45 @@ def static_vectors(config: ConfigDict) -> None:
             "--config.data.dictionaries=DIR"
         )
     registry.check_name("aligner", config.align.name)
-    for key, least in (
-        ("dim", 1), ("epochs", 1), ("min_count", 1), ("max_vocab", 2), ("workers", 1),
-    ):  # fmt: skip
-        _at_least(config, f"embeddings.{key}", least)
     options.pairs(config)
 
 
-def _at_least(config: ConfigDict, path: str, least: int) -> None:
-    section, key = path.split(".")
-    if config[section][key] < least:
-        raise ValueError(f"config.{path}={config[section][key]}: must be at least {least}")
+def _check_values(config: ConfigDict) -> None:
+    """Checks every option by the annotation of its class's field, or by `_VALUES`."""
+    for path, annotation in _VALUES.items():
+        section, key = path.split(".")
+        if key in config.get(section, {}):
+            fields.check_value(annotation, config[section][key], f"config.{path}")
+    for section, target in sections(config):
+        given = _get(config, section)
+        if section in registry.SECTIONS:  # several classes, or other code, may read the section
+            given = {key: value for key, value in given.items() if key in fields.of(target)}
+        else:
+            given.pop("name", None)
+        registry.check_options(target, given, f"config.{section}")
 
 
-def _one_of(option: str, value: Any, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"{option}={value!r}. {registry.nearest(value, known)}")
+def sections(config: ConfigDict) -> list[tuple[str, str]]:
+    """The sections of a config whose options are fields of a class: (section, 'module:Class').
+
+    Raises:
+      ValueError: a section names a class that the registry lacks.
+    """
+    found = [(name, target) for name in registry.SECTIONS if name in config
+             for target in registry.SECTIONS[name]]  # fmt: skip
+    named = [(kind, kind) for kind in _OF_CLASSES if "name" in config.get(kind, {})]
+    named += [("evaluator", f"evals.{key}") for key in config.evals]
+    for kind, section in named:
+        name = _get(config, section)["name"]
+        registry.check_name(kind, name)
+        found.append((section, registry.TABLES[kind][name]))
+    for name in config.get("align", {}):
+        if name in registry.TABLES["aligner"]:
+            found.append((f"align.{name}", registry.TABLES["aligner"][name]))
+    return found
+
+
+def _get(config: ConfigDict, path: str) -> Mapping[str, Any]:
+    for key in path.split("."):
+        config = config[key]
+    return config.to_dict()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Annotated
+
+from clwe_jax.fields import OneOf, Share, Size
 
 CHOICES = ("uniform", "context")
 SENTENCES = ("lines", "marks")
@@ -27,10 +30,10 @@ class Mlm:
     cross_lingual_share = 0.0
     choice = "uniform"
 
-    masking_rate: float = 0.15
-    mask_share: float = 0.8
-    keep_share: float = 0.1
-    random_share: float = 0.1
+    masking_rate: Share = 0.15
+    mask_share: Share = 0.8
+    keep_share: Share = 0.1
+    random_share: Share = 0.1
     only_words_with_entries: bool = False
 
     def __post_init__(self):
@@ -59,8 +62,8 @@ class DictMlm(Mlm):
     """
 
     only_words_with_entries: bool = True
-    cross_lingual_share: float = 0.5
-    choice: str = "uniform"
+    cross_lingual_share: Share = 0.5
+    choice: Annotated[str, OneOf(*CHOICES)] = "uniform"
 
     def __post_init__(self):
         super().__post_init__()
@@ -76,7 +79,7 @@ class DictTlm(Mlm):
       copy_switch_rate: probability that a word of the copy is replaced, if it has an entry.
     """
 
-    copy_switch_rate: float = 0.5
+    copy_switch_rate: Share = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +92,7 @@ class Tlm(Mlm):
     """
 
     parallel: str = ""
-    parallel_share: float = 0.5
+    parallel_share: Share = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,10 +110,10 @@ class BiLm:
       max_characters: number of characters of a word's frame, begin and end included.
     """
 
-    sentences: str = "lines"
-    reset: str = "never"
-    backward: str = "reversed"
-    max_characters: int = 50
+    sentences: Annotated[str, OneOf(*SENTENCES)] = "lines"
+    reset: Annotated[str, OneOf(*RESETS)] = "never"
+    backward: Annotated[str, OneOf(*BACKWARD)] = "reversed"
+    max_characters: Size = 50
 
     def __post_init__(self):
         for name, known in (("sentences", SENTENCES), ("reset", RESETS), ("backward", BACKWARD)):

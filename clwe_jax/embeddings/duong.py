@@ -22,6 +22,7 @@ from clwe_jax.embeddings.corpus import Corpus, Links, links, uncovered
 from clwe_jax.embeddings.duong_step import AdaGrad, Batch, choose, gradients, means
 from clwe_jax.embeddings.train import Meter, at_least_one
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.fields import Amount, Size
 from clwe_jax.text.merged import Dictionary
 
 _POWER = 0.75  # noise words are drawn by frequency to this power, as in word2vec
@@ -50,16 +51,16 @@ class Duong:
         noise words, and the computation is a matrix product.
     """
 
-    dim: int = 300
-    epochs: int = 5
-    min_count: int = 5
-    window: int = 5
-    negatives: int = 5
-    learning_rate: float = 0.05
-    subsample: float = 1e-4
-    combining: float = 0.1
-    batch: int = 512
-    shared_negatives: int = 64
+    dim: Size = 300
+    epochs: Size = 5
+    min_count: Size = 5
+    window: Size = 5
+    negatives: Size = 5
+    learning_rate: Amount = 0.05
+    subsample: Amount = 1e-4
+    combining: Amount = 0.1
+    batch: Size = 512
+    shared_negatives: Size = 64
 
     def __post_init__(self) -> None:
         at_least_one(

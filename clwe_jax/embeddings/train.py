@@ -11,6 +11,7 @@ import numpy as np
 
 from clwe_jax.embeddings.corpus import Sentences
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.fields import Amount, Count, Size
 
 _EVERY = 10.0  # seconds between two log lines
 _CHECKED = 2_000  # words between two readings of the clock
@@ -73,17 +74,17 @@ class FastText:
         reproducible.
     """
 
-    dim: int = 300
-    epochs: int = 5
-    min_count: int = 5
-    window: int = 5
-    negatives: int = 5
-    learning_rate: float = 0.05
-    min_n: int = 3
-    max_n: int = 6
-    buckets: int = 2_000_000
-    subsample: float = 1e-4
-    workers: int = 1
+    dim: Size = 300
+    epochs: Size = 5
+    min_count: Size = 5
+    window: Size = 5
+    negatives: Size = 5
+    learning_rate: Amount = 0.05
+    min_n: Count = 3
+    max_n: Count = 6
+    buckets: Size = 2_000_000
+    subsample: Amount = 1e-4
+    workers: Size = 1
 
     def __post_init__(self) -> None:
         at_least_one(

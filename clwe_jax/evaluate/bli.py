@@ -23,6 +23,7 @@ from clwe_jax.evaluate import tags
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
 from clwe_jax.evaluate.induced import TOPS, Induced, precision
+from clwe_jax.fields import Amount, Count, Size
 from clwe_jax.text import test_dictionaries
 from clwe_jax.text.test_dictionaries import TestSet
 from clwe_jax.types import Encoder, WordSample, WordSpace
@@ -56,16 +57,16 @@ class LexiconInduction:
       details: one row for each source word of the last run, see `Induced`.
     """
 
-    every_steps: int = 0
+    every_steps: Count = 0
     data: str = ""
     methods: str = "nn,csls"
     layer: Layer = MEAN_LAST4
-    occurrences: int = 10
-    min_count: int = 2
-    max_words: int = 20_000
-    neighbourhood: int = 10
-    beta: float = 30.0
-    bootstrap: int = 1_000
+    occurrences: Size = 10
+    min_count: Size = 2
+    max_words: Count = 20_000
+    neighbourhood: Size = 10
+    beta: Amount = 30.0
+    bootstrap: Count = 1_000
     tags: str = ""
     context: Context
     details: list[Mapping[str, Any]] = dataclasses.field(default_factory=list, init=False)

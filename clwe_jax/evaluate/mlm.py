@@ -11,6 +11,7 @@ import numpy as np
 
 from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.sharded_call import ShardedCall, mesh_of, place, whole
+from clwe_jax.fields import Count
 from clwe_jax.types import Batch, HasObjective, Sums, Variables
 
 # Metrics of the objective that are yielded where their weight is not 0.
@@ -34,8 +35,8 @@ class MlmEvaluator:
       context: see `Context`.
     """
 
-    every_steps: int = 0
-    batches: int = 0
+    every_steps: Count = 0
+    batches: Count = 0
     context: Context
 
     @property

@@ -17,6 +17,7 @@ from clwe_jax.evaluate import pairs
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import MEAN_LAST4, last_layers, select_layer
 from clwe_jax.evaluate.statistics import wilson_interval
+from clwe_jax.fields import Count, Size
 from clwe_jax.types import Covers, Encoder, Truncates
 
 # Comparison of sentences -> suffix of the metric's name.
@@ -55,10 +56,10 @@ class SentenceRetrieval:
       context: see `Context`.
     """
 
-    every_steps: int = 0
+    every_steps: Count = 0
     data: str = ""
-    max_sentences: int = 1_000
-    neighbourhood: int = 10
+    max_sentences: Count = 1_000
+    neighbourhood: Size = 10
     context: Context
 
     def __post_init__(self) -> None:

@@ -17,6 +17,7 @@ from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.encode import RowEncoder
 from clwe_jax.evaluate.sense_encoder import SenseEncoder, WordInContext
 from clwe_jax.evaluate.sharded_call import ShardedCall
+from clwe_jax.fields import Count, Size
 from clwe_jax.models.senses import selection, translation
 from clwe_jax.models.senses.state import SenseState, statistics
 from clwe_jax import pocket
@@ -64,12 +65,12 @@ class SenseEvaluator:
       context: see `Context`.
     """
 
-    every_steps: int = 0
+    every_steps: Count = 0
     data: str = "pocket"
-    sentences: int = 1_000
-    labelled: int = 100
+    sentences: Size = 1_000
+    labelled: Size = 100
     seed: int = 0
-    batch_size: int = 64
+    batch_size: Size = 64
     context: Context
 
     def __post_init__(self) -> None:

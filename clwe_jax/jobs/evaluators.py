@@ -85,7 +85,7 @@ def build(
             continue
         if "data" in spec:
             spec["data"] = (folders or {}).get(f"evals.{key}", spec["data"])
-        evaluator = registry.build("evaluator", spec, context=context)
+        evaluator = registry.build("evaluator", spec, f"config.evals.{key}", context=context)
         if evaluator.has_data:
             made.append(Keyed(evaluator, "" if key == spec["name"] else f"{key}/"))
         else:

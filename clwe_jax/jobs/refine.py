@@ -24,7 +24,7 @@ def aligner(config: ConfigDict) -> Aligner:
     fields = {field.name for field in dataclasses.fields(registry.lookup("aligner", name))}
     given = {"seed": config.seed} if "seed" in fields else {}
     chosen = config.align.get(name, ConfigDict()).to_dict()
-    return registry.build("aligner", {"name": name, **given, **chosen})
+    return registry.build("aligner", {"name": name, **given, **chosen}, f"config.align.{name}")
 
 
 def fit(

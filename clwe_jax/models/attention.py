@@ -10,8 +10,6 @@ import jax.numpy as jnp
 
 from clwe_jax.types import Array
 
-IMPLEMENTATIONS = ("auto", "xla", "cudnn")
-
 
 def segment_mask(segment_ids: Array) -> Array:
     """bool [B, 1, L, L]: whether query and key share a segment; padding is a segment too."""

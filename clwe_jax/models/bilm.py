@@ -12,13 +12,14 @@ parameters are stacked, and both networks run together.
 from __future__ import annotations
 
 import dataclasses
-from typing import Sequence
+from typing import Annotated, Sequence
 
 from flax import linen as nn
 from flax import struct
 import jax
 import jax.numpy as jnp
 
+from clwe_jax.fields import Amount, Count, OneOf, Rate, Size
 from clwe_jax.models import dropout
 from clwe_jax.models.char_cnn import CharCnn
 from clwe_jax.models.lstm import Lstm
@@ -43,26 +44,23 @@ class BiLmConfig:
       dtype: type of activations; 'auto' is bfloat16 on accelerators and float32 on CPU.
 
     Raises:
-      ValueError: a size below 1, or a rate outside [0, 1).
+      ValueError: filters that cannot work.
     """
 
-    width: int = 512
-    layers: int = 2
-    cells: int = 4096
-    cell_clip: float = 3.0
-    projection_clip: float = 3.0
-    dropout: float = 0.1
-    character_dim: int = 16
+    width: Size = 512
+    layers: Size = 2
+    cells: Size = 4096
+    cell_clip: Amount = 3.0
+    projection_clip: Amount = 3.0
+    dropout: Rate = 0.1
+    character_dim: Size = 16
     filters: Sequence[Sequence[int]] = FILTERS
-    highways: int = 2
-    dtype: str = "auto"
+    highways: Count = 2
+    dtype: Annotated[str, OneOf("auto", "float32", "bfloat16", "float16")] = "auto"
 
     def __post_init__(self) -> None:
         filters = tuple((int(size), int(count)) for size, count in self.filters)
         object.__setattr__(self, "filters", filters)
-        for name in ("width", "layers", "cells", "character_dim"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"config.model.{name}={getattr(self, name)}: must be at least 1")
         if not filters or min(min(pair) for pair in filters) < 1:
             raise ValueError(
                 f"config.model.filters={filters}: expected pairs (characters of a filter, number "
@@ -70,8 +68,6 @@ class BiLmConfig:
             )
         if len({size for size, _ in filters}) < len(filters):
             raise ValueError(f"config.model.filters={filters}: name each size once")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"config.model.dropout={self.dropout}: must be in [0, 1)")
 
 
 @struct.dataclass

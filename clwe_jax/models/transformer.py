@@ -10,13 +10,17 @@ Every parameter has logical axis names (`vocab`, `embed`, `heads`, `kv`, `mlp`, 
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
+from clwe_jax.fields import Amount, Divides, OneOf, Rate, Size
 from clwe_jax.models import attention, dropout
 from clwe_jax.types import Array, Batch, Hidden
 
+DTYPES = ("auto", "float32", "bfloat16", "float16")
 ACTIVATION = ("batch", "length", "activation")
 
 
@@ -158,22 +162,21 @@ class Transformer(nn.Module):
 
     vocab_size: int
     languages: int
-    layers: int = 12
-    width: int = 768
-    heads: int = 12
-    mlp_dim: int = 3072
-    max_length: int = 512
-    dropout: float = 0.1
-    norm: str = "post"
+    layers: Size = 12
+    width: Size = 768
+    heads: Annotated[Size, Divides("width")] = 12
+    mlp_dim: Size = 3072
+    max_length: Size = 512
+    dropout: Rate = 0.1
+    norm: Annotated[str, OneOf("post", "pre")] = "post"
     language_embeddings: bool = True
     condition_on_language: bool = True
-    dtype: str = "auto"
+    dtype: Annotated[str, OneOf(*DTYPES)] = "auto"
     remat: bool = False
-    attention: str = "auto"
-    init_std: float = 0.02
+    attention: Annotated[str, OneOf("auto", "xla", "cudnn")] = "auto"
+    init_std: Amount = 0.02
 
     def setup(self) -> None:
-        self._check()
         init = nn.initializers.truncated_normal(self.init_std)
         self.token_table = parameter(
             self, "token_embedding", ("vocab", "embed"), init, (self.vocab_size, self.width)
@@ -232,20 +235,3 @@ class Transformer(nn.Module):
             outputs.append(layer(outputs[-1], mask, seed))
         last = self.final_norm(outputs[-1]) if self.norm == "pre" else outputs[-1]
         return Hidden(last=last, layers=tuple(outputs))
-
-    def _check(self) -> None:
-        if self.width % self.heads:
-            near = [h for h in range(1, self.width + 1) if self.width % h == 0]
-            near.sort(key=lambda h: abs(h - self.heads))
-            raise ValueError(
-                f"config.model.heads={self.heads} does not divide config.model.width={self.width}; "
-                f"{near[0]} does."
-            )
-        for field, known in (
-            ("norm", ("post", "pre")),
-            ("attention", attention.IMPLEMENTATIONS),
-        ):
-            if getattr(self, field) not in known:
-                raise ValueError(
-                    f"config.model.{field}={getattr(self, field)!r}: one of {', '.join(known)}"
-                )

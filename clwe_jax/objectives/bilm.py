@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Mapping
+from typing import Annotated, Any, Mapping
 
 from flax.linen import LogicallyPartitioned
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from clwe_jax.fields import Count, OneOf, Share
 from clwe_jax.models import bilm
 from clwe_jax.models.senses import state as states
 from clwe_jax.models.senses.config import SenseConfig
@@ -74,11 +75,11 @@ class BiLmObjective:
     model: bilm.BiLmConfig
     vocab_size: int
     padded_vocab_size: int
-    negatives: int = 0
-    translation: str = "none"
-    switch_share: float = 0.5
+    negatives: Count = 0
+    translation: Annotated[str, OneOf("none", "joint", "switch")] = "none"
+    switch_share: Share = 0.5
     senses: SenseConfig | Mapping[str, Any] = SenseConfig(senses=1)
-    sense_input: str = "own"
+    sense_input: Annotated[str, OneOf(*SENSE_INPUTS)] = "own"
     backward: str = "reversed"
     seed: int = 0
     specials: Mapping[str, int] = dataclasses.field(default_factory=dict)

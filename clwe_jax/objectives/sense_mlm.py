@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Mapping
+from typing import Annotated, Any, Mapping
 
 import jax
 import numpy as np
 
+from clwe_jax.fields import Count, OneOf, Share
 from clwe_jax.models.mlm import at_positions, choose_positions, hidden_at_positions
 from clwe_jax.models.senses import state as states
 from clwe_jax.models.senses.config import SenseConfig
@@ -53,9 +54,9 @@ class SenseMlmObjective:
     vocab_size: int
     padded_vocab_size: int
     max_predictions: int
-    negatives: int = 0
-    translation: str = "none"
-    switch_share: float = 0.5
+    negatives: Count = 0
+    translation: Annotated[str, OneOf("none", "joint", "switch")] = "none"
+    switch_share: Share = 0.5
     senses: SenseConfig | Mapping[str, Any] = SenseConfig(senses=1)
     seed: int = 0
     specials: Mapping[str, int] = dataclasses.field(default_factory=dict)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Collection, Mapping
+from typing import Annotated, Any, Callable, Collection, Mapping
 
 import jax
 import jax.numpy as jnp
 import optax
 
 from clwe_jax import registry
+from clwe_jax.fields import Amount, Count, OneOf, Rate, Share
 from clwe_jax.training import paths
 from clwe_jax.types import Array
 
@@ -46,18 +47,18 @@ class Optimizer:
         weight_decay (absent or None: the optimizer's).
     """
 
-    name: str = "adamw"
-    learning_rate: float = 1e-3
-    warmup_steps: int = 0
-    schedule: str = "linear"
-    final_share: float = 0.0
-    weight_decay: float = 0.01
-    b1: float = 0.9
-    b2: float = 0.999
-    eps: float = 1e-6
-    initial_accumulator: float = 0.1
-    clip: float = 1.0
-    scale: float = 1.0
+    name: Annotated[str, OneOf(*NAMES)] = "adamw"
+    learning_rate: Amount = 1e-3
+    warmup_steps: Count = 0
+    schedule: Annotated[str, OneOf(*SCHEDULES)] = "linear"
+    final_share: Share = 0.0
+    weight_decay: Amount = 0.01
+    b1: Rate = 0.9
+    b2: Rate = 0.999
+    eps: Amount = 1e-6
+    initial_accumulator: Amount = 0.1
+    clip: Amount = 1.0
+    scale: Amount = 1.0
     groups: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:

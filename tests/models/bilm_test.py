@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from clwe_jax import registry
 from clwe_jax.models import bilm
 from clwe_jax.training import partition
 
@@ -258,7 +259,7 @@ def on_a_mesh():
 )
 def test_settings_that_cannot_work(options, message):
     with pytest.raises(ValueError, match=message):
-        bilm.BiLmConfig(**options)
+        registry.build("model", dict(name="bilm", **options))
 
 
 def test_defaults_are_elmos():

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from clwe_jax import registry
 from clwe_jax.models.transformer import compute_dtype
 
 
@@ -171,10 +172,13 @@ def test_every_parameter_has_axis_names(make_batch, make_model):
     "options, message",
     [
         (dict(heads=3), r"config.model.heads=3 does not divide config.model.width=8; [24] does"),
-        (dict(norm="both"), r"config.model.norm='both': one of post, pre"),
+        (dict(norm="both"), r"config.model.norm='both': must be one of post, pre"),
+        (dict(width=0), "config.model.width=0: must be at least 1"),
+        (dict(dropout=1.5), r"config.model.dropout=1.5: must be in \[0, 1\)"),
         (dict(attention="flash"), "config.model.attention='flash'"),
     ],
 )
-def test_settings_that_cannot_work(options, message, make_batch, make_model):
+def test_settings_that_cannot_work(options, message):
+    spec = dict(name="transformer", width=8, heads=2) | options
     with pytest.raises(ValueError, match=message):
-        make_model(**options).init(jax.random.key(0), make_batch())
+        registry.build("model", spec, vocab_size=16, languages=1)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Annotated
+
+from clwe_jax.fields import Amount, Count, OneOf, Share, Size
 
 INITS = ("seeded", "kmeans", "paper")
 # Options beyond the paper -> the values that switch them off.
@@ -46,25 +49,25 @@ class SenseConfig:
       faithful: whether all options beyond the paper are off (`AS_PRINTED`), whatever their values.
     """
 
-    senses: int = 5
-    projected: int = 16
+    senses: Size = 5
+    projected: Size = 16
     alpha: float = 0.01
-    queue: int = 20_000
-    refresh_every: int = 250
-    warmup_steps: int = 20_000
+    queue: Size = 20_000
+    refresh_every: Size = 250
+    warmup_steps: Count = 20_000
     warmup_slot: bool = True
-    init: str = "seeded"
-    sigma: float = 0.1
-    noise: float = 0.1
-    sample: int = 16
+    init: Annotated[str, OneOf(*INITS)] = "seeded"
+    sigma: Amount = 0.1
+    noise: Amount = 0.1
+    sample: Size = 16
     fast_start: bool = True
-    seed_weight: int = 10
-    prune_every: int = 0
-    prune_after: int = 40_000
-    prune_share: float = 0.1
-    prune_least: int = 1
+    seed_weight: Count = 10
+    prune_every: Count = 0
+    prune_after: Count = 40_000
+    prune_share: Share = 0.1
+    prune_least: Count = 1
     age_counts: bool = True
-    translated_share: float = 0.1
+    translated_share: Share = 0.1
     seed: int = 0
     faithful: bool = False
 
