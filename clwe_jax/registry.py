@@ -84,8 +84,13 @@ SECTIONS = {
 def nearest(word: str, known: Iterable[str]) -> str:
     """'Did you mean X?', or the list of all known words: the end of an error message."""
     known = sorted(known)
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
+    return suggestion(word, known) or f"Known: {', '.join(known)}."
+
+
+def suggestion(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:
+    """'Did you mean X?' where a known word is at least as similar as `cutoff`, in [0, 1]; or ''."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    return f"Did you mean {close[0]!r}?" if close else ""
 
 
 def lookup(kind: str, name: str) -> Any:

@@ -12,6 +12,7 @@ from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 
 from absl import logging
 
+from clwe_jax import registry
 from clwe_jax.text.merged import Dictionary
 
 _BLOCK = 1 << 20  # bytes read at once
@@ -74,19 +75,28 @@ class TextCorpus:
         ValueError: a language has no file in the directory, or only empty ones.
         """
         if not os.path.isdir(directory):
+            fault = f"There is no text directory {directory!r}."
+            if os.path.isfile(directory):
+                fault = f"{directory} is a file; the text of all languages stands in one folder."
             raise FileNotFoundError(
-                f"There is no text directory {directory}. --config.data.source=text:DIR reads "
-                "DIR/{lang}.txt[.gz] or DIR/{lang}/*.txt[.gz]; "
-                "--config.data.source=pocket needs none"
+                f"{fault} --config.data.source=text:DIR reads DIR/{{lang}}.txt[.gz] or "
+                f"DIR/{{lang}}/*.txt[.gz], such as DIR/{languages[0]}.txt; "
+                "--config.data.source=pocket needs no text"
             )
         self.directory = directory
         self.files = {language: files_of(directory, language) for language in languages}
         absent = [language for language, files in self.files.items() if not files]
         if absent:
+            there = _languages_in(directory)
+            known = f"It has text in {', '.join(map(repr, there))}. " if there else "It has none. "
+            if capitals := [name for name in there if name.lower() == absent[0]]:
+                advice = f"Rename {capitals[0]} to {absent[0]}: file names are in lower case."
+            else:
+                advice = registry.suggestion(absent[0], there, cutoff=0.7)
             raise ValueError(
-                f"{directory} has no text in {', '.join(absent)} (expected {absent[0]}.txt[.gz] or "
-                f"{absent[0]}/*.txt[.gz] there). It has {_languages_in(directory) or 'none'}: "
-                "set --config.data.languages"
+                f"{directory} has no text in {', '.join(map(repr, absent))} (expected "
+                f"{absent[0]}.txt[.gz] or {absent[0]}/*.txt[.gz] there). {known}{advice} "
+                "--config.data.languages chooses the languages."
             )
         for language, files in self.files.items():
             empty = [path for path in files if not os.path.getsize(path)]
@@ -212,7 +222,7 @@ def files_of(directory: str, language: str) -> list[str]:
     return files
 
 
-def _languages_in(directory: str) -> str:
+def _languages_in(directory: str) -> list[str]:
     found = set()
     for name in os.listdir(directory):
         path = os.path.join(directory, name)
@@ -220,7 +230,7 @@ def _languages_in(directory: str) -> str:
             found.add(name)
         elif os.path.isfile(path) and _is_text(name):
             found.add(name.split(".")[0])
-    return ", ".join(sorted(found))
+    return sorted(found)
 
 
 def inspect(

@@ -39,6 +39,14 @@ def parse_name(path: str) -> PairFile | None:
     return PairFile(path, match[1], match[2], match[3] or "") if match else None
 
 
+def misspelled(names: Iterable[str]) -> str:
+    """A sentence on file names whose languages are in capitals, 'EN-IT.txt'; '' without such."""
+    wrong = [x for x in names if not _NAME.fullmatch(x) and _NAME.fullmatch(x.lower())]
+    if not wrong:
+        return ""
+    return f"{wrong[0]}: write languages in lower case, rename it {wrong[0].lower()}. "
+
+
 def find(directory: str) -> list[PairFile]:
     """The files of word pairs in a directory, by name; other files are ignored."""
     paths = (os.path.join(directory, name) for name in sorted(os.listdir(directory)))

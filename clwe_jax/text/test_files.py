@@ -29,6 +29,9 @@ def matching(
     found = [match for match in map(pattern.fullmatch, names) if match]
     if not there or (required and not found):
         fault = "holds no file of the expected name" if there else "is not a folder"
+        wrong = [name for name in names if pattern.fullmatch(name.lower())]
+        if wrong:
+            fault += f"; {wrong[0]}: write languages in lower case, rename it {wrong[0].lower()}"
         raise FileNotFoundError(
             f"{directory} {fault} ({option}). Expected {expected} there; --{option}='' reads no "
             "such files"

@@ -15,7 +15,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import atomic
 from clwe_jax import config as options
-from clwe_jax import pocket
+from clwe_jax import pocket, registry
 from clwe_jax.text import corpora, training_dictionary
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
@@ -62,9 +62,20 @@ class World:
 
 
 def resolve_folders(config: ConfigDict, workdir: str) -> dict[str, str]:
-    """The folder behind each option whose value may be 'pocket'.
+    """`folders_of`, after writing the files of the embedded world if an option has it."""
+    folders = folders_of(config, workdir)
+    if any(in_pocket(folder, workdir) for folder in folders.values()):
+        _write_pocket(config, options.languages(config), os.path.join(workdir, "pocket"))
+    return folders
 
-    Writes the files of the embedded world if an option has this value.
+
+def in_pocket(folder: str, workdir: str) -> bool:
+    """Whether a folder of `folders_of` belongs to the embedded world, whose files a run writes."""
+    return folder.startswith(os.path.join(workdir, "pocket"))
+
+
+def folders_of(config: ConfigDict, workdir: str) -> dict[str, str]:
+    """The folder behind each option whose value may be 'pocket'. Writes nothing.
 
     Returns:
       'text', 'dictionaries', 'tests', 'parallel', and 'evals.{key}' for every evaluator whose test
@@ -84,13 +95,26 @@ def resolve_folders(config: ConfigDict, workdir: str) -> dict[str, str]:
     for key, spec in config.evals.items():
         if spec.name in _POCKET_TESTS:
             wanted[f"evals.{key}"] = (spec.get("data", ""), spec.name)
-    folders = {
+    if "pocket" in [value for value, _ in wanted.values()]:
+        _check_spoken(options.languages(config))
+    return {
         key: os.path.join(folder, name) if value == "pocket" else value
         for key, (value, name) in wanted.items()
     }
-    if any(value.startswith(folder) for value in folders.values()):
-        _write_pocket(config, options.languages(config), folder)
-    return folders
+
+
+def _check_spoken(languages: Sequence[str]) -> None:
+    """Raises ValueError for a language that the embedded world lacks."""
+    absent = [language for language in languages if language not in pocket.LANGUAGES]
+    if absent:
+        raise ValueError(
+            f"config.data.languages={','.join(languages)}: the embedded world (the value 'pocket' "
+            f"of an option) has text in {', '.join(pocket.LANGUAGES)}, not in "
+            f"{', '.join(map(repr, absent))}. "
+            f"{registry.suggestion(absent[0], pocket.LANGUAGES, cutoff=0.7)} For your own text give "
+            "--config.data.source=text:DIR, and set config.data.dictionaries, "
+            "config.evals.retrieval.data and config.evals.bli.data to folders or to ''."
+        )
 
 
 def build(config: ConfigDict, workdir: str) -> World:
@@ -132,14 +156,6 @@ def build(config: ConfigDict, workdir: str) -> World:
 
 def _write_pocket(config: ConfigDict, languages: tuple[str, ...], folder: str) -> None:
     """Writes the embedded world's files, unless they are complete already."""
-    absent = [language for language in languages if language not in pocket.LANGUAGES]
-    if absent:
-        raise ValueError(
-            f"The embedded world does not speak {', '.join(absent)}; it speaks "
-            f"{', '.join(pocket.LANGUAGES)}. Name text with --config.data.source=text:DIR, and set "
-            "config.data.dictionaries, config.evals.retrieval.data and config.evals.bli.data to "
-            "folders or to ''."
-        )
     whole = os.path.join(folder, "whole")
     if os.path.exists(whole):
         return

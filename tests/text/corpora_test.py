@@ -57,9 +57,26 @@ def test_missing_directory(tmp_path):
         corpora.TextCorpus(str(tmp_path / "absent"), ["en"])
 
 
+@pytest.mark.parametrize(
+    "language, expected",
+    [("itt", "no text in 'itt' .*has text in 'EN', 'it'. Did you mean 'it'?"),
+     ("en", "Rename EN to en")],
+)  # fmt: skip
+def test_a_misspelled_language(tmp_path, language, expected):
+    directory = write(tmp_path, {"EN.txt": "a\n", "it.txt": "b\n"})
+    with pytest.raises(ValueError, match=expected):
+        corpora.TextCorpus(directory, ["it", language])
+
+
+def test_a_file_in_place_of_a_folder(tmp_path):
+    directory = write(tmp_path, {"it.txt": "b\n"})
+    with pytest.raises(FileNotFoundError, match="it.txt is a file; the text of all languages"):
+        corpora.TextCorpus(f"{directory}/it.txt", ["it"])
+
+
 def test_language_without_text(tmp_path):
     directory = write(tmp_path, {"en.txt": "a\n", "fr/1.txt": "b\n"})
-    with pytest.raises(ValueError, match=r"no text in de, ja .*has en, fr: set --config.data"):
+    with pytest.raises(ValueError, match=r"no text in 'de', 'ja' .*It has text in 'en', 'fr'\..*--config.data"):
         corpora.TextCorpus(directory, ["en", "de", "ja"])
 
 

@@ -276,8 +276,30 @@ def test_nothing_to_read(folder):
         dictionary.load(folder({"readme.txt": "x y\n", "en-en.txt": "a a\n"}))
 
 
+@pytest.mark.parametrize(
+    "lines, options, expected",
+    [
+        ("only\nthis that other\n", dict(), "2 lines of en-it.txt are no pair of words"),
+        ("", dict(), "the files are empty"),
+        ("a a\n", dict(clean=("identical",)), "config.data.dictionary_clean=identical"),
+    ],
+)
+def test_no_pair_is_left(folder, lines, options, expected):
+    place = folder({"en-it.txt": lines})
+    with pytest.raises(ValueError, match=f"No pair of words is left of .*en-it.txt: {expected}"):
+        dictionary.load(place, ["en", "it"], **options)
+
+
+def test_languages_in_capitals_and_a_file_in_place_of_a_folder(folder):
+    place = folder({"EN-IT.txt": "dog cane\n"})
+    with pytest.raises(ValueError, match="EN-IT.txt: write languages in lower case, .* en-it.txt"):
+        dictionary.load(place, ["en", "it"])
+    with pytest.raises(FileNotFoundError, match="EN-IT.txt is a file, not a directory of dict"):
+        dictionary.load(f"{place}/EN-IT.txt", ["en", "it"])
+
+
 def test_no_dictionary_between_the_languages(folder):
-    with pytest.raises(ValueError, match=r"any two of fr,ja; it has en-de.*plain MLM"):
+    with pytest.raises(ValueError, match=r"any two of fr,ja; it has en-de.*a run without one"):
         dictionary.load(folder({"en-de.txt": "a x\n"}), ["fr", "ja"])
 
 

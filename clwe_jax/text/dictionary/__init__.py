@@ -11,7 +11,6 @@ import array
 import hashlib
 import json
 import os
-import re
 import zipfile
 from typing import Any, Callable, Iterable, Sequence
 
@@ -19,7 +18,8 @@ import numpy as np
 from absl import logging
 
 from clwe_jax import atomic
-from clwe_jax.text import jmdict, pair_files
+from clwe_jax.text import jmdict
+from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.pair_files import PairFile, Pairs, read_pairs
@@ -28,8 +28,6 @@ __all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs", "test_words"]
 
 CLEANINGS = ("identical", "one_to_many")
 _MOST_TRANSLATIONS = 8  # default number of one_to_many
-_JMDICT_FILE = re.compile(r"JMdict(?!.*\.(part|tmp)$).*")  # not an unfinished download
-_TEST_SPLIT = re.compile(r"([0-9]+-[0-9]+)?")
 _CACHE_VERSION = 3
 _ABOUT = ("languages", "skipped", "unpaired", "left_out")  # attributes cached beside the arrays
 _SAMPLE = 500  # words of each column that the test for swapped columns looks up
@@ -110,8 +108,8 @@ def load(
     """
     languages = tuple(languages) if languages else None
     most_translations = _most_translations(clean)
-    files = _files(directory_or_files, languages)
-    tests = _test_files(exclude, languages)
+    files = dictionary_files.find(directory_or_files, languages)
+    tests = dictionary_files.tests(exclude, languages)
     options = [normalizer.lower_case, normalizer.simplify_chinese, languages, sorted(clean)]
     path = _cache_path(cache_dir, files, tests, options)
     dictionary = _from_cache(path) if path else None
@@ -122,13 +120,15 @@ def load(
         if any(option.startswith("identical") for option in clean):
             _leave_out_identical(merger)
         dictionary = _merge(merger, languages, most_translations, skipped, left_out)
+        if not dictionary.pair_count:
+            raise ValueError(dictionary_files.without_pairs(files, skipped, left_out, clean))
         if path:
             _to_cache(dictionary, path)
     for language in dictionary.languages:
         if not dictionary.language_words(language):
             logging.warning(
                 "%s: no dictionary entry in %s: its words are never switched",
-                _name(directory_or_files),
+                dictionary_files.name_of(directory_or_files),
                 language,
             )
     return dictionary
@@ -148,12 +148,8 @@ def test_words(
       FileNotFoundError, ValueError: as of `load`.
     """
     merger = _Merger(normalizer)
-    _held(merger, _test_files(exclude, (source, target)))
+    _held(merger, dictionary_files.tests(exclude, (source, target)))
     return {word for numbers in merger.numbers.values() for word in numbers}
-
-
-def _name(directory_or_files: str | Sequence[str]) -> str:
-    return directory_or_files if isinstance(directory_or_files, str) else "the dictionaries"
 
 
 def _most_translations(clean: Sequence[str]) -> int:
@@ -168,72 +164,6 @@ def _most_translations(clean: Sequence[str]) -> int:
         if name == "one_to_many":
             most = int(number or _MOST_TRANSLATIONS)
     return most
-
-
-def _files(
-    directory_or_files: str | Sequence[str], languages: Sequence[str] | None
-) -> list[PairFile]:
-    """The files to read; JMdict has the source 'ja' and the target ''."""
-    hint = (
-        "Name a directory of xx-yy.txt with --config.data.dictionaries=DIR ('' for none), or fetch "
-        "the public ones: python -m clwe_jax.text.dictionary download --out DIR"
-    )
-    if isinstance(directory_or_files, str):
-        if not os.path.isdir(directory_or_files):
-            raise FileNotFoundError(
-                f"There is no dictionary directory {directory_or_files}. {hint}"
-            )
-        names = sorted(os.listdir(directory_or_files))
-        paths = [os.path.join(directory_or_files, name) for name in names]
-    else:
-        paths = list(directory_or_files)
-        for path in paths:
-            if not os.path.isfile(path):
-                raise FileNotFoundError(f"There is no dictionary file {path}. {hint}")
-    found = []
-    for path in paths:
-        file = pair_files.parse_name(path)
-        if file and not file.split and file.source != file.target:
-            found.append(file)
-        elif _JMDICT_FILE.fullmatch(os.path.basename(path)):
-            found.append(PairFile(path, "ja", "", ""))
-    if not found:
-        raise ValueError(f"{_name(directory_or_files)} holds no xx-yy.txt and no JMdict. {hint}")
-    if languages is None:
-        return found
-    wanted = [f for f in found if {f.source, f.target} <= {*languages, ""}]
-    if not wanted:
-        there = ", ".join(sorted({f"{f.source}-{f.target}" for f in found if f.target}))
-        raise ValueError(
-            f"{_name(directory_or_files)} holds no dictionary between any two of "
-            f"{','.join(languages)}; it has {there or 'JMdict (ja)'}. Change "
-            "config.data.languages, or set config.data.dictionaries='' for plain MLM."
-        )
-    return wanted
-
-
-def _test_files(
-    exclude: str | Sequence[str] | None, languages: Sequence[str] | None
-) -> list[PairFile]:
-    if not exclude:
-        return []
-    found = []
-    for place in [exclude] if isinstance(exclude, str) else exclude:
-        if not os.path.exists(place):
-            raise FileNotFoundError(
-                f"There is no {place} to take test words from: see config.data.exclude_dictionaries"
-            )
-        if os.path.isdir(place):
-            files = [f for f in pair_files.find(place) if not f.split.startswith("0-")]
-        else:
-            files = [f for f in [pair_files.parse_name(place)] if f]
-        files = [f for f in files if _TEST_SPLIT.fullmatch(f.split)]
-        found += files
-        if not files:
-            raise ValueError(f"{place} holds no test dictionary (xx-yy.5000-6500.txt, xx-yy.txt)")
-    if languages is None:
-        return found
-    return [f for f in found if f.source in languages and f.target in languages]
 
 
 def _read_all(
