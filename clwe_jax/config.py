@@ -19,6 +19,7 @@ from clwe_jax import __version__, atomic
 SCALES = ("laptop", "small", "base", "paper")
 # The layout of a run's folder, which config.json names, and the release that reads each older one.
 LAYOUT = 2
+FILE = "config.json"
 _READ_BY = {1: "0.1.0"}
 # Tables over the vocabulary have a multiple of this many rows, so that devices divide them evenly.
 PAD_ROWS_TO = 128
@@ -194,6 +195,12 @@ def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> l
     return lines
 
 
+def check_folder(workdir: str) -> None:
+    """Raises ValueError where a file stands in the place of the run's folder."""
+    if os.path.exists(workdir) and not os.path.isdir(workdir):
+        raise ValueError(f"--workdir={workdir} is a file; name the folder of a run")
+
+
 def claim_workdir(config: ConfigDict, workdir: str, write: bool = True) -> None:
     """Writes WORKDIR/config.json, or checks that the folder holds a run of this config.
 
@@ -260,4 +267,4 @@ def _plain(config: ConfigDict) -> dict[str, Any]:
 
 
 def _path(workdir: str | os.PathLike[str]) -> str:
-    return os.path.join(workdir, "config.json")
+    return os.path.join(workdir, FILE)

@@ -27,6 +27,11 @@ TABLES: dict[str, dict[str, str]] = {
         "project": "clwe_jax.validation:trained_run",
         "static": "clwe_jax.validation:static_vectors",
     },
+    # Searches for the input files of a job, with the same restriction.
+    "inputs": {
+        "pretrain": "clwe_jax.text.world:check",
+        "static": "clwe_jax.text.world:check",
+    },
     # Evaluation and loading of a run, by the job that config.json in its folder names.
     "evaluation": {
         "pretrain": "clwe_jax.jobs.evaluate:language_model",

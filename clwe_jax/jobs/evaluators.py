@@ -79,18 +79,43 @@ def build(
       FileNotFoundError: a folder that is missing or holds no test data.
     """
     made = []
+    for key, evaluator in _made(config, context, folders or {}, names):
+        if evaluator.has_data:
+            name = config.evals[key].name
+            made.append(Keyed(evaluator, "" if key == name else f"{key}/"))
+        else:
+            logging.info("config.evals.%s has no data: left out", key)
+    return made
+
+
+def check(config: ConfigDict, context: Context, folders: Mapping[str, str]) -> None:
+    """Makes every evaluator, which finds its test data, and forgets it.
+
+    Args:
+      config, folders: as of `build`; an evaluator whose folder is '' is made without data.
+      context: the run's context without tokenizer and text.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `build`.
+    """
+    for _ in _made(config, context, folders, None):
+        pass
+
+
+def _made(
+    config: ConfigDict,
+    context: Context,
+    folders: Mapping[str, str],
+    names: Container[str] | None,
+) -> Iterator[tuple[str, Evaluator]]:
+    """The key in config.evals and the evaluator of each entry."""
     for key, spec in config.evals.items():
         spec = spec.to_dict()
         if names is not None and spec["name"] not in names:
             continue
         if "data" in spec:
-            spec["data"] = (folders or {}).get(f"evals.{key}", spec["data"])
-        evaluator = registry.build("evaluator", spec, f"config.evals.{key}", context=context)
-        if evaluator.has_data:
-            made.append(Keyed(evaluator, "" if key == spec["name"] else f"{key}/"))
-        else:
-            logging.info("config.evals.%s has no data: left out", key)
-    return made
+            spec["data"] = folders.get(f"evals.{key}", spec["data"])
+        yield key, registry.build("evaluator", spec, f"config.evals.{key}", context=context)
 
 
 def measure(

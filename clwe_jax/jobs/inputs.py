@@ -11,10 +11,13 @@ from jax.experimental import multihost_utils
 from ml_collections import ConfigDict
 import numpy as np
 
+from clwe_jax import config as options
 from clwe_jax.data import prepared as prepared_batches
 from clwe_jax.evaluate.context import Context
+from clwe_jax.jobs import evaluators
 from clwe_jax.text import translations as tables
 from clwe_jax.text import world as worlds
+from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.world import World
 from clwe_jax.training import partition
 from clwe_jax.types import Batch, BatchSource
@@ -66,6 +69,29 @@ def open_world(config: ConfigDict, workdir: str) -> World:
         sample=prepared.extras.get("sample", {}),
         description=prepared.extras.get("description", {}),
     )
+
+
+def check(config: ConfigDict, workdir: str, pairs: Sequence[tuple[str, str]] = ()) -> None:
+    """Finds the inputs and the test sets of a run, and writes nothing.
+
+    Args:
+      config: the run's config.
+      workdir: the run's folder.
+      pairs: directions to evaluate; see `Context`.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `open_world` and `evaluators.build`, for all that shows
+        before the text is read.
+    """
+    source = config.data.source
+    if source.startswith(_PREPARED):
+        prepared_batches.open_folder(source.removeprefix(_PREPARED)).check(config)
+    worlds.check(config, workdir)
+    folders = worlds.folders_of(config, workdir)
+    normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
+    context = Context(languages=options.languages(config), normalizer=normalizer, pairs=pairs)
+    there = {x: "" if worlds.in_pocket(y, workdir) else y for x, y in folders.items()}
+    evaluators.check(config, context, there)
 
 
 def folders_without_text(config: ConfigDict, workdir: str) -> dict[str, str]:

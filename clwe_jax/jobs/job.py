@@ -1,4 +1,4 @@
-"""The skeleton of every job: claims the folder, runs the stages, writes figures and report."""
+"""The skeleton of every job: checks, claims the folder, runs the stages, writes the results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import dataclasses
 import json
 import logging as python_logging
 import os
+import shutil
 import time
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
@@ -17,7 +18,9 @@ from ml_collections import ConfigDict
 
 from clwe_jax import atomic
 from clwe_jax import config as options
+from clwe_jax.jobs import kept
 from clwe_jax.report import html, tables
+from clwe_jax.training import metrics
 
 FIGURES, REPORT = "results.json", "report.json"
 # A stage returns False where a signal stopped it; the same command resumes it.
@@ -60,7 +63,7 @@ class Job:
         self.notes: list[str] = []
 
     def check(self) -> None:
-        """Raises ValueError for options that cannot work, before the first stage."""
+        """Raises ValueError or OSError for options and files that cannot work; writes nothing."""
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         """Advice for a run whose stages are all done; '' for any other run.
@@ -93,7 +96,7 @@ class Job:
           ValueError, FileNotFoundError: an option, a file or a folder that cannot work.
         """
         first_host = jax.process_index() == 0
-        options.claim_workdir(self.config, self.workdir, self.writes_config and first_host)
+        options.claim_workdir(self.config, self.workdir, write=False)
         self.check()
         figures, report = self.read(FIGURES), self.read(REPORT)
         advice = self.finished(figures, report)
@@ -102,7 +105,7 @@ class Job:
                 self._publish(figures)
                 logging.info("%s", advice)
             return True
-        with _warnings_into(self.notes):
+        with self._claimed(first_host), _warnings_into(self.notes):
             done = self._do_stages()
             if done:
                 results = self.results()  # on all hosts, because they share the model's parameters
@@ -126,6 +129,36 @@ class Job:
         except ValueError:
             logging.warning("%s is damaged and is written again", self.path(name))
             return {}
+
+    @contextlib.contextmanager
+    def _claimed(self, first_host: bool) -> Iterator[None]:
+        """Writes config.json. A new run that stops before its training leaves nothing behind.
+
+        Its files would be those of the wrong options, and the folder would refuse the right ones.
+        """
+        existed = os.path.isdir(self.workdir)
+        before = set(os.listdir(self.workdir)) if existed else set()
+        options.claim_workdir(self.config, self.workdir, self.writes_config and first_host)
+        try:
+            yield
+        except BaseException:
+            new = self.writes_config and options.FILE not in before
+            if first_host and new and not self._has_trained():
+                for name in set(os.listdir(self.workdir)) - before:
+                    path = self.path(name)
+                    shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+                if not existed:
+                    os.rmdir(self.workdir)
+            raise
+
+    def _has_trained(self) -> bool:
+        """Whether the folder holds steps of training or a result that is kept."""
+        return any(
+            name.endswith(kept.RECORD)
+            or (name == metrics.FILE and os.path.getsize(os.path.join(folder, name)))
+            for folder, _, names in os.walk(self.workdir)
+            for name in names
+        )
 
     def _do_stages(self) -> bool:
         for name, stage in self.stages():

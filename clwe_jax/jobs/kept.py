@@ -14,6 +14,7 @@ from clwe_jax import atomic
 from clwe_jax import config as options
 
 T = TypeVar("T")
+RECORD = ".made_with.json"  # end of the name of the record beside a result
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Kept(Generic[T]):
     The record is written last: a file without a record is made again.
 
     Attributes:
-      path: path of the file; the record is `path` + '.made_with.json'.
+      path: path of the file; the record is `path` + `RECORD`.
       made_with: the options that the result depends on and that may change between two starts;
         values that JSON can hold.
       make: function that computes the result.
@@ -47,7 +48,7 @@ class Kept(Generic[T]):
           ValueError: the file was made with other options, and `otherwise` is not empty.
         """
         wanted = json.loads(json.dumps(dict(self.made_with)))
-        record = f"{self.path}.made_with.json"
+        record = self.path + RECORD
         try:
             with open(record, encoding="utf-8") as file:
                 found = json.load(file)

@@ -7,13 +7,17 @@ from typing import Any, Mapping
 
 import jax
 from ml_collections import ConfigDict
+import numpy as np
 
 from clwe_jax import api, atomic
+from clwe_jax import config as options
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import evaluators, facts, inputs, senses
 from clwe_jax.jobs.job import Job, Results
 from clwe_jax.report import data
-from clwe_jax.training import allocator, build, checkpoint, init, optim, train
+from clwe_jax.training import (
+    allocator, build, checkpoint, init, optim, partition, phases, train,
+)  # fmt: skip
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
 _COUNTS = ("step", "arrays", "parameters")  # counts in the record of initial parameters
@@ -26,6 +30,18 @@ def run(config: ConfigDict, workdir: str) -> bool:
 
 class Pretraining(Job):
     """Trains a language model; the checkpoints keep the state of the training stage."""
+
+    def check(self) -> None:
+        config = self.config
+        inputs.check(config, self.workdir)
+        mesh = partition.make_mesh(config.mesh)
+        partition.check_batch_size(config.train.batch_size, config.train.microbatches, mesh)
+        optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
+        phases.from_config(config.train, optimizer)
+        init.from_config(config.init)
+        size = config.vocab.size
+        any_words = np.full((1, 1, 1), -1, np.int32)  # the check is without the translations
+        build.build_objective(config, size, options.padded_rows(size), any_words)
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         steps = checkpoint.complete_steps(self.path("checkpoints"))

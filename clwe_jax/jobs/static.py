@@ -17,7 +17,7 @@ from clwe_jax.align.alignment import Alignment
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
 from clwe_jax.evaluate.context import Context
-from clwe_jax.jobs import evaluators, facts, lexica, pictures, refine
+from clwe_jax.jobs import evaluators, facts, inputs, lexica, pictures, refine
 from clwe_jax.jobs.given import Given
 from clwe_jax.jobs.job import Job, Results
 from clwe_jax.jobs.kept import Kept
@@ -39,6 +39,7 @@ class Static(Job):
 
     def check(self) -> None:
         refine.aligner(self.config)  # raises ValueError for an unknown aligner or option
+        inputs.check(self.config, self.workdir, options.pairs(self.config))
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         if not figures or report.get("static", {}).get("evals") != self._evals():
@@ -49,8 +50,8 @@ class Static(Job):
         )
 
     def stages(self):
-        given = bool(self.config.align.source_vectors)
-        self.source = Given(self.config, self.workdir) if given else Trainer(self.config, self.workdir)
+        source = Given if self.config.align.source_vectors else Trainer
+        self.source = source(self.config, self.workdir)
         return [
             ("dictionaries", self._read_dictionaries),
             (self.source.stage, self._read_vocabularies),

@@ -12,6 +12,7 @@ from ml_collections import ConfigDict
 from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax.text import dictionary as dictionaries, pair_files, test_dictionaries
+from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.test_dictionaries import TestSet
@@ -53,6 +54,18 @@ def load(
         f"{len(found):,}", f"{found.pair_count:,}", f"{found.left_out:,}",
     )  # fmt: skip
     return found
+
+
+def check(config: ConfigDict, directory: str) -> None:
+    """Finds the dictionary files that `load` reads, and reads none.
+
+    Raises:
+      FileNotFoundError, ValueError: as of `load`.
+    """
+    if _split_name(config):
+        _split_files(config, directory)
+    else:
+        dictionary_files.find(directory, options.languages(config))
 
 
 def tests(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
@@ -118,7 +131,22 @@ def _split_name(config: ConfigDict) -> str:
 
 
 def _split(config: ConfigDict, directory: str, workdir: str) -> list[str]:
-    """Copies the files `xx-yy.{split}.txt` to `xx-yy.txt`, the names that `dictionary.load` reads.
+    """Copies the files `xx-yy.{split}.txt` to `xx-yy.txt`, the names that `dictionary.load` reads."""
+    split = config.align.split
+    folder = os.path.join(workdir, "cache", f"split-{split}")
+    os.makedirs(folder, exist_ok=True)
+    copies = []
+    for original in _split_files(config, directory):
+        path = os.path.join(folder, os.path.basename(original).replace(f".{split}.", ".", 1))
+        with open(original, "rb") as file:
+            atomic.write(path, file.read())
+        shutil.copystat(original, path)  # the cache of the merged dictionary depends on times
+        copies.append(path)
+    return copies
+
+
+def _split_files(config: ConfigDict, directory: str) -> list[str]:
+    """The files `xx-yy.{split}.txt` between the run's languages.
 
     Of the two directions between a language and the hub, the one to the hub is taken.
     """
@@ -130,20 +158,15 @@ def _split(config: ConfigDict, directory: str, workdir: str) -> list[str]:
         )
     files = [file for file in pair_files.find(directory) if file.split == split]
     there = {(file.source, file.target) for file in files}
-    folder = os.path.join(workdir, "cache", f"split-{split}")
-    copies = []
-    for original, source, target, _ in files:
-        turned = source == hub and (target, source) in there
-        if source in languages and target in languages and not turned:
-            os.makedirs(folder, exist_ok=True)
-            path = os.path.join(folder, os.path.basename(original).replace(f".{split}.", ".", 1))
-            with open(original, "rb") as file:
-                atomic.write(path, file.read())
-            shutil.copystat(original, path)  # the cache of the merged dictionary depends on times
-            copies.append(path)
-    if not copies:
+    found = [
+        original
+        for original, source, target, _ in files
+        if source in languages and target in languages
+        if not (source == hub and (target, source) in there)
+    ]
+    if not found:
         raise FileNotFoundError(
             f"{directory} holds no xx-yy.{split}.txt between any two of {','.join(languages)}; "
             "--config.align.split='' reads xx-yy.txt"
         )
-    return copies
+    return found

@@ -17,6 +17,7 @@ from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax import pocket, registry
 from clwe_jax.text import corpora, training_dictionary
+from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -95,12 +96,41 @@ def folders_of(config: ConfigDict, workdir: str) -> dict[str, str]:
     for key, spec in config.evals.items():
         if spec.name in _POCKET_TESTS:
             wanted[f"evals.{key}"] = (spec.get("data", ""), spec.name)
-    if "pocket" in [value for value, _ in wanted.values()]:
+    evaluated = [spec.get("data", "") for spec in config.evals.values()]
+    if "pocket" in [*evaluated, *(value for value, _ in wanted.values())]:
         _check_spoken(options.languages(config))
     return {
         key: os.path.join(folder, name) if value == "pocket" else value
         for key, (value, name) in wanted.items()
     }
+
+
+def check(config: ConfigDict, workdir: str) -> None:
+    """Finds the text, vectors and dictionaries of a run; reads and writes nothing.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `build`, for folders and files.
+    """
+    languages, source = options.languages(config), config.data.source
+    folders = folders_of(config, workdir)
+    yours = {key: "" if in_pocket(place, workdir) else place for key, place in folders.items()}
+    vectors = [x for x in ("source_vectors", "target_vectors") if config.get("align", {}).get(x)]
+    for option in vectors:
+        if not os.path.isfile(config.align[option]):
+            raise FileNotFoundError(
+                f"config.align.{option}={config.align[option]} is not a file; expected word "
+                "vectors, such as wiki.de.vec"
+            )
+    if source.startswith("text:") and not vectors:
+        corpora.TextCorpus(folders["text"], languages)
+    if yours["dictionaries"] and not source.startswith("batches:"):  # these hold translations
+        training_dictionary.check(config, yours["dictionaries"])
+    dictionary_files.tests(yours["tests"], languages)
+    if yours["parallel"] and not os.path.isdir(yours["parallel"]):
+        raise FileNotFoundError(
+            f"config.task.parallel={yours['parallel']} is not a folder: expected xx-yy.xx and "
+            "xx-yy.yy, or xx-yy.tsv there"
+        )
 
 
 def _check_spoken(languages: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from absl import logging
 from clwe_jax import atomic
 
 # Metrics that the terminal shows, in this order, with short names and formats.
+FILE = "metrics.jsonl"
 _SHOWN = (
     ("train/loss", "loss", "{:.3f}"),
     ("train/accuracy", "accuracy", "{:.3f}"),
@@ -41,7 +42,7 @@ class MetricWriter:
         self._events = None
         if not active:
             return
-        path = os.path.join(workdir, "metrics.jsonl")
+        path = os.path.join(workdir, FILE)
         os.makedirs(workdir, exist_ok=True)
         drop_later(path, step)
         self._lines = open(path, "a", encoding="utf-8")

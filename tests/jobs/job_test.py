@@ -2,6 +2,7 @@
 
 import json
 import logging
+import pathlib
 
 import pytest
 from absl import logging as absl_logging
@@ -9,6 +10,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax import presets, registry
+from clwe_jax.jobs import pretrain
 from clwe_jax.jobs.job import Job, Results
 
 
@@ -82,6 +84,83 @@ def test_the_run_of_another_config_is_refused_before_any_stage(config, tmp_path)
     with pytest.raises(ValueError, match="config.model.width: 128 -> 7"):
         Counting(other, str(tmp_path), done).run()
     assert not done
+
+
+class Failing(Counting):
+    """Writes into the folder in its first stage, and fails in the second, perhaps in training."""
+
+    trains = False
+
+    def stages(self):
+        return [("write", self._write_files), ("fail", self._fail)]
+
+    def _write_files(self):
+        (pathlib.Path(self.workdir) / "vocab").mkdir()
+        (pathlib.Path(self.workdir) / "vocab" / "text.json").write_text("{}")
+        if self.trains:
+            (pathlib.Path(self.workdir) / "metrics.jsonl").write_text("{}\n")
+
+    def _fail(self):
+        raise ValueError("the second stage fails")
+
+
+@pytest.mark.parametrize("existed", [False, True])
+def test_a_failed_start_leaves_nothing(config, tmp_path, existed):
+    folder = tmp_path / "run"
+    if existed:
+        folder.mkdir()
+        (folder / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="second stage"):
+        Failing(config, str(folder), []).run()
+    assert folder.exists() == existed
+    assert [path.name for path in tmp_path.rglob("*.*")] == ["notes.txt"] * existed
+    config.model.width = 256  # the folder takes other options now
+    assert Counting(config, str(folder), []).run()
+
+
+def test_a_failure_in_training_keeps_the_run(config, tmp_path):
+    job = Failing(config, str(tmp_path), [])
+    job.trains = True
+    with pytest.raises(ValueError, match="second stage"):
+        job.run()
+    assert (tmp_path / "config.json").exists() and (tmp_path / "vocab" / "text.json").exists()
+
+
+def test_a_later_start_that_fails_keeps_the_run(config, tmp_path):
+    assert not Counting(config, str(tmp_path), [], stops=True).run()
+    with pytest.raises(ValueError, match="second stage"):
+        Failing(config, str(tmp_path), []).run()
+    assert (tmp_path / "config.json").exists()
+
+
+def test_options_are_checked_before_anything_is_written(config, tmp_path):
+    class Wrong(Counting):
+        def check(self):
+            raise ValueError("wrong options")
+
+    done = []
+    with pytest.raises(ValueError, match="wrong options"):
+        Wrong(config, str(tmp_path / "run"), done).run()
+    assert not done and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "path, value, expected",
+    [
+        ("mesh.data", 7, "config.mesh"),
+        ("init.parameters", "run", "config.init.parameters"),
+        ("data.source", "text:nowhere", "There is no text directory"),
+        ("data.dictionaries", "nowhere", "There is no dictionary directory"),
+        ("evals.retrieval.data", "nowhere", "nowhere is not a folder .config.evals.retrieval.data"),
+        ("evals.bli.data", "nowhere", "nowhere is not a folder .config.evals.bli.data"),
+        ("data.languages", "en,itt", "not in 'itt'"),
+    ],
+)
+def test_a_language_model_starts_with_nothing_missing(config, tmp_path, path, value, expected):
+    config.update_from_flattened_dict({path: value})
+    with pytest.raises((ValueError, FileNotFoundError), match=expected):
+        pretrain.run(config, str(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_folder_of_an_older_layout_is_refused(config, tmp_path):
