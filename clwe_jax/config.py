@@ -38,21 +38,21 @@ def base_config() -> ConfigDict:
     """Every option with its default; config files and `--config.key=value` override them."""
     return ConfigDict(
         dict(
-            job="pretrain",
+            job="pretrain",  # pretrain | static | project | evaluate
             system="",  # the name shown in reports
-            scale="laptop",
-            seed=0,
+            scale="laptop",  # of --config=FILE:SCALE
+            seed=0,  # of parameters, masks, dropout and the embedded world's text
             data=dict(
                 source="pocket",  # pocket | text:DIR | tfds:NAME | batches:DIR
-                languages="en,de,es,fr,ja,zh",
+                languages="en,de,es,fr,ja,zh",  # codes, with commas between them
                 dictionaries="pocket",  # pocket | a directory of xx-yy.txt | '' for none
                 dictionary_clean="",  # any of: identical,one_to_many
                 exclude_tests=True,  # leave the test words of config.evals out of training
                 exclude_dictionaries="",  # a directory of more test dictionaries to leave out
                 temperature=5.0,  # of the language sampling; 1 is proportional to size
-                lower_case=True,
-                simplify_chinese=False,
-                sequence_length=64,
+                lower_case=True,  # of text and dictionaries
+                simplify_chinese=False,  # whether Chinese characters become simplified ones
+                sequence_length=64,  # pieces or words of a row
                 max_predictions=0,  # masked pieces a row; 0: a fifth of sequence_length
                 distinct_words=0,  # most distinct words of a biLM's batch; 0: by the text
                 heldout_share=0.01,  # of the lines, chosen by a hash of their text
@@ -61,16 +61,16 @@ def base_config() -> ConfigDict:
                 sample_bytes=100_000,  # text of a language that bli averages word vectors over
                 pocket_sentences=60_000,  # sentences of a language, when the source is pocket
                 pocket_domains="",  # their domains, with commas between them; '' for all
-                tfds_dir="",
+                tfds_dir="",  # folder of TensorFlow Datasets; '' for its default
             ),
             vocab=dict(
                 kind="wordpiece",  # wordpiece | unigram | bpe | word
-                size=8_192,
+                size=8_192,  # pieces or words
                 path="",  # a BERT vocab.txt, a SentencePiece .model or a run's vocab folder
                 min_count=1,  # rarer words do not count
                 sample_bytes=20_000_000,  # text of a language that the words are counted in
             ),
-            task=dict(name="mlm"),
+            task=dict(name="mlm"),  # how batches are made of text
             model=dict(name="transformer"),
             objective=dict(name="mlm"),
             init=dict(
@@ -79,17 +79,26 @@ def base_config() -> ConfigDict:
             ),
             optimizer=dict(name="adamw", groups=dict()),
             train=dict(
-                steps=1_000,
+                steps=1_000,  # optimizer steps of the run
                 batch_size=64,  # rows, over all hosts
-                microbatches=1,
-                log_every_steps=50,
-                prefetch=2,
+                microbatches=1,  # parts of a batch, one after the other: less memory
+                log_every_steps=50,  # steps between two lines of metrics
+                prefetch=2,  # batches that are made ahead
                 max_skipped_in_row=20,  # stop after so many non-finite steps in a row
                 phases=(),  # dicts of steps and learn (groups of parameters, or 'all')
-                repeat_phases=False,
+                repeat_phases=False,  # whether the phases start again after the last one
             ),
-            mesh=dict(data=-1, fsdp=1, tensor=1),
-            checkpoint=dict(every_steps=500, keep=2, best="", best_mode="max"),
+            mesh=dict(
+                data=-1,  # devices among which rows are divided; -1: all that remain
+                fsdp=1,  # devices among which rows and parameters are divided
+                tensor=1,  # devices among which each layer is divided
+            ),
+            checkpoint=dict(
+                every_steps=500,  # steps between two checkpoints; 0: at the end only
+                keep=2,  # newest checkpoints that stay
+                best="",  # a metric whose best checkpoint stays too
+                best_mode="max",  # max | min
+            ),
             evals=dict(
                 mlm=dict(name="mlm", every_steps=500, batches=4),
                 retrieval=dict(
@@ -97,8 +106,15 @@ def base_config() -> ConfigDict:
                 ),
                 bli=dict(name="bli", data="pocket", every_steps=0, occurrences=10),
             ),
-            report=dict(compare_with="", words="", title=""),
-            plan=dict(utilisation=0.4, dollars_per_chip_hour=0.0),
+            report=dict(
+                compare_with="",  # folders of runs to show beside this one
+                words="",  # words to show with their nearest words; '' chooses some
+                title="",  # heading of the report; '' for the system's name
+            ),
+            plan=dict(
+                utilisation=0.4,  # share of the devices' peak that --plan expects
+                dollars_per_chip_hour=0.0,  # price that --plan multiplies
+            ),
         )
     )
 
@@ -107,7 +123,7 @@ def languages(config: ConfigDict) -> tuple[str, ...]:
     """`config.data.languages` as a tuple.
 
     Raises:
-      ValueError: no language, or one named twice.
+      ValueError: no language, one named twice, or one in capitals.
     """
     names = tuple(name.strip() for name in config.data.languages.split(",") if name.strip())
     if not names:
@@ -115,6 +131,11 @@ def languages(config: ConfigDict) -> tuple[str, ...]:
             "config.data.languages is empty. Give two or more, e.g. --config.data.languages=en,de"
         )
     for name in names:
+        if name != name.lower():
+            raise ValueError(
+                f"config.data.languages={config.data.languages}: write codes in lower case, "
+                f"--config.data.languages={','.join(names).lower()}"
+            )
         if names.count(name) > 1:
             raise ValueError(f"config.data.languages names {name!r} twice: {config.data.languages}")
     return names

@@ -68,6 +68,7 @@ _NAMES = {
     "Count": Count, "Amount": Amount, "Share": Share, "Rate": Rate, "int": int, "float": float,
     "bool": bool, "str": str,
 }  # fmt: skip
+_REFERENCE = re.compile(r"see `([\w.]+)`")
 _ENTRY = re.compile(r" {2,6}(\w+(?:, \w+)*): (.*)")  # the beginning of an entry of `Attributes:`
 
 
@@ -102,6 +103,7 @@ def of(target: str) -> Mapping[str, Field]:
             if isinstance(item, ast.AnnAssign) and not _is_internal(item):
                 comment = lines[item.end_lineno - 1][item.end_col_offset :].strip()
                 text = described.get(item.target.id) or comment.removeprefix("#").strip()
+                text = _referred(text, item.target.id, body)
                 found[item.target.id] = Field(
                     _evaluated(item.annotation, constants), text, _options(item.annotation, body)
                 )
@@ -174,6 +176,26 @@ def _attributes(docstring: str) -> dict[str, str]:
     return {name: " ".join(parts) for name, parts in found.items()}
 
 
+def _referred(text: str, name: str, body: ast.Module) -> str:
+    """The description of the field in the class that a text 'see `Class`' names."""
+    match = _REFERENCE.match(text)
+    if not match:
+        return text
+    room, _, other = match[1].rpartition(".")
+    module = f"clwe_jax.{room}" if room else _imported_from(other, body)
+    field = of(f"{module}:{other}").get(name) if module else None
+    return field.help if field else text
+
+
+def _imported_from(name: str, body: ast.Module) -> str:
+    """The module of this package that a name is imported from; '' for other names."""
+    for node in body.body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("clwe_jax."):
+            if any(alias.name == name for alias in node.names):
+                return node.module
+    return ""
+
+
 def _is_internal(item: ast.AnnAssign) -> bool:
     """Whether the field is no argument of the class: `field(init=False)`."""
     return isinstance(item.value, ast.Call) and any(
@@ -203,8 +225,5 @@ def _options(annotation: ast.expr, body: ast.Module) -> str:
     """The class in `Class | Mapping[...]`, where the module imports it from this package; or ''."""
     if not (isinstance(annotation, ast.BinOp) and isinstance(annotation.left, ast.Name)):
         return ""
-    for node in body.body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("clwe_jax."):
-            if any(alias.name == annotation.left.id for alias in node.names):
-                return f"{node.module}:{annotation.left.id}"
-    return ""
+    module = _imported_from(annotation.left.id, body)
+    return f"{module}:{annotation.left.id}" if module else ""

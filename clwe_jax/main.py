@@ -8,15 +8,18 @@ import sys
 import traceback
 
 from absl import app, flags, logging
-from ml_collections import config_flags
+from ml_collections import ConfigDict, config_flags
 
 from clwe_jax import config as options
-from clwe_jax import registry, validation
+from clwe_jax import described, registry, validation
 
 _UNFINISHED = 75  # the exit status of a run that was stopped and saved (EX_TEMPFAIL)
 
 _CONFIG = config_flags.DEFINE_config_file(
-    "config", None, "A file of configs/, with its scale after a colon: configs/mbert.py:small."
+    "config",
+    None,
+    "A file of configs/, with its scale after a colon: configs/mbert.py:small. "
+    "--config=FILE --help lists its options.",
 )
 _WORKDIR = flags.DEFINE_string(
     "workdir", None, "The run's folder; starting again in it resumes. Default: runs/<config>."
@@ -70,20 +73,41 @@ def _run_name() -> str:
 
 def _flags_parser(argv: list[str]) -> list[str]:
     """Parses flags; a wrong config path or key ends in an error with the known ones."""
+    config, file = None, ""
     for position, argument in enumerate(argv):
-        name, _, path = argument.partition("=")
+        name, _, file = argument.partition("=")
         if name in ("--config", "-config"):
-            path = (path or "".join(argv[position + 1 : position + 2])).partition(":")[0]
-            if not os.path.isfile(path):
-                sys.exit(f"error: there is no config file {path!r}. {_known_configs(path)}")
+            file = file or "".join(argv[position + 1 : position + 2])
+            config = _load(file)
+            break
+    if config is not None and {"--help", "-help"} & set(argv):
+        print(described.text(config, file))
+        sys.exit()
     try:
         rest = app.parse_flags_with_usage(argv)
     except (AttributeError, KeyError) as error:
         text = str(error.args[0] if error.args else error).replace("\n", ". ")
-        sys.exit(f"error: the config has no such option: {text}")
+        known = [option.path for option in described.options(config)] if config else []
+        for argument in argv:
+            path = argument.partition("=")[0].lstrip("-").removeprefix("config.")
+            if argument.startswith(("--config.", "-config.")) and path not in known:
+                text = described.unknown(config, path)
+                break
+        sys.exit(f"error: {text}")
     if flags.FLAGS.config is None:
         sys.exit(f"error: which system? Give --config=FILE. {_known_configs('')}")
     return rest
+
+
+def _load(argument: str) -> ConfigDict:
+    """The config of `--config=argument`; a wrong path or scale ends the program."""
+    path = argument.partition(":")[0]
+    if not os.path.isfile(path):
+        sys.exit(f"error: there is no config file {path!r}. {_known_configs(path)}")
+    try:
+        return described.load(argument)
+    except ValueError as error:
+        sys.exit(f"error: {error}")
 
 
 def _known_configs(path: str) -> str:

@@ -63,6 +63,13 @@ def trained_run(config: ConfigDict) -> None:
 
 def language_model(config: ConfigDict) -> None:
     """Checks the training of a language model."""
+    names = options.languages(config)
+    if len(names) == 1 and (config.task.get("parallel") or config.data.dictionaries):
+        option = "task.parallel" if config.task.get("parallel") else "data.dictionaries"
+        raise ValueError(
+            f"config.data.languages={names[0]}: config.{option} needs two languages or more: "
+            f"--config.data.languages={names[0]},de, or --config.{option}='' for one language"
+        )
     source = config.data.source
     if source != "pocket" and not source.startswith(("text:", "tfds:", "batches:")):
         raise ValueError(
@@ -134,9 +141,9 @@ def sections(config: ConfigDict) -> list[tuple[str, str]]:
     """
     found = [(name, target) for name in registry.SECTIONS if name in config
              for target in registry.SECTIONS[name]]  # fmt: skip
-    named = [(kind, kind) for kind in _OF_CLASSES if "name" in config.get(kind, {})]
-    named += [("evaluator", f"evals.{key}") for key in config.evals]
-    for kind, section in named:
+    for kind, section in named(config):
+        if kind == "aligner":
+            continue  # the options of every aligner stand beside its name
         name = _get(config, section)["name"]
         registry.check_name(kind, name)
         found.append((section, registry.TABLES[kind][name]))
@@ -144,6 +151,13 @@ def sections(config: ConfigDict) -> list[tuple[str, str]]:
         if name in registry.TABLES["aligner"]:
             found.append((f"align.{name}", registry.TABLES["aligner"][name]))
     return found
+
+
+def named(config: ConfigDict) -> list[tuple[str, str]]:
+    """The sections whose option `name` chooses a class: (table of the registry, section)."""
+    found = [(kind, kind) for kind in _OF_CLASSES if "name" in config.get(kind, {})]
+    found += [("evaluator", f"evals.{key}") for key in config.get("evals", {})]
+    return found + [("aligner", "align")] * ("name" in config.get("align", {}))
 
 
 def _get(config: ConfigDict, path: str) -> Mapping[str, Any]:

@@ -27,7 +27,17 @@ def run_main(*arguments, cwd=ROOT):
         (["--help"], ["--config", "--workdir", "--plan"]),
         (["--config=configs/dict_mlm50.py"], ["no config file", "configs/dict_mlm_50.py"]),
         ([], ["which system", "configs/mbert.py"]),
+        (["--config=configs/mbert.py", "--help"], ["model.width=128", "rows, over all hosts"]),
         (["--config=configs/mbert.py", "--config.train.step=5"], ["Did you mean", "steps"]),
+        (["--config=configs/mbert.py", "--config.steps=5"], ["--config.train.steps?"]),
+        (["--config=configs/joint_align.py", "--config.train.steps=5"], ["embeddings.epochs?"]),
+        (["--config=configs/mbert.py:tiny"], ["Unknown scale 'tiny'"]),
+        (["--config=configs/mbert.py", "--workdir=README.md"], ["README.md is a file"]),
+        (["--config=configs/mbert.py", "--config.model.heads=5"], ["heads=5 does not divide"]),
+        (
+            ["--config=configs/mbert.py", "--config.data.source=text:README.md"],
+            ["README.md is a file"],
+        ),
         (["--config=configs/mbert.py", "--config.trian.steps=5"], ["Did you mean", "train"]),
         (["--config=configs/mbert.py:smal"], ["Unknown scale", "laptop, small, base, paper"]),
     ],
@@ -38,6 +48,7 @@ def test_answers_at_once_and_helps(arguments, expected):
     seconds = time.monotonic() - clock
     said = done.stdout + done.stderr
     assert all(part in said for part in expected), said
+    assert "Traceback" not in said
     assert (done.returncode == 0) == ("--help" in arguments) or "--help" in arguments
     # No jax and no TensorFlow is imported; far under 2 s where nothing else runs.
     assert seconds < 20
@@ -49,7 +60,10 @@ def test_answers_at_once_and_helps(arguments, expected):
         ("data.source", "txt:DIR", "expected pocket, text:DIR"),
         ("data.languages", "en,de,en", "names 'en' twice"),
         ("data.languages", "", "is empty"),
+        ("data.languages", "EN,de", "lower case, --config.data.languages=en,de"),
+        ("data.languages", "en", "config.data.dictionaries needs two languages or more"),
         ("train.steps", 0, "at least 1"),
+        ("train.steps", -5, "at least 1"),
         ("train.microbatches", 7, "not divisible"),
         ("data.heldout_share", 0.9, "heldout_share"),
     ],

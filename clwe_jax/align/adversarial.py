@@ -12,6 +12,7 @@ import numpy as np
 from absl import logging
 
 from clwe_jax.align import alignment, induce, procrustes
+from clwe_jax.fields import Amount, Count, Rate, Share, Size
 from clwe_jax.types import Array
 
 _SLOPE = 0.2  # slope of the discriminator's leaky ReLU for negative input
@@ -49,25 +50,25 @@ class Adversarial:
     best criterion of all epochs and refinement rounds.
     """
 
-    epochs: int = 5
-    epoch_size: int = 1_000_000  # an epoch has epoch_size / batch_size steps of the map
-    batch_size: int = 32  # words of a side
-    discriminator_steps: int = 5
-    hidden: int = 2048  # units in each of the discriminator's two hidden layers
-    input_dropout: float = 0.1
-    smoothing: float = 0.1  # label smoothing
-    discriminator_rate: float = 0.1
-    map_rate: float = 0.1
-    decay: float = 0.98
-    shrink: float = 0.5
-    beta: float = 0.001  # strength of the orthogonalisation
-    most_frequent: int = 75_000  # most frequent words of a side that training draws from
-    refinements: int = 5
-    max_words: int = induce.MAX_WORDS  # most frequent words of a side whose pairs refine
-    neighbourhood: int = 10  # neighbours of CSLS
-    restarts: int = 1  # trainings with different random numbers; the best one is kept
+    epochs: Size = 5  # passes of epoch_size words
+    epoch_size: Size = 1_000_000  # an epoch has epoch_size / batch_size steps of the map
+    batch_size: Size = 32  # words of a side
+    discriminator_steps: Size = 5
+    hidden: Size = 2048  # units in each of the discriminator's two hidden layers
+    input_dropout: Rate = 0.1
+    smoothing: Share = 0.1  # label smoothing
+    discriminator_rate: Amount = 0.1
+    map_rate: Amount = 0.1
+    decay: Share = 0.98
+    shrink: Share = 0.5
+    beta: Amount = 0.001  # strength of the orthogonalisation
+    most_frequent: Size = 75_000  # most frequent words of a side that training draws from
+    refinements: Count = 5  # rounds of Procrustes refinement
+    max_words: Size = induce.MAX_WORDS  # most frequent words of a side whose pairs refine
+    neighbourhood: Size = 10  # neighbours of CSLS
+    restarts: Size = 1  # trainings with different random numbers; the best one is kept
     seed: int = 0
-    preprocess: tuple[str, ...] = ()
+    preprocess: tuple[str, ...] = ()  # steps of `preprocess`, in their order
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; `pairs` is ignored.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clwe_jax.align import alignment, procrustes
+from clwe_jax.fields import Amount
 from clwe_jax.types import Array
 
 
@@ -25,8 +26,8 @@ class Geomm:
     for W in closed form.
     """
 
-    l2: float = 100.0
-    preprocess: tuple[str, ...] = ("unit", "center")
+    l2: Amount = 100.0  # weight of the squared norm of the metric
+    preprocess: tuple[str, ...] = ("unit", "center")  # steps of `preprocess`, in their order
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; a repeated pair counts once.

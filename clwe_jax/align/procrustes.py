@@ -12,6 +12,7 @@ import numpy as np
 from absl import logging
 
 from clwe_jax.align import alignment, induce
+from clwe_jax.fields import Amount, Count, Size
 from clwe_jax.types import Array
 
 _ROWS = 65_536  # rows converted to float64 at once
@@ -26,11 +27,11 @@ class Procrustes:
     section 2.2). The result is the map of the round with the best unsupervised criterion.
     """
 
-    refinements: int = 0
+    refinements: Count = 0  # rounds of an induced dictionary and a new map
     method: str = "csls"  # retrieval method of the rounds, see `csls.nearest`
-    max_words: int = induce.MAX_WORDS  # most frequent words of a side whose pairs the rounds use
-    neighbourhood: int = 10  # neighbours of CSLS
-    preprocess: tuple[str, ...] = ("unit",)
+    max_words: Size = induce.MAX_WORDS  # most frequent words of a side whose pairs the rounds use
+    neighbourhood: Size = 10  # neighbours of CSLS
+    preprocess: tuple[str, ...] = ("unit",)  # steps of `preprocess`, in their order
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; the [D, D] map is orthogonal.
@@ -76,8 +77,8 @@ class LeastSquares:
     Source and target may differ in width.
     """
 
-    ridge: float = 0.0
-    preprocess: tuple[str, ...] = ("unit",)
+    ridge: Amount = 0.0  # weight of the squared norm of the map
+    preprocess: tuple[str, ...] = ("unit",)  # steps of `preprocess`, in their order
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; the map is [D, D'].

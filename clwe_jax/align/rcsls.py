@@ -10,6 +10,7 @@ import numpy as np
 from absl import logging
 
 from clwe_jax.align import alignment, procrustes, search
+from clwe_jax.fields import Amount, Count, Size
 from clwe_jax.types import Array
 
 _SMALLEST_RATE = 1e-4  # learning rate below which training ends
@@ -27,12 +28,12 @@ class Rcsls:
     step. The authors recommend learning_rate=25 for 300 dimensions.
     """
 
-    learning_rate: float = 1.0
-    iterations: int = 10  # steps after the first one
-    neighbourhood: int = 10  # neighbours of CSLS
+    learning_rate: Amount = 1.0  # of the first step; halved where the loss grows
+    iterations: Count = 10  # steps after the first one
+    neighbourhood: Size = 10  # neighbours of CSLS
     spectral: bool = False  # whether singular values are clipped to [0, 1] after each step
-    max_neighbours: int = 200_000  # most frequent words of a side that can be neighbours
-    preprocess: tuple[str, ...] = ("unit", "center", "unit")
+    max_neighbours: Size = 200_000  # most frequent words of a side that can be neighbours
+    preprocess: tuple[str, ...] = ("unit", "center", "unit")  # steps in order
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; the map is [D, D].

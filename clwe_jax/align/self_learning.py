@@ -8,6 +8,7 @@ import numpy as np
 from absl import logging
 
 from clwe_jax.align import alignment, preprocess, procrustes, stochastic, weighting
+from clwe_jax.fields import Amount, Share, Size
 from clwe_jax.types import Array
 
 
@@ -24,17 +25,17 @@ class SelfLearning:
     `self_learning` False it is --supervised: the re-weighted map of the given pairs.
     """
 
-    self_learning: bool = True
-    max_words: int = 20_000  # most frequent words of a side that self-learning uses
-    initial_words: int = 4_000  # most frequent words of a side that the initialisation uses
-    neighbourhood: int = 10  # neighbours of CSLS
-    keep: float = 0.1  # initial probability that an entry of the similarity matrix is kept
+    self_learning: bool = True  # whether the dictionary is induced again in every iteration
+    max_words: Size = 20_000  # most frequent words of a side that self-learning uses
+    initial_words: Size = 4_000  # most frequent words of a side that the initialisation uses
+    neighbourhood: Size = 10  # neighbours of CSLS
+    keep: Share = 0.1  # initial probability that an entry of the similarity matrix is kept
     multiplier: float = 2.0  # factor of that probability when the objective stalls
-    interval: int = 50  # iterations without improvement that count as a stall
-    threshold: float = 1e-6  # least increase that counts as improvement
+    interval: Size = 50  # iterations without improvement that count as a stall
+    threshold: Amount = 1e-6  # least increase that counts as improvement
     reweight: float | None = 0.5  # power of the cross-correlations; None: the map stays orthogonal
     seed: int = 0
-    preprocess: tuple[str, ...] = ("unit", "center", "unit")
+    preprocess: tuple[str, ...] = ("unit", "center", "unit")  # steps in order
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; `pairs` is the initial dictionary.

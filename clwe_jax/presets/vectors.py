@@ -75,14 +75,14 @@ def static(scale: str) -> ConfigDict:
             job="static",
             system="",
             scale=scale,
-            seed=0,
+            seed=0,  # of vectors and aligners
             data=data,  # source: pocket | text:DIR
             task=dict(),
             static=dict(
                 training="joint",  # joint | separate | replace | duong
                 reallocation=False,  # whether words that one language owns stop being shared
                 rule="ratio",  # of reallocation: ratio (Eqs 5-6) | neighbours (learned)
-                gamma=0.9,
+                gamma=0.9,  # threshold of the rule ratio, in [0.5, 1): higher shares more words
                 refinement=False,  # whether the words that are not shared are aligned
                 hub="en",  # the language that the others are mapped to, if the run has it
                 pairs="",  # pairs to evaluate, en-de,de-fr; '': the hub with every other language
@@ -102,7 +102,7 @@ def static(scale: str) -> ConfigDict:
                 name="procrustes",
                 supervised=True,  # False: the dictionary is not given to the aligner
                 source_vectors="",  # two files of your own vectors: align these, train nothing
-                target_vectors="",
+                target_vectors="",  # see source_vectors
                 max_vocab=200_000,  # words to read from each of these files
                 lower_case_dictionary=False,  # for these files; text follows data.lower_case
                 split="",  # '0-5000': train on xx-yy.0-5000.txt instead of xx-yy.txt
@@ -115,7 +115,10 @@ def static(scale: str) -> ConfigDict:
                 similarity=dict(name="similarity", data=""),
                 retrieval=dict(name="retrieval", data="pocket", max_sentences=1_000),
             ),
-            report=dict(base.report, errors=300),
+            report=dict(
+                base.report,
+                errors=300,  # wrong translations of a direction in the table
+            ),
         )
     )  # fmt: skip
     return set_values(config, _STATIC[scale])

@@ -211,10 +211,16 @@ def _for_languages(config: ConfigDict, scale: str, one: int, pair: int) -> Confi
         config.objective.senses.warmup_steps = 2_000
     config.projection = ConfigDict(
         dict(
-            methods="orthogonal,least_squares", apply="orthogonal", lines=20_000, identical=True,
-            identical_min_count=5, anchors="words", source="", target="",
+            methods="orthogonal,least_squares",  # kinds of maps to fit
+            apply="orthogonal",  # the map that `api.load` applies
+            lines=20_000,  # lines of each language whose words are averaged
+            identical=True,  # whether tokens of both languages are pairs too
+            identical_min_count=5,  # least occurrences of such a token
+            anchors="words",  # words | senses: points of the last layer's map
+            source="",  # folder of the monolingual run that is mapped, for two runs
+            target="",  # folder of the monolingual run that it is mapped onto
         )
-    )  # fmt: skip
+    )
     sentences, lists = ("pocket", "pocket") if laptop else ("tatoeba", "dictionaries")
     config.evals.update(
         retrieval=dict(name="retrieval", data=sentences, every_steps=0, max_sentences=1_000),
