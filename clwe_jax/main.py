@@ -30,6 +30,9 @@ _MULTIHOST = flags.DEFINE_bool(
 _PLAN = flags.DEFINE_string(
     "plan", None, "Compile the training step for a slice (v3:8x16), print its cost, do not train."
 )
+_DRY_RUN = flags.DEFINE_bool(
+    "dry_run", False, "Say what would be read, trained and measured, and how long; write nothing."
+)
 _DEBUG = flags.DEFINE_bool("debug", False, "Show the whole traceback of an error.")
 
 
@@ -54,7 +57,7 @@ def main(argv: list[str]) -> None:
             import jax
 
             jax.distributed.initialize()
-        finished = registry.lookup("job", config.job)(config, workdir)
+        finished = registry.lookup("job", config.job)(config, workdir, _DRY_RUN.value)
     except (ValueError, OSError, ImportError) as error:
         if _DEBUG.value:
             raise

@@ -14,6 +14,7 @@ from typing import Any, Iterable, Mapping
 from clwe_jax import fields
 
 TABLES: dict[str, dict[str, str]] = {
+    # Functions (config, workdir, dry) -> whether the job is finished; see `jobs.job.Job.run`.
     "job": {
         "pretrain": "clwe_jax.jobs.pretrain:run",
         "evaluate": "clwe_jax.jobs.evaluate:run",

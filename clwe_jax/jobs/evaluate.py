@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Iterator
+
 from absl import logging
 import jax
 from ml_collections import ConfigDict
@@ -10,11 +12,11 @@ from clwe_jax import api
 from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, inputs
-from clwe_jax.jobs.job import FIGURES, Job, Results
+from clwe_jax.jobs import evaluators, forecast, inputs
+from clwe_jax.jobs.job import FIGURES, Job, Results, Stage
 
 
-def run(config: ConfigDict, workdir: str) -> bool:
+def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
     """Runs config.evals on the finished run in `workdir`, as the job of that run does.
 
     Raises:
@@ -22,12 +24,12 @@ def run(config: ConfigDict, workdir: str) -> bool:
     """
     config = config.copy_and_resolve_references()
     config.job = options.read_config(workdir).job
-    return registry.lookup("evaluation", config.job)(config, workdir)
+    return registry.lookup("evaluation", config.job)(config, workdir, dry)
 
 
-def language_model(config: ConfigDict, workdir: str) -> bool:
+def language_model(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
     """Runs config.evals on the language model in `workdir`; see `Evaluation`."""
-    return Evaluation(config, workdir).run()
+    return Evaluation(config, workdir).run(dry)
 
 
 class Evaluation(Job):
@@ -47,9 +49,14 @@ class Evaluation(Job):
                 f"{self.workdir} holds no finished run: train it first, with the same command "
                 "without --config.job=evaluate"
             )
+        inputs.check(self.config, self.workdir)
 
     def stages(self):
-        return [("evaluation", self._evaluate)]
+        return [Stage("evaluation", self._evaluate, self._about_evaluation)]
+
+    def _about_evaluation(self) -> Iterator[str]:
+        yield f"model: the run in {self.workdir}"
+        yield from forecast.evaluations(self.config, self.workdir)
 
     def _evaluate(self) -> None:
         model = api.load(self.workdir)

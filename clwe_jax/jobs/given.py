@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Sequence
 
@@ -13,7 +14,7 @@ from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.collect import KEPT
 from clwe_jax.evaluate.static_encoder import StaticEncoder
-from clwe_jax.jobs import inputs
+from clwe_jax.jobs import forecast, inputs
 from clwe_jax.jobs.vocabularies import Vocabularies
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
@@ -36,7 +37,16 @@ class Given:
         self.normalizer = Normalizer(
             config.align.lower_case_dictionary, config.data.simplify_chinese
         )
-        self.folders = inputs.folders_without_text(config, workdir)
+        self._workdir = workdir
+
+    @functools.cached_property
+    def folders(self) -> dict[str, str]:
+        """Option -> its folder; see `world.resolve_folders`."""
+        return inputs.folders_without_text(self._config, self._workdir)
+
+    def about(self) -> list[str]:
+        """The lines of a dry run."""
+        return [f"vectors: {forecast.sizes(self._paths)}"]
 
     @property
     def made_with(self) -> dict[str, Any]:

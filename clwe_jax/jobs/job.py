@@ -9,7 +9,7 @@ import logging as python_logging
 import os
 import shutil
 import time
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import jax
@@ -23,8 +23,20 @@ from clwe_jax.report import html, tables
 from clwe_jax.training import metrics
 
 FIGURES, REPORT = "results.json", "report.json"
-# A stage returns False where a signal stopped it; the same command resumes it.
-Stage = Callable[[], bool | None]
+
+
+class Stage(NamedTuple):
+    """A part of a job.
+
+    Attributes:
+      name: its name in the report.
+      do: the function that does it; False where a signal stopped it, and the same command resumes.
+      about: lines on its input, its size and its time, for a dry run; they write nothing.
+    """
+
+    name: str
+    do: Callable[[], bool | None]
+    about: Callable[[], Iterable[str]] = tuple
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,8 +86,8 @@ class Job:
         """
         return ""
 
-    def stages(self) -> Sequence[tuple[str, Stage]]:
-        """The name and function of each stage. A slow stage saves its result in the folder."""
+    def stages(self) -> Sequence[Stage]:
+        """The stages in order. A slow stage saves its result in the folder."""
         return ()
 
     def results(self) -> Results:
@@ -86,8 +98,11 @@ class Job:
         """Prints figures as tables."""
         tables.print_summary(figures, self.workdir)
 
-    def run(self) -> bool:
+    def run(self, dry: bool = False) -> bool:
         """Runs the job; an interrupted job resumes where it stopped.
+
+        Args:
+          dry: whether the job is only checked and described on the terminal; nothing is written.
 
         Returns:
           False where a signal stopped it; the same command resumes it.
@@ -98,6 +113,10 @@ class Job:
         first_host = jax.process_index() == 0
         options.claim_workdir(self.config, self.workdir, write=False)
         self.check()
+        if dry:
+            if first_host:
+                self._describe()
+            return True
         figures, report = self.read(FIGURES), self.read(REPORT)
         advice = self.finished(figures, report)
         if advice:
@@ -114,6 +133,15 @@ class Job:
         if jax.process_count() > 1:
             multihost_utils.sync_global_devices("the report is written")
         return done
+
+    def _describe(self) -> None:
+        """Prints the lines of a dry run."""
+        print(f"{self.config.system or self.config.job}, scale {self.config.scale}")
+        for stage in self.stages():
+            for line in stage.about():
+                print(f"  {line}", flush=True)  # the next line may take its time
+        state = "exists" if os.path.isdir(self.workdir) else "is new"
+        print(f"  folder: {self.workdir} {state}; a dry run writes nothing there")
 
     def path(self, *names: str) -> str:
         """A path in the run's folder."""
@@ -161,11 +189,11 @@ class Job:
         )
 
     def _do_stages(self) -> bool:
-        for name, stage in self.stages():
+        for stage in self.stages():
             start = time.monotonic()
-            if stage() is False:
+            if stage.do() is False:
                 return False
-            self.seconds[name] = time.monotonic() - start
+            self.seconds[stage.name] = time.monotonic() - start
         return True
 
     def _write(self, results: Results) -> None:

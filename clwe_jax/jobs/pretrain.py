@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
 import jax
 from ml_collections import ConfigDict
@@ -12,8 +12,8 @@ import numpy as np
 from clwe_jax import api, atomic
 from clwe_jax import config as options
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, facts, inputs, senses
-from clwe_jax.jobs.job import Job, Results
+from clwe_jax.jobs import evaluators, facts, forecast, inputs, senses
+from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.report import data
 from clwe_jax.training import (
     allocator, build, checkpoint, init, optim, partition, phases, train,
@@ -23,9 +23,9 @@ _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow
 _COUNTS = ("step", "arrays", "parameters")  # counts in the record of initial parameters
 
 
-def run(config: ConfigDict, workdir: str) -> bool:
+def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
     """Trains, evaluates and reports; see `Job.run`."""
-    return Pretraining(config, workdir).run()
+    return Pretraining(config, workdir).run(dry)
 
 
 class Pretraining(Job):
@@ -54,7 +54,18 @@ class Pretraining(Job):
         )
 
     def stages(self):
-        return [("inputs", self._open), ("training", self._train)]
+        return [
+            Stage("inputs", self._open, self._about_inputs),
+            Stage("training", self._train, self._about_training),
+        ]
+
+    def _about_inputs(self) -> Iterator[str]:
+        yield from forecast.text_files(self.config, self.workdir)
+        yield from forecast.dictionaries(self.config, self.workdir)
+
+    def _about_training(self) -> Iterator[str]:
+        yield from forecast.evaluations(self.config, self.workdir)
+        yield from forecast.pretraining(self.config)
 
     def _open(self) -> None:
         self.world = inputs.open_world(self.config, self.workdir)

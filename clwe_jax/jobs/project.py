@@ -28,8 +28,8 @@ from clwe_jax.evaluate import anchors
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.pair_encoder import PairEncoder
-from clwe_jax.jobs import evaluators, facts, inputs
-from clwe_jax.jobs.job import FIGURES, Job, Results
+from clwe_jax.jobs import evaluators, facts, forecast, inputs
+from clwe_jax.jobs.job import FIGURES, Job, Results, Stage
 from clwe_jax.objectives import projected
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.report import tables
@@ -49,20 +49,20 @@ Pairs = Sequence[tuple[str, str]]
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]  # source vectors, target vectors, pairs of rows
 
 
-def run(config: ConfigDict, workdir: str) -> bool:
+def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
     """Projects the runs `config.projection.source` and `.target`, else the model in `workdir`."""
     settings = config.get("projection") or {}
     if settings.get("source") or settings.get("target"):
-        return PairProjection(config, workdir).run()
-    return Projection(config, workdir).run()
+        return PairProjection(config, workdir).run(dry)
+    return Projection(config, workdir).run(dry)
 
 
-def evaluate(config: ConfigDict, workdir: str) -> bool:
+def evaluate(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
     """Runs config.evals on the two projected runs in `workdir`; see `PairEvaluation`."""
     config = config.copy_and_resolve_references()
     with config.unlocked():
         config.projection = options.read_config(workdir).projection
-    return PairEvaluation(config, workdir).run()
+    return PairEvaluation(config, workdir).run(dry)
 
 
 class Projection(Job):
@@ -96,7 +96,18 @@ class Projection(Job):
                     )
 
     def stages(self):
-        return [("model and text", self._open), ("maps", self._fit), ("evaluation", self._evaluate)]
+        return [
+            Stage("model and text", self._open, self._about_models),
+            Stage("maps", self._fit, lambda: [f"maps: {', '.join(self.methods)}"]),
+            Stage("evaluation", self._evaluate, self._about_evaluation),
+        ]
+
+    def _about_models(self) -> Iterator[str]:
+        yield f"model: the run in {self.workdir}, projected onto its first language"
+        yield from forecast.dictionaries(self.config, self.workdir)
+
+    def _about_evaluation(self) -> Iterator[str]:
+        return forecast.evaluations(self.config, self.workdir)
 
     def _open(self) -> None:
         model = api.load(self.workdir)
@@ -288,6 +299,11 @@ class PairProjection(Projection):
                 "config.projection.anchors='senses' needs one model of both languages; two runs "
                 "share no words: --config.projection.anchors=words"
             )
+
+    def _about_models(self) -> Iterator[str]:
+        for language, folder in self.runs.items():
+            yield f"model: {language}, the run in {folder}"
+        yield from forecast.dictionaries(self.config, self.workdir)
 
     def _open(self) -> None:
         self.models = {language: api.load(folder) for language, folder in self.runs.items()}

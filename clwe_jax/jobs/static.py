@@ -17,9 +17,9 @@ from clwe_jax.align.alignment import Alignment
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
 from clwe_jax.evaluate.context import Context
-from clwe_jax.jobs import evaluators, facts, inputs, lexica, pictures, refine
+from clwe_jax.jobs import evaluators, facts, forecast, inputs, lexica, pictures, refine
 from clwe_jax.jobs.given import Given
-from clwe_jax.jobs.job import Job, Results
+from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.trainer import Trainer
 from clwe_jax.text import training_dictionary, world
@@ -29,9 +29,9 @@ _PACKAGES = ("clwe_jax", "jax", "numpy", "scipy", "gensim")
 _FREQUENT = 2_000  # the report chooses words with neighbours among so many frequent words
 
 
-def run(config: ConfigDict, workdir: str) -> bool:
+def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
     """Trains or reads vectors, aligns, evaluates and reports; see `Job.run`."""
-    return Static(config, workdir).run()
+    return Static(config, workdir).run(dry)
 
 
 class Static(Job):
@@ -53,13 +53,24 @@ class Static(Job):
         source = Given if self.config.align.source_vectors else Trainer
         self.source = source(self.config, self.workdir)
         return [
-            ("dictionaries", self._read_dictionaries),
-            (self.source.stage, self._read_vocabularies),
-            ("alignment", self._align),
-            ("writing", self._write_vectors),
-            ("evaluation", self._evaluate),
-            ("induced dictionaries", self._induce),
+            Stage(
+                "dictionaries",
+                self._read_dictionaries,
+                lambda: forecast.dictionaries(self.config, self.workdir),
+            ),
+            Stage(self.source.stage, self._read_vocabularies, self.source.about),
+            Stage("alignment", self._align, self._about_alignment),
+            Stage("writing", self._write_vectors),
+            Stage(
+                "evaluation",
+                self._evaluate,
+                lambda: forecast.evaluations(self.config, self.workdir),
+            ),
+            Stage("induced dictionaries", self._induce),
         ]
+
+    def _about_alignment(self) -> list[str]:
+        return [forecast.alignment(self.config)] if self.source.aligned else []
 
     def _read_dictionaries(self) -> None:
         folders, normalizer = self.source.folders, self.source.normalizer

@@ -7,7 +7,7 @@ import functools
 import json
 import logging as python_logging
 import os
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from ml_collections import ConfigDict
 
@@ -18,7 +18,7 @@ from clwe_jax.embeddings import corpus as corpora, duong, train
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.static_encoder import StaticEncoder
-from clwe_jax.jobs import vocabularies
+from clwe_jax.jobs import forecast, vocabularies
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.vocabularies import Vocabularies
 from clwe_jax.text import training_dictionary, world
@@ -45,7 +45,6 @@ class Trainer:
     Attributes:
       stage: name of the job's stage that calls `vocabularies`.
       normalizer: normalizer of the text and of the dictionaries.
-      folders: option -> its folder; see `world.resolve_folders`.
       aligned: whether the job aligns the vocabularies.
       made_with: record of the files that an alignment depends on besides the vocabularies.
     """
@@ -57,12 +56,22 @@ class Trainer:
         python_logging.getLogger("gensim").setLevel(python_logging.WARNING)
         self._config = config
         self.normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
-        self.folders = world.resolve_folders(config, workdir)
+        self._workdir = workdir
         self.aligned = config.static.refinement
         self._folder = config.static.trained or os.path.join(workdir, "trained")
         self._languages = options.languages(config)
         self._dictionary: Dictionary | None = None
         self._segmenter = Segmenter({})
+
+    @functools.cached_property
+    def folders(self) -> dict[str, str]:
+        """Option -> its folder; see `world.resolve_folders`."""
+        return world.resolve_folders(self._config, self._workdir)
+
+    def about(self) -> Iterator[str]:
+        """The lines of a dry run."""
+        yield from forecast.text_files(self._config, self._workdir)
+        yield from forecast.vectors(self._config, self._workdir)
 
     def vocabularies(
         self, dictionary: Dictionary | None, tests: Sequence[TestSet]

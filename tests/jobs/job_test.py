@@ -10,8 +10,8 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax import presets, registry
-from clwe_jax.jobs import pretrain
-from clwe_jax.jobs.job import Job, Results
+from clwe_jax.jobs import pretrain, static
+from clwe_jax.jobs.job import Job, Results, Stage
 
 
 class Counting(Job):
@@ -25,7 +25,10 @@ class Counting(Job):
         return "This run is finished." if figures and report else ""
 
     def stages(self):
-        return [("one", lambda: self.done.append("one")), ("two", self._two)]
+        return [
+            Stage("one", lambda: self.done.append("one"), lambda: ["one is small"]),
+            Stage("two", self._two),
+        ]
 
     def _two(self):
         self.done.append("two")
@@ -86,13 +89,51 @@ def test_the_run_of_another_config_is_refused_before_any_stage(config, tmp_path)
     assert not done
 
 
+def test_a_dry_run_describes_the_stages_and_writes_nothing(config, tmp_path, capsys):
+    done = []
+    assert Counting(config, str(tmp_path / "run"), done).run(dry=True)
+    said = capsys.readouterr().out
+    assert "one is small" in said and f"{tmp_path / 'run'} is new" in said
+    assert not done and not list(tmp_path.iterdir())
+
+
+def test_a_dry_run_of_a_language_model(config, tmp_path, capsys):
+    config.update_from_flattened_dict({
+        "data.languages": "en,de", "data.sequence_length": 16, "train.batch_size": 2,
+        "train.steps": 100, "vocab.size": 64, "model.width": 8, "model.heads": 2,
+        "model.layers": 1, "model.mlp_dim": 8, "evals.bli.data": "",
+    })  # fmt: skip
+    assert pretrain.run(config, str(tmp_path / "run"), dry=True)
+    said = capsys.readouterr().out
+    assert "the embedded world in en, de, 60,000 sentences each" in said
+    assert "evaluation bli: left out" in said and "every 1,500 steps and at the end" in said
+    assert "100 steps of 2 x 16 positions" in said and "ms here" in said and "seconds" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dry_run_of_static_vectors(tmp_path, capsys):
+    (tmp_path / "text").mkdir()
+    for language, size in (("en", 2_000_000), ("de", 1_000_000)):
+        (tmp_path / "text" / f"{language}.txt").write_text("a word\n" * (size // 7))
+    config = presets.static("laptop")
+    config.update_from_flattened_dict({
+        "data.source": f"text:{tmp_path / 'text'}", "data.languages": "de,en",
+        "data.dictionaries": "", "embeddings.dim": 4, "embeddings.buckets": 10,
+        "embeddings.epochs": 1, "evals.bli.data": "", "evals.retrieval.data": "",
+    })  # fmt: skip
+    assert static.run(config, str(tmp_path / "run"), dry=True)
+    said = capsys.readouterr().out
+    assert "text: en, 1 file, 2.0 MB" in said and "at most 0.5 million words: about" in said
+    assert "dictionaries: none" in said and not (tmp_path / "run").exists()
+
+
 class Failing(Counting):
     """Writes into the folder in its first stage, and fails in the second, perhaps in training."""
 
     trains = False
 
     def stages(self):
-        return [("write", self._write_files), ("fail", self._fail)]
+        return [Stage("write", self._write_files), Stage("fail", self._fail)]
 
     def _write_files(self):
         (pathlib.Path(self.workdir) / "vocab").mkdir()

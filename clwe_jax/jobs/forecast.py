@@ -1,0 +1,171 @@
+"""The lines of `--dry_run`: a stage's input, its size and its time, without writing anything."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Iterable, Iterator, Sequence
+
+import jax
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import config as options
+from clwe_jax.embeddings import train as static_training
+from clwe_jax.embeddings.corpus import Sentences
+from clwe_jax.text import corpora, world as worlds
+from clwe_jax.text.dictionary import files as dictionary_files
+from clwe_jax.training import build, optim, partition, phases, train, train_state
+
+_STEPS = 3  # timed steps of training
+_WORDS = 60_000  # running words of the timed training of static vectors
+_DISTINCT = 2_000  # distinct words among them
+_WORD_BYTES = 6  # bytes of a word and its space, roughly
+_SENTENCE_WORDS = 8  # words of a sentence of the embedded world, roughly
+_BUCKETS = 100_000  # most buckets in the timed training: more cost memory, hardly time
+
+
+def text_files(config: ConfigDict, workdir: str) -> Iterator[str]:
+    """The text of every language."""
+    languages, source = options.languages(config), config.data.source
+    folders = worlds.folders_of(config, workdir)
+    if source == "pocket":
+        yield (
+            f"text: the embedded world in {', '.join(languages)}, "
+            f"{config.data.pocket_sentences:,} sentences each, written to {folders['text']}"
+        )
+    elif source.startswith("text:"):
+        for language, found in corpora.TextCorpus(folders["text"], languages).files.items():
+            yield f"text: {language}, {_files(found)} in {folders['text']}"
+    else:
+        yield f"text: {source} in {', '.join(languages)}"
+
+
+def dictionaries(config: ConfigDict, workdir: str) -> Iterator[str]:
+    """The dictionaries between the run's languages."""
+    languages = options.languages(config)
+    place = worlds.folders_of(config, workdir)["dictionaries"]
+    left_out = "; test words are left out" if config.data.exclude_tests else ""
+    if not place:
+        yield "dictionaries: none (--config.data.dictionaries=DIR)"
+    elif worlds.in_pocket(place, workdir):
+        yield f"dictionaries: the embedded world's{left_out}"
+    else:
+        found = [file.path for file in dictionary_files.find(place, languages)]
+        yield f"dictionaries: {_files(found)} in {place}{left_out}"
+
+
+def evaluations(config: ConfigDict, workdir: str) -> Iterator[str]:
+    """The evaluators, their test data and their times."""
+    folders = worlds.folders_of(config, workdir)
+    for key, spec in config.evals.items():
+        every = spec.get("every_steps", 0)
+        when = f"every {every:,} steps and at the end" if every else "at the end"
+        place = folders.get(f"evals.{key}", spec.get("data", ""))
+        if "data" not in spec:
+            data = "held-out text" if spec.name == "mlm" else "see its options"
+        elif not place:
+            yield f"evaluation {key}: left out, it has no data (--config.evals.{key}.data=DIR)"
+            continue
+        else:
+            mine = place == "pocket" or worlds.in_pocket(place, workdir)
+            data = "the embedded world" if mine else place
+        yield f"evaluation {key}: {spec.name} on {data}, {when}"
+
+
+def pretraining(config: ConfigDict) -> Iterator[str]:
+    """The model, and the time of its steps: a few are timed on an empty batch."""
+    cfg, length = config.train, config.data.sequence_length
+    mesh = partition.make_mesh(config.mesh)
+    size = config.vocab.size
+    nothing = np.full((size, len(options.languages(config)), 1), -1, np.int32)
+    objective = build.build_objective(config, size, options.padded_rows(size), nothing)
+    optimizer = optim.from_config(config.optimizer, length)
+    shapes = objective.batch_shapes(cfg.batch_size, length)
+    programs = train.Programs(objective, optimizer, cfg, mesh, shapes, config.seed)
+    learn = phases.from_config(cfg, optimizer).at(0)
+    state = programs.target(learn)
+    parameters = train_state.count_parameters(state.params)
+    megabytes = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state)) / 1e6
+    yield (
+        f"model: {config.model.name}, {parameters / 1e6:,.1f} million parameters with a vocabulary "
+        f"of {size:,} ({config.vocab.kind})"
+    )
+    seconds = _step_seconds(programs, objective, learn, shapes, mesh, config.seed)
+    tokens = cfg.steps * cfg.batch_size * length
+    yield (
+        f"training: {cfg.steps:,} steps of {cfg.batch_size:,} x {length} positions "
+        f"({tokens / 1e6:,.1f} million); a step takes {seconds * 1e3:,.0f} ms here (median of "
+        f"{_STEPS}): {_minutes(cfg.steps * seconds)}, without evaluations"
+    )
+    yield f"checkpoints: {config.checkpoint.keep} of about {megabytes:,.0f} MB"
+
+
+def _step_seconds(programs, objective, learn, shapes, mesh, seed: int) -> float:
+    step = programs.step(learn)
+    state = train_state.start(objective, programs.tx(learn), shapes, mesh, seed)
+    batch = {key: np.zeros(value.shape, value.dtype) for key, value in shapes.items()}
+    batch = partition.global_batch(batch, mesh)
+    seconds = []
+    for _ in range(1 + _STEPS):  # the first one warms up
+        started = time.monotonic()
+        state, metrics = step(state, batch)
+        jax.block_until_ready((state, metrics))
+        seconds.append(time.monotonic() - started)
+    return float(np.median(seconds[1:]))
+
+
+def vectors(config: ConfigDict, workdir: str) -> Iterator[str]:
+    """The training of static vectors, with its time: a sample is timed on made-up words."""
+    languages, given = options.languages(config), config.embeddings
+    source = config.data.source
+    if source == "pocket":
+        words = len(languages) * config.data.pocket_sentences * _SENTENCE_WORDS
+    else:
+        files = corpora.TextCorpus(source.removeprefix("text:"), languages).files.values()
+        words = sum(os.path.getsize(path) for paths in files for path in paths) // _WORD_BYTES
+    line = (
+        f"training: {config.static.training}, {given.dim} dimensions, {given.epochs} epochs over "
+        f"at most {words / 1e6:,.1f} million words"
+    )
+    if config.static.training == "duong":
+        yield line
+        return
+    rng = np.random.default_rng(0)
+    ids = np.minimum(rng.zipf(1.3, _WORDS), _DISTINCT).astype(np.int32) - 1
+    starts = np.arange(0, _WORDS, _SENTENCE_WORDS)
+    spans = np.stack([starts, np.minimum(starts + _SENTENCE_WORDS, _WORDS)], 1)
+    sample = Sentences([f"word{number}" for number in range(_DISTINCT)], ids, spans)
+    settings = static_training.FastText(
+        dim=given.dim, window=given.window, negatives=given.negatives, min_count=1,
+        epochs=given.epochs, min_n=given.min_n, max_n=given.max_n,
+        buckets=min(given.buckets, _BUCKETS), workers=given.workers,
+    )  # fmt: skip
+    started = time.monotonic()
+    static_training.fasttext(sample, settings)
+    seconds = (time.monotonic() - started) * words / _WORDS
+    yield f"{line}: {_minutes(seconds)} here, from {_WORDS:,} timed words"
+
+
+def alignment(config: ConfigDict) -> str:
+    """The alignments of the languages with the hub."""
+    hub = options.hub_of(config)
+    others = ", ".join(name for name in options.languages(config) if name != hub)
+    return f"alignment: {config.align.name}, {others} to {hub}"
+
+
+def sizes(paths: Iterable[str]) -> str:
+    """'FILE (3.2 MB), FILE (1.0 MB)'."""
+    return ", ".join(f"{path} ({os.path.getsize(path) / 1e6:,.1f} MB)" for path in paths)
+
+
+def _files(paths: Sequence[str]) -> str:
+    plural = "" if len(paths) == 1 else "s"
+    return f"{len(paths)} file{plural}, {sum(map(os.path.getsize, paths)) / 1e6:,.1f} MB,"
+
+
+def _minutes(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {seconds:,.0f} seconds"
+    minutes = seconds / 60
+    return f"about {minutes:,.0f} minutes" if minutes < 120 else f"about {minutes / 60:,.1f} hours"
