@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import (
-    Any, Callable, Iterator, Mapping, Protocol, Sequence, runtime_checkable,
-)  # fmt: skip
+from typing import Any, Callable, Iterator, Mapping, Protocol, Sequence, runtime_checkable
 
 import flax.struct
 import jax
@@ -280,9 +278,7 @@ class Encoder(Protocol):
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
         """float32 [N, layers, D]: sentence vectors, zeros for a text without words."""
 
-    def in_context(
-        self, texts: Sequence[str], language: str
-    ) -> list[tuple[list[str], np.ndarray]]:
+    def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """For each text its words and their vectors in context, float32 [words, layers, D]."""
 
     def vocabulary(
@@ -296,6 +292,20 @@ class Encoder(Protocol):
             or not.
           sample: text to average contextual vectors over, and which of its words are frequent.
         """
+
+
+@runtime_checkable
+class Pools(Protocol):
+    """An encoder that pools the words of a sentence in several ways.
+
+    Attributes:
+      pools: their names: first that of `Encoder.sentences`; 'sif', where word counts are known.
+    """
+
+    pools: tuple[str, ...]
+
+    def pooled(self, texts: Sequence[str], language: str) -> Mapping[str, np.ndarray]:
+        """Pool -> sentence vectors as of `Encoder.sentences`, all from one pass of encoding."""
 
 
 @runtime_checkable

@@ -30,11 +30,12 @@ from clwe_jax import config as options
 from clwe_jax.api import senses as sense_api
 from clwe_jax.api.texts import Texts, texts_of
 from clwe_jax.align import csls, search
-from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, RowEncoder, select_layer
-from clwe_jax.evaluate.character_encoder import encoder_of
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
+from clwe_jax.evaluate.model_encoder import POOLS, ModelEncoder
 from clwe_jax.models.senses.state import SenseState
 from clwe_jax.objectives import projected
+from clwe_jax.text import frequencies
+from clwe_jax.text.frequencies import FILE, Frequencies
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, partition
@@ -64,6 +65,8 @@ class Model:
       frequent: the words of each language that `neighbours` and `senses` search.
       texts: lines of a language, to find examples of senses in; None where there is no text.
       projection: the objective with the maps of a projected run; None for other runs.
+      frequencies: counts of the words of the run's text, which the pooling 'sif' needs; None where
+        the run has kept none.
     """
 
     config: ConfigDict
@@ -73,6 +76,7 @@ class Model:
     frequent: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     texts: Texts | None = None
     projection: projected.Projected | None = None
+    frequencies: Frequencies | None = None
 
     def __post_init__(self) -> None:
         self._indices: dict[tuple[str, Layer], _Index] = {}
@@ -101,22 +105,31 @@ class Model:
           lang: their language.
           layer: a number, 0 being the embeddings; 'mean_last4' (None): the mean of the vectors of
             the last four layers; 'all': every layer's vector.
-          pool: 'mean' over a sentence's pieces, or None for a vector a piece.
+          pool: 'mean' over a sentence's pieces; 'sif', the mean in which a piece weighs a / (a + p)
+            (a = 1e-3, p its share in the run's text), often better for retrieval; or None for a
+            vector a piece.
 
         Returns:
           float32 [N, D]; with pool=None a list of [pieces, D]; with layer='all' [layers + 1, D] in
           place of [D].
 
         Raises:
-          ValueError: an unknown language (the nearest one is named), layer or kind of pooling.
+          ValueError: an unknown language (the nearest one is named), layer or kind of pooling, or
+            'sif' for a run that has kept no counts of words.
         """
         _check_list(texts)
-        if pool not in ("mean", None):
-            raise ValueError(f"pool={pool!r}: 'mean', or None for a vector a piece")
-        found = self._encoder.sentences(self.variables, texts, lang, pool=pool == "mean")
+        if pool is None:
+            return [_select(found, layer) for found in self._encoder.pieces(texts, lang)]
+        if pool not in POOLS:
+            raise ValueError(f"pool={pool!r}: 'mean', 'sif', or None for a vector a piece")
+        if pool not in self._encoder.pools:
+            raise ValueError(
+                f"pool={pool!r}: this run has kept no counts of words (WORKDIR/{FILE}), as it is "
+                "older than they are or its text is in no files: pool='mean'"
+            )
         if pool == "mean":
-            return _select(found, layer)
-        return [_select(vectors, layer) for vectors in found]
+            return _select(self._encoder.sentences(texts, lang), layer)
+        return _select(self._encoder.pooled(texts, lang)[pool], layer)
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None
@@ -135,7 +148,7 @@ class Model:
         Raises:
           ValueError: an unknown language or layer.
         """
-        [(words, vectors)] = self._encoder.words(self.variables, [text], lang)
+        [(words, vectors)] = self._encoder.in_context([text], lang)
         return list(zip(words, _select(vectors, layer)))
 
     def neighbours(
@@ -234,11 +247,14 @@ class Model:
 
     def encoder(self) -> ModelEncoder:
         """The model as an encoder of text (`types.Encoder`)."""
-        return ModelEncoder(self.projection or self.objective, self.tokenizer, self.variables)
+        return ModelEncoder(
+            self.projection or self.objective, self.tokenizer, self.variables,
+            frequencies=self.frequencies,
+        )  # fmt: skip
 
     @functools.cached_property
-    def _encoder(self) -> RowEncoder:
-        return encoder_of(self.projection or self.objective, self.tokenizer)
+    def _encoder(self) -> ModelEncoder:
+        return self.encoder()
 
     def _index(self, language: str, layer: Layer) -> "_Index":
         if (language, layer) not in self._indices:
@@ -250,7 +266,7 @@ class Model:
                 )
             if len(words) >= _SEVERAL:
                 logging.info("encoding %d words (%s)", len(words), language)
-            vectors = _select(self._encoder.sentences(self.variables, words, language), layer)
+            vectors = _select(self._encoder.sentences(words, language), layer)
             mean = vectors.mean(0)
             self._indices[language, layer] = _Index(words, vectors - mean, mean)
         return self._indices[language, layer]
@@ -339,7 +355,10 @@ def load(workdir: str, step: int | None = None) -> Model:
         with open(os.path.join(workdir, "words.json"), encoding="utf-8") as file:
             frequent = json.load(file)
     texts = texts_of(config.data.source, workdir, tokenizer.languages, _TEXT_BYTES)
-    return Model(config, tokenizer, objective, variables, frequent, texts, projection)
+    return Model(
+        config, tokenizer, objective, variables, frequent, texts, projection,
+        frequencies.load(workdir),
+    )  # fmt: skip
 
 
 def _objective(config: ConfigDict, vocabulary: Vocabulary, translations: Any) -> Objective:

@@ -150,7 +150,7 @@ class Prepared:
 
     @functools.cached_property
     def extras(self) -> dict[str, Any]:
-        """The text side of the report: 'description', 'examples', 'frequent', 'sample'.
+        """The text side of the report: 'description', 'examples', 'frequent', 'counts', 'sample'.
 
         Empty where the file was not copied along.
         """

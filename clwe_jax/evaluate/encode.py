@@ -15,7 +15,7 @@ import numpy as np
 
 from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.types import Array, Batch, EncodeFn, Variables, piece_batch
+from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_batch
 
 _SHORTEST = 8  # pieces of the shortest rows
 _FEW = 8  # rows of a batch where no more are asked for
@@ -65,11 +65,13 @@ class Row:
       ids: piece ids, without [CLS] and [SEP].
       groups: for each piece the number of the mean that it enters, from 0; -1 for none.
       language: the language's number.
+      weights: for each piece its weight in the second mean; None: there is no second mean.
     """
 
     ids: Sequence[int]
     groups: Sequence[int]
     language: int
+    weights: Sequence[float] | None = None
 
 
 class RowEncoder:
@@ -104,8 +106,12 @@ class RowEncoder:
         self._pool = _program(encode_fn)
 
     def sentences(
-        self, variables: Variables, texts: Sequence[str], language: str, pool: bool = True
-    ) -> np.ndarray | list[np.ndarray]:
+        self,
+        variables: Variables,
+        texts: Sequence[str],
+        language: str,
+        weights: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Vectors of sentences, each with its own language's embedding at the input.
 
         A sentence longer than a row loses its end; that is counted in `cut` and logged once.
@@ -114,20 +120,48 @@ class RowEncoder:
           variables: the model's.
           texts: sentences.
           language: of the sentences.
-          pool: whether to average over the pieces, [CLS] and [SEP] left out; else each piece has
-            its vector.
+          weights: float32 [V], weight of each piece in a second mean; a larger id weighs 1. None:
+            there is no second mean.
 
         Returns:
-          float32 [N, layers + 1, D], zeros for a text without words; without `pool` a list of
-          float32 [pieces, layers + 1, D].
+          float32 [1 or 2, N, layers + 1, D]: the mean over the pieces, [CLS] and [SEP] left out,
+          and the weighted mean; zeros for a text without words.
         """
+        rows = self._sentence_rows(texts, language)
+        if weights is not None:
+            table = np.append(weights, np.float32(1))
+            rows = [
+                dataclasses.replace(
+                    row, weights=table[np.minimum(np.array(row.ids, np.int64), len(weights))]
+                )
+                for row in rows
+            ]
+        means = 1 if weights is None else 2
+        result = np.zeros((means, len(rows), *self.shape(variables)), np.float32)
+        for place, vectors in self._all_means(variables, rows):
+            if vectors.shape[1]:
+                result[:, place] = vectors[:, 0]
+        return result
+
+    def pieces(
+        self, variables: Variables, texts: Sequence[str], language: str
+    ) -> list[np.ndarray]:
+        """For each sentence a vector for each of its pieces, float32 [pieces, layers + 1, D].
+
+        A sentence longer than a row loses its end, as in `sentences`.
+        """
+        rows = self._sentence_rows(texts, language)
+        whole = [dataclasses.replace(row, groups=range(len(row.ids))) for row in rows]
+        return self.means(variables, whole)
+
+    def _sentence_rows(self, texts: Sequence[str], language: str) -> list[Row]:
         number, room = self.tokenizer.language_id(language), self.max_length - 2
         rows, cut = [], 0
         for text in texts:
             ids, _ = self.tokenizer.encode(text, language)
             cut += len(ids) > room
             ids = ids[:room]
-            rows.append(Row(ids, [0] * len(ids) if pool else range(len(ids)), number))
+            rows.append(Row(ids, [0] * len(ids), number))
         self.cut[language] += cut
         self.seen[language] += len(rows)
         if cut and language not in self._warned:
@@ -136,13 +170,7 @@ class RowEncoder:
                 "%d of %d sentences (%s) are longer than %d pieces; their ends are left out",
                 cut, len(rows), language, room,
             )  # fmt: skip
-        if not pool:
-            return self.means(variables, rows)
-        result = np.zeros((len(rows), *self.shape(variables)), np.float32)
-        for place, vectors in self.stream(variables, rows):
-            if len(vectors):
-                result[place] = vectors[0]
-        return result
+        return rows
 
     def words(
         self, variables: Variables, texts: Sequence[str], language: str
@@ -192,6 +220,13 @@ class RowEncoder:
 
     def stream(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
         """Pairs of a row's place and its `means`, as batches are done, in no order."""
+        for place, means in self._all_means(variables, rows):
+            yield place, means[0]
+
+    def _all_means(
+        self, variables: Variables, rows: Sequence[Row]
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """As `stream`, with the weighted means where rows have weights: [1 or 2, groups, ...]."""
         pending: collections.deque[tuple[list[int], Array]] = collections.deque()
         logged, done = time.monotonic(), 0
         for places, length, slots, size in self._batches(rows):
@@ -237,7 +272,15 @@ class RowEncoder:
             arrays["source_language_ids"][place, :end] = row.language
             arrays["groups"][place, 1 : end - 1] = row.groups
         arrays["targets"] = arrays["inputs"]
-        return arrays
+        return self._with_weights(arrays, rows)
+
+    def _with_weights(self, batch: Batch, rows: Sequence[Row]) -> Batch:
+        """The batch with 'weights' of its pieces, where rows have weights."""
+        if rows and rows[0].weights is not None:
+            batch["weights"] = np.zeros(batch["groups"].shape, np.float32)
+            for place, row in enumerate(rows):
+                batch["weights"][place, 1 : len(row.ids) + 1] = row.weights
+        return batch
 
     def shape(self, variables: Variables) -> tuple[int, int]:
         """(layers + 1, D), from shapes alone."""
@@ -253,27 +296,41 @@ def _program(encode_fn: EncodeFn) -> ShardedCall:
 
 
 def _pooling(encode_fn: EncodeFn):
-    """A function from variables and a batch with 'groups' to [B, slots, layers + 1, D]."""
+    """A function from variables and a batch to means, [B, 1 or 2, slots, layers + 1, D].
+
+    The batch has 'groups' and, for a second, weighted mean, 'weights'.
+    """
 
     def pool(variables: Variables, batch: Batch, slots: int) -> Array:
         batch = dict(batch)
-        groups = batch.pop("groups")
+        groups, weights = batch.pop("groups"), batch.pop("weights", None)
         hidden = encode_fn(variables, batch)
         member = groups[:, None, :] == jnp.arange(slots)[None, :, None]
-        sums = [
-            jnp.einsum(
-                "bsl,bld->bsd",
-                member.astype(layer.dtype),
-                layer,
-                precision=jax.lax.Precision.HIGHEST,
-                preferred_element_type=jnp.float32,
-            )
-            for layer in hidden.layers
-        ]
         counts = jnp.maximum(member.sum(-1), 1).astype(jnp.float32)
-        return jnp.stack(sums, axis=2) / counts[:, :, None, None]
+        means = [_sums(member, hidden) / counts[:, :, None, None]]
+        if weights is not None:
+            member = member * weights[:, None, :]
+            total = member.sum(-1)
+            total = jnp.where(total > 0, total, 1.0)
+            means.append(_sums(member, hidden) / total[:, :, None, None])
+        return jnp.stack(means, axis=1)
 
     return pool
+
+
+def _sums(member: Array, hidden: Hidden) -> Array:
+    """[B, slots, layers + 1, D]: sums over positions, weighted by `member` [B, slots, L]."""
+    sums = [
+        jnp.einsum(
+            "bsl,bld->bsd",
+            member.astype(layer.dtype),
+            layer,
+            precision=jax.lax.Precision.HIGHEST,
+            preferred_element_type=jnp.float32,
+        )
+        for layer in hidden.layers
+    ]
+    return jnp.stack(sums, axis=2)
 
 
 def _fetch(
@@ -281,4 +338,4 @@ def _fetch(
 ) -> Iterator[tuple[int, np.ndarray]]:
     vectors = np.asarray(vectors)
     for row, place in enumerate(places):
-        yield place, vectors[row, : max(rows[place].groups, default=-1) + 1]
+        yield place, vectors[row, :, : max(rows[place].groups, default=-1) + 1]

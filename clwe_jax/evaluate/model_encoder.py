@@ -12,9 +12,11 @@ import numpy as np
 
 from clwe_jax.evaluate.character_encoder import encoder_of
 from clwe_jax.evaluate.encode import Row, RowEncoder
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables, WordSample, WordSpace
 
+POOLS = ("mean", "sif")
 
 class ModelEncoder:
     """An objective that encodes, its tokenizer and its variables.
@@ -22,6 +24,7 @@ class ModelEncoder:
     A sentence or a word is the mean over its pieces, layer by layer.
 
     Attributes:
+      pools: 'mean' and, where the counts of words are given, 'sif'; see `types.Pools`.
       objective, tokenizer, variables, step: see `types.HasObjective`.
       seen, cut: see `types.Truncates`.
     """
@@ -33,6 +36,7 @@ class ModelEncoder:
         variables: Variables,
         step: int = 0,
         *,
+        frequencies: Frequencies | None = None,
         max_length: int = 0,
         batch_size: int = 64,
     ):
@@ -41,12 +45,14 @@ class ModelEncoder:
         tokenizer: the run's.
         variables: the model's.
         step: training steps that the variables have seen.
+        frequencies: counts of words in the run's text; None where they are not known.
         max_length: of a row, special pieces included; 0: the model's.
         batch_size: rows computed at once.
         """
         self.objective, self.tokenizer = objective, tokenizer
         self.variables, self.step = variables, step
-        self._shared = _Shared(objective, tokenizer, max_length, batch_size)
+        self.pools = POOLS if frequencies is not None else POOLS[:1]
+        self._shared = _Shared(objective, tokenizer, frequencies, max_length, batch_size)
 
     def bind(self, variables: Variables, step: int = 0) -> ModelEncoder:
         """The encoder with other variables; what is compiled and counted is shared."""
@@ -88,7 +94,16 @@ class ModelEncoder:
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
         """float32 [N, layers, D]; a sentence longer than a row loses its end."""
-        return self._rows.sentences(self.variables, texts, language)
+        return self._rows.sentences(self.variables, texts, language)[0]
+
+    def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+        """See `types.Pools`."""
+        weights = self._shared.weights(language)
+        return dict(zip(POOLS, self._rows.sentences(self.variables, texts, language, weights)))
+
+    def pieces(self, texts: Sequence[str], language: str) -> list[np.ndarray]:
+        """For each sentence its pieces' vectors, float32 [pieces, layers, D]."""
+        return self._rows.pieces(self.variables, texts, language)
 
     def in_context(
         self, texts: Sequence[str], language: str
@@ -155,8 +170,21 @@ class _Shared:
 
     objective: Objective
     tokenizer: Tokenizer
+    frequencies: Frequencies | None
     max_length: int
     batch_size: int
+
+    def __post_init__(self) -> None:
+        self._weights: dict[str, np.ndarray] = {}
+
+    def weights(self, language: str) -> np.ndarray | None:
+        """float32 [V]: the SIF weights of a language's pieces; None where they are not known."""
+        if self.frequencies is None:
+            return None
+        if language not in self._weights:
+            vocabulary = self.tokenizer.vocabulary
+            self._weights[language] = self.frequencies.piece_weights(language, vocabulary)
+        return self._weights[language]
 
     @functools.cached_property
     def rows(self) -> RowEncoder:

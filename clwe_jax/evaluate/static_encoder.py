@@ -10,8 +10,10 @@ from typing import Callable, Mapping, Protocol, Sequence
 import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.types import WordSample, WordSpace
 
+POOLS = ("idf", "sif")
 
 class Spaces(Protocol):
     """Vectors of several languages, as `api.static.StaticModel` has them."""
@@ -35,11 +37,13 @@ class StaticEncoder:
       spaces: the vectors.
       split: (text, language) -> its words, spelled as the vectors' words.
       pair: the vectors of two languages in their common space; None: those that all share.
+      frequencies: counts of words in the run's text; None where they are not known.
     """
 
     spaces: Spaces
     split: Callable[[str, str], Sequence[str]]
     pair: Mapping[str, Vectors] | None = None
+    frequencies: Frequencies | None = None
     layers = 1
 
     @property
@@ -62,9 +66,21 @@ class StaticEncoder:
         Words without a vector are passed over. A text whose words all weigh nothing, as a text by
         itself, is the plain mean of its words; one without a known word is zero.
         """
+        return self.pooled(texts, language)["idf"]
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """'idf' and, where the counts of words are given, 'sif'; see `types.Pools`."""
+        return POOLS if self.frequencies is not None else POOLS[:1]
+
+    def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+        """See `types.Pools`."""
         cut = [self.words(text, language) for text in texts]
-        weights = inverse_document_frequencies(cut)
-        return weighted_means(cut, self._vectors(language), weights)[:, None]
+        weights = {"idf": inverse_document_frequencies(cut)}
+        if self.frequencies is not None:
+            weights["sif"] = self.frequencies.word_weights(language)
+        vectors = self._vectors(language)
+        return {x: weighted_means(cut, vectors, some)[:, None] for x, some in weights.items()}
 
     def coverage(self, texts: Sequence[str], language: str) -> float:
         """The share of the texts' running words that have a vector."""
@@ -109,7 +125,7 @@ def weighted_means(
     Args:
       sentences: N lists of words.
       vectors: of the language, [V, D]; words without one are passed over.
-      weights: of the words.
+      weights: of the words; a word that is absent weighs 1.
 
     Returns:
       float32 [N, D]: the plain mean where all weights are 0, zeros for a sentence without a known
@@ -120,7 +136,7 @@ def weighted_means(
         known = [word for word in sentence if word in vectors.index]
         if not known:
             continue
-        given = np.array([weights[word] for word in known], np.float32)
+        given = np.array([weights.get(word, 1.0) for word in known], np.float32)
         if given.sum() <= 0:
             given = np.ones(len(known), np.float32)
         means[number] = given @ vectors.vectors[[vectors.index[w] for w in known]] / given.sum()

@@ -61,8 +61,9 @@ class Evaluation(Job):
             self.config, inputs.context(self.config, world, heldout), world.folders
         )
         encoder = ModelEncoder(
-            model.objective, model.tokenizer, model.variables, self.config.train.steps
-        )
+            model.objective, model.tokenizer, model.variables, self.config.train.steps,
+            frequencies=world.frequencies,
+        )  # fmt: skip
         self.figures, _ = evaluators.measure(made, encoder)
         logging.info("%s figures", f"{len(self.figures):,}")
 

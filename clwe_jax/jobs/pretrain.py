@@ -47,6 +47,8 @@ class Pretraining(Job):
         self.inputs = inputs.build(self.config, self.world)
         if jax.process_index() == 0:
             atomic.write_json(self.path("words.json"), dict(self.world.frequent))
+            if self.world.frequencies is not None:
+                self.world.frequencies.save(self.workdir)
 
     def _train(self) -> bool:
         config, world = self.config, self.world
@@ -65,7 +67,9 @@ class Pretraining(Job):
                 evaluators.build(
                     config, inputs.context(config, world, self.inputs.heldout), world.folders
                 ),
-                ModelEncoder(self.objective, world.tokenizer, {}),
+                ModelEncoder(
+                    self.objective, world.tokenizer, {}, frequencies=world.frequencies
+                ),
             ),
             workdir=self.workdir,
             train_cfg=config.train,
@@ -95,6 +99,7 @@ class Pretraining(Job):
             result.state.variables,
             dict(world.frequent),
             lambda language: world.sample.get(language, ()),
+            frequencies=world.frequencies,
         )
         skipped = {
             **world.description.get("skipped", {}),

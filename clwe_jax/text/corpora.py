@@ -11,6 +11,7 @@ from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 
 from absl import logging
 
+from clwe_jax.text import frequencies
 from clwe_jax.text.merged import Dictionary
 
 _BLOCK = 1 << 20  # bytes read at once
@@ -51,6 +52,8 @@ class LanguageStats:
       repaired_lines, empty_lines, longest_line: see `LineCounts`.
       sampled_share: fraction of the text that was read.
       frequent: frequent words that begin with a letter, most frequent first.
+      counted: running words of the part that was read.
+      counts: occurrences of the most frequent of them, most frequent first.
     """
 
     lines: int
@@ -62,6 +65,8 @@ class LanguageStats:
     longest_line: int
     sampled_share: float
     frequent: list[str] = dataclasses.field(default_factory=list)
+    counted: int = 0
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def coverage(self) -> float:
@@ -274,7 +279,8 @@ def inspect(
             if known and covered < _NEAR_ZERO * words:
                 _warn_near_zero(language, counter, covered / words, dictionary)
         scale = 1 / counts.share if counts.share else 1.0
-        listed = (word for word, _ in by_count(counter) if word[0].isalpha())
+        ordered = by_count(counter)
+        listed = (word for word, _ in ordered if word[0].isalpha())
         result[language] = LanguageStats(
             lines=round(counts.lines * scale),
             bytes=round(counts.bytes * scale),
@@ -285,6 +291,8 @@ def inspect(
             longest_line=counts.longest_line,
             sampled_share=counts.share,
             frequent=[word for word, _ in zip(listed, range(frequent))],
+            counted=words,
+            counts=dict(ordered[: frequencies.MOST]),
         )
         if counts.repaired_lines:
             logging.warning(

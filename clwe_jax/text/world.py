@@ -17,6 +17,7 @@ from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax import pocket
 from clwe_jax.text import corpora, training_dictionary
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -37,6 +38,7 @@ class World:
       dictionary: the merged one; None where the config names none.
       statistics: language -> counts of its text, where text is in files.
       frequent: language -> its frequent words, most frequent first, where they are known.
+      frequencies: counts of the text's words; None where the text is in no files.
       sample: language -> some lines of text, to average contextual vectors over.
       description: the text in the report: 'languages', 'dictionary', 'vocabulary', 'skipped'.
       domains: of the embedded world's text; () for all.
@@ -49,6 +51,7 @@ class World:
     dictionary: Dictionary | None = None
     statistics: Mapping[str, corpora.LanguageStats] = dataclasses.field(default_factory=dict)
     frequent: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    frequencies: Frequencies | None = None
     sample: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     description: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     domains: tuple[str, ...] = ()
@@ -121,6 +124,7 @@ def build(config: ConfigDict, workdir: str) -> World:
         dictionary=dictionary,
         statistics=statistics,
         frequent={language: found.frequent for language, found in statistics.items()},
+        frequencies=_frequencies(statistics) if statistics else None,
         sample=sample,
         description=_described(tokenizer, dictionary, statistics, config.data.temperature),
         domains=_domains(config),
@@ -191,6 +195,13 @@ def _tokenizer(
 
 def _domains(config: ConfigDict) -> tuple[str, ...]:
     return tuple(name for name in config.data.pocket_domains.split(",") if name)
+
+
+def _frequencies(statistics: Mapping[str, corpora.LanguageStats]) -> Frequencies:
+    return Frequencies(
+        {language: found.counted for language, found in statistics.items()},
+        {language: found.counts for language, found in statistics.items()},
+    )
 
 
 def _described(

@@ -131,8 +131,8 @@ def test_projection_maps_one_language_alone(tmp_path):
     objective = projected.load(path, Characters(), own.language_id)
     plain, mapped = (encoder_of(each, own) for each in (Characters(), objective))
     text = ["the bank of the river"]
-    before = plain.sentences(variables(), text, "de")
-    after = mapped.sentences(variables(), text, "de")
+    [before] = plain.sentences(variables(), text, "de")
+    [after] = mapped.sentences(variables(), text, "de")
     for layer in range(2):
         np.testing.assert_allclose(
             after[0, layer],

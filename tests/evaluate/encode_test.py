@@ -38,7 +38,7 @@ def test_sentences_equal_one_at_a_time(setting, language):
     objective, tokenizer, variables, oracle = setting
     sentences = texts(23, 5) + ["the river", "Bank"]
     encoder = RowEncoder(objective.encode, tokenizer, 16, batch_size=10)
-    found = encoder.sentences(variables, sentences, language)
+    [found] = encoder.sentences(variables, sentences, language)
     assert found.shape == (25, 3, variables["pieces"].shape[1]) and found.dtype == np.float32
     for sentence, vectors in zip(sentences, found):
         words = tokenizer.words(sentence, language)
@@ -74,7 +74,7 @@ def test_long_texts_are_read_in_windows(setting):
 def test_long_sentences_are_cut_and_counted(setting, warnings):
     objective, tokenizer, variables, oracle = setting
     encoder = RowEncoder(objective.encode, tokenizer, 8)
-    found = encoder.sentences(variables, ["a b c d e f", "a b c d e f g h"], "en")
+    [found] = encoder.sentences(variables, ["a b c d e f", "a b c d e f g h"], "en")
     np.testing.assert_allclose(found[1], oracle(list("abcdef"), "en", 0, 6), atol=1e-5)
     np.testing.assert_array_equal(found[0], found[1])
     assert encoder.cut == {"en": 1} and encoder.seen == {"en": 2}
@@ -84,9 +84,9 @@ def test_long_sentences_are_cut_and_counted(setting, warnings):
 def test_empty_texts_are_zero(setting):
     objective, tokenizer, variables, _ = setting
     encoder = RowEncoder(objective.encode, tokenizer, 16)
-    found = encoder.sentences(variables, ["", "a", " "], "en")
+    [found] = encoder.sentences(variables, ["", "a", " "], "en")
     assert (found[[0, 2]] == 0).all() and (found[1] != 0).any()
-    assert encoder.sentences(variables, [], "en").shape == (0, 3, found.shape[2])
+    assert encoder.sentences(variables, [], "en").shape == (1, 0, 3, found.shape[2])
     assert encoder.words(variables, [], "en") == []
     [(words, vectors)] = encoder.words(variables, [""], "en")
     assert words == [] and vectors.shape == (0, 3, found.shape[2])
@@ -95,10 +95,33 @@ def test_empty_texts_are_zero(setting):
 def test_a_vector_for_every_piece(setting):
     objective, tokenizer, variables, oracle = setting
     encoder = RowEncoder(objective.encode, tokenizer, 16)
-    [one, two] = encoder.sentences(variables, ["bank", "a xyz"], "en", pool=False)
+    [one, two] = encoder.pieces(variables, ["bank", "a xyz"], "en")
     assert len(one) == 1 and len(two) == 4
     np.testing.assert_allclose(two.mean(0), oracle(["a", "xyz"], "en", 0, 2), atol=1e-5)
     np.testing.assert_allclose(two[0], oracle(["a", "xyz"], "en", 0, 1), atol=1e-5)
+
+
+def test_the_second_mean_is_weighted_by_piece(setting):
+    objective, tokenizer, variables, _ = setting
+    weights = np.random.RandomState(0).rand(len(tokenizer.vocabulary) - 5).astype(np.float32)
+    sentences = ["bank", "a xyz river", "", "bank a"]
+    encoder = RowEncoder(objective.encode, tokenizer, 16)
+    plain, weighted = encoder.sentences(variables, sentences, "de", weights)
+    np.testing.assert_array_equal(plain, encoder.sentences(variables, sentences, "de")[0])
+    v = tokenizer.vocabulary
+    for found, sentence in zip(weighted, sentences):
+        ids = tokenizer.encode(sentence, "de")[0]
+        if not ids:
+            assert (found == 0).all()
+            continue
+        rows = objective.numpy_row(variables, [v.cls_id, *ids, v.sep_id], 1)[1:-1]
+        # A piece beyond the table weighs 1, as a word that never occurs.
+        given = [weights[i] if i < len(weights) else 1 for i in ids]
+        expected = np.average(rows, axis=0, weights=given)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    one = np.full(3, 1, np.float32)
+    plain, weighted = encoder.sentences(variables, sentences, "de", one)
+    np.testing.assert_allclose(weighted, plain, rtol=1e-5, atol=1e-6)
 
 
 def test_groups_are_averaged_and_the_rest_left_out(setting):
@@ -191,5 +214,5 @@ def test_half_precision_is_summed_in_full(setting):
         return Hidden(last=x, layers=(x,))
 
     encoder = RowEncoder(encode_fn, tokenizer, 600)
-    found = encoder.sentences(variables, [" ".join("a" * 500)], "en")
+    [found] = encoder.sentences(variables, [" ".join("a" * 500)], "en")
     np.testing.assert_allclose(found, value, rtol=1e-6)
