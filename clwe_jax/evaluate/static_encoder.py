@@ -38,12 +38,14 @@ class StaticEncoder:
       split: (text, language) -> its words, spelled as the vectors' words.
       pair: the vectors of two languages in their common space; None: those that all share.
       frequencies: counts of words in the run's text; None where they are not known.
+      candidates: most frequent words of a language that lexicon induction chooses from; 0: all.
     """
 
     spaces: Spaces
     split: Callable[[str, str], Sequence[str]]
     pair: Mapping[str, Vectors] | None = None
     frequencies: Frequencies | None = None
+    candidates: int = 0
     layers = 1
 
     @property
@@ -103,9 +105,10 @@ class StaticEncoder:
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:
-        """All words of a language; each is frequent. `wanted` and `sample` change nothing."""
+        """All words of a language, the first `candidates` frequent; the arguments change nothing."""
         vectors = self._vectors(language)
-        return WordSpace(vectors.words, vectors.vectors[:, None], len(vectors))
+        frequent = min(self.candidates or len(vectors), len(vectors))
+        return WordSpace(vectors.words, vectors.vectors[:, None], frequent)
 
     def _vectors(self, language: str) -> Vectors:
         return self.spaces.vectors(language) if self.pair is None else self.pair[language]

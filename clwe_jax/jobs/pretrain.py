@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import api, atomic
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, facts, inputs, senses
+from clwe_jax.jobs import evaluators, facts, floor, inputs, senses
 from clwe_jax.jobs.job import Job, Results
 from clwe_jax.report import data
 from clwe_jax.training import allocator, build, checkpoint, init, optim, train
@@ -39,8 +39,8 @@ class Pretraining(Job):
         )
 
     def stages(self):
-        """Text and batches, then training."""
-        return [("inputs", self._open), ("training", self._train)]
+        """Text and batches, then training, then the figures of the dictionary alone."""
+        return [("inputs", self._open), ("training", self._train), ("floor", self._measure_floor)]
 
     def _open(self) -> None:
         self.world = inputs.open_world(self.config, self.workdir)
@@ -81,11 +81,15 @@ class Pretraining(Job):
         )
         return self.result.finished
 
+    def _measure_floor(self) -> None:
+        first_host = jax.process_index() == 0
+        self.floor = floor.of_world(self.config, self.world, self.workdir) if first_host else {}
+
     def results(self) -> Results:
         """The figures of training, the evaluators and the data; the report."""
         stats = self.inputs.source.stats()
         languages = self.world.description.get("languages", {})
-        figures = {**self.result.train, **self.result.evaluations}
+        figures = {**self.result.train, **self.result.evaluations, **self.floor}
         figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
         figures |= {f"data/{name}": float(value) for name, value in stats.items()}
         return Results(figures, self._report(stats))

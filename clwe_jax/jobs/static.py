@@ -18,7 +18,7 @@ from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.static_encoder import StaticEncoder
-from clwe_jax.jobs import evaluators, facts, lexica, pictures, refine
+from clwe_jax.jobs import evaluators, facts, floor, lexica, pictures, refine
 from clwe_jax.jobs.given import Given
 from clwe_jax.jobs.job import Job, Results
 from clwe_jax.jobs.kept import Kept
@@ -71,14 +71,14 @@ class Static(Job):
         )
         self.tests = lexica.tests(self.config, folders, normalizer)
         self.tested = training_dictionary.tested(self.dictionary, self.tests)
-        context = Context(
+        self.context = Context(
             languages=options.languages(self.config),
             normalizer=normalizer,
             pairs=options.pairs(self.config),
             seed=self.config.seed,
         )
         # Before training: an option that cannot work must not cost it.
-        self.evaluators = evaluators.build(self.config, context, folders)
+        self.evaluators = evaluators.build(self.config, self.context, folders)
 
     def _read_vocabularies(self) -> None:
         self.vocabularies = self.source.vocabularies(self.dictionary, self.tests)
@@ -89,7 +89,10 @@ class Static(Job):
         for language in found.raw if self.source.aligned else ():
             if language != hub:
                 alignments[language] = self._alignment(language, hub)
-        self.model = StaticModel(found.raw, found.shared, alignments, hub, self.source.normalizer)
+        self.model = StaticModel(
+            found.raw, found.shared, alignments, hub, self.source.normalizer,
+            self.source.frequencies,
+        )  # fmt: skip
 
     def _alignment(self, language: str, hub: str) -> Alignment:
         """The map of a language to the hub."""
@@ -119,8 +122,19 @@ class Static(Job):
                 files.write(path, self.model.vectors(language))
 
     def _evaluate(self) -> None:
-        encoder = StaticEncoder(self.model, self.source.words)
+        encoder = StaticEncoder(
+            self.model, self.source.words, frequencies=self.source.frequencies
+        )
         self.figures, self.rows = evaluators.measure(self.evaluators, encoder)
+        self.figures |= floor.measure(
+            self.config,
+            evaluators.build(
+                self.config, self.context, self.source.folders, names=floor.EVALUATORS
+            ),
+            self.dictionary,
+            self.source.frequencies,
+            self.source.words,
+        )
 
     def _induce(self) -> None:
         self.induced: dict[str, int] = {}

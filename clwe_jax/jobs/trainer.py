@@ -20,8 +20,9 @@ from clwe_jax.text.test_dictionaries import TestSet
 from clwe_jax.jobs import vocabularies
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.vocabularies import Vocabularies
-from clwe_jax.text import training_dictionary, world
+from clwe_jax.text import frequencies, training_dictionary, world
 from clwe_jax.text.corpora import TextCorpus
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
@@ -93,6 +94,11 @@ class Trainer:
     def words(self, text: str, language: str) -> list[str]:
         """The words of a text as the vectors spell them."""
         return self._segmenter.words(self.normalizer(text, language), language)
+
+    @property
+    def frequencies(self) -> Frequencies:
+        """The counts of the most frequent words of the text."""
+        return frequencies.most_frequent(self._counts)
 
     def description(self) -> dict[str, Any]:
         """The text in the report: its equal parts, and the share that the dictionary covers."""
