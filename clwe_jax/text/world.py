@@ -188,6 +188,7 @@ def _tokenizer(
             temperature=config.data.temperature,
             sample_bytes=config.vocab.sample_bytes,
             min_count=config.vocab.min_count,
+            dictionary_share=config.vocab.dictionary_share,
         )
     tokenizer.save(folder)
     return tokenizer
