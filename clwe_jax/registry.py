@@ -65,7 +65,7 @@ TABLES: dict[str, dict[str, str]] = {
         "retrieval": "clwe_jax.evaluate.retrieval:SentenceRetrieval",
         "bli": "clwe_jax.evaluate.bli:LexiconInduction",
         "senses": "clwe_jax.evaluate.sense_evaluator:SenseEvaluator",
-        "wsd": "clwe_jax.evaluate.wsd_evaluator:WsdEvaluator",
+        "wsd": "clwe_jax.evaluate.wsd:WordSenseDisambiguation",
         "similarity": "clwe_jax.evaluate.similarity:WordSimilarity",
     },
 }

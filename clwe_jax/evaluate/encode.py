@@ -1,4 +1,4 @@
-"""Texts to vectors: for every layer, the mean over the word pieces of a sentence or of a word."""
+"""Rows of word pieces to vectors: means over groups of pieces, in every layer."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_batch
 
-_SHORTEST = 8  # pieces of the shortest rows
-_FEW = 8  # rows of a batch where no more are asked for
+_SHORTEST = 8  # positions of the shortest row
+_FEW = 8  # batch size for at most this many rows
 _LOG_SECONDS = 10.0
-_AHEAD = 2  # batches that are computed while another one is fetched
+_AHEAD = 2  # batches in flight while another one is fetched
 
 Layer = int | str  # a layer's number (0: the embeddings), or 'mean_last4'
 MEAN_LAST4 = "mean_last4"
 
 
 def last_layers(layers: int) -> list[int]:
-    """The numbers of the last four of the layers 1 ... `layers`, of all where there are fewer.
+    """The numbers of the last four of the layers 1 ... `layers`, or of all if there are fewer.
 
-    Layer 0, the embedding output, is among them only where it is alone.
+    Layer 0, the embedding output, is included only where it is the only layer.
     """
     return list(range(max(1, layers - 3), layers + 1)) or [0]
 
 
 def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
-    """One vector from those of all layers.
+    """Reduces the vectors of all layers to one vector.
 
     Args:
       vectors: [..., layers + 1, D].
@@ -59,13 +59,13 @@ def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A text as pieces, and the means to take over them.
+    """A text as word pieces in groups, whose vectors are averaged.
 
     Attributes:
       ids: piece ids, without [CLS] and [SEP].
-      groups: for each piece the number of the mean that it enters, from 0; -1 for none.
-      language: the language's number.
-      weights: for each piece its weight in the second mean; None: there is no second mean.
+      groups: group of each piece, numbered from 0; -1: no group.
+      language: language id.
+      weights: weight of each piece in a second mean; None: there is no second mean.
     """
 
     ids: Sequence[int]
@@ -75,20 +75,15 @@ class Row:
 
 
 class RowEncoder:
-    """Encodes texts in batches of few distinct shapes, so that few programs are compiled.
-
-    Attributes:
-      cut: sentences that were longer than a row and lost their end, by language.
-      seen: sentences encoded, by language.
-    """
+    """Encodes rows in batches of few distinct shapes, so that few programs are compiled."""
 
     def __init__(
         self, encode_fn: EncodeFn, tokenizer: Tokenizer, max_length: int, batch_size: int = 64
     ):
         """Args:
         encode_fn: function from variables and a batch to hidden states.
-        tokenizer: the run's.
-        max_length: of a row in pieces, [CLS] and [SEP] included; at most the model's.
+        tokenizer: the run's tokenizer.
+        max_length: pieces of the longest row, [CLS] and [SEP] included; at most the model's.
         batch_size: rows computed at once.
 
         Raises:
@@ -99,134 +94,23 @@ class RowEncoder:
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.batch_size = batch_size
-        self.cut: collections.Counter[str] = collections.Counter()
-        self.seen: collections.Counter[str] = collections.Counter()
-        self._warned: set[str] = set()
         self._encode_fn = encode_fn
         self._pool = _program(encode_fn)
 
-    def sentences(
-        self,
-        variables: Variables,
-        texts: Sequence[str],
-        language: str,
-        weights: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Vectors of sentences, each with its own language's embedding at the input.
-
-        A sentence longer than a row loses its end; that is counted in `cut` and logged once.
-
-        Args:
-          variables: the model's.
-          texts: sentences.
-          language: of the sentences.
-          weights: float32 [V], weight of each piece in a second mean; a larger id weighs 1. None:
-            there is no second mean.
-
-        Returns:
-          float32 [1 or 2, N, layers + 1, D]: the mean over the pieces, [CLS] and [SEP] left out,
-          and the weighted mean; zeros for a text without words.
-        """
-        rows = self._sentence_rows(texts, language)
-        if weights is not None:
-            table = np.append(weights, np.float32(1))
-            rows = [
-                dataclasses.replace(
-                    row, weights=table[np.minimum(np.array(row.ids, np.int64), len(weights))]
-                )
-                for row in rows
-            ]
-        means = 1 if weights is None else 2
-        result = np.zeros((means, len(rows), *self.shape(variables)), np.float32)
-        for place, vectors in self._all_means(variables, rows):
-            if vectors.shape[1]:
-                result[:, place] = vectors[:, 0]
-        return result
-
-    def pieces(
-        self, variables: Variables, texts: Sequence[str], language: str
-    ) -> list[np.ndarray]:
-        """For each sentence a vector for each of its pieces, float32 [pieces, layers + 1, D].
-
-        A sentence longer than a row loses its end, as in `sentences`.
-        """
-        rows = self._sentence_rows(texts, language)
-        whole = [dataclasses.replace(row, groups=range(len(row.ids))) for row in rows]
-        return self.means(variables, whole)
-
-    def _sentence_rows(self, texts: Sequence[str], language: str) -> list[Row]:
-        number, room = self.tokenizer.language_id(language), self.max_length - 2
-        rows, cut = [], 0
-        for text in texts:
-            ids, _ = self.tokenizer.encode(text, language)
-            cut += len(ids) > room
-            ids = ids[:room]
-            rows.append(Row(ids, [0] * len(ids), number))
-        self.cut[language] += cut
-        self.seen[language] += len(rows)
-        if cut and language not in self._warned:
-            self._warned.add(language)
-            logging.warning(
-                "%d of %d sentences (%s) are longer than %d pieces; their ends are left out",
-                cut, len(rows), language, room,
-            )  # fmt: skip
-        return rows
-
-    def words(
-        self, variables: Variables, texts: Sequence[str], language: str
-    ) -> list[tuple[list[str], np.ndarray]]:
-        """The words of each text, with their vectors in its context.
-
-        A text longer than a row is read in several, cut between words; nothing is left out, except
-        the end of a word that alone is longer.
-
-        Returns:
-          For each text its words, and float32 [words, layers + 1, D]: a word's vector is the mean
-          of those of its pieces.
-        """
-        number, room = self.tokenizer.language_id(language), self.max_length - 2
-        shape = self.shape(variables)
-        found, rows, targets = [], [], []
-        for text in texts:
-            words = self.tokenizer.words(text, language)
-            vectors = np.zeros((len(words), *shape), np.float32)
-            found.append((words, vectors))
-            for start, end in self.windows(words):
-                ids, groups = self.tokenizer.encode_words(words[start:end])
-                rows.append(Row(ids[:room], groups[:room], number))
-                targets.append(vectors[start:end])
-        for place, vectors in self.stream(variables, rows):
-            targets[place][:] = vectors
-        return found
-
-    def windows(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """Cuts words into runs [start, end) that fit a row; a longer word is a run by itself."""
-        start, size = 0, 0
-        for place, word in enumerate(words):
-            length = len(self.tokenizer.vocabulary.encode_word(word))
-            if size and size + length > self.max_length - 2:
-                yield start, place
-                start, size = place, 0
-            size += length
-        if size:
-            yield start, len(words)
-
     def means(self, variables: Variables, rows: Sequence[Row]) -> list[np.ndarray]:
-        """For each row the means over its groups, float32 [groups, layers + 1, D]."""
+        """The means over each row's groups, float32 [groups, layers + 1, D]."""
         found: list[np.ndarray | None] = [None] * len(rows)
         for place, vectors in self.stream(variables, rows):
             found[place] = vectors.copy()  # a view would hold the whole batch
         return found
 
     def stream(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
-        """Pairs of a row's place and its `means`, as batches are done, in no order."""
-        for place, means in self._all_means(variables, rows):
+        """Yields pairs of a row's index and its `means`, in no particular order."""
+        for place, means in self.pooled(variables, rows):
             yield place, means[0]
 
-    def _all_means(
-        self, variables: Variables, rows: Sequence[Row]
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        """As `stream`, with the weighted means where rows have weights: [1 or 2, groups, ...]."""
+    def pooled(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
+        """As `stream`, with the weighted means too where rows have weights: [1 or 2, groups, ...]."""
         pending: collections.deque[tuple[list[int], Array]] = collections.deque()
         logged, done = time.monotonic(), 0
         for places, length, slots, size in self._batches(rows):
@@ -242,9 +126,10 @@ class RowEncoder:
             yield from _fetch(rows, *pending.popleft())
 
     def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], int, int, int]]:
-        """Rows of similar length together: their places, length, means a row, and batch size.
+        """Groups rows of similar length: yields indices of rows, length, slots and batch size.
 
-        A length is a power of two or max_length; a row has 1 mean, or as many as it has positions.
+        A length is a power of two or max_length. The slots of a row hold its means: 1 slot, or one
+        for every position.
         """
         size = min(_FEW, self.batch_size) if len(rows) <= _FEW else self.batch_size
         buckets: dict[tuple[int, int], list[int]] = {}
@@ -283,14 +168,14 @@ class RowEncoder:
         return batch
 
     def shape(self, variables: Variables) -> tuple[int, int]:
-        """(layers + 1, D), from shapes alone."""
+        """(layers + 1, D); nothing is computed."""
         batch = self._batch([], 1, min(_SHORTEST, self.max_length))
         batch.pop("groups")
         hidden = jax.eval_shape(self._encode_fn, variables, batch)
         return len(hidden.layers), hidden.last.shape[-1]
 
 
-@functools.lru_cache(maxsize=4)  # the encoders of one model share the compiled programs
+@functools.lru_cache(maxsize=4)  # encoders of one model share the compiled programs
 def _program(encode_fn: EncodeFn) -> ShardedCall:
     return ShardedCall(_pooling(encode_fn), static_argnames=("slots",))
 

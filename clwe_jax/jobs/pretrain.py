@@ -16,7 +16,7 @@ from clwe_jax.report import data
 from clwe_jax.training import allocator, build, checkpoint, init, optim, train
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
-_COUNTS = ("step", "arrays", "parameters")  # of the record of initial parameters
+_COUNTS = ("step", "arrays", "parameters")  # counts in the record of initial parameters
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
@@ -28,7 +28,6 @@ class Pretraining(Job):
     """Trains a language model; the checkpoints keep the state of the training stage."""
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
-        """Advice where the last step is done."""
         steps = checkpoint.complete_steps(self.path("checkpoints"))
         if not figures or not steps or steps[-1] < self.config.train.steps:
             return ""
@@ -39,7 +38,6 @@ class Pretraining(Job):
         )
 
     def stages(self):
-        """Text and batches, then training, then the figures of the dictionary alone."""
         return [("inputs", self._open), ("training", self._train), ("floor", self._measure_floor)]
 
     def _open(self) -> None:
@@ -57,20 +55,18 @@ class Pretraining(Job):
             config, len(vocabulary), vocabulary.size, inputs.translations(config, world),
             vocabulary.specials,
         )  # fmt: skip
+        context = inputs.context(config, world, self.inputs.heldout)
+        made = evaluators.build(config, context, world.folders)
+        encoder = ModelEncoder(
+            self.objective, world.tokenizer, {}, frequencies=world.frequencies
+        )
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
         self.result = train.fit(
             objective=self.objective,
             optimizer=optim.from_config(config.optimizer, config.data.sequence_length),
             source=self.inputs.source,
-            evaluators=evaluators.in_training(
-                evaluators.build(
-                    config, inputs.context(config, world, self.inputs.heldout), world.folders
-                ),
-                ModelEncoder(
-                    self.objective, world.tokenizer, {}, frequencies=world.frequencies
-                ),
-            ),
+            evaluators=[evaluators.InTraining(evaluator, encoder) for evaluator in made],
             workdir=self.workdir,
             train_cfg=config.train,
             mesh_cfg=config.mesh,
@@ -86,7 +82,6 @@ class Pretraining(Job):
         self.floor = floor.of_world(self.config, self.world, self.workdir) if first_host else {}
 
     def results(self) -> Results:
-        """The figures of training, the evaluators and the data; the report."""
         stats = self.inputs.source.stats()
         languages = self.world.description.get("languages", {})
         figures = {**self.result.train, **self.result.evaluations, **self.floor}
@@ -150,10 +145,10 @@ class Pretraining(Job):
 
 
 def _initial(record: Mapping[str, Any] | None) -> list[Any]:
-    """The report's section on parameters that came from elsewhere; see `training.init`."""
+    """The report's section on parameters from `config.init`; see `training.init`."""
     if record is None:
         return []
-    facts = {name: data.Number(value) for name, value in record.items() if name in _COUNTS}
-    facts |= {"source": record["source"], "parts": record["parts"] or "all"}
+    known = {name: data.Number(value) for name, value in record.items() if name in _COUNTS}
+    known |= {"source": record["source"], "parts": record["parts"] or "all"}
     text = "The run started from these parameters; initialisers made the others."
-    return [data.to_json(data.Section("Initial parameters", text, [data.Facts(facts)]))]
+    return [data.to_json(data.Section("Initial parameters", text, [data.Facts(known)]))]

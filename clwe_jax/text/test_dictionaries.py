@@ -9,14 +9,13 @@ from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from absl import logging
 
-from clwe_jax.text import pair_files
+from clwe_jax.text import pair_files, test_files
 
 _NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.5000-6500\.txt(\.gz)?")
-_LEAVE_OUT = "--config.evals.bli.data='' leaves lexicon induction out."
 
 
 class TestFile(NamedTuple):
-    """Where the test dictionary of a direction is."""
+    """The file of the test dictionary of a direction."""
 
     source: str
     target: str
@@ -37,26 +36,23 @@ class TestSet:
         return f"{self.source}-{self.target}"
 
 
-def files(directory: str) -> dict[tuple[str, str], TestFile]:
-    """(source, target) -> the test dictionary, of every one in a folder, by name.
+def files(directory: str, required: bool = False) -> dict[tuple[str, str], TestFile]:
+    """(source, target) -> the test dictionary of a folder, sorted by name.
 
     Args:
-      directory: holds `xx-yy.5000-6500.txt`, also `.gz`; other files are ignored.
+      directory: folder with `xx-yy.5000-6500.txt`, also `.gz`; other files are ignored.
+      required: whether a folder without test dictionaries is an error.
 
     Raises:
-      FileNotFoundError: there is no such folder.
+      FileNotFoundError: the folder is missing, or holds no test dictionary where one is required.
     """
-    if not os.path.isdir(directory):
-        raise FileNotFoundError(
-            f"{directory} is not a folder (config.evals.bli.data). Expected test dictionaries "
-            f"xx-yy.5000-6500.txt there; {_LEAVE_OUT}"
-        )
     found: dict[tuple[str, str], TestFile] = {}
-    for name in sorted(os.listdir(directory)):
-        match = _NAME.fullmatch(name)
-        if match:
-            one = TestFile(match[1], match[2], os.path.join(directory, name))
-            found.setdefault((one.source, one.target), one)
+    expected = "test dictionaries xx-yy.5000-6500.txt"
+    for match in test_files.matching(
+        directory, _NAME, "config.evals.bli.data", expected, required
+    ):
+        one = TestFile(match[1], match[2], os.path.join(directory, match[0]))
+        found.setdefault((one.source, one.target), one)
     return found
 
 
@@ -70,16 +66,17 @@ def find(
 
     Args:
       directory: see `files`.
-      languages: of the run.
+      languages: languages of the run.
       normalizer: (word, language) -> the word as the vectors spell it.
-      pairs: directions (source, target) that are wanted, in this order; empty: all.
+      pairs: wanted directions (source, target), in this order; empty: all.
 
     Raises:
-      FileNotFoundError: the folder is missing, or holds no test dictionary where none is wanted by
-        name.
+      FileNotFoundError: the folder is missing, or `pairs` is empty and the folder holds no test
+        dictionary.
       ValueError: a test dictionary without pairs.
     """
-    there, pairs = files(directory), list(pairs)
+    pairs = list(pairs)
+    there = files(directory, required=not pairs)
     if pairs:
         absent = ["-".join(pair) for pair in pairs if pair not in there]
         if absent:
@@ -88,20 +85,10 @@ def find(
                 "there",
                 directory, ", ".join(absent), absent[0],
             )  # fmt: skip
-    elif not there:
-        raise FileNotFoundError(
-            f"{directory} holds no test dictionaries xx-yy.5000-6500.txt (config.evals.bli.data). "
-            f"{_LEAVE_OUT}"
-        )
     else:
-        absent = ["-".join(pair) for pair in there if not set(pair) <= set(languages)]
-        if absent:
-            logging.info(
-                "%s: left out, as the model has not learned both languages: %s",
-                directory, ", ".join(absent),
-            )  # fmt: skip
-    wanted = pairs or [pair for pair in there if set(pair) <= set(languages)]
-    return [read(there[pair], normalizer) for pair in wanted if pair in there]
+        pairs = [pair for pair in there if set(pair) <= set(languages)]
+        test_files.log_unlearned(directory, ("-".join(x) for x in there if x not in pairs))
+    return [read(there[pair], normalizer) for pair in pairs if pair in there]
 
 
 def read(file: TestFile, normalizer: Callable[[str, str], str]) -> TestSet:
