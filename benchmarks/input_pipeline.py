@@ -67,12 +67,10 @@ def line_shares(world: Any, temperature: float) -> dict[str, float]:
     """The shares of lines that give the words of each language their temperature share."""
     from clwe_jax.text import corpora
 
-    words = {language: stats.words for language, stats in world.statistics.items()}
+    texts = world.description["languages"]
+    words = {language: text["words"] for language, text in texts.items()}
     shares = corpora.temperature_shares(words, temperature)
-    lines = {
-        language: share / world.statistics[language].words_per_line
-        for language, share in shares.items()
-    }
+    lines = {x: share * texts[x]["lines"] / words[x] for x, share in shares.items()}
     total = sum(lines.values())
     return {language: share / total for language, share in lines.items()}
 

@@ -7,13 +7,13 @@ evaluators of retrieval and lexicon induction. A trained model has to be better 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Callable, Iterator, Sequence
 
 from absl import logging
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
-from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import dictionary_vectors
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.static_encoder import StaticEncoder
@@ -71,8 +71,10 @@ def measure(
     if dictionary is None or not made or len(languages) < 2:
         logging.info("There is no dictionary floor: it takes a dictionary and test sets")
         return {}
+    spaces = _Spaces(dictionary, frequencies, config.seed)
+    encoder = StaticEncoder(spaces, words, frequencies=frequencies, candidates=_CANDIDATES)
     with _quiet():
-        found, _ = evaluators.measure(made, _encoder(config, dictionary, frequencies, words))
+        found, _ = evaluators.measure(made, encoder)
     return {f"{PREFIX}{name}": value for name, value in found.items()}
 
 
@@ -87,13 +89,36 @@ def _quiet() -> Iterator[None]:
         logger.removeFilter(drop)
 
 
-def _encoder(config, dictionary, frequencies, words) -> StaticEncoder:
-    languages = options.languages(config)
-    made = dictionary_vectors.vectors(dictionary, languages, _DIM, config.seed)
-    raw = {}
-    for language, (names, vectors) in made.items():
-        counts = frequencies.words.get(language, {}) if frequencies is not None else {}
-        order = sorted(range(len(names)), key=lambda i: -counts.get(names[i], 0))
-        raw[language] = Vectors([names[i] for i in order], vectors[order])
-    model = StaticModel(raw, {}, {}, dictionary_vectors.hub(dictionary))
-    return StaticEncoder(model, words, frequencies=frequencies, candidates=_CANDIDATES)
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Spaces:
+    """The dictionary's vectors, made for each pair of languages from their translations alone.
+
+    A word that has a translation into a third language only would be noise in a sentence.
+    """
+
+    dictionary: Dictionary
+    frequencies: Frequencies | None
+    seed: int
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return self.dictionary.languages
+
+    def vectors(self, language: str) -> Vectors:
+        return self._made(self.dictionary, language)[0]
+
+    def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
+        hub = dictionary_vectors.hub(self.dictionary)
+        own = self.dictionary.restricted(list(dict.fromkeys((source, target, hub))))
+        return self._made(own, source, target)
+
+    def _made(self, dictionary: Dictionary, *languages: str) -> tuple[Vectors, ...]:
+        """The words of each language, the text's most frequent ones first."""
+        found = dictionary_vectors.vectors(dictionary, languages, _DIM, self.seed)
+        made = []
+        for language in languages:
+            words, vectors = found[language]
+            counts = self.frequencies.words.get(language, {}) if self.frequencies else {}
+            order = sorted(range(len(words)), key=lambda i: -counts.get(words[i], 0))
+            made.append(Vectors([words[i] for i in order], vectors[order]))
+        return tuple(made)

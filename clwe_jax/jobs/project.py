@@ -351,7 +351,7 @@ class PairEvaluation(PairProjection):
     writes_config = False
 
     def _fit(self) -> None:
-        self.maps = projected.read(self.path(projected.FILE))
+        self.maps, _ = projected.read(self.path(projected.FILE))
         self.figures: dict[str, float] = {}
 
     def results(self) -> Results:

@@ -5,21 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterable, Mapping, Sequence
 
 from absl import logging
 
 from clwe_jax.text import pair_files, test_files
+from clwe_jax.text.pair_files import PairFile
 
-_NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.5000-6500\.txt(\.gz)?")
-
-
-class TestFile(NamedTuple):
-    """The file of the test dictionary of a direction."""
-
-    source: str
-    target: str
-    path: str
+_NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.(5000-6500)\.txt(\.gz)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,8 +29,8 @@ class TestSet:
         return f"{self.source}-{self.target}"
 
 
-def files(directory: str, required: bool = False) -> dict[tuple[str, str], TestFile]:
-    """(source, target) -> the test dictionary of a folder, sorted by name.
+def files(directory: str, required: bool = False) -> dict[tuple[str, str], PairFile]:
+    """The test dictionaries in a folder: (source, target) -> file, in the order of their names.
 
     Args:
       directory: folder with `xx-yy.5000-6500.txt`, also `.gz`; other files are ignored.
@@ -46,13 +39,13 @@ def files(directory: str, required: bool = False) -> dict[tuple[str, str], TestF
     Raises:
       FileNotFoundError: the folder is missing, or holds no test dictionary where one is required.
     """
-    found: dict[tuple[str, str], TestFile] = {}
+    found: dict[tuple[str, str], PairFile] = {}
     expected = "test dictionaries xx-yy.5000-6500.txt"
     for match in test_files.matching(
         directory, _NAME, "config.evals.bli.data", expected, required
     ):
-        one = TestFile(match[1], match[2], os.path.join(directory, match[0]))
-        found.setdefault((one.source, one.target), one)
+        file = PairFile(os.path.join(directory, match[0]), match[1], match[2], match[3])
+        found.setdefault((file.source, file.target), file)
     return found
 
 
@@ -62,13 +55,13 @@ def find(
     normalizer: Callable[[str, str], str],
     pairs: Iterable[tuple[str, str]] = (),
 ) -> list[TestSet]:
-    """The test dictionaries of a folder between a run's languages; the log names the others.
+    """The test dictionaries in a folder between a run's languages; the log names the others.
 
     Args:
       directory: see `files`.
       languages: languages of the run.
       normalizer: (word, language) -> the word as the vectors spell it.
-      pairs: wanted directions (source, target), in this order; empty: all.
+      pairs: wanted directions (source, target), in this order; empty: all directions.
 
     Raises:
       FileNotFoundError: the folder is missing, or `pairs` is empty and the folder holds no test
@@ -81,8 +74,8 @@ def find(
         absent = ["-".join(pair) for pair in pairs if pair not in there]
         if absent:
             logging.warning(
-                "%s has no test dictionary of %s (expected %s.5000-6500.txt): no lexicon induction "
-                "there",
+                "%s has no test dictionary of %s (expected %s.5000-6500.txt): lexicon induction is "
+                "not measured in these directions",
                 directory, ", ".join(absent), absent[0],
             )  # fmt: skip
     else:
@@ -91,8 +84,8 @@ def find(
     return [read(there[pair], normalizer) for pair in pairs if pair in there]
 
 
-def read(file: TestFile, normalizer: Callable[[str, str], str]) -> TestSet:
-    """A test dictionary; the log names lines that are no pair, which are left out.
+def read(file: PairFile, normalizer: Callable[[str, str], str]) -> TestSet:
+    """Reads a test dictionary; lines that are not a pair are skipped and named in the log.
 
     Raises:
       ValueError: no line is a pair.

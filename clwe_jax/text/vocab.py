@@ -72,10 +72,11 @@ def train(
 ) -> Vocabulary:
     """Trains a vocabulary; the same counts give the same vocabulary, byte for byte.
 
-    A WordPiece vocabulary consists of characters, at most half of `size`, and of merges of byte pair
-    encoding. Its characters are the most frequent ones of words and `listed` and those of ASCII, as
-    first and as inner pieces of words; a Han character gets only the forms that occur. SentencePiece
-    encodes rare characters as bytes. A word-level vocabulary is a list of the most frequent words.
+    A WordPiece vocabulary consists of characters, at most half of `size`, and of merges of byte
+    pair encoding. Its characters are those of ASCII and the most frequent ones of `counts` and
+    `listed`, each as the first and as an inner piece of a word; a Han character gets only the forms
+    that occur. SentencePiece encodes rare characters as bytes. A word-level vocabulary is a list of
+    the most frequent words.
 
     Args:
       kind: 'wordpiece', 'unigram', 'bpe' or 'word'.
@@ -105,11 +106,14 @@ def train(
         )
     if kind == "word":
         return word_vocab.train(words, size)
-    if not listed_share:
-        return subword_vocab.train(kind, words, size, listed)
     listed = list(listed)
     frequent = {word: words[word] for word in listed if word in words}
     room = min(int(listed_share * size), len(frequent))
-    vocabulary = subword_vocab.train(kind, words, size - room, listed)
+    if kind == "wordpiece":
+        vocabulary = subword_vocab.train_wordpiece(words, size - room, listed)
+    else:
+        vocabulary = subword_vocab.train_sentencepiece(kind, words, size - room)
+    if not room:
+        return vocabulary
     ordered = [word for word, _ in corpora.by_count(frequent)]
     return whole_words.add(vocabulary, ordered, size - len(vocabulary))

@@ -85,6 +85,20 @@ def test_test_words_that_are_left_out_are_no_warning(config, said):
     assert "after it" in said.text
 
 
+def test_words_of_a_third_language_are_no_noise(config):
+    pairs = {
+        ("de", "en"): [(f"de{w}", f"en{w}") for w in WORDS[::2]],
+        ("en", "fr"): [(f"en{w}", f"fr{w}") for w in WORDS],
+    }
+    third = measured(config, Dictionary.from_pairs(pairs))
+    alone = measured(config, Dictionary.from_pairs({("de", "en"): pairs["de", "en"]}))
+    for name in ("retrieval/mean", "retrieval/mean_csls", "bli/de-en/chance"):
+        assert third[f"floor/{name}"] == alone[f"floor/{name}"]
+    # Languages that no dictionary connects have no vectors, and find nothing.
+    apart = Dictionary.from_pairs({("en", "fr"): [("a", "b")], ("de", "it"): [("c", "d")]})
+    assert measured(config, apart)["floor/retrieval/mean"] <= 1 / 50
+
+
 def test_the_seed_draws_the_vectors(config):
     one, other = dictionary(WORDS[::3]), config.copy_and_resolve_references()
     other.seed = 1
