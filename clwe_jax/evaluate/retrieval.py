@@ -113,7 +113,8 @@ class SentenceRetrieval:
                 ):
                     share = view.coverage(texts, language)
                     yield f"retrieval/{language}-{other}/coverage", share
-            yield f"retrieval/{pair.name}/chance", 1 / len(source)
+            for name in (pair.name, f"{pair.target}-{pair.source}"):
+                yield f"retrieval/{name}/chance", 1 / len(source)
             totals.setdefault("retrieval/chance", []).append(1 / len(source))
         for metric, values in totals.items():
             yield metric, float(np.mean(values))

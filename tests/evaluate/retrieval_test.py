@@ -107,7 +107,7 @@ def test_the_metrics(world, toy_objective):
         assert 0 <= low <= both[1] <= high <= 1 and low < high
     assert found["retrieval/cut"] == 0
     assert found["retrieval/de-en/chance"] == found["retrieval/chance"] == 1 / 120
-    assert len(found) == 3 * (7 + 3 + 7 + 1) + 3 * (2 * 3 + 1) + 1 + 2
+    assert len(found) == 3 * (7 + 3 + 7 + 1) + 3 * (2 * 3 + 1) + 1 + 3
     assert not any("fr-en" in name for name in found)
     # The languages' embeddings hide the translation from the plain cosine.
     assert found["retrieval/de-en/layer0/acc@1"] < 0.7
