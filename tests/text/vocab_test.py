@@ -298,7 +298,7 @@ def test_whole_words_of_a_unigram_model_contain_each_other():
     rng = np.random.default_rng(1)
     longest = ["".join(rng.choice(list("abcd"), 12)) for _ in range(10)]
     listed = [word[:end] for word in longest for end in range(3, 13)]
-    made = whole_words.add(plain, listed, 200)
+    made = whole_words.add(plain, [*listed, *listed[:5]], 200)
     assert all(len(made.encode_word(word)) == 1 for word in listed)
     assert made.pieces[: len(plain)] == plain.pieces
 
