@@ -27,6 +27,7 @@ _VALUES: dict[str, Any] = {
     "vocab.kind": Annotated[str, OneOf("wordpiece", "unigram", "bpe", "word")],
     "vocab.size": Annotated[int, Range(16)],
     "vocab.min_count": Size,
+    "vocab.dictionary_share": Annotated[float, Range(0, 0.9)],
     "vocab.sample_bytes": Size,
     "train.steps": Size,
     "train.batch_size": Size,
@@ -79,6 +80,11 @@ def language_model(config: ConfigDict) -> None:
         raise ValueError(
             f"config.train.batch_size={config.train.batch_size} is not divisible by "
             f"config.train.microbatches={config.train.microbatches}"
+        )
+    if config.vocab.dictionary_share and not config.data.dictionaries:
+        raise ValueError(
+            f"config.vocab.dictionary_share={config.vocab.dictionary_share} takes words of a "
+            "dictionary: set config.data.dictionaries, or the share to 0"
         )
 
 

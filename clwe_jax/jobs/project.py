@@ -230,6 +230,7 @@ class Projection(Job):
                 ),
                 model.tokenizer,
                 model.variables,
+                frequencies=model.frequencies,
             )
             for model in set(self.models.values())
         }
