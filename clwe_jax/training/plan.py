@@ -17,7 +17,9 @@ import numpy as np
 from rich import box, console, table
 
 from clwe_jax import config as options
-from clwe_jax.training import build, flops, memory, optim, partition, slices, train, train_state
+from clwe_jax.training import (
+    build, flops, memory, optim, partition, plan_notes, slices, train, train_state,
+)  # fmt: skip
 
 GIB = slices.GIB
 # The share of the memory that programs get: compilers name 7.48 of 8 GiB (v2), 15.48 of 16 (v3).
@@ -48,12 +50,15 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
       parameters, optimizer_bytes, argument_bytes, temporary_bytes, needed_bytes, hbm_bytes, fits
       (None where unknown), collectives {kind: {count, bytes}} (None where the program does not
       fit), evaluation (`memory.evaluation`), remedies [{flags, bytes, note}], flops (of a step, all
-      devices), flops_a_device (as compiled), flops_6nd, seconds_a_step, hours, cost, ...
+      devices), flops_a_device (as compiled), flops_6nd, seconds_a_step, hours, cost,
+      remarks (`plan_notes.remarks`), ...
 
     Raises:
       ValueError: an unknown slice, or a mesh or batch size that does not fit it.
     """
     place = slices.describe(topology)
+    _say(f"Planning {config.system or config.objective.name}:{config.scale} on {topology}, "
+         f"{len(place.devices):,} devices: shapes of the model and the optimizer ...")  # fmt: skip
     config = config.copy_and_resolve_references()
     if place.chips and config.model.get("dtype", "") == "auto":
         config.model.dtype = "bfloat16"  # 'auto' means this on a TPU; this process has a CPU
@@ -73,9 +78,18 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
     result.update(_time_and_cost(config, place, result))
     result["remedies"] = []
     if place.hbm and not result["fits"]:
+        _say("It does not fit: estimating settings that need less memory ...")
         result["remedies"] = [dataclasses.asdict(r) for r in _remedies(program, place, result)]
     _show(config, result)
+    result["remarks"] = plan_notes.remarks(config, result)
+    for remark in result["remarks"]:
+        _say(f"Remark: {remark}")
     return result
+
+
+def _say(line: str) -> None:
+    """Prints a line at once: the compiler is silent for minutes."""
+    print(line, flush=True)
 
 
 class _Program:
@@ -130,6 +144,8 @@ def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
         "flops": flops.matrix_flops(program.traced.jaxpr),
         "argument_bytes": state,
     }
+    compiler = "the CPU's" if place.simulated else "the slice's"
+    _say(f"Compiling the training step by {compiler} compiler; minutes for a large model ...")
     started = time.monotonic()
     try:
         compiled = program.traced.lower().compile()

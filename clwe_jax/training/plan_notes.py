@@ -1,0 +1,55 @@
+"""Remarks of `--plan` on settings that run and yet make no sense."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ml_collections import ConfigDict
+
+_FEW_ROWS = 8  # rows of a device and microbatch below which its matrix units are mostly idle
+_UNITS = 128  # width of a TPU's matrix units
+_HIGH_RATE = 0.1  # learning rate above which Adam and its relatives diverge
+
+
+def remarks(config: ConfigDict, result: Mapping[str, Any]) -> list[str]:
+    """Sentences on a config, each with the option to change.
+
+    Args:
+      config: the run's config.
+      result: the result of `plan.run`; its devices, rows_a_device, microbatches and chips are read.
+    """
+    found = []
+    rows = result["rows_a_device"] // result["microbatches"]
+    if rows < _FEW_ROWS and result["devices"] > 1:
+        plural = "s" if rows > 1 else ""
+        parts = result["microbatches"]
+        fewer = f"lower config.train.microbatches ({parts}), " if parts > 1 else ""
+        found.append(
+            f"A device computes {rows} row{plural} at a time and is mostly idle: raise "
+            f"config.train.batch_size ({config.train.batch_size:,}), {fewer}or plan a smaller "
+            "slice."
+        )
+    width, heads = config.model.get("width", 0), config.model.get("heads", 0)
+    if result["chips"] and width % _UNITS:
+        found.append(
+            f"config.model.width={width} is no multiple of {_UNITS}, the width of the chips' "
+            "matrix units: a part of each stays idle."
+        )
+    if heads and width // heads < 16:
+        found.append(
+            f"config.model.heads={heads} gives heads of {width // heads} dimensions; 32 to 128 are "
+            "usual."
+        )
+    warmup, steps = config.optimizer.get("warmup_steps", 0), config.train.steps
+    if warmup >= steps:
+        found.append(
+            f"config.optimizer.warmup_steps={warmup:,} is not below config.train.steps={steps:,}: "
+            "the learning rate never falls."
+        )
+    rate = config.optimizer.get("learning_rate", 0)
+    if config.optimizer.name != "adagrad" and rate > _HIGH_RATE:
+        found.append(
+            f"config.optimizer.learning_rate={rate:g}: {config.optimizer.name} diverges at rates "
+            f"above {_HIGH_RATE:g}; 1e-4 to 5e-3 are usual."
+        )
+    return found
