@@ -46,6 +46,9 @@ def piece_batch(rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
     )
 
 
+# Keys of a batch of sentences with their code-switched copies: `COPY + key` is the copy's `key`.
+COPY = "copy_"
+
 # Keys of a batch that are not rows: all parts of a batch see the whole of them.
 SHARED_KEYS = ("characters",)
 
