@@ -31,7 +31,8 @@ def load(workdir: str | os.PathLike[str], step: int | None = None) -> Model | Pa
     Args:
       workdir: the run's folder: config.json, vocab/ and checkpoints/, and words.json for
         `neighbours`; of static vectors config.json, spaces.json, spaces/ and alignments/.
-      step: number of the checkpoint; None: the newest that can be read. Static vectors have none.
+      step: number of a checkpoint of the pretraining; None: the final parameters, of the newest
+        checkpoint that can be read. Static vectors have none.
 
     Raises:
       FileNotFoundError: the folder holds no run, no tokenizer, no checkpoint or no vectors.

@@ -37,7 +37,7 @@ from clwe_jax.models.senses.state import SenseState
 from clwe_jax.objectives import projected
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.base_vocab import Vocabulary
-from clwe_jax.training import build, checkpoint, partition
+from clwe_jax.training import build, checkpoint, finish, partition
 from clwe_jax.types import Objective, Variables
 
 _SEVERAL = 1_000  # words whose encoding is worth a line in the log
@@ -314,12 +314,14 @@ def load(workdir: str, step: int | None = None) -> Model:
     vocabulary = tokenizer.vocabulary
     # Their number is read with the parameters, whose shapes do not depend on it.
     target = _abstract_params(_objective(config, vocabulary, np.full((1, 1, 1), -1)))
+    # A step is the pretraining's; without one, the final parameters are loaded.
+    folder = finish.final_folder(config, workdir) if step is None else workdir
     variables, meta = checkpoint.restore_variables(
-        workdir, target, step, ("senses", "translations")
+        folder, target, step, ("senses", "translations")
     )
     expected = {"vocabulary": vocabulary.fingerprint()}
     checkpoint.check_match(
-        meta, variables["params"], expected, os.path.join(workdir, "checkpoints")
+        meta, variables["params"], expected, os.path.join(folder, "checkpoints")
     )
     translations = None
     if "senses" in variables:

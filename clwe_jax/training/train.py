@@ -82,6 +82,7 @@ def fit(
     evaluators: Sequence[TrainingEvaluator] = (),
     meta: Mapping[str, Any] | None = None,
     initial: Initial | None = None,
+    before: train_state.TrainState | None = None,
 ) -> FitResult:
     """Trains, or goes on training, until `train_cfg['steps']`.
 
@@ -98,6 +99,8 @@ def fit(
       evaluators: measurements, run every `every_steps` (0: never) and at the end.
       meta: JSON-able, written with every checkpoint; 'vocabulary' must not change between starts.
       initial: parameters that a new run starts from; a run that has a checkpoint does not read them.
+      before: the state of an earlier training with another loss; a new run takes over its parameters
+        and collections, whose memory may be used again.
 
     Raises:
       ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary;
@@ -129,6 +132,8 @@ def fit(
         if initial is not None:
             params, meta["initial"] = initial.into(state.params)
             state = state.replace(params=params)
+        if before is not None:
+            state = state.replace(params=before.params, collections=before.collections)
     else:
         state = restored.state
         if "initial" in restored.meta:

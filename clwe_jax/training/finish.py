@@ -1,0 +1,89 @@
+"""The contrastive finish: a short second training of a masked language model; its settings.
+
+After the pretraining, sentences and their code-switched copies attract each other
+(`objectives.contrastive`). The finish has a folder of its own, and its checkpoints are the run's
+final parameters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any
+
+from ml_collections import ConfigDict
+
+from clwe_jax.objectives.contrastive import ContrastiveObjective
+from clwe_jax.training import checkpoint, optim
+from clwe_jax.training.optim import Optimizer
+from clwe_jax.types import Objective
+
+FOLDER = "finish"
+
+
+def steps(config: ConfigDict) -> int:
+    """Steps of the run's finish; 0: the run has none."""
+    return config.get("finish", {}).get("steps", 0)
+
+
+def final_folder(config: ConfigDict, workdir: str) -> str:
+    """The folder whose checkpoints/ hold the run's final parameters.
+
+    WORKDIR/finish where the run has a finish that has begun, else WORKDIR.
+    """
+    folder = os.path.join(workdir, FOLDER)
+    begun = steps(config) and checkpoint.complete_steps(os.path.join(folder, "checkpoints"))
+    return folder if begun else workdir
+
+
+def objective(config: ConfigDict, base: Objective) -> ContrastiveObjective:
+    """The loss of the finish on the pretraining's model."""
+    finish = config.finish
+    return ContrastiveObjective(base, finish.temperature, finish.microbatches)
+
+
+def optimizer(config: ConfigDict) -> Optimizer:
+    """The pretraining's optimizer with the rate of the finish and no weight decay.
+
+    Without decay, parameters that the loss does not reach (the head) stay as they are. Frozen
+    groups stay frozen; the rates of the other groups keep their ratios to the rate of all.
+    """
+    whole = optim.from_config(config.optimizer, config.data.sequence_length)
+    rate = config.finish.learning_rate
+    groups = {}
+    for name, group in whole.groups.items():
+        own = whole.of_group(name).learning_rate
+        groups[name] = {
+            **group,
+            "learning_rate": rate * own / whole.learning_rate,
+            "weight_decay": 0.0,
+            "warmup_steps": None,
+            "schedule": None,
+            "final_share": None,
+        }
+    return dataclasses.replace(
+        whole,
+        learning_rate=rate,
+        warmup_steps=config.finish.warmup_steps,
+        schedule="linear",
+        final_share=0.0,
+        weight_decay=0.0,
+        scale=1.0,
+        groups=groups,
+    )
+
+
+def length(config: ConfigDict) -> int:
+    """Pieces of a row of the finish; a row holds one sentence."""
+    return min(config.finish.sequence_length, config.data.sequence_length)
+
+
+def train_options(config: ConfigDict) -> dict[str, Any]:
+    """The finish's options in the form of `config.train`; all groups learn all the time."""
+    keep = ("log_every_steps", "prefetch", "max_skipped_in_row")
+    return dict(
+        {name: config.train[name] for name in keep},
+        steps=config.finish.steps,
+        batch_size=config.finish.batch_size,
+        microbatches=1,  # the objective cuts its batch itself: all pairs repel each other
+    )
