@@ -29,6 +29,8 @@ ALIGNERS = {
     "least_squares": {},
     "rcsls": dict(learning_rate=1.0),
     "geomm": {},
+    "contrastive": {},
+    "contrastive, from geomm": dict(start="geomm"),
     "self_learning, supervised": dict(self_learning=False),
     "self_learning": {},
     "self_learning, no pairs": {},
@@ -58,7 +60,7 @@ def accuracy(name: str, options: dict, seed: int, arguments: argparse.Namespace)
     given = 0 if name in _ALONE else arguments.words // 10
     pairs = np.stack([np.arange(given), place[:given]], 1) if given else None
     spec = dict(name=name.partition(",")[0], **options)
-    if spec["name"] in ("self_learning", "adversarial"):
+    if spec["name"] in ("self_learning", "adversarial", "contrastive"):
         spec["seed"] = seed
     found = registry.build("aligner", spec).fit(x, y, pairs)
     best = csls.nearest(found.apply(x), found.apply_target(y), 1, "csls")[0]

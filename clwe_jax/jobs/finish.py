@@ -17,7 +17,7 @@ from clwe_jax import atomic
 from clwe_jax.jobs import inputs
 from clwe_jax.report import data, run_folder
 from clwe_jax.text.world import World
-from clwe_jax.training import checkpoint, finish, train
+from clwe_jax.training import checkpoint, finish, partition, train
 from clwe_jax.training.train import FitResult
 from clwe_jax.types import Objective, TrainingEvaluator
 
@@ -111,16 +111,17 @@ class Finish:
                 os.path.join(self.folder, _RECORD), {"made_with": self._key(), **kept}
             )
         _all_hosts("the record of the finish is written")
-        every = config.checkpoint.every_steps
+        every, keep = config.checkpoint.every_steps, config.checkpoint.keep
+        options = finish.train_options(config, partition.make_mesh(config.mesh))
         result = train.fit(
             objective=finish.objective(config, objective),
             optimizer=finish.optimizer(config),
             source=inputs.copies(config, world),
             evaluators=evaluators,
             workdir=self.folder,
-            train_cfg=finish.train_options(config),
+            train_cfg=options,
             mesh_cfg=config.mesh,
-            checkpoint_cfg=dict(every_steps=every, keep=config.checkpoint.keep, best="", best_mode="max"),
+            checkpoint_cfg=dict(every_steps=every, keep=keep, best="", best_mode="max"),
             seed=config.seed,
             before=pretrained.state,
             meta=meta,

@@ -11,10 +11,11 @@ import dataclasses
 import os
 from typing import Any
 
+from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 from clwe_jax.objectives.contrastive import ContrastiveObjective
-from clwe_jax.training import checkpoint, optim
+from clwe_jax.training import checkpoint, optim, partition
 from clwe_jax.training.optim import Optimizer
 from clwe_jax.types import Objective
 
@@ -78,8 +79,14 @@ def length(config: ConfigDict) -> int:
     return min(config.finish.sequence_length, config.data.sequence_length)
 
 
-def train_options(config: ConfigDict) -> dict[str, Any]:
-    """The finish's options in the form of `config.train`; all groups learn all the time."""
+def train_options(config: ConfigDict, mesh: Mesh) -> dict[str, Any]:
+    """The finish's options in the form of `config.train`; all groups learn all the time.
+
+    Raises:
+      ValueError: pairs that cannot be dealt out to the devices of the mesh.
+    """
+    options = config.finish
+    partition.check_batch_size(options.batch_size, options.microbatches, mesh, "config.finish")
     keep = ("log_every_steps", "prefetch", "max_skipped_in_row")
     return dict(
         {name: config.train[name] for name in keep},
