@@ -37,6 +37,7 @@ class Contrastive:
       temperature: divisor of the cosines.
       learning_rate: of Adam.
       epochs: passes through the pairs, at most.
+      patience: epochs without a better one after which training ends.
       batch_size: pairs of a step.
       negatives: random words of either side in a step, beside those of the batch.
       max_words: most frequent words of a side that these are drawn from.
@@ -47,8 +48,9 @@ class Contrastive:
     start: str = "rcsls"
     start_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     temperature: float = 0.1
-    learning_rate: float = 1e-3
-    epochs: int = 30
+    learning_rate: float = 3e-3
+    epochs: int = 100
+    patience: int = 20
     batch_size: int = 512
     negatives: int = 512
     max_words: int = 20_000
@@ -128,6 +130,8 @@ class Contrastive:
                 info["set_aside"].append(left(maps))
             if not others or info["set_aside"][-1] < info["set_aside"][info["epoch"]]:
                 best, info["epoch"] = maps, epoch
+            if epoch - info["epoch"] >= self.patience:
+                break
         logging.info("contrastive: epoch %d of %d is the best", info["epoch"], self.epochs)
         return Maps(*(np.asarray(side) for side in best))
 

@@ -68,7 +68,7 @@ def test_sentences_and_words_longer_than_a_row_are_cut_and_counted():
         "[CLS] the cat sees a [SEP]", "[CLS] x ##x ##x ##x [SEP]",
     ]  # fmt: skip
     assert text(rows[COPY + "inputs"][0]) == "[CLS] the kat ##ze sees [SEP]"
-    assert counts["cut_words"] == 1 and counts["cut_pieces"] == 3 + 5 + (7 + 8)
+    assert counts["cut_words"] == 1 and counts["cut_pieces"] == 3 + 4 + 7 + 8
 
 
 def test_a_chunk_without_sentences_makes_no_rows():
