@@ -17,12 +17,11 @@ import os
 import statistics
 import sys
 import tempfile
-import time
 from typing import Any
 
 import side_by_side
 
-# Filters by width of the model: ELMo's, and in its proportions.
+# Proportions of the filters of 1 to 7 characters, as in ELMo.
 _SHARES = (1, 1, 2, 4, 8, 16, 32)
 
 
@@ -34,33 +33,33 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--cells", type=int, default=512)
     parser.add_argument("--width", type=int, default=128)
-    parser.add_argument("--features", type=int, default=256, help="filters, of 1 to 7 characters")
+    parser.add_argument("--features", type=int, default=256, help="filters of 1 to 7 characters")
     parser.add_argument("--rows", type=int, default=32)
     parser.add_argument("--window", type=int, default=16)
     parser.add_argument("--vocab", type=int, default=10_000)
     parser.add_argument("--negatives", type=int, default=1024)
-    parser.add_argument("--senses", type=int, default=1, help="of ours; the peer has no senses")
+    parser.add_argument("--senses", type=int, default=1, help="senses of our model only")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--seconds", type=float, default=4.0, help="of a round of either side")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument(
         "--clock",
-        choices=("wall", "cpu"),
+        choices=sorted(side_by_side.CLOCKS),
         default="wall",
-        help="cpu: time of the processor, of all threads, for a machine that does other work too",
+        help="processor: processor seconds of all threads, for a busy machine",
     )
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--peer-python", help="the interpreter that has torch")
+    parser.add_argument("--peer-python", help="interpreter that has torch")
     return parser.parse_args()
 
 
 def filters(features: int) -> list[tuple[int, int]]:
-    """(characters, how many): about so many, in ELMo's proportions, from one character to seven."""
+    """(characters, number of filters) of about `features` filters in ELMo's proportions."""
     return [(k + 1, max(1, features * share // 64)) for k, share in enumerate(_SHARES)]
 
 
 def made_up_batch(args: argparse.Namespace) -> dict[str, Any]:
-    """A batch of words as often and as long as those of a text."""
+    """A batch of made-up words with the frequencies and lengths of words in text."""
     import numpy as np
 
     draw = np.random.RandomState(0)
@@ -92,12 +91,13 @@ def made_up_batch(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def our_step(args: argparse.Namespace, batch: dict[str, Any]):
-    """Our side, made by the functions that a training run calls.
+    """Our side, built with the functions of a training run.
 
     Returns:
-      A function of a number of steps that gives the seconds they took; the parameters.
+      A function that runs a number of steps and returns their seconds; the number of parameters.
     """
     import jax
+    import numpy as np
 
     from clwe_jax.models.bilm import BiLmConfig
     from clwe_jax.objectives.bilm import BiLmObjective
@@ -126,6 +126,11 @@ def our_step(args: argparse.Namespace, batch: dict[str, Any]):
         clip=10.0,
         scale=float(args.window),
     )
+    # Both sides need the made-up arrays; the other keys of our batches are constant here.
+    batch = {
+        key: batch[key] if key in batch else np.zeros(x.shape, x.dtype)
+        for key, x in objective.batch_shapes(args.rows, args.window).items()
+    }
     mesh = partition.make_mesh({"data": -1})
     tx = optimizer.build(1_000_000)
     shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
@@ -135,7 +140,7 @@ def our_step(args: argparse.Namespace, batch: dict[str, Any]):
         train.trace_step(objective, optimizer, 1_000_000, 1, mesh, target, shapes).lower().compile()
     )
     arrays = partition.global_batch(batch, mesh)
-    clock = time.process_time if args.clock == "cpu" else time.perf_counter
+    clock = side_by_side.CLOCKS[args.clock]
 
     def run(steps: int) -> float:
         nonlocal state

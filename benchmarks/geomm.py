@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--peer-python", required=True, help="an interpreter that has pymanopt")
     parser.add_argument("--pairs", type=int, default=5_000)
     parser.add_argument("--dim", type=int, default=300)
-    parser.add_argument("--iterations", type=int, default=150, help="of the peer")
+    parser.add_argument("--iterations", type=int, default=150, help="iterations of the peer")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
     options = parser.parse_args()

@@ -4,9 +4,9 @@ Command (see README.md for the peer's interpreter):
   python benchmarks/input_pipeline.py --text=DIR --dictionaries=DIR --languages=en,de \\
     --peer-python=peer/bin/python
 
-Ours does everything that training with the config does: reads, mixes, normalises, segments,
-switches, masks, tokenises, packs. Tokens are the pieces in the batches, without padding.
---prepared=DIR measures the reading of batches that clwe_jax.data.prepare has written.
+Our side runs the whole pipeline of a training run: it reads, mixes, normalises, segments, switches,
+masks, tokenises and packs. Tokens are the pieces in the batches, without padding. --prepared=DIR
+measures the reading of batches that clwe_jax.data.prepare has written.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import tempfile
 import time
 from typing import Any, Callable, Iterator
 
+import run_config
 import side_by_side
 from training_step import read_config
 
@@ -29,20 +30,19 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    root = os.path.dirname(side_by_side.HERE)
-    parser.add_argument("--config", default=os.path.join(root, "configs", "dict_mlm_50.py"))
-    parser.add_argument("--set", action="append", default=[], help="an option: task.name=mlm")
+    parser.add_argument("--config", default="dict_mlm_50", help="a system, or a file of configs/")
+    parser.add_argument("--set", action="append", default=[], help="an option: data.temperature=2")
     parser.add_argument("--text", help="a folder of LANGUAGE.txt or LANGUAGE/*.txt")
     parser.add_argument("--prepared", help="a folder of prepared batches, in place of --text")
     parser.add_argument("--dictionaries", default="", help="a folder of xx-yy.txt")
     parser.add_argument("--languages", default="en,de,es,fr,ru,zh")
-    parser.add_argument("--length", type=int, default=128, help="pieces a row")
+    parser.add_argument("--length", type=int, default=128, help="pieces in a row")
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--vocab-size", type=int, default=32_768)
-    parser.add_argument("--batches", type=int, default=150, help="of a round of either side")
+    parser.add_argument("--batches", type=int, default=150, help="in a round of either side")
     parser.add_argument("--drain", type=int, default=80, help="batches made ahead, not counted")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--peer-python", help="the interpreter that has torch and transformers")
+    parser.add_argument("--peer-python", help="interpreter that has torch and transformers")
     parser.add_argument("--peer-workers", type=int, default=len(os.sched_getaffinity(0)))
     args = parser.parse_args()
     if bool(args.text) == bool(args.prepared):
@@ -51,7 +51,7 @@ def arguments() -> argparse.Namespace:
 
 
 def make_config(args: argparse.Namespace) -> Any:
-    """The config of the run that would read this text."""
+    """The config of a run on this text."""
     config = read_config(args.config, args.set)
     config.data.source = f"text:{args.text}"
     config.data.languages = args.languages
@@ -64,15 +64,13 @@ def make_config(args: argparse.Namespace) -> Any:
 
 
 def line_shares(world: Any, temperature: float) -> dict[str, float]:
-    """The share of each language's lines that gives its words their temperature share."""
+    """The shares of lines that give the words of each language their temperature share."""
     from clwe_jax.text import corpora
 
-    words = {language: stats.words for language, stats in world.statistics.items()}
+    texts = world.description["languages"]
+    words = {language: text["words"] for language, text in texts.items()}
     shares = corpora.temperature_shares(words, temperature)
-    lines = {
-        language: share / world.statistics[language].words_per_line
-        for language, share in shares.items()
-    }
+    lines = {x: share * texts[x]["lines"] / words[x] for x, share in shares.items()}
     total = sum(lines.values())
     return {language: share / total for language, share in lines.items()}
 
@@ -93,7 +91,7 @@ def rounds_of(source: Iterator[Any], args: argparse.Namespace) -> Callable[[], f
 
 
 def settle(limit: float = 20.0) -> None:
-    """Waits until this process rests: until its buffers are full, it works on in the background."""
+    """Waits until this process is idle, because it fills its buffers in the background."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
         spent = time.process_time()
@@ -112,7 +110,7 @@ def alone(measure: Callable[[], float], facts: dict[str, Any], rounds: int) -> N
 
 
 def peak_memory() -> float:
-    """Gigabytes of this process."""
+    """Peak memory of this process in gigabytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
 
@@ -120,9 +118,9 @@ def peak_memory() -> float:
 def main() -> None:
     """Measures and prints."""
     args = arguments()
-    sys.path.insert(0, os.path.dirname(side_by_side.HERE))
+    sys.path.insert(0, run_config.ROOT)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    # Training has the accelerator; the graph of the data runs on the CPU.
+    # In training the data graph runs on the CPU, too.
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if args.prepared:
         from clwe_jax.data import prepared

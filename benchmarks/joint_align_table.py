@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.util
 import json
 import math
 import os
@@ -22,8 +21,9 @@ import sys
 import time
 from typing import Any, Iterable, Mapping, Sequence
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, ROOT)
+import run_config
+
+sys.path.insert(0, run_config.ROOT)
 
 from absl import logging  # noqa: E402
 from scipy import stats  # noqa: E402
@@ -48,9 +48,8 @@ class System:
     overrides: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
-def _align(name: str, **more: Any) -> dict[str, Any]:
-    supervised = name not in ("adversarial",)
-    return {"align.name": name, "align.supervised": supervised, **more}
+def _align(name: str) -> dict[str, Any]:
+    return {"align.name": name, "align.supervised": name != "adversarial"}
 
 
 _OFF = {"static.reallocation": False}
@@ -88,27 +87,6 @@ CLAIMS = {
 }
 
 
-def load_config(name: str, scale: str):
-    """A config of configs/ at a scale."""
-    path = os.path.join(ROOT, "configs", f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"configs_{name}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.get_config(scale)
-
-
-def override(config: Any, path: str, value: Any) -> None:
-    """Sets an existing option config.a.b.c; a string is converted to the option's type."""
-    *parents, last = path.split(".")
-    for name in parents:
-        config = config[name]
-    old = config[last]
-    if isinstance(value, str) and not isinstance(old, str):
-        value = json.loads(value.lower() if isinstance(old, bool) else value)
-    config[last] = tuple(value) if isinstance(old, tuple) else type(old)(value)
-
-
 def settings(arguments: argparse.Namespace, pair: str) -> dict[str, Any]:
     """The overrides that all runs of a pair share."""
     found: dict[str, Any] = {
@@ -135,7 +113,7 @@ def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[
     folder = run_folder(arguments, name, pair, seed)
     results = os.path.join(folder, "results.json")
     if not os.path.exists(results) and not arguments.print_only:
-        config = load_config(system.config, arguments.scale)
+        config = run_config.load(system.config, arguments.scale)
         trained = os.path.join(os.path.dirname(os.path.dirname(folder)), f"trained-{seed}")
         changes = {
             "seed": seed,
@@ -145,7 +123,7 @@ def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[
             **system.overrides,
         }
         for path, value in changes.items():
-            override(config, path, value)
+            run_config.override(config, path, value)
         # The report shows sys.argv as the command of the run.
         sys.argv[1:] = [
             f"--config=configs/{system.config}.py:{arguments.scale}",
@@ -155,7 +133,7 @@ def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[
         validation.validate(config)
         started = time.monotonic()
         registry.lookup("job", config.job)(config, folder)
-        # `trained` has these vectors too; copies of hundreds of runs would fill the disk.
+        # Copies of these vectors, which `trained` also has, would fill the disk.
         shutil.rmtree(os.path.join(folder, "spaces"), ignore_errors=True)
         logging.info("%s, %s, seed %d: %.0f s", name, pair, seed, time.monotonic() - started)
     if not os.path.exists(results):
@@ -165,7 +143,7 @@ def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[
 
 
 def run_folder(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> str:
-    """OUT/text/en-de/joint-align-rcsls/0."""
+    """The folder of a run, such as OUT/text/en-de/joint-align-rcsls/0."""
     words = "".join(c if c.isalnum() else " " for c in name.lower()).split()
     return os.path.join(
         os.path.abspath(arguments.out), arguments.world, pair, "-".join(words), str(seed)
@@ -185,7 +163,7 @@ Table = dict[str, dict[str, list[dict[str, float]]]]  # system -> pair -> figure
 
 
 def markdown(table: Table, pairs: Iterable[str], reading: str) -> list[str]:
-    """The rows of one reading: P@1 with CSLS in percent, mean over seeds +- its 95% interval."""
+    """The table of one reading: P@1 by CSLS in percent, mean over the seeds ± its 95% interval."""
     directions = [d for pair in pairs for d in (pair, "-".join(reversed(pair.split("-"))))]
     lines = ["| system | " + " | ".join(directions) + " | mean |"]
     lines.append("|---|" + "---|" * (len(directions) + 1))

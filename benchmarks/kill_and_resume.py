@@ -1,10 +1,10 @@
-"""Kills a training run with SIGKILL at random moments; its end must be that of an unbroken one.
+"""Kills a training run with SIGKILL at random moments and compares its end with an unbroken run's.
 
   python benchmarks/kill_and_resume.py --kills=20 [--system=bi_saelmo] [--seconds=6] [--workdir=DIR]
 
-Runs a job at a tiny scale twice: unbroken, and killed `--kills` times at random moments after its
-training has begun to write files, each time started again with the same command. Prints whether the
-final arrays agree bit by bit, and exits with 1 when they do not.
+Runs a job at a tiny scale twice: once unbroken, and once killed `--kills` times at random moments
+after it has begun to write files, and started again with the same command after every kill. Prints
+whether the final arrays agree bit by bit, and exits with status 1 if they do not.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def main() -> None:
     parser.add_argument("--system", choices=SYSTEMS, default="dict_mlm_50")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--steps", type=int, default=1_500)
-    parser.add_argument("--seconds", type=float, default=6.0, help="longest life after a start")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    parser.add_argument("--seconds", type=float, default=6.0, help="longest wait before a kill")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random moments")
     parser.add_argument("--workdir", default=None)
     arguments = parser.parse_args()
     folder = pathlib.Path(arguments.workdir or tempfile.mkdtemp())
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def arrays(workdir: pathlib.Path) -> dict[str, np.ndarray]:
-    """Every array that the run leaves: parameters and collections, or vectors and maps."""
+    """Every final array of the run: parameters and collections, or vectors and maps."""
     found = {}
     for path in sorted(workdir.glob("[as]*/*.npz")):  # alignments, spaces
         with np.load(path, allow_pickle=False) as file:
@@ -97,7 +97,7 @@ def arrays(workdir: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def start(arguments: argparse.Namespace, name: str, folder: pathlib.Path) -> subprocess.Popen:
-    """One start of the job."""
+    """Starts the job."""
     command = [sys.executable, "-m", "clwe_jax.main", f"--workdir={folder / name}"]
     command += [f"--config=configs/{arguments.system}.py", *SYSTEMS[arguments.system].split()]
     if arguments.system != "joint_align":
@@ -112,7 +112,7 @@ def newest(workdir: pathlib.Path) -> int:
 
 
 def wait_for_training(process: subprocess.Popen, workdir: pathlib.Path, system: str) -> bool:
-    """Waits for a new checkpoint (a static run has none: for its cache); False if the run ended."""
+    """Waits for a new checkpoint, or a static run's cache; False if the run ended first."""
     before = newest(workdir)
     while process.poll() is None:
         if newest(workdir) > before or system == "joint_align" and (workdir / "cache").exists():

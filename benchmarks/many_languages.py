@@ -1,4 +1,4 @@
-"""Writes text of 104 made-up languages, of sizes as uneven as Wikipedias, and prints their codes.
+"""Writes text of 104 made-up languages with sizes as uneven as Wikipedias', and prints their codes.
 
 Command:
   codes=$(python benchmarks/many_languages.py --out=DIR --megabytes=500)
@@ -14,7 +14,7 @@ import os
 import numpy as np
 
 LANGUAGES = 104
-WORDS = 20_000  # that a language has; their frequencies follow Zipf's law
+WORDS = 20_000  # words of a language; their frequencies follow Zipf's law
 _ALPHABETS = (
     "abcdefghijklmnopqrstuvwxyz",
     "абвгдежзиклмнопрстуфхцчшыя",
@@ -23,7 +23,7 @@ _ALPHABETS = (
 
 
 def lexicon(draw: np.random.Generator, alphabet: str) -> np.ndarray:
-    """WORDS made-up words, the frequent ones shorter."""
+    """WORDS made-up words; frequent words are shorter."""
     letters = np.array(list(alphabet))
     lengths = 2 + draw.poisson(np.linspace(2.0, 7.0, WORDS))
     ends = np.cumsum(lengths)

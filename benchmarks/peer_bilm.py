@@ -1,6 +1,6 @@
 """The peer of bilm.py: nn.LSTM(proj_size=...) in PyTorch on the CPU.
 
-Run by bilm.py --peer-python=PYTHON; needs torch only. The model is ours without the clips, which
+Run by bilm.py --peer-python=PYTHON; needs only torch. The model is ours without the clips, which
 nn.LSTM lacks: character CNN once per distinct word, highway layers, a forward and a backward stack
 of projected LSTM layers with the skip connection, state carried from window to window, sampled
 softmax with one set of log-uniform negatives per direction, Adagrad, clipping by the global norm.
@@ -8,7 +8,6 @@ softmax with one set of log-uniform negatives per direction, Adagrad, clipping b
 
 import json
 import math
-import time
 
 import side_by_side
 import torch
@@ -89,7 +88,7 @@ class BiLm(nn.Module):
 
 
 def setup(options):
-    """Builds the model; options: bilm.py's sizes, and `batch`, a file."""
+    """Builds the model; options: the sizes of bilm.py, and `batch`, a JSON file."""
     torch.set_num_threads(options["threads"])
     torch.manual_seed(0)
     rows, window = options["rows"], options["window"]
@@ -116,7 +115,7 @@ def setup(options):
         optimizer.zero_grad(set_to_none=True)
         return loss
 
-    clock = time.process_time if options["clock"] == "cpu" else time.perf_counter
+    clock = side_by_side.CLOCKS[options["clock"]]
 
     def run(steps):
         start = clock()

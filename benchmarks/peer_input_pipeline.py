@@ -1,7 +1,7 @@
 """The peer of input_pipeline.py: Hugging Face's fast tokenizer and whole-word-masking collator.
 
-Run by input_pipeline.py --peer-python=PYTHON; needs torch and transformers only. Reads the same
-files, draws the languages by the same shares, uses the same vocabulary.
+Run by input_pipeline.py --peer-python=PYTHON; needs only torch and transformers. It reads the same
+files, draws the languages by the same shares and uses the same vocabulary.
 """
 
 import itertools
@@ -12,11 +12,11 @@ import warnings
 
 import side_by_side
 
-CHUNK = 1000  # lines a call of the tokenizer, as in transformers' run_mlm.py
+CHUNK = 1000  # lines in a call of the tokenizer, as in transformers' run_mlm.py
 
 
 def lines_of(paths, encoding="utf-8"):
-    """The lines of the files, over and over."""
+    """The lines of the files, repeated without end."""
     while True:
         for path in paths:
             with open(path, encoding=encoding, errors="replace") as file:
@@ -27,7 +27,7 @@ def lines_of(paths, encoding="utf-8"):
 
 
 def mixed(files, shares, seed):
-    """Lines of several languages; `shares` are of the lines."""
+    """Lines of several languages; `shares` are the languages' shares of the lines."""
     names = sorted(files)
     draw = random.Random(seed)
     readers = {name: lines_of(files[name]) for name in names}
@@ -38,8 +38,8 @@ def mixed(files, shares, seed):
 
 
 def setup(options):
-    """Builds the pipeline; options: vocabulary (a vocab.txt), lower_case, files (a language's
-    paths), shares, length, batch_size, workers, batches (a round), seed."""
+    """Builds the pipeline; options: vocabulary (a vocab.txt), lower_case, files (paths by
+    language), shares, length, batch_size, workers, batches (in a round), seed."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false" if options["workers"] else "true"
     import torch
     import transformers
@@ -86,7 +86,7 @@ def setup(options):
         for _ in range(options["batches"]):
             pieces += next(batches)["input_ids"].numel()
         rate = pieces / (time.perf_counter() - start)
-        # The workers go on until their buffers are full; the other side's turn begins after that.
+        # The workers fill their buffers before the other side's turn begins.
         time.sleep(2.0 if options["workers"] else 0.0)
         return rate
 
@@ -131,7 +131,7 @@ def make_collator(transformers, tokenizer):
 
 
 def grouped(encoded, length):
-    """All pieces of a chunk in rows of `length` without padding, as run_mlm.py's group_texts."""
+    """All pieces of a chunk in rows of `length` without padding, as in run_mlm.py's group_texts."""
     columns = {name: list(itertools.chain.from_iterable(encoded[name])) for name in encoded.keys()}
     total = len(columns["input_ids"]) // length * length
     return {

@@ -1,6 +1,6 @@
 """The peer of training_step.py: Hugging Face BertForMaskedLM in PyTorch on the CPU.
 
-Run by training_step.py --peer-python=PYTHON; needs torch and transformers only.
+Run by training_step.py --peer-python=PYTHON; needs only torch and transformers.
 """
 
 import time
@@ -12,7 +12,7 @@ import transformers
 
 def setup(options):
     """Builds the model; options: layers, width, heads, mlp_dim, vocab_size, length, batch_size,
-    predictions (masked positions a row), dropout, learning_rate, weight_decay, seconds (of a
+    predictions (masked positions in a row), dropout, learning_rate, weight_decay, seconds (of a
     round), threads, compile."""
     torch.set_num_threads(options["threads"])
     torch.manual_seed(0)

@@ -8,7 +8,7 @@ Each world has two languages of made-up words in clusters. The second language i
 of the first in another order. Supervised aligners get pairs for a tenth of the words and are tested
 on the other words. With --stretch=4 the second language's directions are stretched by 4 to 1/4, which
 no rotation undoes. A seed counts as found where 95% of the translations are right by CSLS. The
-table lists the other seeds; no seed is run twice.
+table lists the other seeds; no failed seed is run again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ALONE = ("self_learning, no pairs", "adversarial")
 
 
 def world(seed: int, words: int, width: int, noise: float, stretch: float = 1.0):
-    """Vectors x [N, D] and y [N, D], and for each row of x its translation's row in y, int [N]."""
+    """Vectors x [N, D] and y [N, D], and the row in y of each x's translation, int [N]."""
     draw = np.random.default_rng(seed)
     spread = np.geomspace(1.5, 0.3, width)
     centers = draw.gamma(1.0, 1.0, (max(2, words // 15), width)) - 0.5

@@ -1,4 +1,4 @@
-"""The cost of senses: the training step of a sense-aware model beside its twin's, and its FLOPs.
+"""The cost of senses: time and FLOPs of a training step of a sense-aware model and its twin.
 
     python benchmarks/senses_cost.py                                       # SaELMo and ELMo
     python benchmarks/senses_cost.py --config=bi_saelmo --twin=joint_elmo
@@ -6,7 +6,7 @@
 
 Both models run in turns at the laptop scale, on the batches of a real run, with seeded senses as
 after the warm-up. FLOPs count matrix products and convolutions, loops as often as they run, without
-work that is done once in many steps. The update of the sense state is timed alone too.
+work that is done once in many steps. The update of the sense state is also timed alone.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import os
 import statistics
 import sys
 import tempfile
-import time
 from typing import Any, Callable
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import jax  # noqa: E402
-from joint_align_table import load_config, override  # noqa: E402
+import run_config  # noqa: E402
+from side_by_side import CLOCKS  # noqa: E402
 
 from clwe_jax import validation  # noqa: E402
 from clwe_jax.jobs import inputs  # noqa: E402
@@ -44,10 +44,10 @@ class Model:
     """A config's training step and batches of its run."""
 
     def __init__(self, name: str, changes: list[str], workdir: str):
-        config = load_config(name, "laptop")
+        config = run_config.load(name)
         config.objective.senses.warmup_steps = 1
         for change in changes:
-            override(config, *change.split("=", 1))
+            run_config.override(config, *change.split("=", 1))
         validation.validate(config)
         world = inputs.open_world(config, os.path.join(workdir, name))
         vocabulary = world.tokenizer.vocabulary
@@ -78,7 +78,7 @@ class Model:
         self._step = traced.lower().compile()
 
     def run(self, count: int) -> None:
-        """Takes so many steps."""
+        """Runs `count` steps."""
         for number in range(count):
             self.state, metrics = self._step(self.state, self.batches[number % len(self.batches)])
         jax.block_until_ready((self.state, metrics))
@@ -93,7 +93,7 @@ class Model:
             return self.objective.loss(variables, batch, step=0, rngs=rngs, train=True)[1]
 
         observed = jax.jit(observe)(variables, self.batches[0])
-        # Donated as in the step, so that tables are written in place.
+        # The tables are donated, as in the step, so that the update writes in place.
         update = jax.jit(self.objective.update, donate_argnums=0)
         held = [jax.tree.map(lambda x: x.copy(), variables)]
 
@@ -116,9 +116,9 @@ def main() -> None:
     )
     parser.add_argument("--steps", type=int, default=50, help="steps of a round")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
     arguments = parser.parse_args()
-    clock = time.process_time if arguments.clock == "cpu" else time.perf_counter
+    clock = CLOCKS[arguments.clock]
     allocator.keep_freed_memory()
 
     def seconds(run: Callable[[], Any]) -> float:

@@ -80,7 +80,7 @@ def flags(arguments: argparse.Namespace, pair: str) -> list[str]:
 
 
 def figures(arguments: argparse.Namespace, config: str, pair: str, seed: int) -> dict[str, float]:
-    """The results of a run, which is run first if needed; empty where it failed."""
+    """The results of a run, which is started if it is not finished; {} if it failed."""
     folder = os.path.join(os.path.abspath(arguments.out), pair or "wsd", config, str(seed))
     command = [
         sys.executable, "-m", "clwe_jax.main", f"--config=configs/{config}.py",
@@ -161,7 +161,7 @@ def _chosen(systems: Mapping[str, str], names: str) -> dict[str, str]:
     wanted = [name.strip() for name in names.split(",") if name.strip()] or list(systems)
     unknown = [name for name in wanted if name not in systems]
     if unknown:
-        raise SystemExit(f"--systems: {', '.join(unknown)}; known are {', '.join(systems)}")
+        raise SystemExit(f"--systems: unknown {', '.join(unknown)}; known are {', '.join(systems)}")
     return {name: systems[name] for name in wanted}
 
 
@@ -177,13 +177,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", default="../shared/data", help="text, dictionaries, test sets")
     parser.add_argument("--pairs", default="en-de,en-es,en-ja,en-zh")
     parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--systems", default="", help="names with , between them; default: all")
+    parser.add_argument("--systems", default="", help="names separated by , (default: all)")
     parser.add_argument("--print-only", action="store_true", help="run nothing")
     arguments = parser.parse_args(argv[:split])
     arguments.data = os.path.abspath(arguments.data)
     arguments.more = argv[split + 1 :]
     if not os.path.isdir(arguments.data) and not arguments.print_only:
-        parser.error(f"{arguments.data} is not there: give --data=DIR")
+        parser.error(f"{arguments.data} does not exist: give --data=DIR")
     {"pairs": pairs, "wsd": wsd}[arguments.table](arguments)
 
 

@@ -42,7 +42,7 @@ class Peer:
         self.facts: dict[str, Any] = self._read()
 
     def measure(self) -> float:
-        """Measures one round and returns its rate."""
+        """The rate of one more round."""
         assert self._process.stdin is not None
         self._process.stdin.write("measure\n")
         self._process.stdin.flush()

@@ -4,22 +4,21 @@ Command (see README.md for the peer's interpreter):
   python benchmarks/training_step.py --peer-python=peer/bin/python
   python benchmarks/training_step.py --config=configs/dict_mlm_50.py:small --set=model.layers=3
 
-Both sides: the same sizes, batch and number of masked positions; AdamW, clipping, float32 on CPU.
-Achieved FLOP/s are those of the model's matrix products (forward, and twice that backward), over
-those that one large product reaches in the same process.
+Both sides have the same sizes, batch and number of masked positions, AdamW, clipping and float32 on
+the CPU. The script also compares the FLOP/s of the model's matrix products (forward, and twice that
+backward) with the FLOP/s of one large product in the same process.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import os
-import runpy
 import statistics
 import sys
 import time
 from typing import Callable
 
+import run_config
 import side_by_side
 
 
@@ -28,13 +27,12 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    root = os.path.dirname(side_by_side.HERE)
-    parser.add_argument("--config", default=os.path.join(root, "configs", "dict_mlm_50.py"))
+    parser.add_argument("--config", default="dict_mlm_50", help="a system, or a file of configs/")
     parser.add_argument("--set", action="append", default=[], help="an option: model.layers=2")
     parser.add_argument("--seconds", type=float, default=4.0, help="of a round of either side")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--peer-python", help="the interpreter that has torch and transformers")
+    parser.add_argument("--peer-python", help="interpreter that has torch and transformers")
     parser.add_argument("--peer-compile", action="store_true", help="torch.compile the peer")
     return parser.parse_args()
 
@@ -42,23 +40,15 @@ def arguments() -> argparse.Namespace:
 def read_config(name: str, overrides: list[str]):
     """The config of a file with its scale after a colon; the optimizer becomes AdamW."""
     path, _, scale = name.partition(":")
-    config = runpy.run_path(path)["get_config"](scale or "laptop")
+    config = run_config.load(path, scale or "laptop")
     config.optimizer.name = "adamw"
-    for override in overrides:
-        option, _, value = override.partition("=")
-        *sections, key = option.split(".")
-        node = config
-        for section in sections:
-            node = node[section]
-        try:
-            node[key] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            node[key] = value
+    for change in overrides:
+        run_config.override(config, *change.split("=", 1))
     return config
 
 
 def product_flops(config, predictions: int) -> float:
-    """Floating-point operations of a step's matrix products: forward, and twice that backward."""
+    """FLOPs of a step's matrix products: forward, and twice that backward."""
     model, rows, length = config.model, config.train.batch_size, config.data.sequence_length
     width, tokens = model.width, rows * length
     layer = 2 * tokens * (4 * width * width + 2 * width * model.mlp_dim)
@@ -69,7 +59,7 @@ def product_flops(config, predictions: int) -> float:
 
 
 def product_rate(size: int = 2048, repeats: int = 8) -> float:
-    """FLOP/s of a float32 product of two square matrices, the best of some."""
+    """FLOP/s of a float32 product of two square matrices, the best of `repeats`."""
     import jax
     import jax.numpy as jnp
 
@@ -85,11 +75,11 @@ def product_rate(size: int = 2048, repeats: int = 8) -> float:
 
 
 def our_step(config) -> tuple[Callable[[int], float], int, int]:
-    """Our side, made by the functions that a training run calls.
+    """Our side, built with the functions of a training run.
 
     Returns:
-      A function of a number of steps that gives the seconds they took; the masked positions a row;
-      the parameters.
+      A function that runs a number of steps and returns their seconds; the number of masked
+      positions in a row; the number of parameters.
     """
     import jax
     import numpy as np
@@ -152,7 +142,7 @@ def our_step(config) -> tuple[Callable[[int], float], int, int]:
 def main() -> None:
     """Measures and prints."""
     args = arguments()
-    sys.path.insert(0, os.path.dirname(side_by_side.HERE))
+    sys.path.insert(0, run_config.ROOT)
     config = read_config(args.config, args.set)
     import jax
 

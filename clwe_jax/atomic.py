@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, whenever a program is stopped."""
+"""Files that are complete or absent, whenever a program is stopped."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import IO, Any, Iterator
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str], mode: str = "wb", **options: Any) -> Iterator[IO[Any]]:
-    """A file to write to that takes its place at `path` when the block ends without an error.
+    """A file to write to, which replaces the file at `path` when the block ends without an error.
 
-    Until then what was at `path` stays. Where the block fails, nothing is left behind.
+    Until then the old file stays. Where the block fails, nothing is left behind.
 
     Args:
-      path: where the file belongs; its folder must exist.
-      mode, options: as of `open`; text is UTF-8 with '\\n' line ends unless options say otherwise.
+      path: place of the file; its folder must exist.
+      mode, options: arguments of `open`; text is UTF-8 with '\\n' line ends unless options say
+        otherwise.
     """
     if "b" not in mode:
         options = {"encoding": "utf-8", "newline": "\n", **options}
@@ -41,5 +42,5 @@ def write(path: str | os.PathLike[str], content: str | bytes) -> None:
 def write_json(
     path: str | os.PathLike[str], value: Any, indent: int | None = 1, sort_keys: bool = False
 ) -> None:
-    """Writes a JSON file, letters of all scripts as they are."""
+    """Writes a JSON file; letters of all scripts are not escaped."""
     write(path, json.dumps(value, indent=indent, sort_keys=sort_keys, ensure_ascii=False))

@@ -17,14 +17,14 @@ from ml_collections import ConfigDict
 from clwe_jax import __version__, atomic
 
 SCALES = ("laptop", "small", "base", "paper")
-# The layout of a run's folder, which config.json names, and the release that reads an older one.
+# The layout of a run's folder, which config.json names, and the release that reads each older one.
 LAYOUT = 2
 _READ_BY = {1: "0.1.0"}
 # Tables over the vocabulary have a multiple of this many rows, so that devices divide them evenly.
 PAD_ROWS_TO = 128
 
-# The languages of multilingual BERT as Wikipedia codes. Its list counts simplified and traditional
-# Chinese apart, which are one Wikipedia: 104 names, 103 codes.
+# The languages of multilingual BERT as Wikipedia codes: 103 codes for its 104 languages, because
+# simplified and traditional Chinese share one Wikipedia.
 MBERT_LANGUAGES = (
     "af,an,ar,ast,az,azb,ba,bar,be,bg,bn,bpy,br,bs,ca,ce,ceb,cs,cv,cy,da,de,el,en,es,et,eu,fa,fi,"
     "fr,fy,ga,gl,gu,he,hi,hr,ht,hu,hy,id,io,is,it,ja,jv,ka,kk,kn,ko,ky,la,lb,lmo,lt,lv,mg,min,mk,"
@@ -53,13 +53,13 @@ def base_config() -> ConfigDict:
                 simplify_chinese=False,
                 sequence_length=64,
                 max_predictions=0,  # masked pieces a row; 0: a fifth of sequence_length
-                distinct_words=0,  # whose characters a biLM's batch holds; 0: by the text
+                distinct_words=0,  # most distinct words of a biLM's batch; 0: by the text
                 heldout_share=0.01,  # of the lines, chosen by a hash of their text
                 chunk_lines=512,  # lines that the graph handles at once
                 shuffle_lines=4096,  # shuffle buffer, over all languages together
-                sample_bytes=100_000,  # a language, that words' vectors are averaged over (bli)
-                pocket_sentences=60_000,  # a language, when the source is pocket
-                pocket_domains="",  # what they are about; '' for all domains
+                sample_bytes=100_000,  # text of a language that bli averages word vectors over
+                pocket_sentences=60_000,  # sentences of a language, when the source is pocket
+                pocket_domains="",  # their domains, with commas between them; '' for all
                 tfds_dir="",
             ),
             vocab=dict(
@@ -67,7 +67,7 @@ def base_config() -> ConfigDict:
                 size=8_192,
                 path="",  # a BERT vocab.txt, a SentencePiece .model or a run's vocab folder
                 min_count=1,  # rarer words do not count
-                sample_bytes=20_000_000,  # of text a language that the words are counted in
+                sample_bytes=20_000_000,  # text of a language that the words are counted in
             ),
             task=dict(name="mlm"),
             model=dict(name="transformer"),
@@ -130,9 +130,9 @@ def languages(config: ConfigDict) -> tuple[str, ...]:
 
 
 def hub_of(config: ConfigDict) -> str:
-    """The language whose space the others are mapped to: the option, or the first language.
+    """The language whose space the others are mapped to: `config.static.hub`, or the first one.
 
-    Vector files are mapped source to target: there it is the second language.
+    The source of two vector files is mapped to the target, so their hub is the second language.
     """
     names = languages(config)
     if config.align.source_vectors:
@@ -141,10 +141,10 @@ def hub_of(config: ConfigDict) -> str:
 
 
 def pairs(config: ConfigDict) -> list[tuple[str, str]]:
-    """The directions in which static vectors are evaluated: both of every pair.
+    """The directions in which static vectors are evaluated: both directions of every pair.
 
     Raises:
-      ValueError: a pair that is not of two of the run's languages.
+      ValueError: a pair that does not consist of two of the run's languages.
     """
     names = languages(config)
     if config.align.source_vectors:
@@ -156,14 +156,14 @@ def pairs(config: ConfigDict) -> list[tuple[str, str]]:
     for pair in chosen:
         if len(pair) != 2 or pair[0] == pair[1] or not set(pair) <= set(names):
             raise ValueError(
-                f"config.static.pairs: {'-'.join(pair)!r} is no pair of two of the languages "
+                f"config.static.pairs: {'-'.join(pair)!r} is not a pair of two of the languages "
                 f"{config.data.languages}; write en-de,en-fr"
             )
     return list(dict.fromkeys(way for a, b in chosen for way in ((a, b), (b, a))))
 
 
 def max_predictions(config: ConfigDict) -> int:
-    """Masked pieces that a row can hold: the option, or a fifth of its length, in steps of four."""
+    """Most masked pieces of a row: the option, or a fifth of its length as a multiple of four."""
     if config.data.max_predictions:
         return config.data.max_predictions
     return 4 * math.ceil(config.data.sequence_length / 20)
@@ -174,7 +174,7 @@ def padded_rows(words: int) -> int:
     return -(-words // PAD_ROWS_TO) * PAD_ROWS_TO
 
 
-# Options that may change between two starts of a run; a section stands for all that is in it.
+# Options that may change between two starts of a run; a section stands for all its options.
 _FREE = (
     "job", "projection", "finish", "report", "plan", "evals", "checkpoint", "mesh", "data.tfds_dir",
     "data.sample_bytes", "train.steps", "train.log_every_steps", "train.prefetch",
@@ -188,8 +188,8 @@ def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> l
     Options that may change between two starts of a run are left out.
 
     Args:
-      old, new: resolved configs.
-      prefix: of their keys.
+      old, new: resolved configs, or the same section of both.
+      prefix: 'SECTION.' of a section.
     """
     lines = []
     for key in sorted(set(old) | set(new)):
@@ -208,14 +208,14 @@ def claim_workdir(config: ConfigDict, workdir: str, write: bool = True) -> None:
     """Writes WORKDIR/config.json, or checks that the folder holds a run of this config.
 
     Args:
-      config: the run's.
+      config: the run's config.
       workdir: the run's folder.
-      write: whether config.json is written; False on other hosts than the first, and for jobs that
+      write: whether config.json is written; False on all hosts except the first, and for jobs that
         work on the run of another job.
 
     Raises:
-      ValueError: the folder holds another config's run (the message lists the differences), or one
-        of another layout.
+      ValueError: the folder holds a run of another config (the message lists the differences), or
+        has another layout.
     """
     new = _plain(config)
     if os.path.exists(_path(workdir)):
@@ -244,7 +244,7 @@ def read_config(workdir: str | os.PathLike[str]) -> ConfigDict:
             found = json.load(file)
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{workdir} holds no run: there is no config.json. Train one there with "
+            f"{workdir} holds no run: it has no config.json. Train a run there with "
             f"python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir={workdir}"
         ) from None
     except ValueError as error:
@@ -254,13 +254,13 @@ def read_config(workdir: str | os.PathLike[str]) -> ConfigDict:
         reader = _READ_BY.get(layout, "of a later version")
         raise ValueError(
             f"{path}: the folder has layout {layout}, which clwe_jax {reader} reads; clwe_jax "
-            f"{__version__} reads layout {LAYOUT}: train again with another --workdir"
+            f"{__version__} reads layout {LAYOUT}. Train again with another --workdir=DIR."
         )
     return ConfigDict(found)
 
 
 def write_config(config: ConfigDict, workdir: str) -> None:
-    """Writes WORKDIR/config.json, with the layout of the folder."""
+    """Writes WORKDIR/config.json, with the number of the folder's layout."""
     values = {"layout": LAYOUT, **_plain(config)}
     atomic.write_json(_path(workdir), values, indent=2, sort_keys=True)
 

@@ -1,4 +1,4 @@
-"""The one program: python -m clwe_jax.main --config=configs/dict_mlm_50.py [--workdir=DIR]."""
+"""The command line: python -m clwe_jax.main --config=configs/dict_mlm_50.py [--workdir=DIR]."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MULTIHOST = flags.DEFINE_bool(
     "multihost", False, "Join the other hosts (jax.distributed) before anything else."
 )
 _PLAN = flags.DEFINE_string(
-    "plan", None, "Compile and cost the training step for a slice, e.g. v3:8x16; train nothing."
+    "plan", None, "Compile the training step for a slice (v3:8x16), print its cost, do not train."
 )
 _DEBUG = flags.DEFINE_bool("debug", False, "Show the whole traceback of an error.")
 
 
 def main(argv: list[str]) -> None:
     if len(argv) > 1:
-        sys.exit(f"error: cannot make sense of {argv[1:]}; options start with --. See --help.")
+        sys.exit(f"error: unknown arguments {argv[1:]}; options start with --. See --help.")
     logging.set_verbosity(logging.INFO)
     python_logging.getLogger("jax").setLevel(python_logging.WARNING)  # it warns of absent backends
     config = _CONFIG.value
@@ -65,7 +65,7 @@ def _run_name() -> str:
 
 
 def _flags_parser(argv: list[str]) -> list[str]:
-    """Parses flags; answers a wrong config path or key with what is there, not a traceback."""
+    """Parses flags; a wrong config path or key ends in an error with the known ones."""
     for position, argument in enumerate(argv):
         name, _, path = argument.partition("=")
         if name in ("--config", "-config"):

@@ -1,4 +1,4 @@
-"""Names to classes. Classes are named by string and imported when asked for.
+"""Names of classes and functions, which are imported when they are looked up.
 
 A new objective, backbone, aligner, evaluator or system is one module, one test, one config and
 one line here.
@@ -66,14 +66,14 @@ TABLES: dict[str, dict[str, str]] = {
         "retrieval": "clwe_jax.evaluate.retrieval:SentenceRetrieval",
         "bli": "clwe_jax.evaluate.bli:LexiconInduction",
         "senses": "clwe_jax.evaluate.sense_evaluator:SenseEvaluator",
-        "wsd": "clwe_jax.evaluate.wsd_evaluator:WsdEvaluator",
+        "wsd": "clwe_jax.evaluate.wsd:WordSenseDisambiguation",
         "similarity": "clwe_jax.evaluate.similarity:WordSimilarity",
     },
 }
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """' Did you mean X?' or the list of what is known, to end an error message with."""
+    """'Did you mean X?', or the list of all known words: the end of an error message."""
     known = sorted(known)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
@@ -97,7 +97,7 @@ def check_name(kind: str, name: str) -> None:
 
 
 def build(kind: str, spec: Mapping[str, Any], **given: Any) -> Any:
-    """Makes the class that `spec['name']` names from the other keys of `spec` and `given`.
+    """Makes an object of the class `spec['name']` from the other keys of `spec` and from `given`.
 
     Raises:
       ValueError: an unknown name or an unknown key; the message names the nearest known one.
@@ -108,9 +108,16 @@ def build(kind: str, spec: Mapping[str, Any], **given: Any) -> Any:
     return cls(**options, **given)
 
 
-def check_keys(cls: type, options: Mapping[str, Any], where: str) -> None:
-    """Raises ValueError when a key of `options` is not a field of the dataclass `cls`."""
-    known = {field.name for field in dataclasses.fields(cls) if field.init} - {"parent"}
+def check_keys(known: type | Iterable[str], options: Iterable[str], where: str) -> None:
+    """Raises ValueError for a key of `options` that is not known.
+
+    Args:
+      known: a dataclass, whose fields are the known keys, or the known keys.
+      options: the keys.
+      where: the section of the config, for the message.
+    """
+    if isinstance(known, type):
+        known = {field.name for field in dataclasses.fields(known) if field.init} - {"parent"}
     for key in options:
         if key not in known:
             raise ValueError(f"{where} has no option {key!r}. {nearest(key, known)}")

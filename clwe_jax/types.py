@@ -1,4 +1,4 @@
-"""The words that rooms speak to each other: batches, sums, hidden states, protocols."""
+"""The types that rooms share: batches, sums, hidden states and protocols."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import numpy as np
 Array = jax.Array | np.ndarray
 Variables = Mapping[str, Any]
 
-# A batch is a plain dict of [rows, length] arrays. Loss is taken where `loss_weights` > 0 and
-# nowhere else; attention stays within a segment; segment 0 is padding.
+# A plain dict of [rows, length] arrays. Only positions with `loss_weights` > 0 have a loss;
+# attention stays within a segment; segment 0 is padding.
 Batch = dict[str, Array]
 
 
@@ -29,10 +29,10 @@ def piece_batch(rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
       inputs: int32, piece ids after masking.
       targets: int32, the piece to predict where loss_weights > 0.
       loss_weights: float32, 1 at every piece of a masked word, else 0.
-      positions: int32, restart at 0 in every segment.
+      positions: int32, starting at 0 in every segment.
       segment_ids: int32, 1, 2, ... within a row; 0 is padding.
-      language_ids: int32, of the target where masked, else of the piece.
-      source_language_ids: int32, of the text that the piece stands in.
+      language_ids: int32, the language of the target where a piece is masked, else of the piece.
+      source_language_ids: int32, the language of the text that the piece stands in.
     """
     integers = jax.ShapeDtypeStruct((rows, length), np.int32)
     return dict(
@@ -49,7 +49,7 @@ def piece_batch(rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
 # Keys of a batch of sentences with their code-switched copies: `COPY + key` is the copy's `key`.
 COPY = "copy_"
 
-# Keys of a batch that are not rows: all parts of a batch see the whole of them.
+# Keys whose arrays have no axis of rows: every microbatch gets the whole array.
 SHARED_KEYS = ("characters",)
 
 
@@ -57,8 +57,8 @@ SHARED_KEYS = ("characters",)
 class Sums:
     """A metric as numerator and denominator.
 
-    Sums are added over microbatches and hosts and divided once, so that parts of uneven weight
-    are not misweighted.
+    Sums are added over microbatches and hosts and divided once, so that every position counts
+    equally in parts of uneven weight.
     """
 
     value: Array
@@ -68,7 +68,7 @@ class Sums:
         return Sums(self.value + other.value, self.weight + other.weight)
 
     def mean(self) -> Array:
-        """value / weight; 0 where nothing was weighed."""
+        """value / weight; 0 where the weight is 0."""
         return self.value / jnp.maximum(self.weight, 1e-9)
 
 
@@ -77,7 +77,7 @@ class Hidden:
     """The hidden states of a backbone.
 
     Attributes:
-      last: [B, L, D], what the heads read.
+      last: [B, L, D], the input of the heads.
       layers: tuple of [B, L, D]: the embedding output, then the output of each layer.
     """
 
@@ -86,20 +86,20 @@ class Hidden:
 
 
 class BatchSource(Protocol):
-    """An endless or finite iterator of batches whose place can be saved and restored exactly."""
+    """An endless or finite iterator of batches whose position can be saved and restored exactly."""
 
     def __iter__(self) -> Iterator[Batch]: ...
 
     def __next__(self) -> Batch: ...
 
     def stats(self) -> dict[str, float]:
-        """Counts and shares of what was read so far, for the report."""
+        """Counts and shares of the data read so far, for the report."""
 
     def get_state(self) -> bytes:
-        """The place in the stream: the next batch after `set_state` is the same batch."""
+        """The position in the stream; `set_state` with it makes the next batch the same again."""
 
     def set_state(self, state: bytes) -> None:
-        """Goes to a place that `get_state` gave.
+        """Goes to a position that `get_state` returned.
 
         Raises:
           ValueError: the state is damaged, or belongs to other data, another seed or batch size.
@@ -109,18 +109,16 @@ class BatchSource(Protocol):
 class Objective(Protocol):
     """A training objective: predictions and their loss.
 
-    What an objective can do beyond this is one of the protocols below, asked for with isinstance.
+    Its further capabilities are the protocols below, asked for with isinstance.
 
-    Collections beside 'params' are never differentiated. The collection 'rows' holds what belongs
-    to the rows of the batch, their axis first: a part of a batch comes with its rows of it.
+    Collections other than 'params' are never differentiated. The first axis of the arrays in the
+    collection 'rows' is the rows of the batch; a microbatch gets the entries of its own rows.
     """
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Keys, shapes and types of a batch. No other place knows them.
+        """Keys, shapes and types of a batch of `rows` rows of `length` positions.
 
-        Args:
-          rows: rows of the batch.
-          length: positions of a row.
+        No other place knows them.
         """
 
     def init(self, rng: Array, batch: Batch) -> Variables:
@@ -135,13 +133,13 @@ class Objective(Protocol):
         rngs: Mapping[str, Array] | None = None,
         train: bool = True,
     ) -> tuple[dict[str, Sums], Any]:
-        """The sums of every metric, and what was observed of the batch.
+        """The sums of every metric, and the observations of the batch.
 
         Args:
           variables: 'params' and the collections.
-          batch: as `batch_shapes` describes it.
-          step: int32 [], steps before this one; what anneals or decays depends on it.
-          rngs: name -> PRNG key; needed where `train`.
+          batch: the arrays that `batch_shapes` describes.
+          step: int32 [], number of steps before this one, for losses that change over time.
+          rngs: name -> PRNG key; required where `train`.
           train: whether dropout and sampling are on.
 
         Returns:
@@ -159,12 +157,12 @@ class Stateful(Protocol):
 
         Args:
           variables: 'params' after the optimizer's update, collections before the step, and
-            'moments': a tuple of trees like 'params', the optimizer's state of each number (Adam:
-            its two moments), so that an objective that copies a row of parameters can copy its
-            moments. A parameter that is frozen, by its group or in this phase, has an
-            `optax.MaskedNode` in place of each moment, and what is returned for it is ignored.
-          observed: what `loss` observed of all rows of the batch.
-          step: int32 [], steps before this one.
+            'moments': a tuple of trees like 'params', one for each moment that the optimizer keeps
+            of a parameter (Adam: two), so that an objective that copies a row of parameters can
+            copy its moments. A parameter that is frozen, by its group or in this phase, has an
+            `optax.MaskedNode` in place of each moment, and its returned value is ignored.
+          observed: the observations of `loss`, of all rows of the batch.
+          step: int32 [], number of steps before this one.
         """
 
 
@@ -173,7 +171,7 @@ class Encodes(Protocol):
     """An objective whose model represents text.
 
     Attributes:
-      max_length: positions of a row, at most.
+      max_length: maximum number of positions of a row.
     """
 
     max_length: int
@@ -217,13 +215,13 @@ class Generates(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class WordSample:
-    """Text that contextual vectors of words are averaged over; static vectors need none.
+    """The text over which contextual vectors of words are averaged; static vectors need none.
 
     Attributes:
       lines: language -> lines of raw text.
-      occurrences: of a word, that its vector is the mean of, at most.
-      min_count: of a frequent word in the lines.
-      max_words: frequent words of a language, at most; 0: all.
+      occurrences: maximum number of occurrences that a word's vector is the mean of.
+      min_count: minimum number of occurrences of a frequent word in the lines.
+      max_words: maximum number of frequent words of a language; 0: all.
     """
 
     lines: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
@@ -239,9 +237,9 @@ class WordSpace:
     Attributes:
       words: distinct words; the first `frequent` of them are candidates, most frequent first.
       vectors: float32 [N, layers, D].
-      frequent: how many words are candidates and stand for the language in CSLS.
-      counts: int [N], occurrences that a vector is the mean of; 0 where the word was encoded by
-        itself; None where vectors are no means (static vectors).
+      frequent: number of candidates; they stand for the language in CSLS.
+      counts: int [N], number of occurrences that each vector is the mean of; 0 where the word was
+        encoded alone; None for static vectors.
     """
 
     words: Sequence[str]
@@ -251,7 +249,7 @@ class WordSpace:
 
     @functools.cached_property
     def index(self) -> dict[str, int]:
-        """word -> row; of a word that is there twice, the first."""
+        """word -> its first row."""
         rows = range(len(self.words) - 1, -1, -1)
         return dict(zip(reversed(self.words), rows))
 
@@ -263,8 +261,9 @@ class Encoder(Protocol):
     Evaluators, transfer tasks and the API take any of them.
 
     Attributes:
-      languages: that it knows.
-      layers: vectors of a word or sentence; layer 0 is the embedding output. Static vectors have 1.
+      languages: the languages that the encoder knows.
+      layers: number of vectors of a word or sentence; layer 0 is the embedding output. Static
+        vectors have 1.
     """
 
     languages: tuple[str, ...]
@@ -273,8 +272,8 @@ class Encoder(Protocol):
     def between(self, source: str, target: str) -> Encoder:
         """The encoder in the space where the two languages are compared.
 
-        The encoder itself where all languages share one space; else one that knows the two
-        languages alone.
+        This is the encoder itself where all languages share one space, else an encoder of only
+        these two languages.
         """
 
     def words(self, text: str, language: str) -> list[str]:
@@ -295,21 +294,20 @@ class Encoder(Protocol):
 
         Args:
           language: one of `languages`.
-          wanted: words that should have a vector where that is possible, whether they are frequent
-            or not.
-          sample: text to average contextual vectors over, and which of its words are frequent.
+          wanted: words that get a vector where that is possible, frequent or not.
+          sample: the text to average contextual vectors over, and the limits of its frequent words.
         """
 
 
 @runtime_checkable
 class HasObjective(Protocol):
-    """An encoder that is a language model: what losses and senses are measured on.
+    """An encoder that is a language model, whose losses and senses can be measured.
 
     Attributes:
-      objective: of its training, with the model.
-      tokenizer: the run's (`text.tokenizer.Tokenizer`).
+      objective: the training objective, with the model.
+      tokenizer: the run's `text.tokenizer.Tokenizer`.
       variables: 'params' and the collections.
-      step: training steps that the variables have seen.
+      step: number of training steps that led to the variables.
     """
 
     objective: Objective
@@ -323,8 +321,8 @@ class Truncates(Protocol):
     """An encoder that cuts long sentences.
 
     Attributes:
-      seen: sentences encoded so far, by language.
-      cut: those of them that lost their end, by language.
+      seen: language -> number of sentences encoded so far.
+      cut: language -> number of encoded sentences that lost their end.
     """
 
     seen: Mapping[str, int]
@@ -340,7 +338,7 @@ class Covers(Protocol):
 
 
 class Evaluator(Protocol):
-    """A measurement, chosen by its `name` in config.evals, whatever key it stands under.
+    """A measurement. The `name` in an entry of config.evals chooses the class; the key is free.
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
@@ -354,15 +352,15 @@ class Evaluator(Protocol):
         """Yields (metric path, value).
 
         Args:
-          model: what is measured. An evaluator of losses or senses needs a `HasObjective`.
+          model: the model to measure. An evaluator of losses or senses needs a `HasObjective`.
 
         Raises:
-          ValueError: the model lacks what the evaluator measures; the message says what.
+          ValueError: the model lacks a capability, which the message names.
         """
 
 
 class TrainingEvaluator(Protocol):
-    """A measurement during training, which knows variables and no encoders.
+    """A measurement during training, of variables instead of an encoder.
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
@@ -375,13 +373,13 @@ class TrainingEvaluator(Protocol):
 
         Args:
           variables: 'params' and the collections, sharded as in training.
-          step: training steps that the variables have seen.
+          step: number of training steps that led to the variables.
         """
 
 
 @runtime_checkable
 class HasDetails(Protocol):
-    """An evaluator whose last run left more than figures.
+    """An evaluator that keeps details of its last run.
 
     Attributes:
       details: rows of a table, for the report.

@@ -1,7 +1,6 @@
-"""Settings that cannot work, refused with errors that help.
+"""Checks of the config, one function for each job (the registry's table 'validation').
 
-Every job has its checks in the registry's table 'validation'. This module imports neither jax nor
-TensorFlow, so that an error comes at once.
+This module imports neither jax nor TensorFlow, so that an error comes at once.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ RULES = ("ratio", "neighbours")
 
 
 def validate(config: ConfigDict) -> None:
-    """Raises ValueError for settings that cannot work, before anything slow has started."""
+    """Raises ValueError for settings that cannot work, before anything slow starts."""
     options.languages(config)
     registry.check_name("job", config.job)
     registry.lookup("validation", config.job)(config)
@@ -29,7 +28,7 @@ def trained_run(config: ConfigDict) -> None:
 
 
 def language_model(config: ConfigDict) -> None:
-    """Checks a language model that is trained."""
+    """Checks the training of a language model."""
     source = config.data.source
     if source != "pocket" and not source.startswith(("text:", "tfds:", "batches:")):
         raise ValueError(
@@ -46,7 +45,9 @@ def language_model(config: ConfigDict) -> None:
             f"config.train.microbatches={config.train.microbatches}"
         )
     if not 0 <= config.data.heldout_share < 0.5:
-        raise ValueError("config.data.heldout_share must be in [0, 0.5)")
+        raise ValueError(
+            f"config.data.heldout_share={config.data.heldout_share}: must be in [0, 0.5)"
+        )
     if config.get("finish", {}).get("steps", 0):
         _finish(config)
 
@@ -84,7 +85,7 @@ def _finish(config: ConfigDict) -> None:
 
 
 def static_vectors(config: ConfigDict) -> None:
-    """Checks static vectors that are trained, or read, and aligned."""
+    """Checks the training or reading of static vectors, and their alignment."""
     names, static = options.languages(config), config.static
     given = bool(config.align.source_vectors), bool(config.align.target_vectors)
     if any(given) != all(given):
@@ -94,12 +95,13 @@ def static_vectors(config: ConfigDict) -> None:
         )
     if all(given) and len(names) != 2:
         raise ValueError(
-            f"config.data.languages={config.data.languages}: two vector files are of two "
-            "languages, the source's first: --config.data.languages=de,en"
+            f"config.data.languages={config.data.languages}: two vector files need two languages, "
+            "the source's first: --config.data.languages=de,en"
         )
     if len(names) < 2:
         raise ValueError(
-            f"config.data.languages={config.data.languages}: an alignment takes two languages"
+            f"config.data.languages={config.data.languages}: an alignment needs two languages, "
+            "e.g. --config.data.languages=de,en"
         )
     source = config.data.source
     if source != "pocket" and not source.startswith("text:"):
@@ -112,13 +114,13 @@ def static_vectors(config: ConfigDict) -> None:
         raise ValueError(f"config.static.replace_share={static.replace_share}: must be in [0, 1]")
     if static.training == "separate" and static.reallocation:
         raise ValueError(
-            "config.static.reallocation is of joint vectors; with "
-            "config.static.training='separate' nothing is shared: set it to False"
+            "config.static.reallocation=True needs joint vectors; with "
+            "config.static.training='separate' no word is shared: set it to False"
         )
     if static.training in ("replace", "duong") and not config.data.dictionaries:
         raise ValueError(
-            f"config.static.training={static.training!r} reads a dictionary: set "
-            "config.data.dictionaries"
+            f"config.static.training={static.training!r} needs a dictionary: set "
+            "--config.data.dictionaries=DIR"
         )
     registry.check_name("aligner", config.align.name)
     for key, least in (

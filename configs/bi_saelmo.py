@@ -2,18 +2,18 @@
 
 Command:
   python -m clwe_jax.main --config=configs/bi_saelmo.py
-  Another pair: --config.data.languages=en,ja (de, es, ja, zh). Any number of languages may stand
-  there; the one to translate to is drawn for each occurrence.
+  Another pair: --config.data.languages=en,ja (de, es, ja, zh). Any number of languages is allowed;
+  the language to translate to is drawn for each occurrence.
 
   :laptop (default)  the embedded world, two cores, minutes.
   :small             text files in corpora/, one GPU, hours.
   :base              2 x 4,096 cells, 200,000 words, an accelerator for days.
   :paper             A11: batch 512, window 12, 600k steps; V=800,000 fits a v3 slice (--plan=v3:4x8).
 
-Context senses, beyond the paper, purer and better at choosing translations: bi_saelmo_context.py.
+Context senses, beyond the paper, are purer and choose translations better: bi_saelmo_context.py.
 Twin without senses: joint_elmo.py.
 Expected: Table 3 of the paper, zero-shot NER F1 after projection: de 72.19, es 65.86, zh 63.44.
-The laptop's figures stand in benchmarks/README.md.
+The laptop's figures are in benchmarks/README.md.
 """
 
 from clwe_jax import presets
@@ -22,7 +22,7 @@ from clwe_jax import presets
 def get_config(scale: str = "laptop"):
     config = presets.elmo(scale, languages="en,de")
     config.system = "Bi-SaELMo"
-    # In a small world more words are spelled alike in both languages, and share senses.
+    # In a small world more words are spelled alike in both languages and share their senses.
     config.objective.senses.senses = 5 if scale == "laptop" else 3
     config.objective.translation = "joint"
     return config

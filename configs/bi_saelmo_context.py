@@ -11,7 +11,7 @@ Command:
 
 Twin without senses: joint_elmo.py --config.task.backward=window, with the same windows
 (--config.data.sequence_length, --config.train.batch_size).
-Expected: the laptop's figures stand in benchmarks/README.md.
+Expected: the laptop's figures are in benchmarks/README.md.
 """
 
 from clwe_jax import presets

@@ -6,7 +6,7 @@ Command:
   python -m clwe_jax.main --config=configs/elmo_projected.py \
     --config.projection.source=runs/elmo_de --config.projection.target=runs/elmo_en
 
-  The scales are those of elmo.py; the runs' own text gives the anchors.
+  The scales are those of elmo.py; the anchors are words of the runs' own text.
 
 Expected: Table 3 of the paper, zero-shot NER F1: de 69.57, es 60.02, zh 63.15.
 """

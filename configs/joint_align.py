@@ -15,7 +15,7 @@ Ablations, each by override:
   refinement only    --config.static.reallocation=False
   other aligners     --config.align.name=geomm (procrustes, adversarial, self_learning, ...)
 
-Expected: Tables 1-2 of the paper: both steps help, and most together.
+Expected: Tables 1-2 of the paper: both steps help, and help most together.
 """
 
 from clwe_jax import presets

@@ -2,8 +2,8 @@
 
 Command:
   python -m clwe_jax.main --config=configs/sa_dict_mlm.py
-  Another pair: --config.data.languages=en,ja (de, es, ja, zh). Any number of languages may stand
-  there; the one to translate to is drawn for each occurrence.
+  Another pair: --config.data.languages=en,ja (de, es, ja, zh). Any number of languages is allowed;
+  the language to translate to is drawn for each occurrence.
 
   :laptop (default)  the embedded world, two cores, minutes.
   :small             text files in corpora/, one GPU, hours.
@@ -11,8 +11,8 @@ Command:
   :paper             as :base.
 
 Beyond the papers: DICT-MLM draws a translation at random; here the sense decides.
-Expected: not in a paper; the laptop's figures beside dict_mlm_50 say what it is worth.
-The laptop's figures stand in benchmarks/README.md.
+Expected: no paper has this system; the laptop's figures, beside dict_mlm_50.py, are in
+benchmarks/README.md.
 """
 
 from clwe_jax import presets

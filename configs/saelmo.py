@@ -8,10 +8,10 @@ Command:
   :base              2 x 4,096 cells, 200,000 words, an accelerator for days.
   :paper             A11: batch 512, window 16, 1M steps; V=800,000 fits a v3 slice (--plan=v3:4x8).
 
-Context senses, beyond the paper and purer: saelmo_context.py.
+Context senses, beyond the paper, are purer: saelmo_context.py.
 Twin without senses: elmo.py. As printed: --config.objective.senses.faithful=True.
 Expected: Table 2 of the paper, WSD F1: SE2 .575, SE3 .586, SE07 .470, SE13 .560, SE15 .583.
-The laptop's figures stand in benchmarks/README.md.
+The laptop's figures are in benchmarks/README.md.
 """
 
 from clwe_jax import presets

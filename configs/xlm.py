@@ -13,7 +13,7 @@ Command:
                      cores; --plan=v3:8x16 compiles and costs it without one.
 
 Expected: Table 1 of the DICT-MLM paper (public XLM): NER 61.2, POS 71.3, XNLI 69.1, PAWS-X 80.9, Tatoeba 32.6.
-The laptop's figures stand in benchmarks/README.md.
+The laptop's figures are in benchmarks/README.md.
 """
 
 from clwe_jax import presets

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs one system on this machine, in its own virtual environment, which it makes when absent.
+# Runs one system on this machine in a virtual environment, which it creates if necessary.
 #
 #   launch/local.sh [--dry-run] [--venv=DIR] [--restarts=N] --config=configs/dict_mlm_50.py [...]
 #
@@ -30,7 +30,7 @@ for argument in "$@"; do
   esac
 done
 if [[ " ${arguments[*]-} " != *" --config"* ]]; then
-  echo "error: which system? Give --config=FILE, e.g. --config=configs/dict_mlm_50.py" >&2
+  echo "error: no system: give --config=FILE, e.g. --config=configs/dict_mlm_50.py" >&2
   exit 2
 fi
 

@@ -7,8 +7,8 @@
 #SBATCH --output=clwe_jax-%j.log
 #SBATCH --signal=B:TERM@300
 #
-# Trains on a Slurm cluster, one process a node. When its time is up or when it is preempted, it saves
-# and queues itself again.
+# Trains on a Slurm cluster, one process on each node. At its time limit or when it is preempted, the
+# job saves and queues itself again.
 #
 #   sbatch --nodes=4 --gpus-per-node=8 --time=12:00:00 launch/slurm.sh --config=... --workdir=DIR
 #   launch/slurm.sh --dry-run ...    print the commands of the job, run none
@@ -58,7 +58,7 @@ requeue=(scontrol requeue "${SLURM_JOB_ID:-JOB}")
 
 if [[ -n $dry_run ]]; then
   say "${step[@]}"
-  echo "# on SIGTERM (the time is up, or preemption):" >&2
+  echo "# on SIGTERM (time limit or preemption):" >&2
   say "${save[@]}"
   say "${requeue[@]}"
   exit 0

@@ -126,7 +126,7 @@ run() {
   line=$(printf ' %q' --multihost "${arguments[@]}")
   if [[ "${arguments[*]}" != *--workdir* ]]; then
     [[ -n $bucket ]] ||
-      fail "where do checkpoints go? Give --bucket=NAME, or --workdir=DIR (shared by all) after --"
+      fail "no folder for checkpoints: give --bucket=NAME, or --workdir=DIR (shared by all) after --"
     line+=" --workdir=\$HOME/share/runs/$name"
   fi
   on all "launch/worker.sh start$line"
@@ -173,13 +173,13 @@ watch() {
     echo "$(date '+%F %T') $name: $state" >&2
     case $state in
       *finished)
-        echo "The run has finished. The slice still costs; to give it back:" \
+        echo "The run has finished. The slice still costs money; delete it with:" \
           "launch/tpu_vm.sh delete --name=$name --zone=$zone" >&2
         return
         ;;
       # During a preemption some workers stop before the others, and the others then fail.
       *failed*)
-        echo "The end of its log:" >&2
+        echo "The end of the log of worker 0:" >&2
         on 0 'launch/worker.sh log 40' || true
         if ((left-- <= 0)); then
           echo "error: failed $((restarts + 1)) times in a row; giving up." >&2
@@ -201,7 +201,7 @@ watch() {
   done
 }
 
-again() { "$1" || echo "That did not work; looking again in $every seconds." >&2; }
+again() { "$1" || echo "$1 failed; trying again in $every seconds." >&2; }
 start_everything() { create && copy && install && run; }
 copy_and_start() { copy && install && run; }
 restart_all() {
@@ -231,10 +231,10 @@ case $command in
   *) fail "no such command: ${command:-(none)}. See launch/tpu_vm.sh --help" ;;
 esac
 [[ -n $name ]] || fail "give the slice a name: --name=NAME"
-[[ -n $zone ]] || fail "where? Give --zone=ZONE, e.g. --zone=europe-west4-a"
+[[ -n $zone ]] || fail "no zone: give --zone=ZONE, e.g. --zone=europe-west4-a"
 case $command in
   up | run | watch)
-    [[ " ${arguments[*]-} " == *" --config"* ]] || fail "which system? Give -- --config=FILE"
+    [[ " ${arguments[*]-} " == *" --config"* ]] || fail "no system: give -- --config=FILE"
     ;;
 esac
 case $command in

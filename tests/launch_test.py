@@ -194,7 +194,7 @@ def test_tpu_watch_gives_up_on_a_run_that_keeps_failing(stubs):
         (["create", "--zone=z"], "--name=NAME"),
         (["create", "--name=n"], "--zone=ZONE"),
         (["create", "--name=n", "--zone=z", "--nmae=n"], "no such option: --nmae=n"),
-        (["run", "--name=n", "--zone=z"], "which system?"),
+        (["run", "--name=n", "--zone=z"], "no system"),
         (["run", "--name=n", "--zone=z", "--", "--config=c"], "--bucket=NAME"),
     ],
 )
@@ -281,7 +281,7 @@ def test_local_installs_once_and_hands_the_arguments_on(stubs):
     # The script returns the program's error; it installs nothing into an existing environment.
     assert done.returncode == 5
     assert (stubs / "python_calls").read_text() == "-m clwe_jax.main --config=c.py\n"
-    assert "which system" in launch(stubs, "local.sh").stderr
+    assert "no system" in launch(stubs, "local.sh").stderr
 
 
 def test_local_starts_a_killed_program_again(stubs):

@@ -14,9 +14,9 @@ from absl import logging
 from clwe_jax.align import alignment, induce, procrustes
 from clwe_jax.types import Array
 
-_SLOPE = 0.2  # of the discriminator's leaky ReLU for negative input
+_SLOPE = 0.2  # slope of the discriminator's leaky ReLU for negative input
 _CHUNK = 500  # steps between two checks of the losses
-_LEAST_RATE = 1e-6
+_LEAST_RATE = 1e-6  # learning rate below which training ends
 
 
 class Weights(NamedTuple):
@@ -42,11 +42,11 @@ class Adversarial:
     """Adversarial training of an almost orthogonal map, then Procrustes refinement.
 
     Conneau et al. 2018, Word Translation Without Parallel Data, sections 2.1, 2.2 and 3.3. Details
-    that the paper leaves open follow their program MUSE: the discriminator takes
-    `discriminator_steps` steps for every step of the map; the map's rate is multiplied by `decay`
-    every epoch, and by `shrink` from the second time on that the unsupervised criterion is below
-    its best value. The result is the map with the best criterion of all epochs and refinement
-    rounds.
+    that the paper leaves open follow their program MUSE. The discriminator takes
+    `discriminator_steps` steps for every step of the map. The map's learning rate is multiplied by
+    `decay` after every epoch. When an epoch's unsupervised criterion is below its best value, the
+    rate is also multiplied by `shrink`, except for the first time. The result is the map with the
+    best criterion of all epochs and refinement rounds.
     """
 
     epochs: int = 5
@@ -55,38 +55,30 @@ class Adversarial:
     discriminator_steps: int = 5
     hidden: int = 2048  # units in each of the discriminator's two hidden layers
     input_dropout: float = 0.1
-    smoothing: float = 0.1  # of the labels
+    smoothing: float = 0.1  # label smoothing
     discriminator_rate: float = 0.1
     map_rate: float = 0.1
     decay: float = 0.98
     shrink: float = 0.5
-    beta: float = 0.001  # of orthogonalisation
+    beta: float = 0.001  # strength of the orthogonalisation
     most_frequent: int = 75_000  # most frequent words of a side that training draws from
     refinements: int = 5
     max_words: int = induce.MAX_WORDS  # most frequent words of a side whose pairs refine
-    neighbourhood: int = 10  # of CSLS
+    neighbourhood: int = 10  # neighbours of CSLS
     restarts: int = 1  # trainings with different random numbers; the best one is kept
     seed: int = 0
     preprocess: tuple[str, ...] = ()
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """Learns the map.
+        """See `alignment.Aligner`; `pairs` is ignored.
 
-        Args:
-          source: source vectors [N, D], most frequent word first.
-          target: target vectors [M, D], most frequent word first.
-          pairs: ignored.
-
-        Returns:
-          An Alignment with a [D, D] map, orthogonal where a refinement round was kept and almost
-          orthogonal otherwise. `info` describes the kept training: 'criterion',
-          'discriminator_loss', 'map_loss' (over the source's words) and 'rate' of each epoch,
-          'refined_criterion' and 'refined_pairs' of each refinement round, 'kept' (the epoch or
-          round of the result) and 'best_criterion'. 'restart_criteria' has the best criterion of
-          every training.
+        The [D, D] map is orthogonal if a refinement round was kept, else almost orthogonal. `info`
+        describes the kept training: 'criterion', 'discriminator_loss', 'map_loss' (over the
+        source's words) and 'rate' of each epoch, 'refined_criterion' and 'refined_pairs' of each
+        refinement round, 'kept' (the epoch or round of the result) and 'best_criterion'.
+        'restart_criteria' has the best criterion of every training.
 
         Raises:
-          ValueError: options out of range; see also `alignment.prepare`.
           FloatingPointError: a loss is not finite.
         """
         self._check()
@@ -120,7 +112,7 @@ class Adversarial:
     def _trained(
         self, x: np.ndarray, y: np.ndarray, key: Array
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """The map of the epoch with the best criterion, float32 [D, D], and `info` of it."""
+        """The map of the epoch with the best criterion, float32 [D, D], and its `info`."""
         start, key = jax.random.split(key)
         width = x.shape[1]
         state = State(jnp.eye(width), initial_weights(start, width, self.hidden))
@@ -203,7 +195,7 @@ def initial_weights(key: Array, width: int, hidden: int) -> Weights:
 
 
 def logits(weights: Weights, x: Array) -> Array:
-    """The discriminator's log odds that a row of x [B, D] comes from the source: [B]."""
+    """The discriminator's log odds, [B], that each row of x [B, D] is a source vector."""
     h = jax.nn.leaky_relu(x @ weights.first + weights.first_bias, _SLOPE)
     h = jax.nn.leaky_relu(h @ weights.second + weights.second_bias, _SLOPE)
     return h @ weights.last + weights.last_bias
@@ -215,8 +207,8 @@ def loss(weights: Weights, x: Array, source: float) -> Array:
     Args:
       weights: parameters of the discriminator.
       x: B mapped source vectors, then B target vectors, [2 B, D].
-      source: label of the first half; the second half has 1 - source. The discriminator learns
-        with 1 - smoothing, the map with smoothing.
+      source: label of the first half; the second half has 1 - source. It is 1 - smoothing in the
+        discriminator's training and smoothing in the map's.
     """
     odds = logits(weights, x)
     labels = jnp.where(jnp.arange(len(x)) < len(x) // 2, source, 1 - source)
@@ -230,7 +222,7 @@ def orthogonalised(matrix: Array, beta: float) -> Array:
 
 
 def discriminator_step(weights: Weights, x: Array, rate: float, smoothing: float):
-    """One step of gradient descent: the new weights, and the loss before the step."""
+    """One step of gradient descent: returns the new weights and the loss before the step."""
     value, slope = jax.value_and_grad(loss)(weights, x, 1 - smoothing)
     return jax.tree.map(lambda w, g: w - rate * g, weights, slope), value
 
@@ -240,8 +232,8 @@ def map_step(
 ) -> tuple[Array, Array]:
     """One step of the map against the discriminator.
 
-    The objective (Eq. 2) is a mean over B words of either side. The target's half does not depend
-    on the map; it is neither computed nor part of the returned loss.
+    The objective (Eq. 2) is the mean over B source words and B target words. The target's half
+    does not depend on the map, so it is neither computed nor part of the returned loss.
 
     Args:
       matrix: map, [D, D].

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import zipfile
-from typing import Any, Sequence
+from typing import Any, Protocol, Sequence
 
 from absl import logging
 import numpy as np
@@ -18,13 +18,13 @@ from clwe_jax.types import Array
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Alignment:
-    """Preprocessing and a linear map of either side into one space.
+    """Preprocessing steps and linear maps that bring both sides into one space.
 
     Attributes:
       source_map: float32 [D, K].
       target_map: float32 [D', K]; None: the target is not mapped, K = D'.
-      source_steps, target_steps: preprocessing before the maps.
-      info: facts of the training, to report and to save as JSON.
+      source_steps, target_steps: preprocessing steps before the maps.
+      info: facts of the training, serialisable as JSON.
     """
 
     source_map: np.ndarray
@@ -45,10 +45,10 @@ class Alignment:
         return _mapped(self.target_steps.apply(y), self.target_map)
 
     def to_target_space(self, x: Array) -> np.ndarray:
-        """Maps source vectors [N, D] among the original target vectors: float32 [N, D'].
+        """Maps source vectors [N, D] into the original target space: float32 [N, D'].
 
         Use it where the target, or words shared with it, must not change. It applies the
-        pseudo-inverse of the target's map, adds the target's mean and restores its mean length.
+        pseudo-inverse of the target's map and inverts the target's steps (see `Steps.undo`).
         """
         common = self.apply(x)
         if self.target_map is not None:
@@ -107,6 +107,26 @@ class Alignment:
             ) from error
 
 
+class Aligner(Protocol):
+    """A method of alignment; its options are the fields of a frozen dataclass."""
+
+    def fit(self, source: Array, target: Array, pairs: Array | None = None) -> Alignment:
+        """Learns the map between two spaces.
+
+        Args:
+          source: source vectors [N, D], most frequent word first.
+          target: target vectors [M, D'], most frequent word first.
+          pairs: training dictionary, integers [P, 2]: a row of `source` and a row of `target` each.
+
+        Returns:
+          The alignment; its `info` has 'aligner', the name, and 'pairs', the sizes of the
+          dictionaries, if the aligner has any.
+
+        Raises:
+          ValueError: options out of range, or input that `prepare` refuses.
+        """
+
+
 Steps = tuple[preprocess.Steps, preprocess.Steps]
 
 
@@ -122,14 +142,12 @@ def prepare(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, Steps]:
     """Checks and preprocesses the input of an aligner.
 
-    Warns when the dictionary has fewer different words than the vectors have dimensions: the map
-    is under-determined then.
+    Warns when the dictionary has fewer different words than the vectors have dimensions, which
+    leaves the map under-determined.
 
     Args:
-      aligner: name for messages.
-      source: source vectors, [N, D].
-      target: target vectors, [M, D'].
-      pairs: training dictionary, integers [P, 2]: a row of `source` and a row of `target` each.
+      aligner: name of the aligner, for messages.
+      source, target, pairs: see `Aligner.fit`.
       steps: names of preprocessing steps, see `preprocess.fit`.
       dictionary: whether the aligner learns from `pairs`; where False they are ignored.
       one_width: whether D and D' must be equal.
@@ -139,9 +157,9 @@ def prepare(
       [P, 2] or None, and the learned steps of both sides.
 
     Raises:
-      ValueError: vectors that are not matrices, have no rows, have different widths where one
-        width is needed, are not finite, or are all equal; no pairs, pairs that are not integers,
-        or rows that do not exist; an unknown step.
+      ValueError: vectors that are not matrices, have no rows, are not finite, or are all equal;
+        different widths although `one_width`; no pairs, pairs that are not integers, or pairs of
+        rows that do not exist; an unknown step.
     """
     _check_vectors(source, target, one_width)
     pairs = _check_pairs(pairs, source, target, aligner) if dictionary else None
@@ -182,9 +200,9 @@ def _check_vectors(source: Array, target: Array, one_width: bool) -> None:
 def _check_pairs(pairs: Array | None, source: Array, target: Array, aligner: str) -> np.ndarray:
     if pairs is None or not np.size(pairs):
         raise ValueError(
-            f"{aligner} learns from a dictionary, and no pair of it has both words among the "
+            f"{aligner} learns from a dictionary, but no pair has both words among the "
             f"{len(source)} source and {len(target)} target words. Check languages, direction and "
-            "case of the dictionary, or align without one: self_learning or adversarial"
+            "case of the dictionary, or align without a dictionary: self_learning or adversarial"
         )
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
@@ -196,7 +214,7 @@ def _check_pairs(pairs: Array | None, source: Array, target: Array, aligner: str
         bad = np.flatnonzero((pairs[:, column] < 0) | (pairs[:, column] >= count))
         if len(bad):
             raise ValueError(
-                f"Pair {bad[0]} asks for row {pairs[bad[0], column]} of the {side} vectors, which "
+                f"Pair {bad[0]} names row {pairs[bad[0], column]} of the {side} vectors, which "
                 f"have rows 0 to {count - 1} ({len(bad)} such pairs)"
             )
     words = min(len(np.unique(pairs[:, 0])), len(np.unique(pairs[:, 1])))
@@ -205,10 +223,8 @@ def _check_pairs(pairs: Array | None, source: Array, target: Array, aligner: str
         logging.warning(
             "%s: %d different words in the dictionary for %d dimensions: the map is "
             "under-determined; use a larger dictionary or refinement rounds",
-            aligner,
-            words,
-            width,
-        )
+            aligner, words, width,
+        )  # fmt: skip
     return pairs
 
 

@@ -1,12 +1,12 @@
-"""CSLS of few queries without the hubness of every key.
+"""Exact CSLS for few queries, without the hubness of every key.
 
-CSLS needs r(y), the mean cosine of a key with its nearest vectors of the queries' side (the pool).
-For a test dictionary nearly all of that product is spent on keys that no query finds. The mean over
-the nearest vectors of any PART of the pool is at most r(y), so it gives an upper bound of the key's
-score. The part for a key holds the vectors around it: k-means centers group the pool, and the part
-collects the groups nearest to the key's own center. r is then computed for keys that are among the
-best of some query by their bound, until the best keys of every query are known exactly (a threshold
-algorithm; Fagin et al. 2003, Optimal Aggregation Algorithms for Middleware). The answers are exact.
+CSLS needs r(y), the mean cosine of a key y with its nearest vectors of the queries' side (the
+pool). For a test dictionary nearly all of this computation concerns keys that no query finds. The
+mean over the nearest vectors in any PART of the pool is at most r(y), which bounds the key's score
+from above. The part for a key holds the vectors around it: k-means groups the pool, and the part
+joins the groups nearest to the key's own center. r is then computed only for keys that are among
+the best of some query by their bound, until the best keys of every query are known (a threshold
+algorithm; Fagin et al. 2003, Optimal Aggregation Algorithms for Middleware).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ import numpy as np
 from clwe_jax.align import search
 from clwe_jax.types import Array
 
-_CENTERS = 2_048  # most centers of a pool
+_CENTERS = 2_048  # maximum number of centers
 _MEMBERS = 96  # least mean number of pool vectors per center
 _ROUNDS = 3  # rounds of spherical k-means
 _SAMPLE = 20_000  # pool vectors that k-means clusters
-_PART = 2_048  # pool vectors that a key is compared with for its bound
-_CANDIDATES = 256  # keys per query that are examined beyond the k requested ones
-_SLABS = (1_024, 256, 64)  # keys that are compared at once: three shapes to compile
+_PART = 2_048  # pool vectors that bound a key's score
+_CANDIDATES = 256  # keys per query that are examined beyond the k requested keys
+_SLABS = (1_024, 256, 64)  # keys compared at once: three shapes to compile
 _ROUNDING = 1e-6  # largest rounding error of a mean cosine
-_LEAST_KEYS = 20_000  # with fewer keys the whole product is faster
+_LEAST_KEYS = 20_000  # keys below which all cosines are faster
 
 
 def pays(queries: int, keys: int) -> bool:
-    """Whether `nearest` is faster than the whole product, which accelerators compute quickly."""
+    """Whether `nearest` is faster than all cosines, which accelerators compute quickly."""
     return jax.default_backend() == "cpu" and keys >= _LEAST_KEYS and 4 * queries <= keys
 
 
@@ -44,7 +44,7 @@ def nearest(
     Args:
       queries: query vectors, [N, D].
       keys: key vectors, [M, D].
-      pool: vectors [P, D] of the queries' side, over which r(y) runs.
+      pool: vectors [P, D] of the queries' side, among which r(y) finds neighbours.
       k: number of keys per query, at most M.
       neighbourhood: neighbours that r averages, at most as many as there are vectors.
       memory_bytes: limit for the scores that are in memory at once.
@@ -87,12 +87,12 @@ class _Hubness:
         return search.chunked(self._pool, 0.0, self.neighbourhood)
 
     def settle(self, wanted: np.ndarray, whole: search.Keys) -> None:
-        """Computes r of keys, distinct rows int [n]."""
+        """Computes r of the keys in these distinct rows, int [n]."""
         self._raise(wanted, whole)
         self.exact[wanted] = True
 
     def _look_around(self) -> None:
-        """Computes every key's bound from the part of the pool around it."""
+        """Computes the bound of every key from the part of the pool around it."""
         pool, least = self._pool, max(_PART, self.neighbourhood)
         centers = _centers(pool, self.memory_bytes)
         homes = _homes(pool, centers, self.memory_bytes)
@@ -144,12 +144,12 @@ def _search(
     values = np.take_along_axis(values, order, 1)
     if width == len(hubness.keys):
         return best, values, np.ones(len(queries), bool)
-    # After a tie with an examined bound the lowest index would decide, so a tie is no proof.
+    # A tie is no proof: an unexamined key with the same score may have a lower index.
     return best, values, values[:, -1] > limits[:, -1]
 
 
 def _slabs(rows: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Cuts rows into pieces, each with the size to pad it to."""
+    """Yields slices of the rows and the size to which each one is padded."""
     start = 0
     while start < len(rows):
         left = len(rows) - start

@@ -36,14 +36,14 @@ def nearest(
       k: number of keys per query, at most M.
       method: name of the score; c(x, y) is the cosine of query x and key y.
         'cosine': c(x, y).
-        'csls': 2 c(x, y) - r(x) - r(y), where r is the mean cosine with the `neighbourhood` nearest
+        'csls': 2 c(x, y) - r(x) - r(y), with r the mean cosine with the `neighbourhood` nearest
           vectors of the other side (Conneau et al. 2018, Word Translation Without Parallel Data,
           section 2.3).
         'inverted_softmax': log(exp(beta c(x, y)) / sum_x' exp(beta c(x', y))) (Smith et al. 2017,
-          Offline Bilingual Word Vectors, Eq. 12, without the factor that all keys of a query
-          share).
-      pool: vectors [P, D] of the queries' side, over which r(y) and the sum over x' run; None: the
-        queries. For a test dictionary the pool is the whole source vocabulary.
+          Offline Bilingual Word Vectors, Eq. 12, without the factor that is equal for all keys of a
+          query).
+      pool: vectors [P, D] of the queries' side, for r(y) and the sum over x'; None: the queries.
+        For a test dictionary the pool is the whole source vocabulary.
       neighbourhood: neighbours that r averages, at most as many as there are vectors.
       beta: inverse temperature of the inverted softmax.
       memory_bytes: limit for the scores that are in memory at once.
@@ -78,12 +78,12 @@ def nearest(
 
 
 def _array(x: Array) -> Array:
-    """Arrays as they are: arrays on the host go to the device piece by piece."""
+    """Leaves arrays unchanged: arrays on the host go to the device piece by piece."""
     return x if isinstance(x, (np.ndarray, jax.Array)) else np.asarray(x, np.float32)
 
 
 def _check_finite(queries: Array) -> None:
-    """Raises ValueError, naming the first row, for queries that hold NaN or infinity."""
+    """Raises ValueError for queries that hold NaN or infinity; the error names the first row."""
     if isinstance(queries, jax.Array):
         finite = np.asarray(search.finite(queries))
     else:
@@ -91,5 +91,5 @@ def _check_finite(queries: Array) -> None:
     if not finite.all():
         raise ValueError(
             f"{np.count_nonzero(~finite)} of {len(finite)} queries hold NaN or infinity, the first "
-            f"in row {int(np.argmin(finite))}: leave such vectors out."
+            f"in row {int(np.argmin(finite))}: leave such vectors out"
         )

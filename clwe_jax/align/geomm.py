@@ -1,4 +1,4 @@
-"""GeoMM: rotations of both sides into a latent space whose metric is learned with them."""
+"""GeoMM: rotations of both sides into a latent space, and the metric of that space."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ class Geomm:
     """Jawanpuria et al. 2019, Learning Multilingual Word Embeddings in Latent Metric Space.
 
     Minimises ||X U B V^T Z^T - A||^2 + (l2 / 2) ||B||^2 (Eq. 1) over orthonormal U and V and
-    positive definite B. X and Z are the different words of the dictionary; A is 1 at its pairs and
-    0 elsewhere. The common space is x U B^(1/2) and z V B^(1/2).
+    positive definite B. The rows of X and Z are the vectors of the dictionary's different words; A
+    is 1 at the dictionary's pairs and 0 elsewhere. In the common space a source word x is
+    x U B^(1/2) and a target word z is z V B^(1/2).
 
-    The authors minimise by Riemannian conjugate gradients. Every matrix W is some U B V^T (its
+    The authors use Riemannian conjugate gradients. Every matrix W has the form U B V^T (its
     singular value decomposition), ||B|| = ||W||, and the cost is convex in W, so `minimum` solves
     for W in closed form.
     """
@@ -28,21 +29,12 @@ class Geomm:
     preprocess: tuple[str, ...] = ("unit", "center")
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """Learns both maps.
+        """See `alignment.Aligner`; a repeated pair counts once.
 
-        Args:
-          source: source vectors, [N, D].
-          target: target vectors, [M, D'].
-          pairs: training dictionary, integers [P, 2]; a repeated pair counts once.
-
-        Returns:
-          An Alignment with maps [D, K] and [D', K], K = min(D, D'); `info` has 'pairs' and 'cost'.
-
-        Raises:
-          ValueError: an l2 that is not positive; see also `alignment.prepare`.
+        The maps are [D, K] and [D', K] with K = min(D, D'). `info` also has 'cost'.
         """
         if self.l2 <= 0:
-            raise ValueError(f"l2 must be positive, else the minimum is not unique; got {self.l2}")
+            raise ValueError(f"l2 must be positive, for a unique minimum; got {self.l2}")
         x, y, pairs, steps = alignment.prepare(
             "geomm", source, target, pairs, self.preprocess, one_width=False
         )
@@ -94,7 +86,7 @@ def cost(w: np.ndarray, problem: Statistics) -> float:
 
 
 def minimum(problem: Statistics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The singular value decomposition of the W of lowest cost.
+    """The singular value decomposition of the W with the lowest cost.
 
     W solves (X^T X) W (Z^T Z) + (l2 / 2) W = X^T A Z, a division in the eigenbases of both sides.
 

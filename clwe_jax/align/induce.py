@@ -1,4 +1,4 @@
-"""Induced dictionaries of two aligned vocabularies, and how well the vocabularies are aligned."""
+"""Induced dictionaries of two aligned vocabularies, and a criterion of their alignment."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ def induce(
     """Pairs of words whose vectors are each other's nearest.
 
     Args:
-      x: [N, D] and
-      y: [M, D], vectors in the common space, most frequent words first.
-      method: of retrieval, see `csls.nearest`.
-      max_words: most frequent words of each side whose pairs are returned; retrieval runs over all
+      x, y: vectors in the common space, [N, D] and [M, D], most frequent words first.
+      method: retrieval method, see `csls.nearest`.
+      max_words: most frequent words of each side whose pairs are returned; retrieval searches all
         words, as in the authors' program MUSE. None: all.
-      mutual: only pairs where either word is the other's best (the intersection of both
-        directions in Conneau et al. 2018, section 2.2); else the best target of every source
-        word.
-      neighbourhood: of CSLS.
-      beta: of the inverted softmax.
+      mutual: whether each word of a pair must be the best one of the other (the intersection of
+        both directions in Conneau et al. 2018, section 2.2); else every source word is paired with
+        its best target word.
+      neighbourhood: neighbours of CSLS.
+      beta: inverse temperature of the inverted softmax.
 
     Returns:
       int32 [P, 2], rows of x and of y, by row of x.
@@ -45,7 +44,7 @@ def induce(
     pairs = _best(x, y, max_words, method, **options)
     if not mutual or not len(pairs):
         return pairs
-    # A target word that no source word chose cannot be mutual, so that its search is left out.
+    # Only target words that some source word chose can be mutual.
     chosen = np.unique(pairs[:, 1])
     back = np.asarray(csls.nearest(y[chosen], x, 1, method, pool=y, **options)[0])[:, 0]
     answers = np.full(len(y), -1, np.int32)
@@ -56,17 +55,16 @@ def induce(
 def criterion(
     x: Array, y: Array, max_words: int | None = CRITERION_WORDS, neighbourhood: int = 10
 ) -> float:
-    """The criterion by which maps are chosen without a dictionary.
+    """The criterion that selects maps without a dictionary.
 
     The mean cosine of each of the most frequent source words with its nearest target word by CSLS
-    (Conneau et al. 2018, section 3.5). As in the authors' program MUSE, retrieval runs over all
+    (Conneau et al. 2018, section 3.5). As in the authors' program MUSE, retrieval searches all
     words, and only pairs of two frequent words count.
 
     Args:
-      x: [N, D] and
-      y: [M, D], vectors in the common space, most frequent words first.
+      x, y: vectors in the common space, [N, D] and [M, D], most frequent words first.
       max_words: most frequent words of each side whose pairs count; None: all.
-      neighbourhood: of CSLS.
+      neighbourhood: neighbours of CSLS.
 
     Returns:
       A number in [-1, 1]; -1 where no pair counts.
@@ -80,7 +78,7 @@ def criterion(
 
 
 def _best(x: Array, y: Array, max_words: int | None, method: str, **options: Any) -> np.ndarray:
-    """The best target of each of the most frequent source words, where it is frequent too.
+    """Pairs of a frequent source word and its best target word, if that is frequent too.
 
     Returns:
       int32 [P, 2], rows of x and of y, all below `max_words`.

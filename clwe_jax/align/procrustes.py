@@ -1,6 +1,6 @@
 """Linear maps in closed form: orthogonal Procrustes and least squares.
 
-The algebra on D x D matrices runs in float64 on the host: it takes milliseconds, and the maps are
+The algebra on D x D matrices runs in float64 on the host, where it takes milliseconds; the maps are
 exact to float32. The retrieval of the refinement rounds runs on JAX's default device.
 """
 
@@ -14,7 +14,7 @@ from absl import logging
 from clwe_jax.align import alignment, induce
 from clwe_jax.types import Array
 
-_ROWS = 65_536  # rows that are float64 at once
+_ROWS = 65_536  # rows converted to float64 at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,25 +27,16 @@ class Procrustes:
     """
 
     refinements: int = 0
-    method: str = "csls"  # of retrieval in the rounds, see `csls.nearest`
+    method: str = "csls"  # retrieval method of the rounds, see `csls.nearest`
     max_words: int = induce.MAX_WORDS  # most frequent words of a side whose pairs the rounds use
-    neighbourhood: int = 10  # of CSLS
+    neighbourhood: int = 10  # neighbours of CSLS
     preprocess: tuple[str, ...] = ("unit",)
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """Learns the map.
+        """See `alignment.Aligner`; the [D, D] map is orthogonal.
 
-        Args:
-          source: source vectors [N, D], most frequent word first.
-          target: target vectors [M, D], most frequent word first.
-          pairs: training dictionary, integers [P, 2].
-
-        Returns:
-          An Alignment with an orthogonal [D, D] map; `info` has 'pairs' of each round and, with
-          refinement, 'criterion' of each round and 'round', the number of the kept round.
-
-        Raises:
-          ValueError: see `alignment.prepare`.
+        `info` has 'pairs' of each round and, with refinement, 'criterion' of each round and
+        'round', the number of the kept round.
         """
         x, y, pairs, steps = alignment.prepare("procrustes", source, target, pairs, self.preprocess)
         matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
@@ -55,18 +46,12 @@ class Procrustes:
         return alignment.Alignment(matrix.astype(np.float32), None, *steps, info)
 
     def _refined(self, x: np.ndarray, y: np.ndarray, matrix: np.ndarray, info: dict) -> np.ndarray:
-        def mapped(matrix: np.ndarray) -> np.ndarray:
-            return x @ matrix.astype(np.float32)
-
-        best, info["round"] = matrix, 0
-        info["criterion"] = [induce.criterion(mapped(matrix), y)]
+        size = {"neighbourhood": self.neighbourhood}
+        mapped, best, info["round"] = x @ matrix.astype(np.float32), matrix, 0
+        info["criterion"] = [induce.criterion(mapped, y, **size)]
         for number in range(1, self.refinements + 1):
             pairs = induce.induce(
-                mapped(matrix),
-                y,
-                method=self.method,
-                max_words=self.max_words,
-                neighbourhood=self.neighbourhood,
+                mapped, y, method=self.method, max_words=self.max_words, **size
             )
             if not len(pairs):
                 logging.warning(
@@ -74,8 +59,9 @@ class Procrustes:
                 )
                 break
             matrix = orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
+            mapped = x @ matrix.astype(np.float32)
             info["pairs"].append(len(pairs))
-            info["criterion"].append(induce.criterion(mapped(matrix), y))
+            info["criterion"].append(induce.criterion(mapped, y, **size))
             if info["criterion"][-1] > info["criterion"][info["round"]]:
                 best, info["round"] = matrix, number
         return best
@@ -94,19 +80,9 @@ class LeastSquares:
     preprocess: tuple[str, ...] = ("unit",)
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """Learns the map.
+        """See `alignment.Aligner`; the map is [D, D'].
 
-        Args:
-          source: source vectors, [N, D].
-          target: target vectors, [M, D'].
-          pairs: training dictionary, integers [P, 2].
-
-        Returns:
-          An Alignment with a [D, D'] map; `info` has 'pairs' and 'residual', the mean squared
-          length of X W - Y over the pairs.
-
-        Raises:
-          ValueError: a negative ridge; see also `alignment.prepare`.
+        `info` also has 'residual', the mean squared length of the rows of X W - Y.
         """
         if self.ridge < 0:
             raise ValueError(f"ridge must not be negative; got {self.ridge}")
@@ -130,14 +106,14 @@ def orthogonal(x: Array, y: Array) -> np.ndarray:
 
 
 def least_squares(x: Array, y: Array, ridge: float = 0.0) -> np.ndarray:
-    """argmin_W ||x W - y||^2 + ridge ||W||^2, of smallest norm: float64 [D, D'].
+    """The W of smallest norm that minimises ||x W - y||^2 + ridge ||W||^2: float64 [D, D'].
 
     Args:
       x: inputs, [P, D].
       y: outputs, [P, D'].
       ridge: weight of the squared norm, at least 0.
     """
-    # Directions in which x only has the rounding of its type would get weights beyond all measure.
+    # Directions in which x holds only rounding errors would get huge weights.
     rounding = np.finfo(np.result_type(x.dtype, np.float32)).eps * max(x.shape)
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if ridge:

@@ -12,7 +12,7 @@ from absl import logging
 from clwe_jax.align import alignment, procrustes, search
 from clwe_jax.types import Array
 
-_SMALLEST_RATE = 1e-4  # training ends below it
+_SMALLEST_RATE = 1e-4  # learning rate below which training ends
 _PRECISION = jax.lax.Precision.HIGHEST
 
 
@@ -22,32 +22,22 @@ class Rcsls:
 
     Joulin et al. 2018, Loss in Translation: Learning Bilingual Word Mapping with a Retrieval
     Criterion, Eq. 6, with the steps and defaults of the authors' alignment/align.py: the learning
-    rate is halved where the loss is above its lowest value so far, and no step is undone. Their
-    program does not project a step that raised the loss; here `spectral` projects every step. The
-    authors recommend learning_rate=25 for 300 dimensions.
+    rate is halved when the loss is above its lowest value so far, and no step is undone. Their
+    program does not project after a step that raised the loss; here `spectral` projects after every
+    step. The authors recommend learning_rate=25 for 300 dimensions.
     """
 
     learning_rate: float = 1.0
-    iterations: int = 10  # after the first step
-    neighbourhood: int = 10
-    spectral: bool = False  # whether singular values are cut to [0, 1] after each step
+    iterations: int = 10  # steps after the first one
+    neighbourhood: int = 10  # neighbours of CSLS
+    spectral: bool = False  # whether singular values are clipped to [0, 1] after each step
     max_neighbours: int = 200_000  # most frequent words of a side that can be neighbours
     preprocess: tuple[str, ...] = ("unit", "center", "unit")
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """Learns the map.
+        """See `alignment.Aligner`; the map is [D, D].
 
-        Args:
-          source: source vectors [N, D], most frequent word first.
-          target: target vectors [M, D], most frequent word first.
-          pairs: training dictionary, integers [P, 2].
-
-        Returns:
-          An Alignment with a [D, D] map; `info` has 'pairs', and 'loss' and 'learning_rate' before
-          each step.
-
-        Raises:
-          ValueError: see `alignment.prepare`.
+        `info` also has 'loss' and 'learning_rate' before each step.
         """
         x, y, pairs, steps = alignment.prepare("rcsls", source, target, pairs, self.preprocess)
         first = procrustes.orthogonal(x[pairs[:, 0]], y[pairs[:, 1]])
@@ -152,7 +142,7 @@ def _loss(matrix, x, y, near_y, near_x):
       near_y: mean of the source neighbours of each y, [P, D].
       near_x: mean of the target neighbours of each x, [P, D'].
     """
-    # Given the neighbours, the loss is linear in W: the inner product of W and the gradient.
+    # For given neighbours the loss is linear in W: the inner product of W and the gradient.
     slope = jnp.dot(x.T, near_x - 2 * y, precision=_PRECISION)
     slope = (slope + jnp.dot(near_y.T, y, precision=_PRECISION)) / len(x)
     return (matrix * slope).sum(), slope

@@ -1,8 +1,7 @@
-"""Exact searches over pieces of bounded size: the k best keys of each query, and sums over all.
+"""Exact searches over pieces of bounded size: the k best keys of a query, and sums over all keys.
 
-The retrieval methods and their bounds are built from these searches. Rows are scaled to length 1
-piece by piece, so that no second copy of all queries is made. Of equal scores the lowest index
-comes first.
+The retrieval methods and their bounds use these searches. Rows are scaled to length 1 piece by
+piece, without a second copy of all queries. Of equal scores the lowest index comes first.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ import jax.numpy as jnp
 
 from clwe_jax.types import Array
 
-MEMORY_BYTES = 128 * 2**20
-_CHUNK = 8_192  # a chunk has this many keys or more, and less than twice as many
+MEMORY_BYTES = 128 * 2**20  # limit for the scores that are in memory at once
+_CHUNK = 8_192  # least keys of a chunk, which has less than twice as many
 _COPIES = 3  # copies of a piece of scores that are in memory at once
 
 
@@ -80,12 +79,12 @@ def chunked(keys: Array, bias: Array | float, k: int, scaled: bool = True) -> Ke
 
 
 def _cut(keys: Array, chunks: int, size: int, scaled: bool) -> Array:
-    """Copies keys into [C, m, D]; a single chunk is the only temporary."""
+    """Copies keys into [C, m, D] with a single chunk as temporary."""
     cut = jnp.zeros((chunks, size, keys.shape[1]), jnp.float32)
     for number in range(chunks):
         part = keys[number * size : (number + 1) * size]
         cut = _place(cut, jnp.pad(part, ((0, size - len(part)), (0, 0))), number, scaled)
-        cut.block_until_ready()  # else all parts would be in memory at once
+        cut.block_until_ready()  # keeps the other parts out of memory
     return cut
 
 
@@ -96,9 +95,9 @@ def _place(cut: Array, part: Array, number: Array, scaled: bool) -> Array:
 
 
 def _block(size: int, k: int, platform: str) -> int:
-    """A power of two near sqrt(size / k), which balances both steps of `_top_k`.
+    """A power of two near sqrt(size / k), which balances both steps of `_top_k`; 1 on CPUs.
 
-    XLA's top-k selects in one pass over the row on CPUs and sorts the row on accelerators.
+    XLA's top-k makes one pass over the row on CPUs, but sorts the row on accelerators.
     """
     return 1 if platform == "cpu" else 2 ** max(0, math.floor(math.log2(size / k) / 2))
 
@@ -109,7 +108,7 @@ def rows_that_fit(size: int, memory_bytes: int) -> int:
 
 
 def _by_rows(function, queries: Array, rows: int):
-    """Concatenates function(queries[i : i + rows]) over i; equal shapes, one compilation."""
+    """Concatenates function(queries[i : i + rows]) over i; equal shapes need one compilation."""
     count = len(queries)
     if count <= rows:
         return function(queries)
@@ -157,7 +156,7 @@ def log_mass(keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
 
 
 def _scores(queries: Array, vectors: Array, bias: Array, scale: Array) -> Array:
-    # HIGHEST keeps float32 on accelerators whose matrix units would round the input.
+    # HIGHEST keeps float32 on accelerators, whose matrix units would round the input.
     return scale * jnp.dot(queries, vectors.T, precision=jax.lax.Precision.HIGHEST) - bias
 
 

@@ -20,40 +20,29 @@ class SelfLearning:
     map. When the objective has not improved for `interval` iterations, the draws become less
     random. The result is the symmetrically re-weighted map of the last dictionary.
 
-    `fit` with pairs is VecMap's --semi_supervised, without pairs --unsupervised. `self_learning`
-    False is --supervised: the re-weighted map of the given pairs, without iterations.
+    `fit` with pairs is VecMap's --semi_supervised, and without pairs its --unsupervised. With
+    `self_learning` False it is --supervised: the re-weighted map of the given pairs.
     """
 
     self_learning: bool = True
     max_words: int = 20_000  # most frequent words of a side that self-learning uses
     initial_words: int = 4_000  # most frequent words of a side that the initialisation uses
-    neighbourhood: int = 10  # of CSLS
+    neighbourhood: int = 10  # neighbours of CSLS
     keep: float = 0.1  # initial probability that an entry of the similarity matrix is kept
-    multiplier: float = 2.0  # factor of that probability where the objective stalls
-    interval: int = 50  # iterations without improvement that make a stall
+    multiplier: float = 2.0  # factor of that probability when the objective stalls
+    interval: int = 50  # iterations without improvement that count as a stall
     threshold: float = 1e-6  # least increase that counts as improvement
     reweight: float | None = 0.5  # power of the cross-correlations; None: the map stays orthogonal
     seed: int = 0
     preprocess: tuple[str, ...] = ("unit", "center", "unit")
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
-        """Learns the maps of both sides.
+        """See `alignment.Aligner`; `pairs` is the initial dictionary.
 
-        Args:
-          source: source vectors [N, D], most frequent word first.
-          target: target vectors [M, D], most frequent word first.
-          pairs: initial dictionary, integers [P, 2]; None: the similarities within either side
-            give it.
-
-        Returns:
-          An Alignment with [D, D] maps of both sides, or with `reweight` None an orthogonal map of
-          the source; `info` has 'pairs' (size of the last dictionary), 'initial_pairs' and, for
-          each iteration, 'objective' (mean cosine of words with the nearest word of the other side)
-          and 'keep'.
-
-        Raises:
-          ValueError: options out of range; no pairs with `self_learning` False; see also
-            `alignment.prepare`.
+        Without pairs the similarities within either side give the initial dictionary. The maps of
+        both sides are [D, D]; with `reweight` None only the source has a map, which is orthogonal.
+        `info` has 'pairs' (size of the last dictionary), 'initial_pairs' and, for each iteration,
+        'objective' (mean cosine of words with the nearest word of the other side) and 'keep'.
         """
         self._check()
         needed = pairs is not None or not self.self_learning
@@ -88,7 +77,7 @@ class SelfLearning:
             )
 
     def _initial(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Pairs words with similar sorted similarities to their own side (section 3.2)."""
+        """Pairs words whose sorted similarities within their own side are similar (section 3.2)."""
         count = min(len(x), len(y), self.initial_words)
         if count < self.neighbourhood:
             logging.warning(
@@ -127,7 +116,7 @@ class SelfLearning:
             if objective - best >= self.threshold:
                 best, since = objective, 0
             if keep >= 1 and np.array_equal(last, pairs):
-                return pairs  # with keep = 1 the next iteration would repeat this one
+                return pairs  # the next iteration would be the same
             logging.log_every_n(
                 logging.INFO,
                 "self_learning: iteration %d, objective %.4f, keep %.2f",

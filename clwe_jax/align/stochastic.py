@@ -14,7 +14,7 @@ from clwe_jax.align import search
 from clwe_jax.types import Array
 
 MEMORY_BYTES = 2**30  # for similarities: enough for 9,000 words per side at once
-_TAIL = 1e-3  # share of the draws that fall beyond the candidates searched for
+_TAIL = 1e-3  # probability of the candidates that are not searched
 
 
 class Induced(NamedTuple):
@@ -37,9 +37,9 @@ def induce(
 
     Artetxe et al. 2018, A Robust Self-Learning Method for Fully Unsupervised Cross-Lingual Mappings
     of Word Embeddings, section 3.3: each entry of the similarity matrix is kept with probability
-    `keep`, and every word takes its best kept entry. That is the n-th best candidate with
-    probability keep (1 - keep)^(n - 1), so n is drawn instead of a matrix of random numbers. (Draws
-    are limited to the best ceil(log(0.001) / log(1 - keep)) candidates.)
+    `keep`, and every word takes its best kept entry. This is the n-th best candidate with
+    probability keep (1 - keep)^(n - 1), so n is drawn instead of a matrix of random numbers. (Only
+    the best ceil(log(0.001) / log(1 - keep)) candidates can be drawn.)
 
     Args:
       x: source vectors in the common space, [N, D].
@@ -47,9 +47,9 @@ def induce(
       keep: probability in (0, 1]; 1 takes the best candidates.
       neighbourhood: neighbours of CSLS, at most as many as there are words.
       rng: random numbers for keep < 1.
-      memory_bytes: limit for similarities. Both directions are read from one matrix; where the
-        whole matrix fits, it is computed once, else slab by slab and twice: for the means of CSLS
-        and for the candidates.
+      memory_bytes: limit for similarities. If the whole matrix fits, it is computed once for both
+        directions. Else it is computed in slabs, once for the means of CSLS and once for the
+        candidates.
 
     Returns:
       The pairs of both directions (a mutual pair occurs twice), and the objective.
@@ -98,7 +98,7 @@ def _best_of_both(
         part = _best_rows(transposed, of_x[start : start + len(slab)], min(k, len(slab)))
         backward = _better(backward, part, start, min(k, total))
         start += len(slab)
-        jax.block_until_ready(backward)  # else all slabs would be in memory
+        jax.block_until_ready(backward)  # keeps the other slabs out of memory
     return jax.tree.map(lambda *parts: jnp.concatenate(parts), *forward), backward
 
 
@@ -116,7 +116,7 @@ def _best_rows(scores: Array, penalty: Array, k: int) -> Best:
 
 @functools.partial(jax.jit, static_argnames=("k",))
 def _better(best: Best, more: Best, start: Array, k: int) -> Best:
-    """Merges the best so far with more, whose rows count from `start`: at most k remain."""
+    """The k best of `best` and `more`; the rows of `more` are numbered from `start`."""
     values = jnp.concatenate([best[0], more[0]], 1)
     places = jnp.concatenate([best[1], more[1] + start], 1)
     values, order = jax.lax.top_k(values, min(k, values.shape[1]))

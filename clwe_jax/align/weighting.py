@@ -10,8 +10,8 @@ import numpy as np
 from clwe_jax.align import procrustes
 from clwe_jax.types import Array
 
-# Whitening treats smaller spreads, relative to the largest one, as this one: in such directions
-# float32 vectors hold only rounding errors.
+# Least spread in whitening, relative to the largest one. In directions of smaller spread float32
+# vectors hold only rounding errors.
 _FLOOR = 1e-6
 
 

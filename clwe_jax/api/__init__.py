@@ -25,19 +25,22 @@ __all__ = [
 
 
 def load(workdir: str | os.PathLike[str], step: int | None = None) -> Model | PairModel | StaticModel:
-    """The trained model in a run's folder: a `Model`, a `PairModel` of two projected monolingual
-    runs, or a `StaticModel` of static vectors.
+    """Loads the trained model in a run's folder.
+
+    The result is a `Model`, a `PairModel` for two projected monolingual runs, or a `StaticModel`
+    for static vectors.
 
     Args:
-      workdir: the run's folder: config.json, vocab/ and checkpoints/, and words.json for
-        `neighbours`; of static vectors config.json, spaces.json, spaces/ and alignments/.
-      step: number of a checkpoint of the pretraining; None: the final parameters, of the newest
-        checkpoint that can be read. Static vectors have none.
+      workdir: the run's folder. A language model needs config.json, vocab/ and checkpoints/, and
+        words.json for `neighbours`; static vectors need config.json, spaces.json, spaces/ and
+        alignments/.
+      step: step of a checkpoint of the pretraining; None: the final parameters, of the newest
+        readable checkpoint. Ignored for static vectors, which have no checkpoints.
 
     Raises:
       FileNotFoundError: the folder holds no run, no tokenizer, no checkpoint or no vectors.
-      ValueError: a file of the run is damaged, the folder has an older layout, or the checkpoint is
-        of another model or vocabulary.
+      ValueError: a file of the run is damaged, the folder has an older layout, or the checkpoint
+        belongs to another model or vocabulary.
     """
     workdir = os.fspath(workdir)
     return registry.lookup("loader", options.read_config(workdir).job)(workdir, step)

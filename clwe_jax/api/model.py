@@ -9,8 +9,8 @@
     for word, language, score in model.neighbours("bank", lang="en", to="de"):
         ...
 
-A model that has learned senses also answers `senses` and `translate` (see `api.senses`); static
-vectors answer `translate_word`, `neighbours` and `vectors` (see `api.static`).
+A model with senses also has the methods `senses` and `translate` (see `api.senses`); static vectors
+have the methods `translate_word`, `neighbours` and `vectors` (see `api.static`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from clwe_jax import config as options
 from clwe_jax.api import senses as sense_api
 from clwe_jax.api.texts import Texts, texts_of
 from clwe_jax.align import csls, search
-from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, RowEncoder, select_layer
-from clwe_jax.evaluate.character_encoder import encoder_of
+from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.models.senses.state import SenseState
 from clwe_jax.objectives import projected
@@ -40,12 +39,12 @@ from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, finish, partition
 from clwe_jax.types import Objective, Variables
 
-_SEVERAL = 1_000  # words whose encoding is worth a line in the log
-_TEXT_BYTES = 4 << 20  # of each language that examples of senses are looked for in
+_SEVERAL = 1_000  # the log names the encoding of at least so many words
+_TEXT_BYTES = 4 << 20  # bytes of each language's text that are searched for examples of senses
 
 
 class Neighbour(NamedTuple):
-    """A word near another one; `score` is their cosine, the mean of each language subtracted."""
+    """A word near another word; `score` is the cosine of their vectors, centered by language."""
 
     word: str
     language: str
@@ -57,12 +56,12 @@ class Model:
     """A trained model with its tokenizer.
 
     Attributes:
-      config: the run's.
-      tokenizer: the run's.
-      objective: the run's, with the model, never projected.
+      config: the run's config.
+      tokenizer: the run's tokenizer.
+      objective: the run's objective with its model, without projection.
       variables: the parameters; 'senses' and 'translations' where the model has them.
-      frequent: the words of each language that `neighbours` and `senses` search.
-      texts: lines of a language, to find examples of senses in; None where there is no text.
+      frequent: language -> the frequent words that `neighbours` and `senses` search.
+      texts: language -> lines of text, for examples of senses; None for a run without text.
       projection: the objective with the maps of a projected run; None for other runs.
     """
 
@@ -73,13 +72,13 @@ class Model:
     frequent: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     texts: Texts | None = None
     projection: projected.Projected | None = None
-
-    def __post_init__(self) -> None:
-        self._indices: dict[tuple[str, Layer], _Index] = {}
+    _indices: dict[tuple[str, Layer], _Index] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages that the model has learned."""
+        """The languages that the model was trained on."""
         return tuple(self.tokenizer.languages)
 
     @property
@@ -94,29 +93,29 @@ class Model:
         layer: Layer | None = None,
         pool: str | None = "mean",
     ) -> np.ndarray | list[np.ndarray]:
-        """Vectors of sentences; one longer than the model's rows is cut (with a warning).
+        """Vectors of sentences. A sentence longer than the model's rows is cut, with a warning.
 
         Args:
-          texts: a list of sentences.
+          texts: sentences.
           lang: their language.
-          layer: a number, 0 being the embeddings; 'mean_last4' (None): the mean of the vectors of
-            the last four layers; 'all': every layer's vector.
-          pool: 'mean' over a sentence's pieces, or None for a vector a piece.
+          layer: number of a layer, 0 for the embeddings; 'mean_last4' (or None): the mean over the
+            last four layers; 'all': the vectors of all layers.
+          pool: 'mean': one vector for each sentence, the mean over its pieces; None: one vector for
+            each piece.
 
         Returns:
-          float32 [N, D]; with pool=None a list of [pieces, D]; with layer='all' [layers + 1, D] in
-          place of [D].
+          float32 [N, D]; with pool=None a list of [pieces, D]. With layer='all' the last axis [D]
+          becomes [layers + 1, D].
 
         Raises:
           ValueError: an unknown language (the nearest one is named), layer or kind of pooling.
         """
         _check_list(texts)
         if pool not in ("mean", None):
-            raise ValueError(f"pool={pool!r}: 'mean', or None for a vector a piece")
-        found = self._encoder.sentences(self.variables, texts, lang, pool=pool == "mean")
+            raise ValueError(f"pool={pool!r}: expected 'mean', or None for a vector of each piece")
         if pool == "mean":
-            return _select(found, layer)
-        return [_select(vectors, layer) for vectors in found]
+            return _select(self._encoder.sentences(texts, lang), layer)
+        return [_select(vectors, layer) for vectors in self._encoder.pieces(texts, lang)]
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None
@@ -126,16 +125,17 @@ class Model:
         A text longer than the model's rows is read in parts; nothing is left out.
 
         Args:
-          text: of any length.
-          lang, layer: as for `encode`.
+          text: a text of any length.
+          lang: its language.
+          layer: as for `encode`.
 
         Returns:
-          Pairs of a normalised word and float32 [D] (with layer='all' [layers + 1, D]).
+          Pairs of a normalised word and its vector, float32 [D] (with layer='all' [layers + 1, D]).
 
         Raises:
           ValueError: an unknown language or layer.
         """
-        [(words, vectors)] = self._encoder.words(self.variables, [text], lang)
+        [(words, vectors)] = self._encoder.in_context([text], lang)
         return list(zip(words, _select(vectors, layer)))
 
     def neighbours(
@@ -149,19 +149,19 @@ class Model:
     ) -> list[Neighbour]:
         """The words nearest to a word, among the frequent words of each language.
 
-        Every word is encoded without context, and the mean of its language's vectors is subtracted,
-        which otherwise outweighs the meaning. The first call for a language encodes its words.
+        Every word is encoded without context. The mean vector of its language, which would outweigh
+        the meaning, is subtracted. The first call for a language encodes its frequent words.
 
         Args:
-          word: any word; or several, which are averaged.
+          word: a word, or several words, which are averaged.
           lang: its language.
-          k: how many.
-          to: the language to search; None: all, the word itself left out.
+          k: maximum number of neighbours.
+          to: the language to search; None: all languages.
           layer: as for `encode`.
-          method: 'csls' or 'cosine': how the nearest ones of a language are found.
+          method: 'csls' or 'cosine', the similarity by which the neighbours are chosen.
 
         Returns:
-          At most k, largest cosine first.
+          The neighbours without the word itself, largest cosine first.
 
         Raises:
           ValueError: an unknown language, a word without letters, or a run without a list of
@@ -177,14 +177,10 @@ class Model:
     ) -> float:
         """The cosine of two sentences (or words), `b` in the language `lang_b` (None: the same).
 
-        Compare it with other pairs of the same two languages only: every vector contains the mean
+        Compare it only with pairs of the same two languages, because every vector contains the mean
         of its language.
         """
-        x, y = (
-            self.encode([text], language, layer)[0]
-            for text, language in ((a, lang), (b, lang_b or lang))
-        )
-        return float(search.unit(x) @ search.unit(y))
+        return similarity(self, a, b, lang, lang_b, layer)
 
     def senses(
         self,
@@ -195,24 +191,24 @@ class Model:
         direction: str | None = None,
         examples: int = 3,
     ) -> list[sense_api.Sense] | sense_api.Sense:
-        """The senses that the model has learned of a word, or the one that it has in a context.
+        """The senses of a word, or its sense in a context.
 
         Args:
           word: one word of the vocabulary.
           lang: its language.
-          context: a text that the word stands in; None: all of its senses.
-          k: nearest senses of each language.
-          direction: 'forward' or 'backward' of a bidirectional model, whose directions have learned
-            separate senses; None: all, in a context the one with the larger margin.
-          examples: lines for each sense, if the run's text is found; 0: no text is read, and senses
-            have no translations. Ignored in a context.
+          context: a text that contains the word; None: all senses of the word are returned.
+          k: number of nearest senses in each language.
+          direction: 'forward' or 'backward' for a bidirectional model, whose directions have
+            separate senses; None: both, or in a context the direction with the larger margin.
+          examples: number of lines for each sense, if the run's text is found; 0: no text is read,
+            and senses have no translations. Ignored in a context.
 
         Returns:
           The enabled senses, by direction, the most used ones first; with a context one of them.
 
         Raises:
           ValueError: a model without senses, an unknown language or direction, a word that is not
-            in the vocabulary or does not stand in the context.
+            in the vocabulary or not in the context.
         """
         if context is not None:
             return self.sense_view.pick(word, lang, context, k, direction)
@@ -222,12 +218,12 @@ class Model:
     def translate(
         self, word: str, context: str, to: str, lang: str | None = None
     ) -> sense_api.Translated:
-        """The translation of a word in a context: see `sense_api.SenseView.translate`."""
+        """The translation of a word in a context; see `sense_api.SenseView.translate`."""
         return self.sense_view.translate(word, context, to, lang)
 
     @functools.cached_property
     def sense_view(self) -> sense_api.SenseView:
-        """The senses; ValueError where the model has none."""
+        """The model's senses; ValueError for a model without senses."""
         return sense_api.SenseView(
             self.objective, self.tokenizer, self.variables, self.frequent, self.texts
         )
@@ -237,20 +233,20 @@ class Model:
         return ModelEncoder(self.projection or self.objective, self.tokenizer, self.variables)
 
     @functools.cached_property
-    def _encoder(self) -> RowEncoder:
-        return encoder_of(self.projection or self.objective, self.tokenizer)
+    def _encoder(self) -> ModelEncoder:
+        return self.encoder()
 
     def _index(self, language: str, layer: Layer) -> "_Index":
         if (language, layer) not in self._indices:
             words = self.frequent.get(language)
             if not words:
                 raise ValueError(
-                    f"This run has no list of frequent words in {language!r} (WORKDIR/words.json, "
-                    "which a run writes when it ends)"
+                    f"This run has no list of frequent words in {language!r}: its folder lacks "
+                    "words.json, or the file lacks the language"
                 )
             if len(words) >= _SEVERAL:
                 logging.info("encoding %d words (%s)", len(words), language)
-            vectors = _select(self._encoder.sentences(self.variables, words, language), layer)
+            vectors = _select(self._encoder.sentences(words, language), layer)
             mean = vectors.mean(0)
             self._indices[language, layer] = _Index(words, vectors - mean, mean)
         return self._indices[language, layer]
@@ -258,7 +254,7 @@ class Model:
 
 @dataclasses.dataclass(frozen=True)
 class _Index:
-    """Words of a language, their vectors [W, D] less their mean [D]."""
+    """W words of a language, their centered vectors [W, D], and the subtracted mean [D]."""
 
     words: Sequence[str]
     vectors: np.ndarray
@@ -274,19 +270,19 @@ def nearest_words(
     layer: Layer | None,
     method: str,
 ) -> list[Neighbour]:
-    """`Model.neighbours` for models of one space.
+    """`Model.neighbours` for models whose vectors lie in one space.
 
     Args:
       models: language -> the model that encodes it.
       word, lang, k, to, layer, method: as for `Model.neighbours`.
 
     Raises:
-      ValueError: as of `Model.neighbours`.
+      ValueError: as for `Model.neighbours`.
     """
     layer = MEAN_LAST4 if layer is None else layer
     own = " ".join(models[lang].tokenizer.words(word, lang))
     if not own:
-        raise ValueError(f"{word!r} holds no word")
+        raise ValueError(f"{word!r} holds no word: give one with letters or digits")
     here = models[lang]._index(lang, layer)
     query = models[lang].encode([own], lang, layer) - here.mean
     found = []
@@ -307,12 +303,20 @@ def nearest_words(
     return sorted(found, key=lambda near: -near.score)[:k]
 
 
+def similarity(
+    model: Any, a: str, b: str, lang: str, lang_b: str | None, layer: Layer | None
+) -> float:
+    """`Model.similarity` for every `model` with a method `encode`."""
+    x, y = (model.encode([t], x, layer)[0] for t, x in ((a, lang), (b, lang_b or lang)))
+    return float(search.unit(x) @ search.unit(y))
+
+
 def load(workdir: str, step: int | None = None) -> Model:
     """The language model in a run's folder; see `api.load`."""
     config = options.read_config(workdir)
     tokenizer = Tokenizer.load(os.path.join(workdir, "vocab"))
     vocabulary = tokenizer.vocabulary
-    # Their number is read with the parameters, whose shapes do not depend on it.
+    # The checkpoint has the translations; parameters have the same shapes for any number of them.
     target = _abstract_params(_objective(config, vocabulary, np.full((1, 1, 1), -1)))
     # A step is the pretraining's; without one, the final parameters are loaded.
     folder = finish.final_folder(config, workdir) if step is None else workdir
@@ -351,7 +355,7 @@ def _objective(config: ConfigDict, vocabulary: Vocabulary, translations: Any) ->
 
 
 def _abstract_params(objective: Objective) -> Any:
-    """Shapes of the parameters, on the first device."""
+    """Shapes and types of the parameters, placed on the first local device."""
     batch = objective.batch_shapes(1, objective.max_length)
     variables = jax.eval_shape(objective.init, jax.random.key(0), batch)
     place = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])

@@ -10,7 +10,6 @@ import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax import registry
-from clwe_jax.align import search
 from clwe_jax.api import model as models
 from clwe_jax.api.model import Model, Neighbour
 from clwe_jax.evaluate.encode import Layer
@@ -23,8 +22,8 @@ class PairModel:
     """Monolingual models, each of which encodes its own language.
 
     Attributes:
-      models: language -> its model, first the one whose space is common; the other's `projection`
-        maps to it.
+      models: language -> its model. The first model's space is the common one, to which the other
+        model's `projection` maps.
     """
 
     models: Mapping[str, Model]
@@ -55,10 +54,7 @@ class PairModel:
         layer: Layer | None = None,
         method: str = "csls",
     ) -> list[Neighbour]:
-        """The words nearest to a word, among the frequent words of each language.
-
-        Args, returns and errors are those of `Model.neighbours`.
-        """
+        """The words nearest to a word, in the common space; see `Model.neighbours`."""
         for language in (lang, to or lang):
             self._of(language)
         return models.nearest_words(self.models, word, lang, k, to, layer, method)
@@ -66,9 +62,8 @@ class PairModel:
     def similarity(
         self, a: str, b: str, lang: str, lang_b: str | None = None, layer: Layer | None = None
     ) -> float:
-        """The cosine of two sentences (or words), `b` in the language `lang_b` (None: the same)."""
-        x, y = (self.encode([t], x, layer)[0] for t, x in ((a, lang), (b, lang_b or lang)))
-        return float(search.unit(x) @ search.unit(y))
+        """The cosine of two sentences (or words); see `Model.similarity`."""
+        return models.similarity(self, a, b, lang, lang_b, layer)
 
     def encoder(self) -> PairEncoder:
         """The models as one encoder of text (`types.Encoder`)."""
@@ -86,7 +81,7 @@ def load(workdir: str, step: int | None = None) -> PairModel:
 
     Args:
       workdir: the folder of the projection.
-      step: of the checkpoints of both models.
+      step: training step of both models' checkpoints; None: the newest readable ones.
     """
     settings = options.read_config(workdir).projection
     target, source = (models.load(run, step) for run in (settings.target, settings.source))

@@ -1,4 +1,4 @@
-"""The senses that a model has learned: of a word, of a word in context, and their translations.
+"""The senses of a model's words, the sense of a word in context, and its translation.
 
     from clwe_jax import api
 
@@ -8,7 +8,7 @@
     model.senses("bank", lang="en", context="She sat on the bank of the river.").label
     model.translate("bank", context="She sat on the bank of the river.", to="de").word
 
-A bidirectional model has learned senses twice (A9): each direction numbers its own.
+The directions of a bidirectional model have separate senses and numbers (A9).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Translation(NamedTuple):
     Attributes:
       word: the translation.
       language: its language.
-      share: share of the sense's occurrences in text that `translate` translates so.
+      share: share of the sense's occurrences in text for which `translate` gives this translation.
     """
 
     word: str
@@ -51,17 +51,17 @@ class Sense:
     Attributes:
       word: the normalised word.
       language: the requested language; a word of two languages has the same senses in both.
-      sense: number of the sense, from 1; 0 during a warm-up with its own slot.
+      sense: number of the sense, from 1; 0 during a warm-up with a slot of its own.
       direction: name of its sense state.
       share: share of the word's latest uses in training; 0 for a dead sense.
-      uses: uses since the senses were seeded.
-      enabled: False where the sense was removed for its small share; only `SenseView.all` returns
+      uses: number of uses since the senses were seeded.
+      enabled: False if the sense was removed for its small share; only `SenseView.all` returns
         such senses.
-      translations: translations of its occurrences in text, the most frequent first; none for a
+      translations: translations of its occurrences in text, the most frequent first; empty for a
         model without a dictionary.
       nearest: nearest senses of other words, the same number for each language.
       examples: lines in which the word has this sense, largest margins first; lines of another
-        language where the word's own has none.
+        language if the word's own language has none.
       score: cosine of the word in context with the sense's center; None without a context.
       margin: `score` minus the score of the word's next sense; None without a context.
     """
@@ -91,7 +91,7 @@ class Translated(NamedTuple):
     Attributes:
       word: the translation.
       language: its language.
-      sense, direction: its sense that fits the context best.
+      sense, direction: number and state of its sense that fits the context best.
       score: mean over directions of the context's largest cosine with the translation's centers.
       others: the other translations with their scores, best first.
     """
@@ -105,7 +105,7 @@ class Translated(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """N lines with a word, and its inputs of sense selection there, float32 [N, D]."""
+    """N lines with a word, and the word's inputs to sense selection in them, float32 [N, D]."""
 
     lines: list[str]
     vectors: np.ndarray
@@ -128,9 +128,9 @@ class SenseView:
         texts: Texts | None = None,
     ):
         """Args:
-          objective, tokenizer, frequent: as `SenseIndex`.
-          variables: as `SenseIndex`, with 'translations' for a model with a dictionary.
-          texts: lines of a language, for examples and translations; None where there is no text.
+          objective, tokenizer, frequent: as for `SenseIndex`.
+          variables: as for `SenseIndex`, with 'translations' for a model with a dictionary.
+          texts: language -> lines of text, for examples and translations; None for no text.
 
         Raises:
           ValueError: a model without senses.
@@ -149,9 +149,9 @@ class SenseView:
         Args:
           word: a word of the vocabulary.
           lang: its language.
-          k: nearest senses of each language.
+          k: number of nearest senses in each language.
           direction: one of `directions`; None: all.
-          examples: lines for each sense; 0: no text is read, and senses have no translations.
+          examples: number of lines for each sense; 0: no text is read, no translations are found.
 
         Raises:
           ValueError: an unknown language or direction, or a word that is not in the vocabulary.
@@ -185,10 +185,10 @@ class SenseView:
     ) -> Sense:
         """The sense of a word's first occurrence in a context.
 
-        Of the directions' answers the one with the largest margin is returned.
+        The direction with the largest margin decides.
 
         Raises:
-          ValueError: as `all`, or the word is not in the context.
+          ValueError: as for `all`, or the word is not in the context.
         """
         own, number = self._word(word, lang)
         vector = self._in_context(own, lang, context)
@@ -203,19 +203,19 @@ class SenseView:
         return dataclasses.replace(sense, score=score, margin=margin)
 
     def translate(self, word: str, context: str, to: str, lang: str | None = None) -> Translated:
-        """The dictionary's translation with the sense that fits the context best (section 3.2).
+        """The dictionary's translation whose sense fits the context best (section 3.2).
 
-        A word can translate to itself, by the senses that the language `to` uses
+        A word can translate to itself, through the senses that occur in the language `to`
         (`config.objective.senses.translated_share`).
 
         Args:
-          word, context: as `pick`.
+          word, context: as for `pick`.
           to: the target language.
           lang: language of the word; None: the model's other language, or the only other language
-            with the word in its list of frequent words.
+            whose list of frequent words has the word.
 
         Raises:
-          ValueError: as `pick`; a model without a dictionary; a word without a translation.
+          ValueError: as for `pick`; a model without a dictionary; a word without a translation.
         """
         self._tokenizer.language_id(to)
         lang = self._language_of(word, to) if lang is None else lang
@@ -283,7 +283,7 @@ class SenseView:
         return words[0], vocabulary.id(words[0])
 
     def _in_context(self, word: str, lang: str, context: str) -> np.ndarray:
-        """The word's input of sense selection, float32 [1, D]."""
+        """The word's input to sense selection in the context, float32 [1, D]."""
         words = self._tokenizer.words(context, lang)
         if word not in words:
             raise ValueError(
@@ -293,9 +293,9 @@ class SenseView:
         return self.index.represent([WordInContext(words, words.index(word), lang)])
 
     def _read(self, word: str, number: int, lang: str) -> dict[str, _Read]:
-        """The word's occurrences in `lang` and in the other languages that list the word."""
+        """The word's occurrences in `lang`, and in other languages if it is frequent there."""
         members, found = self.index.members, {}
-        # A sense of a word that several languages share may occur in another language only.
+        # A sense of a word of several languages may occur only in another language's text.
         others = [x for x in self._tokenizer.languages if x != lang and members[x][number]]
         for language in (lang, *others):
             lines = list(self._lines_with(word, language))
@@ -314,7 +314,7 @@ class SenseView:
     def _answers(
         self, number: int, lang: str, vectors: np.ndarray
     ) -> dict[str, tuple[list[str], np.ndarray]]:
-        """Language -> the translations of a word, and the index of each occurrence's, int [N]."""
+        """Language -> a word's translations, and each occurrence's index into them, int [N]."""
         found = {}
         for to in self._tokenizer.languages if self._table is not None else ():
             candidates = self._candidates(number, to) if to != lang else ()
@@ -324,7 +324,7 @@ class SenseView:
         return found
 
     def _fits(self, candidates: np.ndarray, to: str, vectors: np.ndarray) -> np.ndarray:
-        """The cosines of occurrences with translations' senses, float32 [directions, N, T, S]."""
+        """Cosines of N occurrences with T translations' senses, float32 [directions, N, T, S]."""
         found = [self.index.translations(x, candidates, to, vectors) for x in self.directions]
         return np.stack(found)
 
@@ -369,7 +369,7 @@ class SenseView:
 def _clearest(
     read: Mapping[str, _Read], assigned: Mapping[str, tuple[np.ndarray, ...]], slot: int, most: int
 ) -> tuple[str, ...]:
-    """Lines with a sense, largest margins first, of the first language with such lines."""
+    """Lines with a sense in the first language that has any, largest margins first."""
     for language, (lines, _) in read.items():
         slots, margins = assigned[language]
         places = sorted(np.flatnonzero(slots == slot), key=lambda i: (-margins[i], lines[i]))
@@ -392,8 +392,8 @@ def _most_frequent(
 
 
 def _leader(cosines: np.ndarray) -> tuple[int, float]:
-    """The best slot of [S], and its margin over the second best; 0 where there is only one."""
+    """The best slot of [S], and its margin over the second best; margin 0 for a single slot."""
     best, *others = np.argsort(-cosines, kind="stable")
     margin = cosines[best] - cosines[others[0]] if others else np.inf
-    # A word with one sense has it in every context: its margin would say nothing.
+    # A word with one sense has an infinite margin in every context, which says nothing.
     return int(best), float(margin) if np.isfinite(margin) else 0.0

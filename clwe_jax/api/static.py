@@ -7,7 +7,7 @@
     model.neighbours("house", "en", k=10)
     model.vectors("de")
 
-The text that they were trained on is not needed.
+The training text is not needed.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _ALIGNMENTS = "alignments"
 
 
 class Translation(NamedTuple):
-    """A word that another may translate to, and the score of the retrieval: larger is nearer."""
+    """A candidate translation of a word; a larger `score` of the retrieval method is nearer."""
 
     word: str
     score: float
 
 
 class Neighbour(NamedTuple):
-    """A word near another one; `score` is their cosine."""
+    """A word near another word; `score` is their cosine."""
 
     word: str
     language: str
@@ -61,11 +61,11 @@ class StaticModel:
     Attributes:
       raw: language -> its vectors before alignment, most frequent word first.
       shared: language -> the words that it shares with the hub, which its map does not move
-        (joint-align, section 3.3); none where each language was trained alone.
-      alignments: language -> its map to the hub's space; none for the hub, nor without refinement
-        (the vectors of joint training are in one space already).
-      hub: the language that the others are mapped to.
-      normalizer: of the words.
+        (joint-align, section 3.3); empty where each language was trained alone.
+      alignments: language -> its map to the hub's space; no entry for the hub, and none at all
+        without refinement, because joint training yields one space.
+      hub: the language whose space the other languages are mapped to.
+      normalizer: the normalizer of words.
     """
 
     raw: Mapping[str, Vectors]
@@ -73,15 +73,17 @@ class StaticModel:
     alignments: Mapping[str, Alignment]
     hub: str
     normalizer: Normalizer = Normalizer()
-
-    def __post_init__(self) -> None:
-        # Spaces are computed when they are asked for.
-        object.__setattr__(self, "_hub_spaces", {})
-        object.__setattr__(self, "_common_spaces", {})
+    # Spaces that were computed so far.
+    _hub_spaces: dict[str, Vectors] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
+    _common_spaces: dict[str, tuple[Vectors, Vectors]] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages that have vectors."""
+        """The languages with vectors."""
         return tuple(self.raw)
 
     def vectors(self, language: str) -> Vectors:
@@ -96,7 +98,7 @@ class StaticModel:
         """The vector of a word in the hub's space: float32 [D].
 
         Raises:
-          KeyError: the word has none.
+          KeyError: the word has no vector.
         """
         vectors = self.vectors(language)
         return vectors.vectors[self._row(word, language, vectors)]
@@ -123,13 +125,14 @@ class StaticModel:
         """The words of the target language nearest to a word, best first.
 
         Args:
-          word: of the source language, in any case where the run lower-cased its text.
-          source, target: languages.
-          k: how many.
+          word: a word of the source language, in any case if the run lower-cased its text.
+          source: the language of the word.
+          target: the language of the translations.
+          k: maximum number of translations.
           method: 'csls', 'nn' or 'inverted_softmax'.
 
         Raises:
-          KeyError: the word has no vector; the message names a word like it.
+          KeyError: the word has no vector; the message names a similar word.
           ValueError: an unknown language or method.
         """
         if method not in METHODS:
@@ -154,10 +157,10 @@ class StaticModel:
         """The words nearest to a word by cosine, the word itself left out.
 
         Args:
-          word: of `language`.
+          word: a word.
           language: its language.
-          k: how many.
-          to: the language to search; None: all.
+          k: maximum number of neighbours.
+          to: the language to search; None: all languages.
 
         Raises:
           KeyError: the word has no vector.
@@ -180,8 +183,8 @@ class StaticModel:
     def encoder(self) -> StaticEncoder:
         """The vectors as an encoder of text (`types.Encoder`).
 
-        Text is cut into words by spaces, or by longest match of words that have vectors in scripts
-        without spaces. A word that has a vector in lower case only is lower-cased.
+        Text is cut into words at spaces; in scripts without spaces, by longest match of words with
+        vectors. A word without a vector is lower-cased.
         """
         segmenter = Segmenter({name: found.words for name, found in self.raw.items()})
 
@@ -225,7 +228,7 @@ class StaticModel:
         )
 
     def _in_hub(self, language: str) -> Vectors:
-        """The language's vectors in the hub's own space, where shared words keep their vectors."""
+        """The language's vectors in the hub's space, in which shared words keep their vectors."""
         if language not in self._hub_spaces:
             vectors = self.raw[language]
             if language in self.alignments:
@@ -235,7 +238,7 @@ class StaticModel:
         return self._hub_spaces[language]
 
     def _common(self, language: str) -> tuple[Vectors, Vectors]:
-        """The language and the hub where the aligner compares them; shared words move as the hub's."""
+        """The language and the hub in the aligner's space; shared words move with the hub."""
         if language not in self._common_spaces:
             alignment, vectors = self.alignments[language], self.raw[language]
             mapped = alignment.apply(vectors.vectors)
@@ -250,7 +253,7 @@ class StaticModel:
         return self._common_spaces[language]
 
     def _replaced(self, language: str, own: np.ndarray, common: np.ndarray | None) -> Vectors:
-        """The language with `own` [N, K] for its own words, `common` [N, K] for shared ones."""
+        """The language with the vectors `own` [N, K], and `common` [N, K] for shared words."""
         vectors, shared = self.raw[language], self.shared.get(language)
         if shared and common is not None:
             here = np.fromiter((word in shared for word in vectors.words), bool, len(own))
@@ -266,15 +269,15 @@ def load(workdir: str | os.PathLike[str], step: int | None = None) -> StaticMode
       step: ignored; the vectors have one state.
 
     Raises:
-      FileNotFoundError: the folder holds no vectors, or its run has not come to them yet.
+      FileNotFoundError: the folder holds no vectors, or its run has not written them yet.
       ValueError: a damaged file.
     """
     workdir = os.fspath(workdir)
     path = os.path.join(workdir, _DESCRIPTION)
     if not os.path.exists(path):
         raise FileNotFoundError(
-            f"{workdir} holds no aligned vectors: there is no {_DESCRIPTION}. Start the run again "
-            f"with the same command; it goes on: --workdir={workdir}"
+            f"{workdir} holds no aligned vectors: it lacks {_DESCRIPTION}. Start the run again "
+            f"with the same command, which resumes it: --workdir={workdir}"
         )
     with open(path, encoding="utf-8") as file:
         try:

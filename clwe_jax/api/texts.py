@@ -1,4 +1,4 @@
-"""The text of a run, in which examples of senses are found."""
+"""The text of a run, the source of examples of senses."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def texts_of(source: str, workdir: str, languages: Sequence[str], limit: int) ->
     Args:
       source: config.data.source.
       workdir: the run's folder.
-      languages: the run's.
-      limit: most bytes that are read of a language's text.
+      languages: the run's languages.
+      limit: maximum number of bytes that are read of a language's text.
     """
     if source.startswith(("tfds:", "batches:")):
         return None
@@ -29,6 +29,6 @@ def texts_of(source: str, workdir: str, languages: Sequence[str], limit: int) ->
     try:
         corpus = corpora.TextCorpus(folder, languages)
     except (FileNotFoundError, ValueError) as error:
-        logging.info("Senses have no examples, as the text is not found: %s", error)
+        logging.info("Senses have no examples, because the text is not found: %s", error)
         return None
     return lambda language: corpus.lines(language, limit)

@@ -1,9 +1,9 @@
-"""Finite data as sources of batches: epochs, shuffling, length buckets, hosts' shards, exact resume.
+"""Finite data as sources of batches: epochs, shuffling, length buckets, shards, exact resume.
 
-Labelled text, sentence pairs and prepared batches are read through `ArraySource`. The rows of an
-epoch have one order, which depends on the seed and the epoch alone; every global batch is the next
-part of it, and each host takes its share. So the place in a source is one number, and the batches
-do not depend on the number of hosts.
+`ArraySource` reads labelled text, sentence pairs and prepared batches. The order of the rows of an
+epoch depends only on the seed and the epoch. Each global batch is the next part of this order, and
+each host takes its share of it. So the place in a source is one number, and the global batches do
+not depend on the number of hosts.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from clwe_jax.types import Batch
 
 LAST = ("pad", "drop", "join")
 Column = np.ndarray | Sequence[Any]  # dense [rows, ...], or a sequence of rows of any lengths
-_BATCHES = 2**32 - 1  # seeds the order of batches; no file has this number
+_BATCHES = 2**32 - 1  # part of the seed of the order of batches; no file has this number
 
 
 class Table(Protocol):
-    """Rows that are read when they are asked for."""
+    """Rows that are read on demand."""
 
     def __len__(self) -> int:
         """The number of rows."""
 
     def rows(self, indices: np.ndarray) -> Mapping[str, Column]:
-        """The columns of some rows, in the order of `indices`, int64 [n], n >= 1."""
+        """The columns of the rows `indices`, int64 [n], n >= 1, in this order."""
 
 
 @runtime_checkable
@@ -45,11 +45,11 @@ class Files(Table, Protocol):
     sizes: Sequence[int]
 
     def expect(self, files: Sequence[int]) -> None:
-        """Takes the numbers of the files that are read now and next; others may be forgotten."""
+        """Announces the numbers of the files that are read now and next; others may be dropped."""
 
 
 class Counts(Protocol):
-    """Figures of a source, from sums over its batches; the sums are saved with its place."""
+    """Figures of a source, computed from sums over its batches, which are saved with its place."""
 
     def count(self, batch: Batch) -> Mapping[str, int]:
         """The sums of one batch."""
@@ -63,12 +63,11 @@ class Arrays:
 
     def __init__(self, columns: Mapping[str, Column]):
         """Args:
-        columns: key -> values, rows first. An array is dense and keeps its type. Of other sequences
-          whole numbers become int32 and fractions float32; where their elements are sequences, the
-          rows are ragged.
+        columns: key -> values, rows first. An array is dense and keeps its type. In other
+          sequences, integers become int32 and floats float32; a sequence of sequences is ragged.
 
         Raises:
-          ValueError: columns of different numbers of rows.
+          ValueError: the columns have different numbers of rows, or an integer exceeds int32.
         """
         self._dense: dict[str, np.ndarray] = {}
         self._ragged: dict[str, tuple[np.ndarray, np.ndarray]] = {}
@@ -84,7 +83,7 @@ class Arrays:
                 self._dense[key] = _small(np.asarray(column))
         counts = {key: len(column) for key, column in columns.items()}
         if len(set(counts.values())) != 1:
-            raise ValueError(f"The columns need equally many rows, one column at least: {counts}")
+            raise ValueError(f"Expected one column or more with equally many rows, found {counts}")
         self._count = next(iter(counts.values()))
 
     def __len__(self) -> int:
@@ -100,7 +99,7 @@ class Arrays:
 
     @functools.cached_property
     def lengths(self) -> np.ndarray | None:
-        """int64 [rows], the length of the longest ragged value of each row; None without ragged."""
+        """int64 [rows], the length of each row's longest ragged value; None if all are dense."""
         if not self._ragged:
             return None
         return np.max([np.diff(bounds) for _, bounds in self._ragged.values()], axis=0)
@@ -119,7 +118,10 @@ class Arrays:
 def _small(values: np.ndarray) -> np.ndarray:
     if values.dtype == np.int64:
         if values.size and (values.max() > 2**31 - 1 or values.min() < -(2**31)):
-            raise ValueError("A whole number of the columns does not fit into int32")
+            raise ValueError(
+                f"The columns have the integers {values.min()} to {values.max()}, which do not fit "
+                "into int32: give an array of the wanted type"
+            )
         return values.astype(np.int32)
     return values.astype(np.float32) if values.dtype == np.float64 else values
 
@@ -145,24 +147,25 @@ class ArraySource:
         fingerprint: str = "",
     ):
         """Args:
-        data: columns, see `Arrays`, or a table that reads its rows when they are asked for.
-        batch_size: rows of this host's batches, always.
-        seed: of the order of the rows, which is another one every epoch.
-        shuffle: False: the rows in their order.
-        epochs: passes through the data; None: without end.
-        last: an epoch's last batch where its rows are too few: 'pad' fills it up with rows of
-          padding, 'drop' leaves it out, 'join' goes on with the next epoch's first rows.
-        buckets: ascending widths. A batch has rows of like length, padded to the smallest width
-          that holds them; the rows that a bucket has left over go into the next wider one. ():
-          all ragged rows are padded to the longest row of the data.
-        padding: key -> value after a row's end and in rows of padding; 0 unless given.
-        lengths: int [rows], of a table that returns ragged rows.
-        process_index, process_count: this host's share of every global batch.
-        counts: of the figures of `stats`.
-        fingerprint: identifies the content of a table; a state fits only where it is the same.
+        data: columns, see `Arrays`, or a table that reads its rows on demand.
+        batch_size: number of rows of each of this host's batches.
+        seed: seed of the order of the rows, which differs between epochs.
+        shuffle: whether the rows are shuffled.
+        epochs: number of passes through the data; None means endless.
+        last: treatment of an incomplete last batch of an epoch: 'pad' fills it up with rows of
+          padding, 'drop' leaves it out, 'join' continues with the first rows of the next epoch.
+        buckets: ascending widths. The rows of a batch have similar lengths and are padded to the
+          smallest width that holds them; the rows that remain in a bucket go into the next wider
+          one. With (), all ragged rows are padded to the longest row of the data.
+        padding: key -> value after a row's end and in rows of padding; the default is 0.
+        lengths: int [rows], lengths of the rows of a table that returns ragged rows.
+        process_index, process_count: number of this host, which reads its share of every global
+          batch, and number of hosts.
+        counts: computes the figures of `stats`.
+        fingerprint: hash of the content of a table; a state with another fingerprint is refused.
 
         Raises:
-          ValueError: no rows, no batch, unknown options, or a row longer than all buckets.
+          ValueError: no rows, no whole batch, unknown options, or a row longer than all buckets.
         """
         self._data: Table = Arrays(data) if isinstance(data, Mapping) else data
         self._rows = len(self._data)
@@ -190,11 +193,11 @@ class ArraySource:
         if self._last not in LAST:
             raise ValueError(f"last={self._last!r}: one of {', '.join(LAST)}")
         if not self._rows or self._batch_size < 1:
-            raise ValueError(f"{self._rows} rows cannot be dealt in batches of {self._batch_size}")
+            raise ValueError(f"{self._rows} rows do not fill batches of {self._batch_size}")
         if self._last == "drop" and self._rows < self._global:
             raise ValueError(
-                f"A batch takes {self._global} rows and the data have {self._rows}: with "
-                "last='drop' no batch is left. Give a smaller batch size, or last='pad'"
+                f"A batch has {self._global} rows and the data have {self._rows}, so last='drop' "
+                "leaves no batch. Give a smaller batch size, or last='pad'"
             )
         if self._last == "join" and (self._epochs is not None or len(buckets)):
             raise ValueError("last='join' needs epochs=None and no buckets; give last='pad'")
@@ -204,7 +207,8 @@ class ArraySource:
             raise ValueError(f"buckets={list(buckets)}: must ascend from 1 or more")
         if self._lengths is None or isinstance(self._data, Files):
             raise ValueError(
-                "buckets need the lengths of ragged rows that are not read file by file"
+                f"buckets={list(buckets)} need ragged rows of known lengths that are not read file "
+                "by file: give `lengths`, or no buckets"
             )
         longest = int(self._lengths.argmax())
         if self._lengths[longest] > buckets[-1]:
@@ -218,7 +222,7 @@ class ArraySource:
 
     def __next__(self) -> Batch:
         indices, width = self._next()
-        # A host that has rows of padding only reads one row, for the keys and types.
+        # A host whose batch is all padding reads one row, for the keys and types.
         read = self._data.rows(indices if len(indices) else np.zeros(1, np.int64))
         batch = {key: self._column(key, x, len(indices), width) for key, x in read.items()}
         self._step += 1
@@ -248,7 +252,7 @@ class ArraySource:
         return order[begin : begin + self._batch_size], int(widths[number])
 
     def _make_plan(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of an epoch in their order, and the width of each batch."""
+        """The order of the rows of an epoch, and the width of each batch."""
         order = self._order(epoch)
         count = -(-self._rows // self._global)
         if len(self._widths) == 1:
@@ -295,7 +299,7 @@ class ArraySource:
         self._data.expect(now_and_next)
 
     def _column(self, key: str, column: Column, count: int, width: int) -> np.ndarray:
-        """[batch_size, ...]: the first `count` rows of a column, then rows of padding."""
+        """The first `count` rows of a column, then rows of padding: [batch_size, ...]."""
         fill = self._padding.get(key, 0)
         if isinstance(column, np.ndarray):
             if count == self._batch_size:
@@ -313,7 +317,7 @@ class ArraySource:
         return filled
 
     def stats(self) -> dict[str, float]:
-        """'epochs', passes through the data so far, and the figures of `counts`."""
+        """'epochs', the number of passes through the data so far, and the figures of `counts`."""
         if self._last == "join":
             epochs = self._step * self._global / self._rows
         else:
@@ -321,16 +325,11 @@ class ArraySource:
         return {"epochs": epochs, **(self._counts.stats(self._sums) if self._counts else {})}
 
     def get_state(self) -> bytes:
-        """The place in the source: the next batch after `set_state` is the same batch."""
         state = {"fingerprint": self._fingerprint, "step": self._step, "sums": self._sums}
         return json.dumps(state).encode()
 
     def set_state(self, state: bytes) -> None:
-        """Goes to a place that `get_state` gave, with any number of hosts.
-
-        Raises:
-          ValueError: the state is damaged, or belongs to other data, another order or batch size.
-        """
+        """See `types.BatchSource`; the number of hosts may differ."""
         try:
             found = json.loads(state)
             fingerprint, step = found["fingerprint"], operator.index(found["step"])

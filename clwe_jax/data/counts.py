@@ -1,4 +1,4 @@
-"""Figures of batches of pieces: shares of the languages, of masked and of cross-lingual labels."""
+"""Figures of batches of pieces: shares of languages, masked pieces and cross-lingual labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clwe_jax.types import Batch
 
 
 def language_counts(languages: tuple[str, ...], numbers: np.ndarray) -> dict[str, int]:
-    """How often each language stands in `numbers`, int [N], as 'pieces/{language}'."""
+    """'pieces/{language}' -> number of occurrences of the language's id in `numbers`, int [N]."""
     counts = np.bincount(numbers, minlength=len(languages)).tolist()
     return {f"pieces/{language}": n for language, n in zip(languages, counts)}
 
@@ -32,13 +32,13 @@ class PieceCounts:
     """`arrays.Counts` of batches that `types.piece_batch` describes.
 
     Attributes:
-      languages: of the run, in the order that numbers them.
+      languages: languages of the run; language ids are indices into them.
     """
 
     languages: tuple[str, ...]
 
     def count(self, batch: Batch) -> dict[str, int]:
-        """Positions, pieces by language, labels, and labels in another language than the text."""
+        """Numbers of positions, pieces by language, labels, and labels in another language."""
         source, filled = batch["source_language_ids"], batch["segment_ids"] > 0
         predicted = batch["loss_weights"] > 0
         return {
@@ -50,7 +50,7 @@ class PieceCounts:
         }
 
     def stats(self, sums: Mapping[str, int]) -> dict[str, float]:
-        """See `language_shares`; 'cross_lingual_share' of the labels, 'masked_share' of the pieces."""
+        """`language_shares`, 'cross_lingual_share' of labels and 'masked_share' of pieces."""
         labels = sums.get("labels", 0)
         return {
             **language_shares(self.languages, sums),

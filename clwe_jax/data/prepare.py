@@ -1,9 +1,9 @@
-"""Prepares batches once, to be trained on where TensorFlow is absent.
+"""Prepares batches once, so that training needs no TensorFlow.
 
   python -m clwe_jax.data.prepare --config=configs/dict_mlm_50.py:small --out=DIR [--rows=N]
 
-then train with --config.data.source=batches:DIR. Without --rows the text is read once; with it, as
-often as N rows need, with other masks and synonyms every time.
+then train with --config.data.source=batches:DIR. Without --rows the text is read once. With --rows
+it is read until there are N rows, with other masks and synonyms in each pass.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from clwe_jax.text import world as worlds
 from clwe_jax.types import Batch
 
 _CONFIG = config_flags.DEFINE_config_file("config", None, "A file of configs/, with its scale.")
-_OUT = flags.DEFINE_string("out", None, "The folder to write.")
-_ROWS = flags.DEFINE_integer("rows", 0, "Rows to write; 0: one pass through the text.")
-_HELDOUT = flags.DEFINE_integer("heldout_rows", 1_024, "Held-out rows of each language.")
+_OUT = flags.DEFINE_string("out", None, "Folder to write.")
+_ROWS = flags.DEFINE_integer("rows", 0, "Rows to write; 0 means one pass through the text.")
+_HELDOUT = flags.DEFINE_integer("heldout_rows", 1_024, "Number of held-out rows of each language.")
 
 _SHARD_ROWS = 8_192
 _EXAMPLES = 12
-_BATCH = 256  # rows made at once
+_BATCH = 256  # rows
 
 
 def prepare(
@@ -43,21 +43,25 @@ def prepare(
     """Writes the folder `out`; returns its meta.json.
 
     Args:
-      config: of a run; its data, vocabulary, task and seed are used.
-      rows: rows to write; 0: one pass through the text.
-      heldout_rows: rows of each language, at most.
+      config: config of a run; its data, vocabulary, task and seed are used.
+      out: folder to write.
+      rows: number of rows to write; 0 means one pass through the text.
+      heldout_rows: maximum number of held-out rows of each language.
 
     Raises:
-      ValueError: `out` is whole already, or the config cannot work.
-      FileNotFoundError: no text or dictionary where the config says.
+      ValueError: `out` has prepared batches already, or the config is invalid.
+      FileNotFoundError: a text or dictionary of the config is missing.
     """
     validation.validate(config)
     if config.data.source.startswith("batches:"):
-        raise ValueError("config.data.source names prepared batches; name text: text:DIR")
+        raise ValueError(
+            f"config.data.source={config.data.source} names prepared batches: name text with "
+            "--config.data.source=text:DIR"
+        )
     if config.task.name == "bilm":
         raise ValueError(
-            "The task bilm has no prepared batches: its windows follow each other as the text "
-            "does. Train it with --config.data.source=text:DIR"
+            "The batches of the task bilm cannot be prepared, because each window continues the "
+            "one before. Train it with --config.data.source=text:DIR"
         )
     if os.path.exists(os.path.join(out, prepared.META)):
         raise ValueError(f"{out} holds prepared batches already: give another --out, or remove it")
@@ -111,10 +115,10 @@ def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
 def _write_shards(
     source: Iterator[Batch], out: str, rows: int
 ) -> tuple[list[int], dict[str, tuple[str, list[int]]]]:
-    """Writes the source's rows, at most `rows` if that is positive.
+    """Writes the source's rows, at most `rows` if `rows` is positive.
 
     Returns:
-      The rows of each file, and their form.
+      The number of rows of each file, and the form of a row (`prepared.Form`).
     """
     shards: list[int] = []
     waiting: list[Batch] = []
@@ -143,7 +147,7 @@ def _write_shards(
     if total > sum(shards):
         form = write()
     if not shards:
-        raise ValueError("The text gives no row: is it empty?")
+        raise ValueError("The text yields no row: is every file of config.data.source empty?")
     return shards, form
 
 

@@ -1,8 +1,8 @@
-"""Prepared batches: written once, trained on where TensorFlow is absent.
+"""Prepared batches: written once, then read without TensorFlow.
 
-A folder holds `meta.json` (written last: where it stands, the folder is whole), `vocab/` (the
-tokenizer), `train-00000.npz` and so on, `heldout/{language}.npz`, and `extras.json` for reports. The
-files hold rows of any task's batches; they are dealt into batches of any size when they are read.
+A folder holds `meta.json`, `vocab/` (the tokenizer), `train-00000.npz` and so on,
+`heldout/{language}.npz`, and `extras.json` for reports. `meta.json` is written last, so a folder
+with it is complete. The files hold the rows of a task's batches; the reader chooses the batch size.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ META = "meta.json"
 EXTRAS = "extras.json"
 VERSION = 2
 COMMAND = "python -m clwe_jax.data.prepare --config=CONFIG --out=DIR"
-_ALIKE = 0.5  # the share of equal values from which a key is stored by its difference to another
+_ALIKE = 0.5  # smallest share of equal values for a key to be stored as its difference to another
 
-# Key of a batch -> type and shape of one row, as meta.json has it.
+# Key of a batch -> type and shape of one row, as in meta.json.
 Form = Mapping[str, tuple[str, Sequence[int]]]
 
 
@@ -40,16 +40,16 @@ def shard_name(number: int) -> str:
 
 
 def form_of(rows: Batch) -> dict[str, tuple[str, list[int]]]:
-    """The form of rows, for meta.json."""
+    """The `Form` of rows."""
     return {key: (value.dtype.name, list(value.shape[1:])) for key, value in rows.items()}
 
 
 def write_rows(path: str, rows: Batch) -> None:
-    """Writes rows compressed, in the smallest types.
+    """Writes compressed rows in the smallest types.
 
-    Fractions that are all 0 or 1 are stored as bits ('KEY.bits'). Whole numbers that equal those of
-    another key at most places, as targets equal inputs, are stored by what differs: the bitwise
-    exclusive or ('KEY.xor.OTHER').
+    A float column of zeros and ones is stored as bits ('KEY.bits'). An integer column that equals
+    another one at most positions, as targets equal inputs, is stored as the bitwise exclusive or of
+    both ('KEY.xor.OTHER').
     """
     packed: dict[str, np.ndarray] = {}
     for key, value in rows.items():
@@ -84,7 +84,7 @@ def read_rows(path: str) -> dict[str, np.ndarray]:
         with np.load(path, allow_pickle=False) as packed:
             return {name: packed[name] for name in packed.files}
     except Exception as error:
-        # zipfile and zlib raise errors of their own, which are no ValueErrors.
+        # zipfile and zlib raise errors of many kinds.
         raise ValueError(
             f"{path} is missing or damaged ({error}): copy it again, or prepare the batches again: "
             f"{COMMAND}"
@@ -108,15 +108,15 @@ def unpack(packed: Mapping[str, np.ndarray], form: Form, chosen: np.ndarray) -> 
 
 
 def open_folder(directory: str) -> "Prepared":
-    """A folder of prepared batches.
+    """Opens a folder of prepared batches.
 
     Raises:
-      FileNotFoundError: the folder is missing or unfinished.
-      ValueError: it was written by another version, or is damaged.
+      FileNotFoundError: the folder is missing or incomplete.
+      ValueError: the folder was written by another version, or is damaged.
     """
     path = os.path.join(directory, META)
     if not os.path.exists(path):
-        state = "unfinished" if os.path.isdir(directory) else "missing"
+        state = "incomplete" if os.path.isdir(directory) else "missing"
         raise FileNotFoundError(
             f"{directory} ({state}) holds no prepared batches: it has no {META}. Prepare them: "
             f"{COMMAND}"
@@ -150,9 +150,9 @@ class Prepared:
 
     @functools.cached_property
     def extras(self) -> dict[str, Any]:
-        """The text side of the report: 'description', 'examples', 'frequent', 'sample'.
+        """Fields of a run's `World` and report: 'description', 'examples', 'frequent', 'sample'.
 
-        Empty where the file was not copied along.
+        Empty if the file was not copied along.
         """
         path = os.path.join(self._directory, EXTRAS)
         if not os.path.exists(path):
@@ -166,9 +166,10 @@ class Prepared:
         return Tokenizer.load(os.path.join(self._directory, "vocab"))
 
     def check(self, config: ConfigDict) -> None:
-        """Raises ValueError when the batches are not those that a config describes.
+        """Checks that the batches were prepared for a config.
 
-        The message names every option that differs.
+        Raises:
+          ValueError: they were prepared for another one; the message names all differences.
         """
         wanted = {
             "data.languages": list(options.languages(config)),
@@ -192,7 +193,7 @@ class Prepared:
     def source(
         self, *, batch_size: int, seed: int, process_index: int = 0, process_count: int = 1
     ) -> ArraySource:
-        """An endless stream of one host's batches, in another order every epoch."""
+        """An endless stream of one host's batches, in another order in every epoch."""
         form, languages = self.meta["batch"], tuple(self.meta["languages"])
         files = _RowFiles(self._directory, self.meta["shards"], form)
         return ArraySource(
@@ -209,7 +210,7 @@ class Prepared:
     def heldout(
         self, *, batch_size: int, most: int, process_index: int = 0, process_count: int = 1
     ) -> dict[str, list[Batch]]:
-        """At most `most` held-out batches of each language that has any."""
+        """At most `most` held-out batches of each language that has held-out rows."""
         result = {}
         for language, rows in self.meta["heldout"].items():
             packed = read_rows(os.path.join(self._directory, "heldout", f"{language}.npz"))
@@ -224,7 +225,7 @@ class Prepared:
 
 
 class _RowFiles:
-    """The rows of a folder; an `arrays.Files`. The next file is decompressed in the background."""
+    """The rows of a folder, an `arrays.Files`. A thread decompresses the next file."""
 
     def __init__(self, directory: str, sizes: Sequence[int], form: Form):
         self._directory = directory
@@ -238,7 +239,6 @@ class _RowFiles:
         return sum(self.sizes)
 
     def rows(self, indices: np.ndarray) -> Batch:
-        """The rows as a batch."""
         file = np.searchsorted(self._ends, indices, side="right")
         parts = []
         for run in np.split(np.arange(len(indices)), np.flatnonzero(np.diff(file)) + 1):
@@ -250,7 +250,7 @@ class _RowFiles:
         return {key: np.concatenate([part[key] for part in parts]) for key in self._form}
 
     def expect(self, files: Sequence[int]) -> None:
-        """Begins to read the files, and forgets all others."""
+        """Starts to read the files, and drops all others."""
         self._loaded = {number: job for number, job in self._loaded.items() if number in files}
         for number in files:
             self._load(number)

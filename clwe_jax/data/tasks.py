@@ -1,4 +1,4 @@
-"""Tasks: how a system makes examples of text. Their options are checked when a task is made."""
+"""Tasks: the options by which a system makes examples of text, checked when a task is made."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Mlm:
     """Plain whole-word masked language modelling (BERT; the paper's baseline).
 
     Attributes:
-      masking_rate: the share of a line's words that are masked; exact in expectation.
-      mask_share, keep_share, random_share: shares of the masked words' pieces that become the mask,
-        stay, or become a random piece. The loss is taken on all of them.
-      only_words_with_entries: mask only words that the dictionary has, as DICT-MLM does; in
-        languages without any entry all words.
-      cross_lingual_share, choice: see `DictMlm`; no option of the other tasks, whose labels are
-        the words themselves.
+      masking_rate: expected share of masked words among the words of a line.
+      mask_share, keep_share, random_share: shares of the masked words' pieces that become [MASK],
+        stay unchanged, or become a random piece. All of them contribute to the loss.
+      only_words_with_entries: whether to mask only words that the dictionary has, as DICT-MLM does;
+        in languages without any entry, all words may be masked.
+      cross_lingual_share, choice: see `DictMlm`. They are constants in the other tasks, whose
+        labels are the words themselves.
     """
 
     cross_lingual_share = 0.0
@@ -52,10 +52,10 @@ class DictMlm(Mlm):
     """Masked words are labelled with a synonym in another language (DICT-MLM, D1-D4).
 
     Attributes:
-      cross_lingual_share: the chance that a masked word's label is a synonym (x: .5, .7, .9).
-      choice: 'uniform', over the entry's languages and then over the language's words; 'context'
-        (beyond the paper) prefers, among the words of the language that was drawn, those whose
-        meaning fits the sentence.
+      cross_lingual_share: probability that a masked word's label is a synonym (x: .5, .7, .9).
+      choice: 'uniform' draws one of the entry's languages uniformly, then one of the language's
+        words uniformly; 'context' (beyond the paper) prefers the words of the language whose
+        meanings fit the sentence.
     """
 
     only_words_with_entries: bool = True
@@ -73,7 +73,7 @@ class DictTlm(Mlm):
     """A text and its code-switched copy in one segment, masked over both (DICT-TLM, D6).
 
     Attributes:
-      copy_switch_rate: the chance that a word of the copy that has an entry is replaced.
+      copy_switch_rate: probability that a word of the copy is replaced, if it has an entry.
     """
 
     copy_switch_rate: float = 0.5
@@ -84,8 +84,8 @@ class Tlm(Mlm):
     """Translation language modelling on parallel text, beside plain MLM (XLM, section 3.3).
 
     Attributes:
-      parallel: a folder of `xx-yy.xx` and `xx-yy.yy`, or `xx-yy.tsv`; may end in `.gz`.
-      parallel_share: the share of the rows that hold sentence pairs.
+      parallel: folder of files `xx-yy.xx` and `xx-yy.yy`, or `xx-yy.tsv`; each may end in `.gz`.
+      parallel_share: share of the rows that hold sentence pairs.
     """
 
     parallel: str = ""
@@ -109,13 +109,14 @@ class BiLm:
     """Language modelling in both directions over contiguous windows of words (ELMo; A1, A12).
 
     Attributes:
-      sentences: 'lines': a line of the text stands between `<S>` and `</S>`; 'marks': lines are
-        also cut after full stops and their like.
-      reset: 'document' sets `reset` where a line of a text file, or a document of a data set,
-        begins; 'never' does not.
-      backward: 'reversed' gives the backward model a stream of its own, the text reversed; 'window'
-        does not. Then its state must not be carried: it has read the next window's labels.
-      max_characters: the frame of a word, its begin and end included.
+      sentences: 'lines' puts `<S>` and `</S>` around each line; 'marks' also cuts lines after full
+        stops and other marks that end a sentence.
+      reset: 'document' resets the state at the beginning of each line of a text file or document of
+        a data set; 'never' does not.
+      backward: 'reversed' feeds the backward model the reversed text as a separate stream; 'window'
+        feeds it each window backwards. With 'window' its state must not be carried, because it has
+        read the labels of the next window.
+      max_characters: number of characters of a word's frame, begin and end included.
     """
 
     sentences: str = "lines"
@@ -130,7 +131,7 @@ class BiLm:
                 raise ValueError(f"config.task.{name}={value!r}: one of {', '.join(known)}")
         if self.max_characters < 3:
             raise ValueError(
-                f"config.task.max_characters={self.max_characters}: must be at least 3, the "
+                f"config.task.max_characters={self.max_characters}: must be at least 3, for a "
                 "word's begin, one byte and its end"
             )
 

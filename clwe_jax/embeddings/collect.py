@@ -1,4 +1,4 @@
-"""Collects the usable words of a file of vectors; counts faults and records their places."""
+"""Collects the usable words of a file of vectors, and counts the file's faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
 
-_START = 16_384  # first capacity in rows where the number of rows is unknown
+_START = 16_384  # initial rows of the array if the number of rows is unknown
 
 # Faults of a file and their treatment.
 MEANINGS = {
@@ -32,16 +32,16 @@ class Collector:
     """Collects distinct words with usable vectors, up to a number of words.
 
     Attributes:
-      path: file, for messages.
+      path: path of the file, for messages.
       report, examples: as in `Vectors`.
     """
 
     def __init__(self, path: str, dim: int, max_vocab: int | None, capacity: int | None = None):
         """Args:
-        path: file, for messages.
+        path: path of the file, for messages.
         dim: width of a vector.
-        max_vocab: number of words to keep; None: all.
-        capacity: upper limit of the file's rows; None where unknown.
+        max_vocab: maximum number of words; None: all.
+        capacity: upper limit of the file's rows; None: unknown.
         """
         self.path = path
         self.report: dict[str, int] = {}
@@ -126,7 +126,7 @@ class Collector:
         elif not vector.any():
             self.note("zero_vectors", place, word)
         else:
-            return True  # only its squares under- or overflow float32
+            return True  # the vector is usable; only its squares leave float32's range
         return False
 
     def _grow(self, size: int) -> None:
@@ -172,9 +172,9 @@ def checked(path: str, vectors: Vectors, max_vocab: int | None) -> Vectors:
     """Keeps the distinct words with usable vectors; without faults no memory is copied.
 
     Args:
-      path: file, for messages.
+      path: path of the file, for messages.
       vectors: vectors that another reader loaded.
-      max_vocab: number of words to keep; None: all.
+      max_vocab: maximum number of words; None: all.
 
     Raises:
       ValueError: no word is usable.

@@ -1,4 +1,4 @@
-"""Running words for static vectors: per language, of equal size, in one shuffled order.
+"""The running words of several languages, on which static vectors are trained.
 
     text = corpus.read(TextCorpus("corpora", ["en", "de"]), Normalizer(), Segmenter())
     equal = text.equalised(seed=0)
@@ -24,9 +24,9 @@ from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
 
-_LONGEST = 1_000  # words of a sentence; longer lines are cut, because gensim drops the rest
-_CACHED = 24  # characters of the longest cached piece of text: longer pieces seldom repeat
-_MOST_CACHED = 1_000_000  # cached pieces
+_LONGEST = 1_000  # words of a sentence; longer lines are split, because gensim drops the rest
+_CACHED = 24  # maximum characters of a cached piece of text: longer pieces seldom repeat
+_MOST_CACHED = 1_000_000  # maximum number of cached pieces
 _BATCH = 4_096  # sentences converted at once
 
 
@@ -35,8 +35,8 @@ class Corpus:
     """Sentences of several languages as ids of one joint list of words.
 
     Attributes:
-      words: words by id; words of two languages with the same spelling are one word.
-      ids: language -> running words, int32.
+      words: words by id; equal spellings in two languages are one word.
+      ids: language -> ids of its running words, int32.
       splits: language -> starts of the sentences in `ids` and their end, int64 [sentences + 1].
     """
 
@@ -90,7 +90,7 @@ class Corpus:
         return Corpus(self.words, ids, splits)
 
     def sentences(self, seed: int | None = 0) -> Sentences:
-        """The sentences of all languages in a random order; None: in the corpus's order."""
+        """The sentences of all languages in a random order; `seed` None keeps their order."""
         starts = np.cumsum([0] + [self.size(language) for language in self.languages])
         first = [self.splits[x][:-1] + start for x, start in zip(self.languages, starts)]
         last = [self.splits[x][1:] + start for x, start in zip(self.languages, starts)]
@@ -107,7 +107,7 @@ class Sentences:
 
     Attributes:
       words: words by id.
-      ids: running words, int32.
+      ids: ids of the running words, int32.
       spans: start and end of each sentence in `ids`, int64 [sentences, 2].
     """
 
@@ -135,8 +135,8 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
 
     Args:
       text: text files.
-      normalizer: normalises the spelling.
-      segmenter: splits lines into words, by lexicons for Chinese, Japanese and Thai.
+      normalizer: normalizer of the spelling.
+      segmenter: segmenter of lines into words, by lexicons for Chinese, Japanese and Thai.
 
     Raises:
       ValueError: a language without a word, or a damaged file.
@@ -173,7 +173,7 @@ def _numbered(
     numbers: collections.defaultdict[str, int],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns (ids, splits) of lines of text."""
-    # Most pieces between spaces repeat: the cache normalises and segments each once.
+    # Most pieces between spaces repeat, so each is normalised and segmented once.
     known: dict[str, list[int]] = {}
     ids, splits = array.array("i"), array.array("q", [0])
     for line in lines:
@@ -212,7 +212,7 @@ class Links(NamedTuple):
         translations in that language, as in `Dictionary`.
         """
         places = np.searchsorted(self.ends, words + random.random(len(words)), side="right")
-        # The cumulative probability may end just below 1: the minimum takes the last link then.
+        # The cumulative probability may end just below 1; the minimum then takes the last link.
         return self.targets[np.minimum(places, self.starts[words + 1] - 1)]
 
 
@@ -229,7 +229,7 @@ def links(
       dictionary: dictionary with the text's normalisation.
       language: language of the words.
       source: word -> id.
-      targets: language -> word -> id; other translations are left out.
+      targets: language -> word -> id; translations without an id are left out.
       size: number of ids of `source`.
     """
     rows, found, shares = [], [], []
@@ -273,7 +273,7 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
     if not 0 <= rate <= 1:
         raise ValueError(f"rate={rate}: must be in [0, 1]")
     numbers = {word: number for number, word in enumerate(corpus.words)}
-    # Translations may be missing from the text: they get ids too.
+    # Translations that are missing from the text need ids too.
     for language in corpus.languages:
         for word in dictionary.language_words(language):
             if " " not in word:
@@ -291,7 +291,7 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
         ids[language] = replaced
         covered += int(known.sum())
         logging.info(
-            "%s: %.1f%% of the running words have a translation, %.1f%% are replaced by one",
+            "%s: %.1f%% of the running words have a translation, %.1f%% are replaced",
             language, 100 * known.mean(), 100 * len(chosen) / max(1, len(running)),
         )  # fmt: skip
     if not covered:
@@ -300,10 +300,10 @@ def joint_replace(corpus: Corpus, dictionary: Dictionary, rate: float, seed: int
 
 
 def uncovered(dictionary: Dictionary, words: Mapping[str, Mapping[str, int]]) -> str:
-    """The error message for a dictionary that does not fit the text, with words of both.
+    """The error message for a dictionary without a word of the text, with examples of both.
 
     Args:
-      dictionary: dictionary without a covered pair.
+      dictionary: dictionary without a word of the text.
       words: language -> words of the text, most frequent first.
     """
     seen = []

@@ -1,8 +1,9 @@
 """Supervised joint training (Duong et al. 2016): contexts predict words and their translations.
 
-The context of a word predicts the word and, where the dictionary has one, its translation. Of
-several translations the step takes the one that fits word and context best under the current
-vectors (the paper's EM-like choice). Equal spellings in different languages are different words.
+The context of a word predicts the word and, if the dictionary has one, its translation. If there
+are several translations, the step takes the one that fits the word and its context best under the
+current vectors (the paper's EM-like choice). Equal spellings in different languages are different
+words.
 
     spaces = duong.train(text, dictionary, duong.Duong(dim=100), seed=0)    # language -> Vectors
 
@@ -40,13 +41,13 @@ class Duong:
       negatives: noise words per word; see `shared_negatives`.
       learning_rate: learning rate of AdaGrad at the start; it falls to 0.
       subsample: relative frequency in a language above which words are left out at random.
-      combining: weight of the squared distance of a word's two vectors, delta in the paper. The
-        paper has 0.01; on text of the laptop scale, a thousandth of the paper's, 0.1 finds twice as
-        many translations.
+      combining: weight delta of the squared distance of a word's two vectors. The paper has 0.01;
+        on the text of the laptop scale, a thousandth of the paper's, 0.1 finds twice as many
+        translations.
       batch: words per step.
       shared_negatives: noise words per step. Every word of the step is compared with all of them,
-        each with weight `negatives` / `shared_negatives`; independent noise words
-        have the same expectation, and a matrix product computes this one.
+        with weight `negatives` / `shared_negatives` each. The expectation is that of independent
+        noise words, and the computation is a matrix product.
     """
 
     dim: int = 300
@@ -68,12 +69,12 @@ class Duong:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Text:
-    """The text of all languages by ids; each language has its own range of ids.
+    """The text of all languages as ids; each language has its own range of ids.
 
     Attributes:
       words: language -> its words with a vector, most frequent first.
       first: language -> its first id.
-      ids: running words, int32; -1: a word without a vector.
+      ids: ids of the running words, int32; -1: a word without a vector.
       spans: start and end of each sentence in `ids`, int64 [sentences, 2].
       counts: occurrences, int64 [V].
       shares: relative frequencies in the language's text, float64 [V].
@@ -106,7 +107,7 @@ def _tagged(corpus: Corpus, min_count: int) -> _Text:
             raise ValueError(
                 f"No word of {language} occurs min_count={min_count} times in "
                 f"{corpus.size(language):,} running words: lower config.embeddings.min_count or "
-                "bring more text"
+                "train on more text"
             )
         number = np.full(len(corpus.words), -1, np.int32)
         number[order] = np.arange(size, size + len(order))
@@ -126,10 +127,10 @@ def _tagged(corpus: Corpus, min_count: int) -> _Text:
 def _contexts(
     ids: np.ndarray, sentence: np.ndarray, first: int, last: int, widths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns (words, contexts, splits) of a batch, as in `Batch`; drops words without a context.
+    """(words, contexts, splits) of a batch, as in `Batch`, without words that have no context.
 
     Args:
-      ids: running words, int [n].
+      ids: ids of running words, int [n].
       sentence: sentence of each running word, int [n].
       first, last: range of the batch in `ids`.
       widths: context words on either side, int [last - first].
@@ -154,7 +155,7 @@ def train(
     settings: Duong = Duong(),
     seed: int = 0,
 ) -> dict[str, Vectors]:
-    """Trains the vectors of all languages in one space; one seed makes one result, to the bit.
+    """Trains the vectors of all languages in one space; equal seeds give equal bits.
 
     Args:
       corpus: text, usually of equal size in all languages.

@@ -1,6 +1,6 @@
 """A step of supervised joint training (Duong et al. 2016): choice, loss, gradients, AdaGrad.
 
-A step is NumPy on the rows of its batch: its cost does not grow with the vocabulary.
+A step uses NumPy on the rows of its batch, so its cost does not grow with the vocabulary.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ class Batch(NamedTuple):
     """Words in their contexts, by id.
 
     Attributes:
-      words: int [B].
+      words: predicted words, int [B].
       contexts: context words of all words, concatenated, int [C].
-      splits: start of each word's context, int [B + 1]; no context is empty.
-      translations: int [B]; -1: no translation.
-      noise: int [S].
+      splits: start of each word's context and the end of the last one, int [B + 1]; no context is
+        empty.
+      translations: predicted translations, int [B]; -1: no translation.
+      noise: noise words, int [S].
     """
 
     words: np.ndarray
@@ -34,11 +35,11 @@ class Batch(NamedTuple):
 
 
 class Gradients(NamedTuple):
-    """Loss of a batch and its gradients for the rows that occur in it.
+    """The loss of a batch and its gradients for the rows that occur in the batch.
 
     Attributes:
       loss: sum over the words.
-      inputs, outputs: (distinct rows, float [rows, D]).
+      inputs, outputs: distinct rows of the table, int [rows], and their gradients, float [rows, D].
     """
 
     loss: float
@@ -79,9 +80,9 @@ def gradients(
         - log s(u_wi . h_i) - [t_i] log s(u_ti . h_i) - negatives * mean_n log s(-u_n . h_i)
         + combining * (|u_wi - v_wi|^2 + [t_i] |u_ti - v_ti|^2 + negatives * mean_n |u_n - v_n|^2)
 
-    with s the logistic function and means over the noise words; noise words that equal w_i or t_i
-    have no weight in the first mean. As in the authors' program, the squared distances cover the
-    predicted words and the noise of a step, not the whole vocabulary.
+    where s is the logistic function and the means are over the noise words; noise words that equal
+    w_i or t_i have no weight in the first mean. As in the authors' program, the squared distances
+    cover the predicted words and the noise of a step, not the whole vocabulary.
 
     Args:
       inputs, outputs: v and u, float [V, D].
@@ -138,14 +139,14 @@ def choose(
 ) -> np.ndarray:
     """The translation of each word that fits the word and its context best, int [B].
 
-    The chosen t has the largest cosine of v_t and v_w + h (Duong et al. 2016, Eq. 2); of equal ones
-    it is the first. A word without a translation gets -1.
+    The chosen t has the largest cosine of v_t and v_w + h (Duong et al. 2016, Eq. 2); a tie goes to
+    the first translation. A word without a translation gets -1.
 
     Args:
       inputs: v, float [V, D].
-      words: int [B].
+      words: word ids, int [B].
       hidden: h, float [B, D].
-      dictionary: translations by the same ids.
+      dictionary: translations with the same ids.
     """
     first, sizes = dictionary.starts[words], np.diff(dictionary.starts)[words]
     translations = np.full(len(words), -1, np.int64)

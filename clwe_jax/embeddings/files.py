@@ -1,4 +1,4 @@
-"""Files of vectors: fast reading that counts faults, and writing for other tools.
+"""Reads files of vectors and counts their faults; writes files for other programs.
 
     vectors = files.read("wiki.de.vec", max_vocab=200_000)
     files.write("de.vec", vectors)
@@ -25,28 +25,27 @@ from clwe_jax.embeddings import vectors as stored
 from clwe_jax.embeddings.collect import Collector, checked, writable
 from clwe_jax.embeddings.vectors import Vectors
 
-_FASTTEXT = (793_712_314).to_bytes(4, "little")  # first bytes of fastText's binary files
+_FASTTEXT = (793_712_314).to_bytes(4, "little")  # first bytes of a binary file of fastText
 _BLOCK = 1 << 20  # bytes read at once
 _SAMPLE = 4_096  # first bytes of a file, which show whether it is text
-_LONGEST_WORD = 10_000  # bytes
+_LONGEST_WORD = 10_000  # maximum bytes of a word
 _ROWS = 4_096  # rows written at once
 FORMATS = (".vec", ".txt", ".bin", ".npz")
 
 
 def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True) -> Vectors:
-    """Reads words and their vectors, in the file's order, which usually is by frequency.
+    """Reads words and their vectors in the file's order, which usually is by frequency.
 
     The formats are text (.vec, .txt or any name) with or without a first line of sizes, word2vec's
-    and fastText's .bin, and .npz, each also with .gz. Faults are left out or kept as
-    `collect.MEANINGS` says, counted in `.report`, shown with file and line in `.examples`, and
-    logged.
+    and fastText's .bin, and .npz, each also with .gz. Faults are treated as described in
+    `collect.MEANINGS`, counted in `.report`, shown with file and line in `.examples`, and logged.
 
     Args:
-      path: file to read.
-      max_vocab: number of usable words to read; None: all.
-      cache: place of the binary twin. True: beside the file, or in the user's cache folder where
-        the file's folder is not writable; a string: that folder; False: no twin. A twin is valid
-        while the file's size and time of change and max_vocab stay the same.
+      path: path of the file.
+      max_vocab: maximum number of usable words; None: all.
+      cache: place of the binary twin. True: beside the file, or in the user's cache folder if the
+        file's folder is not writable; a string: that folder; False: no twin. A twin is valid as
+        long as max_vocab and the file's size and modification time stay the same.
 
     Raises:
       FileNotFoundError: the file does not exist.
@@ -84,14 +83,14 @@ def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True
 
 
 def write(path: str, vectors: Vectors) -> None:
-    """Writes vectors in the format of the name's ending: .vec or .txt, .bin, .npz, also with .gz.
+    """Writes vectors in the format that the name's suffix selects: .vec, .txt, .bin or .npz (.gz).
 
-    Text has word2vec's first line and the shortest decimals that give the same float32; gensim,
-    MUSE and VecMap read it. Text and .bin leave out words that are empty or contain white space;
-    the log has their number.
+    Text has word2vec's first line and the shortest decimals that give the same float32, for gensim,
+    MUSE and VecMap. Text and .bin leave out words that are empty or contain white space; the log
+    counts them.
 
     Raises:
-      ValueError: another ending.
+      ValueError: another suffix.
       OSError: the file cannot be written.
     """
     name = _name(path)
@@ -145,7 +144,7 @@ def _cached(twin: str, key: list[int | None]) -> Vectors | None:
     try:
         vectors, about = stored.load(twin)
     except (ValueError, OSError) as error:
-        logging.warning("The binary twin %s is made again (%s)", twin, error)
+        logging.warning("The binary twin %s is unusable and is replaced (%s)", twin, error)
         return None
     return vectors if about.get("source") == key else None
 

@@ -1,4 +1,4 @@
-"""Vocabulary reallocation: splits a joint vocabulary into shared words and words of one language.
+"""Vocabulary reallocation: splits a joint vocabulary into shared words and own words of languages.
 
 Wang et al. 2020, Cross-lingual Alignment vs Joint Training (joint-align), section 3.2.
 """
@@ -15,10 +15,10 @@ import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
 
-_ANCHORS = 5_000  # most frequent common words, the possible neighbours
-_LEAST_ANCHORS = 20  # with fewer common words two languages are not compared
+_ANCHORS = 5_000  # most frequent common words, among which neighbours are searched
+_LEAST_ANCHORS = 20  # common words below which two languages are not compared
 _CHUNK = 1_024  # words compared at once
-_MISMATCHES = 2_000  # pairs of different words that estimate the agreement by chance
+_MISMATCHES = 2_000  # pairs of different words that estimate the chance agreement
 
 Counts = Mapping[str, Mapping[str, int]]
 
@@ -28,7 +28,7 @@ class Reallocation:
     """A partition of the joint vocabulary.
 
     Attributes:
-      own: language -> words that only this language keeps, most frequent first.
+      own: language -> its own words, most frequent first.
       sharers: shared word -> its languages, at least two; most frequent word first.
     """
 
@@ -67,20 +67,21 @@ def reallocate(
 ) -> Reallocation:
     """Splits a joint vocabulary into shared words and words of one language.
 
-    rule='ratio': with the relative frequencies f_i(w) = C_i(w) / T_i and m the language of the
-    highest one, w is shared by m and every language i with f_i / f_m >= (1-g)/g. A word that no
-    other language reaches is m's own. For two languages this is Eqs 5-6 of joint-align: r = f_1/f_2
-    lies in [(1-g)/g, g/(1-g)] exactly when min(r, 1/r) >= (1-g)/g. The comparison uses integers and
-    takes g as a decimal fraction: a word at exactly g is shared.
+    rule='ratio': let f_i(w) = C_i(w) / T_i be the relative frequency of w in language i, and m the
+    language of the highest one. Then w is shared by m and every language i with
+    f_i / f_m >= (1-g)/g; if no other language reaches this ratio, w is m's own word. For two
+    languages these are Eqs 5-6 of joint-align: r = f_1/f_2 lies in [(1-g)/g, g/(1-g)] exactly when
+    min(r, 1/r) >= (1-g)/g. The comparison uses integers and treats g as a decimal fraction, so a
+    word at exactly g is shared.
 
-    rule='neighbours': language m and every language whose neighbourhood of w agrees with m's more
-    than neighbourhoods of different words do share w, see `agreement`. A word without a vector in
-    other languages is m's own.
+    rule='neighbours': w is shared by m and every language in which the neighbours of w agree with
+    its neighbours in m more than neighbours of different words do, see `agreement`. A word without
+    a vector in other languages is m's own word.
 
     Args:
       counts: language -> word -> occurrences, of all words of the language's text.
       gamma: g in [0.5, 1), for 'ratio'; a larger g shares more words.
-      words: joint vocabulary; None: all words of `counts`. Words that do not occur are left out.
+      words: joint vocabulary, without effect for words that do not occur; None: all of `counts`.
       rule: 'ratio' or 'neighbours'.
       vectors: language -> vectors trained on that language's text alone, for 'neighbours'.
       neighbours, chance, seed: arguments of `agreement` and `chance_level`, for 'neighbours'.
@@ -129,7 +130,7 @@ def reallocate(
     return Reallocation(own, sharers)
 
 
-Decisions = dict[str, list[int]]  # word -> places of its languages
+Decisions = dict[str, list[int]]  # word -> indices of its languages
 
 
 def _by_ratio(found, totals: Sequence[int], gamma: fractions.Fraction) -> Decisions:
@@ -148,7 +149,7 @@ def _by_ratio(found, totals: Sequence[int], gamma: fractions.Fraction) -> Decisi
 
 
 def _most_frequent(occurrences: Sequence[int], totals: Sequence[int]) -> int:
-    """The place of the language with the highest relative frequency; of equal ones the first."""
+    """The index of the language with the highest relative frequency; the first one in a tie."""
     top = max(range(len(totals)), key=lambda i: bool(occurrences[i]))
     for i, (n, size) in enumerate(zip(occurrences, totals)):
         if n * totals[top] > occurrences[top] * size:
@@ -186,7 +187,7 @@ def agreement(
     anchors: Sequence[str] | None = None,
     neighbours: int = 10,
 ) -> np.ndarray:
-    """The share of a word's neighbours that is the same in two languages: float64 [words].
+    """The share of a word's neighbours that two languages have in common: float64 [words].
 
     The neighbours of a word are the nearest common words by cosine in either space, so no map
     between the spaces is needed. Words of similar use in both languages, such as names, have the
@@ -206,7 +207,7 @@ def agreement(
     units = [_unit(space.vectors[space.rows(anchors)]) for space in (source, target)]
     for first in range(0, len(words), _CHUNK):
         part = [words[first : first + _CHUNK], others[first : first + _CHUNK]]
-        # Neither of the two compared words is a neighbour of the other.
+        # The two compared words do not count as neighbours of each other.
         hidden = [
             (row, places[word])
             for listed in part
@@ -233,7 +234,7 @@ def chance_level(
     chance: float = 0.95,
     seed: int = 0,
 ) -> float:
-    """The agreement that a share `chance` of pairs of DIFFERENT words does not exceed.
+    """The quantile `chance` of the agreement of pairs of DIFFERENT words.
 
     The pairs are random words of both spaces, so the level reflects their density and quality.
     """

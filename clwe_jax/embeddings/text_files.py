@@ -1,8 +1,8 @@
 """Vectors as text, one word and its numbers per line: word2vec's, fastText's and GloVe's format.
 
 Arrow's C reader parses blocks of lines and rounds decimals correctly to float32. Python parses the
-blocks that Arrow refuses (a word with a space, a cut line, a field that is not a number) line by
-line, so that one bad line slows down a block and not the file.
+blocks that Arrow rejects (a word with a space, a cut line, a field that is not a number) line by
+line, so that one bad line slows down its block and not the file.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pyarrow import csv
 from clwe_jax.embeddings.collect import Collector
 from clwe_jax.embeddings.vectors import Vectors
 
-_BLOCK = 2 << 20  # bytes
-_LONGEST_LINE = 64 << 20  # bytes
+_BLOCK = 2 << 20  # bytes read at once
+_LONGEST_LINE = 64 << 20  # maximum bytes of a line
 _THREADS = 2
 _PROBED = 100  # lines that determine the width of the vectors
 _BOM = b"\xef\xbb\xbf"
@@ -64,9 +64,9 @@ def read(file: BinaryIO, path: str, max_vocab: int | None, size: int | None) -> 
 
     Args:
       file: open file at its beginning.
-      path: file, for messages.
-      max_vocab: number of words to keep; None: all.
-      size: bytes of the file; None where unknown.
+      path: path of the file, for messages.
+      max_vocab: maximum number of words; None: all.
+      size: bytes of the file; None: unknown.
 
     Raises:
       ValueError: no line is a word with its numbers; the message shows the first line.

@@ -13,7 +13,7 @@ from clwe_jax.embeddings.corpus import Sentences
 from clwe_jax.embeddings.vectors import Vectors
 
 _EVERY = 10.0  # seconds between two log lines
-_CHECKED = 2_000  # words between two looks at the clock
+_CHECKED = 2_000  # words between two readings of the clock
 _JOBS = 200  # least number of batches per epoch: the learning rate falls in as many steps
 
 
@@ -29,7 +29,7 @@ class Meter:
 
     def __init__(self, words: int):
         """Args:
-        words: running words of all epochs together.
+        words: number of running words of all epochs.
         """
         self._words, self._done = max(1, words), 0
         self._started = self._logged = time.monotonic()
@@ -122,7 +122,7 @@ def fasttext(sentences: Sentences, settings: FastText = FastText(), seed: int = 
     if not len(model.wv):
         raise ValueError(
             f"No word occurs min_count={settings.min_count} times in {sentences.size:,} running "
-            "words: lower config.embeddings.min_count or bring more text"
+            "words: lower config.embeddings.min_count or train on more text"
         )
     logging.info(
         "Training vectors of %d dimensions for %s words on %s running words, %d epochs",
@@ -143,7 +143,7 @@ def fasttext(sentences: Sentences, settings: FastText = FastText(), seed: int = 
 
 @dataclasses.dataclass(frozen=True)
 class _Metered:
-    """Sentences that report to a meter how many of their words were read."""
+    """Sentences that advance a meter while they are read."""
 
     sentences: Sentences
     meter: Meter

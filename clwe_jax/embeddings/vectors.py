@@ -14,10 +14,10 @@ import numpy as np
 from clwe_jax import atomic
 
 _VERSION = 1
-_ALIGNMENT = 64  # an array's numbers start at a multiple of so many bytes, to be memory-mapped
+_ALIGNMENT = 64  # bytes; the numbers of an array start at a multiple, to be memory-mapped
 _EXTRA = 0x4C43  # private id of the padding among zip's extra fields
 _DAMAGED = (ValueError, KeyError, EOFError, IndexError, AttributeError, zipfile.BadZipFile)
-_ZIP64 = 20  # bytes of the extra field that `zipfile` writes with force_zip64
+_ZIP64 = 20  # bytes of the extra field that `zipfile` writes for force_zip64
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Vectors:
       words: N distinct words.
       vectors: float32 [N, D], read-only where a file is memory-mapped.
       counts: occurrences of each word in the text, int64 [N]; None where unknown.
-      report: counts of faults of the file, by their names in `collect.MEANINGS`.
+      report: fault in `collect.MEANINGS` -> its occurrences in the file.
       examples: first place of each fault, as 'FILE:LINE: text'.
 
     Raises:
@@ -58,7 +58,7 @@ class Vectors:
 
     @functools.cached_property
     def index(self) -> dict[str, int]:
-        """word -> its row; a repeated word has its first row."""
+        """word -> row; the first row of a repeated word."""
         rows = range(len(self.words) - 1, -1, -1)
         return dict(zip(reversed(self.words), rows))
 
@@ -68,7 +68,7 @@ class Vectors:
         return np.fromiter((index.get(word, -1) for word in words), np.int64)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> Vectors:
-        """The words of these rows, in the order of the rows, without the report."""
+        """The vectors of these rows, in this order, without the report."""
         rows = np.asarray(rows, np.int64)
         return Vectors(
             words=[self.words[row] for row in rows.tolist()],
@@ -77,7 +77,7 @@ class Vectors:
         )
 
     def top(self, most: int | None) -> Vectors:
-        """The first `most` words, or all of them; vectors are not copied."""
+        """The first `most` words, None: all; vectors are not copied."""
         if most is None or most >= len(self):
             return self
         counts = None if self.counts is None else self.counts[:most]
@@ -91,8 +91,8 @@ class Vectors:
         where known, and `about` (JSON).
 
         Args:
-          path: file to write.
-          about: further facts for `about`.
+          path: path of the file.
+          about: further facts, serialisable as JSON.
 
         Raises:
           OSError: the file cannot be written.
@@ -115,9 +115,9 @@ class Vectors:
 
     @classmethod
     def load(cls, path: str) -> Vectors:
-        """Reads a file that `save` wrote; vectors are memory-mapped and read on use.
+        """Reads a file that `save` wrote; its vectors are memory-mapped.
 
-        Another program's .npz file is read too if it has `words` (strings) and `vectors`.
+        It also reads another program's .npz file with `words` (strings) and `vectors`.
 
         Raises:
           FileNotFoundError: the file does not exist.
@@ -127,7 +127,7 @@ class Vectors:
 
 
 def load(path: str) -> tuple[Vectors, dict[str, Any]]:
-    """As `Vectors.load`, with the facts that `save` was given as `about`."""
+    """Reads a file as `Vectors.load` does; also returns its facts `about`."""
     try:
         with np.load(path, allow_pickle=False) as stored:
             names = set(stored.files)

@@ -1,4 +1,4 @@
-"""Anchors of a projection: mean contextual representations of words, or the centers of senses.
+"""Anchors of a projection: mean contextual representations of words, or centers of senses.
 
 Words as anchors are Eq. 8 of multi-sense cross-lingual alignment (A10); senses go beyond the paper.
 """
@@ -12,37 +12,31 @@ import jax
 import numpy as np
 
 from clwe_jax.align import search
-from clwe_jax.evaluate.encode import RowEncoder
+from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.models.senses.state import SenseState
-from clwe_jax.types import Variables
 
 _AT_ONCE = 1_024  # lines encoded at once
 
 
 def collect(
-    encoder: RowEncoder,
-    variables: Variables,
-    lines: Iterable[str],
-    language: str,
-    index: Mapping[str, int],
+    encoder: ModelEncoder, lines: Iterable[str], language: str, index: Mapping[str, int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The mean representation of each word over its occurrences, in one pass over text.
 
     Args:
-      encoder: encoder of the model.
-      variables: the model's.
-      lines: text.
-      language: its language.
+      encoder: the model's encoder.
+      lines: lines of text.
+      language: language of the text.
       index: word -> row.
 
     Returns:
       Means, float32 [W, layers + 1, D], zeros for words that do not occur; occurrences, int64 [W].
     """
-    sums = np.zeros((len(index), *encoder.shape(variables)), np.float64)
+    sums = np.zeros((len(index), *encoder.shape), np.float64)
     counts = np.zeros(len(index), np.int64)
     lines = iter(lines)
     while chunk := list(islice(lines, _AT_ONCE)):
-        for words, vectors in encoder.words(variables, chunk, language):
+        for words, vectors in encoder.in_context(chunk, language):
             rows = np.array([index.get(word, -1) for word in words], np.int64)
             wanted = rows >= 0
             np.add.at(sums, rows[wanted], vectors[wanted])
@@ -54,8 +48,8 @@ def collect(
 def centers(state: SenseState, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The centers of senses that translate each other, beyond the paper.
 
-    Two used senses of a pair of words do where each is the other's nearest of all used senses of
-    the other word, by the cosine of the projected centers.
+    A used sense of one word translates a used sense of the other where each is the nearest used
+    sense of the other, by the cosine of the projected centers.
 
     Args:
       state: the senses of one direction.
@@ -72,8 +66,6 @@ def centers(state: SenseState, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarra
     fits = np.einsum("psk,ptk->pst", unit[left], unit[right])
     fits[~(used[left][:, :, None] & used[right][:, None])] = -np.inf
     best = fits.argmax(2)
-    back = np.take_along_axis(
-        fits.argmax(1), best, axis=1
-    )  # the best sense of each one's best sense
+    back = np.take_along_axis(fits.argmax(1), best, axis=1)  # best sense of each best sense
     pair, sense = np.nonzero((back == np.arange(fits.shape[1])) & np.isfinite(fits.max(2)))
     return vectors[left[pair], sense], vectors[right[pair], best[pair, sense]]

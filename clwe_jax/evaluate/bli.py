@@ -1,9 +1,10 @@
 """Bilingual lexicon induction (joint-align, section 4.1; MUSE; Schuster et al. 2019).
 
 A source word of a test dictionary is right when one of its translations is among the nearest words
-of the target language. Two readings are always given: over all source words, where one without a
-vector is predicted to be its own translation and one whose translations are no candidates is wrong
-(joint-align, appendix B), and over the covered ones, as MUSE's own script counts.
+of the target language. Every figure has two versions. One is over all source words: a word without
+a vector is predicted to be its own translation, and a word without a translation among the
+candidates is wrong (joint-align, appendix B). The other is over the covered words, as in MUSE's
+script.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from clwe_jax.text import test_dictionaries
 from clwe_jax.text.test_dictionaries import TestSet
 from clwe_jax.types import Encoder, WordSample, WordSpace
 
-# A method -> the ending of its metrics, and the name of its retrieval.
+# Method -> suffix of its metrics; method -> name of its retrieval.
 SUFFIXES = {"nn": "", "csls": "_csls", "inverted_softmax": "_softmax"}
 _RETRIEVAL = {"nn": "cosine", "csls": "csls", "inverted_softmax": "inverted_softmax"}
 _LAYER_TOPS = (1, 5)  # the k of every layer's P@k
-_DEPTH = max(TOPS)  # nearest words that are looked at
+_DEPTH = max(TOPS)  # nearest words retrieved for each source word
 
 
 @dataclasses.dataclass(eq=False, kw_only=True)
@@ -42,17 +43,17 @@ class LexiconInduction:
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
-      data: a folder of test dictionaries; see `test_dictionaries.find`. '' leaves it out.
-      methods: some of `nn` (cosine), `csls`, `inverted_softmax`, with commas between them.
-      layer: of the figures without a layer's name: a number or 'mean_last4', the mean of the
-        vectors of the last four layers.
-      occurrences, min_count, max_words: of contextual words; see `types.WordSample`.
-      neighbourhood: of CSLS.
+      data: folder of test dictionaries, see `test_dictionaries.find`; '' leaves the evaluation out.
+      methods: comma-separated methods among `nn` (cosine), `csls` and `inverted_softmax`.
+      layer: layer of the metrics whose names have no layer: a number or 'mean_last4', the mean of
+        the vectors of the last four layers.
+      occurrences, min_count, max_words: see `types.WordSample`; for contextual words only.
+      neighbourhood: number of neighbours that CSLS averages over.
       beta: inverse temperature of the inverted softmax.
       bootstrap: resamplings of the words for an interval; 0: no intervals.
-      tags: a folder of tagged text, from which words get their part of speech; see `tags.read`.
-      context: of the run.
-      details: a row a source word of the last run; see `Induced`.
+      tags: folder of tagged text with the parts of speech of words, see `tags.read`; '': none.
+      context: see `Context`.
+      details: one row for each source word of the last run, see `Induced`.
     """
 
     every_steps: int = 0
@@ -74,7 +75,7 @@ class LexiconInduction:
         for method in self._methods:
             if method not in SUFFIXES:
                 raise ValueError(
-                    f"config.evals.bli.methods={self.methods!r}: there is no retrieval method "
+                    f"config.evals.bli.methods={self.methods!r}: unknown retrieval method "
                     f"{method!r}. {registry.nearest(method, SUFFIXES)}"
                 )
         if not self._methods:
@@ -93,20 +94,20 @@ class LexiconInduction:
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields bli/{src}-{trg}/{metric} as fractions; * is '' (cosine), '_csls' or '_softmax':
 
-        p@1*, p@5*, p@10*, mrr*: of all source words. A source word without a vector is predicted to
-          be its own translation. mrr counts a translation beyond the ten nearest as 0.
-        ...*_covered: of the words that have a vector and a translation among the candidates.
-        ...*_distinct, *_distinct_covered: after all pairs of one and the same string were taken out
-          of the test dictionary.
-        p@1*_low, p@1*_high, ...: 95% bootstrap intervals, over words.
+        p@1*, p@5*, p@10*, mrr*: over all source words. A source word without a vector is predicted
+          to be its own translation. mrr counts a translation beyond the ten nearest words as 0.
+        ...*_covered: over the words that have a vector and a translation among the candidates.
+        ...*_distinct, *_distinct_covered: without the pairs of the test dictionary whose two words
+          are the same string.
+        p@1*_low, p@1*_high, ...: 95% bootstrap intervals over words.
         coverage, coverage_distinct: shares of covered words; words, words_distinct: numbers of
           words; oov: share of source words without a vector; isolated: share of source words that
-          do not occur in the sample of text and were encoded by themselves (contextual words only).
-        frequency/{first}-{last}/p@1*, .../words: by the rank of a frequent word.
-        tag/{tag}/p@1*, .../words: by part of speech.
-        layer{k}/p@1*, layer{k}/p@5*: of every layer, where a model has several.
+          do not occur in the text sample and were encoded alone (contextual words only).
+        frequency/{first}-{last}/p@1*, .../words: figures by frequency rank.
+        tag/{tag}/p@1*, .../words: figures by part of speech.
+        layer{k}/p@1*, layer{k}/p@5*: figures of every layer, where a model has several.
 
-        And bli/{metric}: the mean over the pairs, if all pairs have it; see `means`.
+        It also yields bli/{metric}, the mean over the pairs; see `means`.
         """
         self.details = []
         figures: dict[str, float] = {}
@@ -128,7 +129,7 @@ class LexiconInduction:
             spaces = {language: found for language, found in spaces.items() if language in later}
         if empty:
             logging.warning(
-                "%s: left out, as there is no text sample with words that occur %d times in both "
+                "%s: left out, as the text sample has no words that occur %d times in one of the "
                 "languages: %s",
                 self.data, self.min_count, ", ".join(empty),
             )  # fmt: skip
@@ -164,7 +165,7 @@ class LexiconInduction:
     def _nearest(
         self, method: str, induced: Induced, source: WordSpace, target: WordSpace, layer: Layer
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Candidates and their scores, both [Q, depth], for the source words that have a vector."""
+        """Candidates of the source words that have a vector, and their scores: [Q, depth] each."""
         depth = min(_DEPTH, target.frequent)
         rows = induced.source_rows[induced.known]
         if not len(rows):
@@ -183,7 +184,7 @@ class LexiconInduction:
 
     @functools.cached_property
     def _tests(self) -> list[TestSet]:
-        """The test sets; without `context.pairs` those that share a language stand together."""
+        """The test sets; without `context.pairs`, sets that share a language follow each other."""
         context = self.context
         found = test_dictionaries.find(
             self.data, context.languages, context.normalizer, context.pairs
@@ -200,9 +201,9 @@ class LexiconInduction:
 
 
 def means(figures: Mapping[str, float]) -> dict[str, float]:
-    """'bli/{metric}': the mean over the pairs of 'bli/{pair}/{metric}' that every pair has.
+    """'bli/{metric}' -> the mean of 'bli/{pair}/{metric}' over the pairs, if every pair has it.
 
-    Intervals, counts, layers and splits are left out.
+    Intervals, counts, layers and groups of words are left out.
     """
     pairs, found = set(), collections.defaultdict(list)
     for name, value in figures.items():

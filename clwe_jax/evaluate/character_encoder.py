@@ -1,4 +1,4 @@
-"""Encoding of texts for models that read words as characters: no word is out of the vocabulary."""
+"""Encoding for models that read the characters of words: no word is out of the vocabulary."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Batch, EncodeFn, Objective
 
-_SHORT = 8  # positions of a batch that is only described
-_LEAST_DISTINCT = 256  # spellings of a batch; else a power of four times it
+_SHORT = 8  # positions of a batch whose keys alone are read
+_LEAST_DISTINCT = 256  # spellings of a batch, times a power of four: few shapes to compile
 
 
 class _Words(WordVocabulary):
-    """A word vocabulary that gives new words the next free numbers.
+    """A word vocabulary that gives new words the next free ids.
 
     Attributes:
-      unknown: the words numbered len(pieces), len(pieces) + 1, ...
+      unknown: words with the ids len(pieces), len(pieces) + 1, ...
     """
 
     def __init__(self, vocabulary: WordVocabulary):
@@ -52,15 +52,15 @@ class CharacterEncoder(RowEncoder):
     ):
         """Args:
         encode_fn, tokenizer, max_length, batch_size: see `RowEncoder`.
-        max_characters: of a word.
+        max_characters: maximum number of characters of a word.
 
         Raises:
           ValueError: the tokenizer's vocabulary is not one of words.
         """
         if not isinstance(tokenizer.vocabulary, WordVocabulary):
             raise ValueError(
-                f"A model that reads characters reads whole words; this tokenizer's vocabulary is "
-                f"{tokenizer.vocabulary.kind}"
+                "A model that reads characters needs a vocabulary of whole words; this tokenizer's "
+                f"vocabulary is {tokenizer.vocabulary.kind}"
             )
         tokenizer = copy.copy(tokenizer)
         self._known = spelling.spell_vocabulary(tokenizer.vocabulary, max_characters)
@@ -118,13 +118,13 @@ def encoder_of(
     """The row encoder of a model.
 
     Args:
-      objective: that encodes (`types.Encodes`).
-      tokenizer: the run's.
-      max_length: of a row, special pieces included; 0: the model's.
+      objective: objective that encodes (`types.Encodes`).
+      tokenizer: the run's tokenizer.
+      max_length: pieces of the longest row, special pieces included; 0: the model's maximum.
       batch_size: rows computed at once.
-      for_senses: whether to encode by the objective's `encode_for_senses`, not its `encode`.
+      for_senses: whether to call the objective's `encode_for_senses` instead of its `encode`.
     """
     cls = CharacterEncoder if reads_characters(objective) else RowEncoder
-    # Also where both are one function: of a projected model they are not.
+    # The two functions differ for a projected model.
     encode = objective.encode_for_senses if for_senses else objective.encode
     return cls(encode, tokenizer, max_length or objective.max_length, batch_size)

@@ -1,4 +1,4 @@
-"""The part of a run that evaluators share."""
+"""The facts of a run that its evaluators share."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from clwe_jax.types import Batch, HasObjective
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Context:
-    """Argument of every evaluator of the registry, beside its options.
+    """The run of an evaluator: every evaluator of the registry has it beside its options.
 
     Attributes:
-      languages: of the run.
-      normalizer: spells the words of test files as the run's vocabulary does.
-      tokenizer: the run's; None for static vectors.
-      pairs: directions (source, target) to evaluate; empty: all that the test files have.
-      heldout: language -> its held-out batches, of each this host's rows.
-      sample: language -> lines of text, to average contextual vectors of words over.
-      domains: of the embedded world's text; empty: all.
-      seed: the run's.
+      languages: languages of the run.
+      normalizer: normalizer that spells the words of test files as the run's vocabulary does.
+      tokenizer: the run's tokenizer; None for static vectors.
+      pairs: directions (source, target) to evaluate; empty: all directions of the test files.
+      heldout: language -> its held-out batches, with this host's rows.
+      sample: language -> lines of text in which words get their contextual vectors.
+      domains: domains of the embedded world's text; empty: all.
+      seed: the run's seed.
     """
 
     languages: Sequence[str]
@@ -36,11 +36,11 @@ class Context:
 
 
 def language_model(model: Any, name: str) -> HasObjective:
-    """The model, if it is one whose objective can be evaluated.
+    """The model, after a check that it is a language model.
 
     Args:
       model: any encoder.
-      name: of the evaluator, for the message.
+      name: name of the evaluator, for the error.
 
     Raises:
       ValueError: the encoder has no objective.

@@ -1,4 +1,4 @@
-"""Texts to vectors: for every layer, the mean over the word pieces of a sentence or of a word."""
+"""Rows of word pieces to vectors: means over groups of pieces, in every layer."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from clwe_jax.models.pooling import last_layers
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Array, Batch, EncodeFn, Variables, piece_batch
 
-_SHORTEST = 8  # pieces of the shortest rows
-_FEW = 8  # rows of a batch where no more are asked for
+_SHORTEST = 8  # positions of the shortest row
+_FEW = 8  # batch size for at most this many rows
 _LOG_SECONDS = 10.0
-_AHEAD = 2  # batches that are computed while another one is fetched
+_AHEAD = 2  # batches in flight while another one is fetched
 
 Layer = int | str  # a layer's number (0: the embeddings), or 'mean_last4'
 MEAN_LAST4 = "mean_last4"
 
 
 def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
-    """One vector from those of all layers.
+    """Reduces the vectors of all layers to one vector.
 
     Args:
       vectors: [..., layers + 1, D].
@@ -52,12 +52,12 @@ def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A text as pieces, and the means to take over them.
+    """A text as word pieces in groups, whose vectors are averaged.
 
     Attributes:
       ids: piece ids, without [CLS] and [SEP].
-      groups: for each piece the number of the mean that it enters, from 0; -1 for none.
-      language: the language's number.
+      groups: group of each piece, numbered from 0; -1: no group.
+      language: language id.
     """
 
     ids: Sequence[int]
@@ -66,20 +66,15 @@ class Row:
 
 
 class RowEncoder:
-    """Encodes texts in batches of few distinct shapes, so that few programs are compiled.
-
-    Attributes:
-      cut: sentences that were longer than a row and lost their end, by language.
-      seen: sentences encoded, by language.
-    """
+    """Encodes rows in batches of few distinct shapes, so that few programs are compiled."""
 
     def __init__(
         self, encode_fn: EncodeFn, tokenizer: Tokenizer, max_length: int, batch_size: int = 64
     ):
         """Args:
         encode_fn: function from variables and a batch to hidden states.
-        tokenizer: the run's.
-        max_length: of a row in pieces, [CLS] and [SEP] included; at most the model's.
+        tokenizer: the run's tokenizer.
+        max_length: pieces of the longest row, [CLS] and [SEP] included; at most the model's.
         batch_size: rows computed at once.
 
         Raises:
@@ -90,101 +85,18 @@ class RowEncoder:
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.batch_size = batch_size
-        self.cut: collections.Counter[str] = collections.Counter()
-        self.seen: collections.Counter[str] = collections.Counter()
-        self._warned: set[str] = set()
         self._encode_fn = encode_fn
         self._pool = _program(encode_fn)
 
-    def sentences(
-        self, variables: Variables, texts: Sequence[str], language: str, pool: bool = True
-    ) -> np.ndarray | list[np.ndarray]:
-        """Vectors of sentences, each with its own language's embedding at the input.
-
-        A sentence longer than a row loses its end; that is counted in `cut` and logged once.
-
-        Args:
-          variables: the model's.
-          texts: sentences.
-          language: of the sentences.
-          pool: whether to average over the pieces, [CLS] and [SEP] left out; else each piece has
-            its vector.
-
-        Returns:
-          float32 [N, layers + 1, D], zeros for a text without words; without `pool` a list of
-          float32 [pieces, layers + 1, D].
-        """
-        number, room = self.tokenizer.language_id(language), self.max_length - 2
-        rows, cut = [], 0
-        for text in texts:
-            ids, _ = self.tokenizer.encode(text, language)
-            cut += len(ids) > room
-            ids = ids[:room]
-            rows.append(Row(ids, [0] * len(ids) if pool else range(len(ids)), number))
-        self.cut[language] += cut
-        self.seen[language] += len(rows)
-        if cut and language not in self._warned:
-            self._warned.add(language)
-            logging.warning(
-                "%d of %d sentences (%s) are longer than %d pieces; their ends are left out",
-                cut, len(rows), language, room,
-            )  # fmt: skip
-        if not pool:
-            return self.means(variables, rows)
-        result = np.zeros((len(rows), *self.shape(variables)), np.float32)
-        for place, vectors in self.stream(variables, rows):
-            if len(vectors):
-                result[place] = vectors[0]
-        return result
-
-    def words(
-        self, variables: Variables, texts: Sequence[str], language: str
-    ) -> list[tuple[list[str], np.ndarray]]:
-        """The words of each text, with their vectors in its context.
-
-        A text longer than a row is read in several, cut between words; nothing is left out, except
-        the end of a word that alone is longer.
-
-        Returns:
-          For each text its words, and float32 [words, layers + 1, D]: a word's vector is the mean
-          of those of its pieces.
-        """
-        number, room = self.tokenizer.language_id(language), self.max_length - 2
-        shape = self.shape(variables)
-        found, rows, targets = [], [], []
-        for text in texts:
-            words = self.tokenizer.words(text, language)
-            vectors = np.zeros((len(words), *shape), np.float32)
-            found.append((words, vectors))
-            for start, end in self.windows(words):
-                ids, groups = self.tokenizer.encode_words(words[start:end])
-                rows.append(Row(ids[:room], groups[:room], number))
-                targets.append(vectors[start:end])
-        for place, vectors in self.stream(variables, rows):
-            targets[place][:] = vectors
-        return found
-
-    def windows(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """Cuts words into runs [start, end) that fit a row; a longer word is a run by itself."""
-        start, size = 0, 0
-        for place, word in enumerate(words):
-            length = len(self.tokenizer.vocabulary.encode_word(word))
-            if size and size + length > self.max_length - 2:
-                yield start, place
-                start, size = place, 0
-            size += length
-        if size:
-            yield start, len(words)
-
     def means(self, variables: Variables, rows: Sequence[Row]) -> list[np.ndarray]:
-        """For each row the means over its groups, float32 [groups, layers + 1, D]."""
+        """The means over each row's groups, float32 [groups, layers + 1, D]."""
         found: list[np.ndarray | None] = [None] * len(rows)
         for place, vectors in self.stream(variables, rows):
             found[place] = vectors.copy()  # a view would hold the whole batch
         return found
 
     def stream(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
-        """Pairs of a row's place and its `means`, as batches are done, in no order."""
+        """Yields pairs of a row's index and its `means`, in no particular order."""
         pending: collections.deque[tuple[list[int], Array]] = collections.deque()
         logged, done = time.monotonic(), 0
         for places, length, slots, size in self._batches(rows):
@@ -200,9 +112,10 @@ class RowEncoder:
             yield from _fetch(rows, *pending.popleft())
 
     def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], int, int, int]]:
-        """Rows of similar length together: their places, length, means a row, and batch size.
+        """Groups rows of similar length: yields indices of rows, length, slots and batch size.
 
-        A length is a power of two or max_length; a row has 1 mean, or as many as it has positions.
+        A length is a power of two or max_length. The slots of a row hold its means: 1 slot, or one
+        for every position.
         """
         size = min(_FEW, self.batch_size) if len(rows) <= _FEW else self.batch_size
         buckets: dict[tuple[int, int], list[int]] = {}
@@ -233,14 +146,14 @@ class RowEncoder:
         return arrays
 
     def shape(self, variables: Variables) -> tuple[int, int]:
-        """(layers + 1, D), from shapes alone."""
+        """(layers + 1, D); nothing is computed."""
         batch = self._batch([], 1, min(_SHORTEST, self.max_length))
         batch.pop("groups")
         hidden = jax.eval_shape(self._encode_fn, variables, batch)
         return len(hidden.layers), hidden.last.shape[-1]
 
 
-@functools.lru_cache(maxsize=4)  # the encoders of one model share the compiled programs
+@functools.lru_cache(maxsize=4)  # encoders of one model share the compiled programs
 def _program(encode_fn: EncodeFn) -> ShardedCall:
     return ShardedCall(_pooling(encode_fn), static_argnames=("slots",))
 

@@ -1,4 +1,4 @@
-"""The source words of one test dictionary: figures in every reading, and rows for the errors."""
+"""The source words of one test dictionary: their figures, and a table of errors."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from clwe_jax.text.test_dictionaries import TestSet
 from clwe_jax.types import WordSpace
 
 TOPS = (1, 5, 10)  # the k of P@k
-FREQUENCY_EDGES = (200, 1_000, 5_000, 20_000, 100_000)  # ranks that end a bin
+FREQUENCY_EDGES = (200, 1_000, 5_000, 20_000, 100_000)  # last ranks of the frequency groups
 _SHOWN = 5  # nearest words in a row of the table of errors
 
 
 class Induced:
-    """The source words of a test dictionary, their vectors' rows and their translations.
+    """The source words of a test dictionary, the rows of their vectors, and their translations.
 
-    A row of the table of errors holds 'pair', 'word', 'rank' (1 is the most frequent; None for
-    other words), 'gold', 'found' (pairs of word and score, best first, by CSLS where measured),
-    'place' of the first right one (0: none of ten), 'kind' (see `_kind`) and 'tag', if known.
+    A row of the table of errors holds 'pair', 'word', 'rank' (from 1, the most frequent word; None
+    for words that are not frequent), 'gold', 'found' (pairs of word and score, best first, by CSLS
+    where measured), 'place' (of the first right word; 0: none of ten is right), 'kind' (see
+    `_kind`) and, if known, 'tag'.
 
     Attributes:
-      source_rows: int [W], the row of each source word; -1 without a vector.
-      known: bool [W], whether it has one.
+      source_rows: row of each source word's vector, int [W]; -1: no vector.
+      known: bool [W], whether a source word has a vector.
     """
 
     def __init__(
         self, test: TestSet, source: WordSpace, target: WordSpace, tags: Mapping[str, str]
     ):
         """Args:
-        test: the dictionary.
-        source: the source language's words.
-        target: the target language's words in the same space.
-        tags: parts of speech of source words.
+        test: the test dictionary.
+        source: words of the source language.
+        target: words of the target language in the same space.
+        tags: source word -> part of speech.
         """
         self._test, self._source, self._target, self._tags = test, source, target, tags
         self._words = list(test.entries)
@@ -48,7 +49,7 @@ class Induced:
             {row for row in some if target.words[row] != word}
             for word, some in zip(self._words, self._candidates)
         ]
-        # Words that have, in the dictionary, a translation other than themselves.
+        # Words with a translation in the dictionary that differs from the word.
         self._other = np.array([bool(some - {w}) for w, some in zip(self._words, self._gold)])
         self._own = np.array([word in some for word, some in zip(self._words, self._gold)])
         self._covered = self.known & np.array([bool(some) for some in self._candidates])
@@ -81,13 +82,13 @@ class Induced:
             )  # fmt: skip
 
     def places(self, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The place (from 1) of the first right candidate of each source word; 0: none is.
+        """The place (from 1) of the first right candidate of each source word; 0: none is right.
 
         Args:
-          found: candidates [Q, depth] of the words that have a vector.
+          found: candidates of the words that have a vector, [Q, depth].
 
         Returns:
-          int [W] twice: all pairs; pairs of one and the same string left out.
+          Places, int [W], by all pairs, and by the pairs of two different strings.
         """
         places, apart = np.zeros((2, len(self._words)), int)
         known = np.flatnonzero(self.known)
@@ -99,7 +100,7 @@ class Induced:
     def figures(
         self, suffix: str, found: np.ndarray, rounds: int, seed: int
     ) -> Iterator[tuple[str, float]]:
-        """P@k, MRR and intervals in all readings, and P@1 of the groups."""
+        """P@k, MRR and intervals over all sets of words, and P@1 of the groups."""
         places, apart = self.places(found)
         for ending, ranks, some in (
             ("", places, slice(None)),
@@ -123,7 +124,7 @@ class Induced:
     def rows(self, found: np.ndarray, scores: np.ndarray) -> Iterator[dict[str, Any]]:
         """A row of the table of errors for each source word."""
         places, _ = self.places(found)
-        line = np.cumsum(self.known) - 1  # a word's line of `found`
+        line = np.cumsum(self.known) - 1  # line of each word in `found`
         for number, word in enumerate(self._words):
             near: list[tuple[str, float]] = []
             if self.known[number]:
@@ -150,7 +151,7 @@ def precision(places: np.ndarray, top: int) -> float:
 
 
 def _places(found: np.ndarray, right: Sequence[set[int]]) -> np.ndarray:
-    """The place (from 1) of the first right row in each line of `found` [Q, k]; 0: none is."""
+    """The place (from 1) of the first right row in each line of `found` [Q, k]; 0: none."""
     places = np.zeros(len(found), int)
     for number, (line, some) in enumerate(zip(found.tolist(), right)):
         places[number] = next((place for place, row in enumerate(line, 1) if row in some), 0)
@@ -158,7 +159,7 @@ def _places(found: np.ndarray, right: Sequence[set[int]]) -> np.ndarray:
 
 
 def _frequency_groups(ranks: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """'frequency/1-200' -> the words of these ranks; words of rank 0 are in none."""
+    """Yields 'frequency/1-200' and the words of these ranks, ...; words of rank 0 are left out."""
     first = 1
     for last in (*FREQUENCY_EDGES, None):
         members = np.flatnonzero((ranks >= first) & (ranks <= (last or np.inf)))
@@ -176,9 +177,10 @@ def _tag_groups(words: Sequence[str], tags: Mapping[str, str]) -> dict[str, np.n
 
 
 def _kind(word: str, known: bool, covered: bool, place: int, near: Sequence) -> str:
-    """'right', 'near' (among the ten), 'copied' (the word itself was found), 'wrong';
+    """The kind of a prediction.
 
-    'no vector' (of the source word, wrong), 'no candidate' (no translation is a candidate).
+    'right'; 'near': right among the ten nearest; 'copied': the source word itself; 'no vector': the
+    source word has no vector; 'no candidate': no translation is a candidate; else 'wrong'.
     """
     if place == 1:
         return "right"

@@ -23,15 +23,15 @@ _STEP = "step"  # key of the training step beside the collections
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class MlmEvaluator:
-    """Loss, perplexity and accuracy on held-out text, whose masks are the same every time.
+    """Loss, perplexity and accuracy on held-out text, which has the same masks every time.
 
-    The state of rows (a bidirectional language model's) goes on from batch to batch. The figures are
-    over the rows of all hosts.
+    The state of rows (of a bidirectional language model) is kept from batch to batch. The figures
+    cover the rows of all hosts.
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
-      batches: of each language's held-out batches, at most; 0: all that the context has.
-      context: of the run.
+      batches: maximum number of held-out batches of a language; 0: all batches.
+      context: see `Context`.
     """
 
     every_steps: int = 0
@@ -46,16 +46,16 @@ class MlmEvaluator:
     def run(self, model: HasObjective) -> Iterator[tuple[str, float]]:
         """Yields eval/mlm/{language}/{metric}, and eval/mlm/{metric}, the mean over the languages.
 
-        The metrics are loss (nats a piece), perplexity (its exponential; the mean's is that of the
-        mean loss), accuracy, cross_lingual_share, monolingual_loss and cross_lingual_loss.
-        A language without masked words has none.
+        The metrics are loss (nats per piece), perplexity (the exponential of the loss, also of the
+        mean loss), accuracy, cross_lingual_share, monolingual_loss and cross_lingual_loss. A
+        language without masked words has no metrics.
 
         Raises:
           ValueError: a model without an objective.
         """
         model = language_model(model, "mlm")
         score, call = _score(model.objective.loss)
-        # An array, not a number: one program serves all steps.
+        # As an array the step does not compile a program of its own.
         variables = {**model.variables, _STEP: np.int32(model.step)}
         found: dict[str, list[float]] = {}
         for language, batches in self.context.heldout.items():

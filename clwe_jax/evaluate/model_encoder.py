@@ -6,20 +6,21 @@ import collections
 import copy
 import dataclasses
 import functools
-from typing import Mapping, Sequence
+from typing import Iterator, Sequence
 
+from absl import logging
 import numpy as np
 
 from clwe_jax.evaluate.character_encoder import encoder_of
-from clwe_jax.evaluate.encode import Row, RowEncoder
+from clwe_jax.evaluate.encode import Row
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables, WordSample, WordSpace
 
 
 class ModelEncoder:
-    """An objective that encodes, its tokenizer and its variables.
+    """An objective that encodes, its tokenizer and its variables (`types.Encoder`).
 
-    A sentence or a word is the mean over its pieces, layer by layer.
+    The vector of a sentence or a word is the mean over its pieces, layer by layer.
 
     Attributes:
       objective, tokenizer, variables, step: see `types.HasObjective`.
@@ -37,26 +38,28 @@ class ModelEncoder:
         batch_size: int = 64,
     ):
         """Args:
-        objective: that encodes (`types.Encodes`).
-        tokenizer: the run's.
-        variables: the model's.
+        objective: objective that encodes (`types.Encodes`).
+        tokenizer: the run's tokenizer.
+        variables: the model's variables.
         step: training steps that the variables have seen.
-        max_length: of a row, special pieces included; 0: the model's.
+        max_length: pieces of the longest row, special pieces included; 0: the model's maximum.
         batch_size: rows computed at once.
         """
         self.objective, self.tokenizer = objective, tokenizer
         self.variables, self.step = variables, step
-        self._shared = _Shared(objective, tokenizer, max_length, batch_size)
+        self.seen: collections.Counter[str] = collections.Counter()
+        self.cut: collections.Counter[str] = collections.Counter()
+        self._warned: set[str] = set()
+        # Made on first use: not every objective encodes.
+        self._rows = functools.cache(
+            functools.partial(encoder_of, objective, tokenizer, max_length, batch_size)
+        )
 
     def bind(self, variables: Variables, step: int = 0) -> ModelEncoder:
-        """The encoder with other variables; what is compiled and counted is shared."""
+        """The encoder with other variables; it shares compiled programs and counts."""
         bound = copy.copy(self)
         bound.variables, bound.step = variables, step
         return bound
-
-    @property
-    def _rows(self) -> RowEncoder:
-        return self._shared.rows
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -64,19 +67,14 @@ class ModelEncoder:
         return tuple(self.tokenizer.languages)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Layers, the embedding output included, and dimensions."""
+        return self._rows().shape(self.variables)
+
+    @property
     def layers(self) -> int:
         """The model's layers and the embedding output."""
-        return self._rows.shape(self.variables)[0]
-
-    @property
-    def seen(self) -> Mapping[str, int]:
-        """Sentences encoded so far, by language."""
-        return self._rows.seen
-
-    @property
-    def cut(self) -> Mapping[str, int]:
-        """Sentences that were longer than a row and lost their end, by language."""
-        return self._rows.cut
+        return self.shape[0]
 
     def between(self, source: str, target: str) -> ModelEncoder:
         """The encoder itself: all languages of a model share one space."""
@@ -87,22 +85,82 @@ class ModelEncoder:
         return self.tokenizer.words(text, language)
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
-        """float32 [N, layers, D]; a sentence longer than a row loses its end."""
-        return self._rows.sentences(self.variables, texts, language)
+        """float32 [N, layers, D]; see `types.Encoder`.
+
+        A sentence longer than a row loses its end; `cut` counts it, and the log says so once.
+        """
+        rows = self._sentence_rows(texts, language)
+        result = np.zeros((len(rows), *self.shape), np.float32)
+        for place, vectors in self._rows().stream(self.variables, rows):
+            if len(vectors):
+                result[place] = vectors[0]
+        return result
+
+    def pieces(self, texts: Sequence[str], language: str) -> list[np.ndarray]:
+        """The vectors of each sentence's pieces, float32 [pieces, layers, D]."""
+        rows = self._sentence_rows(texts, language)
+        rows = [dataclasses.replace(row, groups=range(len(row.ids))) for row in rows]
+        return self._rows().means(self.variables, rows)
+
+    def _sentence_rows(self, texts: Sequence[str], language: str) -> list[Row]:
+        """One row for each sentence, as one group, without the pieces that do not fit."""
+        encoder = self._rows()
+        number, room = encoder.tokenizer.language_id(language), encoder.max_length - 2
+        found = [encoder.tokenizer.encode(text, language)[0] for text in texts]
+        cut = sum(len(ids) > room for ids in found)
+        self.cut[language] += cut
+        self.seen[language] += len(found)
+        if cut and language not in self._warned:
+            self._warned.add(language)
+            logging.warning(
+                "%d of %d sentences (%s) are longer than %d pieces; their ends are left out",
+                cut, len(found), language, room,
+            )  # fmt: skip
+        return [Row(ids[:room], [0] * len(ids[:room]), number) for ids in found]
 
     def in_context(
         self, texts: Sequence[str], language: str
     ) -> list[tuple[list[str], np.ndarray]]:
-        """For each text its words and their vectors, float32 [words, layers, D]."""
-        return self._rows.words(self.variables, texts, language)
+        """For each text its words and their vectors, float32 [words, layers, D].
+
+        A text longer than a row is split between words into several rows. Only a word that is
+        longer than a row loses its end.
+        """
+        encoder, shape = self._rows(), self.shape
+        number, room = self.tokenizer.language_id(language), encoder.max_length - 2
+        found, rows, targets = [], [], []
+        for text in texts:
+            words = self.words(text, language)
+            vectors = np.zeros((len(words), *shape), np.float32)
+            found.append((words, vectors))
+            for start, end in self._windows(words):
+                ids, groups = encoder.tokenizer.encode_words(words[start:end])
+                rows.append(Row(ids[:room], groups[:room], number))
+                targets.append(vectors[start:end])
+        for place, vectors in encoder.stream(self.variables, rows):
+            targets[place][:] = vectors
+        return found
+
+    def _windows(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Splits words into ranges [start, end) that fit a row; a longer word has its own range."""
+        encoder = self._rows()
+        start, size = 0, 0
+        for place, word in enumerate(words):
+            length = len(encoder.tokenizer.vocabulary.encode_word(word))
+            if size and size + length > encoder.max_length - 2:
+                yield start, place
+                start, size = place, 0
+            size += length
+        if size:
+            yield start, len(words)
 
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:
-        """The frequent words of the sample and the wanted ones, with their mean vectors.
+        """The frequent words of the sample and the wanted words, with their mean vectors.
 
         A word's vector is the mean of its contextual vectors over its first occurrences in the
-        sample (Schuster et al. 2019, section 3.1); a word that does not occur is encoded by itself.
+        sample (Schuster et al. 2019, section 3.1); a word that does not occur is encoded alone.
         """
         lines = [self.words(line, language) for line in sample.lines.get(language, ())]
         frequent = _frequent(lines, sample)
@@ -117,15 +175,15 @@ class ModelEncoder:
         words: Sequence[str],
         occurrences: int,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """float32 [W, layers, D], mean vectors, and int [W], how many occurrences they are of."""
-        encoder = self._rows
+        """Mean vectors, float32 [W, layers, D], and the averaged occurrences, int [W]."""
+        encoder = self._rows()
         number, room = self.tokenizer.language_id(language), encoder.max_length - 2
         index = {word: place for place, word in enumerate(words)}
         counts = np.zeros(len(words), np.int64)
         rows: list[Row] = []
         targets: list[list[int]] = []
         for line in lines:
-            for start, end in encoder.windows(line):
+            for start, end in self._windows(line):
                 chosen: dict[int, int] = {}  # place in the window -> group
                 target = []
                 for place, word in enumerate(line[start:end]):
@@ -139,7 +197,7 @@ class ModelEncoder:
                     groups = [chosen.get(owner, -1) for owner in owners]
                     rows.append(Row(ids[:room], groups[:room], number))
                     targets.append(target)
-        sums = np.zeros((len(words), *encoder.shape(self.variables)), np.float32)
+        sums = np.zeros((len(words), *self.shape), np.float32)
         for place, vectors in encoder.stream(self.variables, rows):
             np.add.at(sums, targets[place], vectors)
         sums /= np.maximum(counts, 1)[:, None, None].astype(np.float32)
@@ -147,21 +205,6 @@ class ModelEncoder:
         if len(alone):
             sums[alone] = self.sentences([words[i] for i in alone], language)
         return sums, counts
-
-
-@dataclasses.dataclass(eq=False)
-class _Shared:
-    """The part of an encoder that does not depend on its variables, made when it is first used."""
-
-    objective: Objective
-    tokenizer: Tokenizer
-    max_length: int
-    batch_size: int
-
-    @functools.cached_property
-    def rows(self) -> RowEncoder:
-        """Encodes rows of pieces or words."""
-        return encoder_of(self.objective, self.tokenizer, self.max_length, self.batch_size)
 
 
 def _frequent(lines: Sequence[Sequence[str]], sample: WordSample) -> list[str]:

@@ -12,18 +12,14 @@ from clwe_jax.types import WordSample, WordSpace
 
 
 class PairEncoder:
-    """One encoder for each language, of spaces that maps have made one (`types.Encoder`)."""
+    """One encoder for each language, in a space that all share (`types.Encoder`)."""
 
     def __init__(self, encoders: Mapping[str, ModelEncoder]):
         """Args:
-        encoders: language -> its encoder; all have as many layers and dimensions.
+        encoders: language -> its encoder; all have the same numbers of layers and dimensions.
         """
         self._encoders = dict(encoders)
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """The languages that have an encoder."""
-        return tuple(self._encoders)
+        self.languages = tuple(self._encoders)
 
     @property
     def layers(self) -> int:
@@ -32,36 +28,32 @@ class PairEncoder:
 
     @property
     def seen(self) -> Mapping[str, int]:
-        """Sentences encoded so far, by language; see `types.Truncates`."""
-        return sum(
-            (collections.Counter(x.seen) for x in self._encoders.values()), collections.Counter()
-        )
+        """See `types.Truncates`."""
+        return sum((x.seen for x in self._encoders.values()), collections.Counter())
 
     @property
     def cut(self) -> Mapping[str, int]:
-        """Sentences that were longer than a row and lost their end, by language."""
-        return sum(
-            (collections.Counter(x.cut) for x in self._encoders.values()), collections.Counter()
-        )
+        """See `types.Truncates`."""
+        return sum((x.cut for x in self._encoders.values()), collections.Counter())
 
     def between(self, source: str, target: str) -> PairEncoder:
         """The encoder itself: its languages share one space."""
         return self
 
     def words(self, text: str, language: str) -> list[str]:
-        """The normalised words of a text."""
+        """See `ModelEncoder.words`."""
         return self._encoders[language].words(text, language)
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
-        """float32 [N, layers, D]; a sentence longer than a row loses its end."""
+        """See `ModelEncoder.sentences`."""
         return self._encoders[language].sentences(texts, language)
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
-        """For each text its words and their vectors, float32 [words, layers, D]."""
+        """See `ModelEncoder.in_context`."""
         return self._encoders[language].in_context(texts, language)
 
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:
-        """The frequent words of the sample and the wanted ones; see `ModelEncoder.vocabulary`."""
+        """See `ModelEncoder.vocabulary`."""
         return self._encoders[language].vocabulary(language, wanted, sample)

@@ -10,15 +10,16 @@ from typing import Sequence
 from absl import logging
 
 from clwe_jax.evaluate.codes import wikipedia_code
+from clwe_jax.text import test_files
 
-# tatoeba.deu-eng.deu (LASER, XTREME), or de-en.de.
-_NAME = re.compile(r"(?:tatoeba\.)?(?P<source>[a-z_]+)-(?P<target>[a-z_]+)\.(?P<side>[a-z_]+)")
-_EXPECTED = "Expected files tatoeba.xxx-eng.xxx and tatoeba.xxx-eng.eng, or xx-yy.xx and xx-yy.yy"
+# The source's side: tatoeba.deu-eng.deu (LASER, XTREME), or de-en.de.
+_NAME = re.compile(r"((?:tatoeba\.)?([a-z_]+)-([a-z_]+)\.)\2")
+_EXPECTED = "files tatoeba.xxx-eng.xxx and tatoeba.xxx-eng.eng, or xx-yy.xx and xx-yy.yy"
 
 
 @dataclasses.dataclass(frozen=True)
 class PairFiles:
-    """The files of a language pair's two sides."""
+    """The two files of a language pair."""
 
     source: str
     target: str
@@ -32,10 +33,10 @@ class PairFiles:
 
 
 def find(directory: str, languages: Sequence[str]) -> list[PairFiles]:
-    """The pairs in a folder between two of the languages; the log names the others.
+    """The pairs of a folder whose languages are both among `languages`; the log names the others.
 
     Args:
-      directory: holds `tatoeba.xxx-eng.xxx` and `tatoeba.xxx-eng.eng` (ISO 639-3 codes), or
+      directory: folder with `tatoeba.xxx-eng.xxx` and `tatoeba.xxx-eng.eng` (ISO 639-3 codes), or
         `xx-yy.xx` and `xx-yy.yy`; other files are ignored.
       languages: two-letter codes.
 
@@ -43,27 +44,19 @@ def find(directory: str, languages: Sequence[str]) -> list[PairFiles]:
       Sorted by name; empty when no pair has both languages.
 
     Raises:
-      FileNotFoundError: the folder is missing or holds no pairs.
+      FileNotFoundError: the folder is missing or holds no pair.
       ValueError: one side of a pair is missing.
     """
-    if not os.path.isdir(directory):
-        raise FileNotFoundError(
-            f"{directory} is not a folder (config.evals.retrieval.data). {_EXPECTED} there; "
-            "--config.evals.retrieval.data='' leaves retrieval out."
-        )
     found: dict[str, PairFiles] = {}
     absent = []
-    names = sorted(os.listdir(directory))
-    for name in names:
-        match = _NAME.fullmatch(name)
-        if not match or match["side"] != match["source"]:
-            continue
-        stem = name.removesuffix(match["side"])
+    option = "config.evals.retrieval.data"
+    for match in test_files.matching(directory, _NAME, option, _EXPECTED):
+        stem, source, target = match.groups()
         pair = PairFiles(
-            source=wikipedia_code(match["source"]),
-            target=wikipedia_code(match["target"]),
-            source_path=os.path.join(directory, name),
-            target_path=os.path.join(directory, stem + match["target"]),
+            source=wikipedia_code(source),
+            target=wikipedia_code(target),
+            source_path=os.path.join(directory, match[0]),
+            target_path=os.path.join(directory, stem + target),
         )
         if not os.path.exists(pair.target_path):
             raise ValueError(f"{pair.source_path} has no other side: {pair.target_path} is missing")
@@ -76,25 +69,19 @@ def find(directory: str, languages: Sequence[str]) -> list[PairFiles]:
             )  # fmt: skip
         else:
             found[pair.name] = pair
-    if not found and not absent:
-        raise FileNotFoundError(f"{directory} holds no sentence pairs. {_EXPECTED}.")
-    if absent:
-        logging.info(
-            "%s: left out, as the model has not learned both languages: %s",
-            directory, ", ".join(absent),
-        )  # fmt: skip
+    test_files.log_unlearned(directory, absent)
     return [found[name] for name in sorted(found)]
 
 
 def read(pair: PairFiles, limit: int = 0) -> tuple[list[str], list[str]]:
-    """The sentences of both sides.
+    """The sentences of both files.
 
-    A pair with an empty side is left out and logged. Byte order marks and Windows line ends are
-    accepted, invalid UTF-8 is replaced.
+    The log counts pairs with an empty side, which are left out. Byte order marks and Windows line
+    ends are accepted; invalid UTF-8 is replaced.
 
     Args:
-      pair: from `find`.
-      limit: pairs from the beginning of the files; 0: all.
+      pair: files that `find` returned.
+      limit: maximum number of pairs, from the beginning of the files; 0: all.
 
     Raises:
       ValueError: the files are empty, or have different numbers of lines.

@@ -20,7 +20,7 @@ from clwe_jax.evaluate.statistics import wilson_interval
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.types import Covers, Encoder, Truncates
 
-# How sentences are compared -> the ending of the metric's name.
+# Comparison of sentences -> suffix of the metric's name.
 SUFFIXES = {"cosine": "", "centered": "_centered", "csls": "_csls"}
 
 
@@ -31,8 +31,8 @@ def matches(
 
     Args:
       source, target: [N, D].
-      how: 'cosine'; 'centered', the cosine after the mean of each side is taken away; 'csls'.
-      neighbourhood: of CSLS.
+      how: 'cosine'; 'centered', the cosine after subtraction of each side's mean; 'csls'.
+      neighbourhood: number of neighbours that CSLS averages over.
 
     Returns:
       bool [N].
@@ -50,10 +50,10 @@ class SentenceRetrieval:
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
-      data: a folder of sentence pairs; see `pairs.find`. '' leaves it out.
-      max_sentences: of each pair, from the beginning; 0: all.
-      neighbourhood: of CSLS.
-      context: of the run.
+      data: folder of sentence pairs, see `pairs.find`; '' leaves the evaluation out.
+      max_sentences: maximum number of sentences of a language pair, from the beginning; 0: all.
+      neighbourhood: number of neighbours that CSLS averages over.
+      context: see `Context`.
     """
 
     every_steps: int = 0
@@ -72,17 +72,18 @@ class SentenceRetrieval:
         return bool(self.data)
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        """Yields, as fractions, with '' (cosine), '_centered' and '_csls' in place of *:
+        """Yields metrics as fractions; * is '' (cosine), '_centered' or '_csls':
 
-        retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (of several
-          layers: the mean of the last four layers' vectors), in both directions; *_low and *_high:
+        retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (for several
+          layers the mean of the last four layers' vectors), in both directions; *_low and *_high:
           its 95% interval.
         retrieval/{src}-{trg}/coverage: the share of the source's running words that have a vector,
-          for encoders that lack some.
-        retrieval/{src}-{trg}/layer{k}/acc@1*: of every layer, where a model has several, in the
-          files' direction; layer 0 is the embedding output.
-        retrieval/{src}-{trg}/mean_last4*: the mean of the accuracies of the last four layers (all
-          where there are fewer), in the files' direction; *_low and *_high: its 95% interval.
+          for encoders that cover some words only.
+        retrieval/{src}-{trg}/layer{k}/acc@1*: accuracy of every layer, where a model has several,
+          in the files' direction; layer 0 is the embedding output.
+        retrieval/{src}-{trg}/mean_last4*: the mean of the accuracies of the last four layers (of
+          all layers where there are fewer), in the files' direction; *_low and *_high: its 95%
+          interval.
         retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*: means over the pairs.
         retrieval/cut: the share of sentences that were too long for the model.
         """
@@ -138,7 +139,7 @@ class SentenceRetrieval:
         found = pairs.find(self.data, languages)
         if not found:
             logging.warning(
-                "%s: retrieval is left out; none of its pairs is of two of the languages %s",
+                "%s: retrieval is left out: no pair has both languages among %s",
                 self.data, ", ".join(languages),
             )  # fmt: skip
         return [(pair, *pairs.read(pair, self.max_sentences)) for pair in found]
@@ -150,7 +151,7 @@ def _with_interval(name: str, share: float, count: int) -> list[tuple[str, float
 
 
 def _lengths(model: Encoder) -> np.ndarray:
-    """int [2]: sentences that the encoder has seen, and those that it has cut."""
+    """The numbers of sentences that the encoder has seen and has cut, int [2]."""
     if not isinstance(model, Truncates):
         return np.zeros(2, int)
     return np.array([sum(model.seen.values()), sum(model.cut.values())])

@@ -29,9 +29,9 @@ class WordInContext(NamedTuple):
 
 
 def rows(encoder: RowEncoder, words: Sequence[WordInContext], masked: bool = False) -> list[Row]:
-    """One row for each word, whose only mean is over the word.
+    """One row for each word, with the word as its only group.
 
-    A sentence longer than the encoder's rows is cut to the part around the word.
+    A sentence longer than a row is cut to the part around the word.
     """
     found, room = [], encoder.max_length - 2
     for sentence, place, language in words:
@@ -48,11 +48,11 @@ def rows(encoder: RowEncoder, words: Sequence[WordInContext], masked: bool = Fal
 class SenseEncoder:
     """Encodes words into the representations that sense selection compares with centers.
 
-    A projection does not apply: centers are in the space in which they were learned.
+    A projection does not apply, because centers are in the space in which they were learned.
 
     Attributes:
       objective: objective with senses (`types.HasSenses`).
-      tokenizer: the run's.
+      tokenizer: the run's tokenizer.
       batch_size: sentences encoded at once.
     """
 

@@ -1,4 +1,4 @@
-"""Assigned senses, chosen translations and representations of words whose concepts are known."""
+"""Measures senses, translations and representations of words whose concepts are known."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Word = tuple[str, str]  # language, word
 
 @dataclasses.dataclass(frozen=True)
 class Occurrence:
-    """An ambiguous word in a sentence.
+    """An occurrence of an ambiguous word in a sentence.
 
     Attributes:
-      word: the word with its language.
-      meant: its concept.
-      words: the sentence.
+      word: language and word.
+      meant: concept of the occurrence.
+      words: words of the sentence.
       sentence: number of the sentence.
       place: index of the word in the sentence.
     """
@@ -48,13 +48,20 @@ class Occurrence:
 
 @dataclasses.dataclass(eq=False, kw_only=True)
 class SenseEvaluator:
-    """`SenseFigures` of a language model.
+    """Purity of the assigned senses, and accuracy of the chosen translations' senses (A4, A8).
+
+    The data are held-out sentences of the embedded world, where the concept of every ambiguous word
+    is known.
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
-      data: 'pocket'; '' leaves it out.
-      sentences, labelled, seed, batch_size: see `SenseFigures`.
-      context: of the run.
+      data: 'pocket', the embedded world; '' leaves the evaluation out.
+      sentences: sentences of each language, each with an ambiguous word.
+      labelled: occurrences of each ambiguous word that label the meanings of its senses, for the
+        accuracy of translations; from text like the training text, not the held-out sentences.
+      seed: seed of the sentences.
+      batch_size: rows encoded at once.
+      context: see `Context`.
     """
 
     every_steps: int = 0
@@ -68,8 +75,8 @@ class SenseEvaluator:
     def __post_init__(self) -> None:
         if self.data not in ("pocket", ""):
             raise ValueError(
-                f"config.evals.senses.data={self.data!r}: only 'pocket', where senses are known, "
-                "or '' to leave the evaluation out"
+                f"config.evals.senses.data={self.data!r}: expected 'pocket', whose senses are "
+                "known, or '' to leave the evaluation out"
             )
         self._measured: SenseFigures | None = None
 
@@ -85,45 +92,25 @@ class SenseEvaluator:
           ValueError: a model without an objective.
         """
         model = language_model(model, "senses")
-        # The sentences and the compiled programs serve all evaluations of an objective.
+        # Evaluations of one objective share the sentences and the compiled programs.
         if self._measured is None or self._measured.objective is not model.objective:
-            self._measured = SenseFigures(
-                sentences=self.sentences,
-                labelled=self.labelled,
-                seed=self.seed,
-                batch_size=self.batch_size,
-                objective=model.objective,
-                tokenizer=model.tokenizer,
-                domains=self.context.domains,
-            )
+            self._measured = SenseFigures(self, model.objective, model.tokenizer)
         yield from self._measured.run(model.variables)
 
 
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class SenseFigures:
-    """Purity of the assigned senses, and accuracy of the chosen translations' (A4, A8).
-
-    The data are held-out sentences of the embedded world, where the concept of every ambiguous word
-    is known.
+    """The measurements of a `SenseEvaluator` for one objective.
 
     Attributes:
-      sentences: sentences of each language, each with an ambiguous word.
-      labelled: occurrences of each ambiguous word that label the meanings of its senses, for the
-        accuracy of translations; from text like the training text, not the held-out sentences.
-      seed: seed of the sentences.
-      batch_size: rows encoded at once.
+      options: the evaluator.
       objective: objective with senses (`types.HasSenses`).
-      tokenizer: the run's.
-      domains: domains of the training text; none: all domains.
+      tokenizer: the run's tokenizer.
     """
 
-    sentences: int = 1_000
-    labelled: int = 100
-    seed: int = 0
-    batch_size: int = 64
+    options: SenseEvaluator
     objective: Objective
     tokenizer: Tokenizer
-    domains: Sequence[str] = ()
 
     def run(self, variables: Variables) -> Iterator[tuple[str, float]]:
         """Yields metrics, as fractions unless they are counts or nats:
@@ -135,16 +122,17 @@ class SenseFigures:
         senses/both/translation_{metric}: the same for the translation with the largest mean of the
           directions' cosines, and its sense with the largest cosine of any direction;
           senses/{language}/translation_{metric}: the same for the words of a language.
-        senses/nearest/layer{k}: accuracy of the nearest mean representation of a word's concepts;
-          the means are over one half of the sentences, the test is on the other half.
-        senses/nearest: the best layer's; senses/{direction}/nearest: the best layer's of one of
-          several directions. It does not bound purity: several senses can have one concept.
+        senses/nearest/layer{k}: accuracy of the nearest mean representation of a word's concepts,
+          with means over one half of the sentences and predictions for the other half.
+        senses/nearest: accuracy of the best layer; senses/{direction}/nearest: accuracy of the best
+          layer of one of several directions. It does not bound purity, because several senses can
+          have one concept.
         """
         found: dict[str, list[float]] = {}
         words = [x.word for x in self._occurrences]
         meant = [x.meant for x in self._occurrences]
         read = self._read(variables)
-        # A word's own unmasked representation may be the input of sense selection itself.
+        # The input of sense selection may be the word's own unmasked representation.
         same = reads_characters(self.objective) and self.objective.sense_input == "own"
         vectors = read[:, -1] if same else self._inputs(variables, self._occurrences)
         states = variables.get("senses", {})
@@ -209,9 +197,9 @@ class SenseFigures:
         """Scores of the best translations by the cosines of one or more directions.
 
         Args:
-          ids, into: translations and their languages, int [N, T].
-          choices: direction -> cosines [N, T, S], and meanings of its slots.
-          language: language of the words that are scored; None: all.
+          ids, into: ids of the translations and of their languages, int [N, T].
+          choices: direction -> cosines [N, T, S] and the meanings of its slots.
+          language: language of the scored words; None: all languages.
         """
         cosines = np.stack([found for found, _ in choices.values()], 1)  # [N, directions, T, S]
         best = cosines.max(-1).mean(1).argmax(-1)
@@ -256,10 +244,15 @@ class SenseFigures:
                 best = max(best, right / asked)
             yield f"senses/{name}/nearest" if name else "senses/nearest", best
 
+    @property
+    def _domains(self) -> Sequence[str]:
+        return self.options.context.domains
+
     @functools.cached_property
     def _gold(self) -> list[gold.GoldSentence]:
+        options = self.options
         return gold.gold_sentences(
-            self.tokenizer.languages, self.domains, self.seed, self.sentences, self.tokenizer
+            self.tokenizer.languages, self._domains, options.seed, options.sentences, self.tokenizer
         )
 
     @functools.cached_property
@@ -269,7 +262,7 @@ class SenseFigures:
     @functools.cached_property
     def _labelled(self) -> list[Occurrence]:
         """The occurrences that label the meanings of senses."""
-        options = self.domains, self.seed, self.labelled, self.tokenizer
+        options = self._domains, self.options.seed, self.options.labelled, self.tokenizer
         languages = self.tokenizer.languages
         return self._found([x for each in languages for x in gold.occurrences(each, *options)])
 
@@ -296,24 +289,24 @@ class SenseFigures:
 
     @functools.cached_property
     def _only(self) -> Mapping[Word, str]:
-        """The concepts of words that have only one in text about the domains."""
+        """The concepts of the words that have a single concept in text about the domains."""
         found = {word: known[0] for word, known in self._concepts.items() if len(known) == 1}
         for language in self.tokenizer.languages:
-            for word, shares in gold.shares(language, tuple(self.domains)).items():
+            for word, shares in gold.shares(language, tuple(self._domains)).items():
                 if len(shares) == 1:
                     found[language, word] = next(iter(shares))
         return found
 
     @functools.cached_property
     def _encoder(self) -> RowEncoder:
-        return encoder_of(self.objective, self.tokenizer, 0, self.batch_size)
+        return encoder_of(self.objective, self.tokenizer, batch_size=self.options.batch_size)
 
     @functools.cached_property
     def _sense_encoder(self) -> SenseEncoder:
-        return SenseEncoder(self.objective, self.tokenizer, self.batch_size)
+        return SenseEncoder(self.objective, self.tokenizer, self.options.batch_size)
 
     def _inputs(self, variables: Variables, occurrences: Sequence[Occurrence]) -> np.ndarray:
-        """Inputs of sense selection, float32 [N, D]."""
+        """The inputs of sense selection, float32 [N, D]."""
         return self._sense_encoder.encode(variables, _places(occurrences))
 
     def _read(self, variables: Variables) -> np.ndarray:
@@ -332,11 +325,11 @@ def _candidates(
     """The translations of words into all other languages.
 
     Args:
-      translations: word ids, int [V, L, T]; -1 fills a row up.
+      translations: word ids, int [V, L, T], padded with -1.
       numbers, languages: word ids and language ids, int [N].
 
     Returns:
-      Translations, int [N, T], -1 fills a row up; their languages, int [N, T].
+      Translations, int [N, T], padded with -1; their languages, int [N, T].
     """
     ids = np.array(_rows(translations, {"rows": numbers}))
     ids[np.arange(len(ids)), languages] = -1
@@ -354,11 +347,11 @@ def nearest_sense(
     Args:
       vectors: unit vectors, [N, D].
       words, meant: word and concept of each occurrence.
-      known: bool [N], the occurrences that the means are over; the concepts of the others are
-        predicted if their word has a mean.
+      known: bool [N], the averaged occurrences; the concepts of the others are predicted if their
+        word has a mean.
 
     Returns:
-      Numbers of right and of all predictions.
+      The number of right predictions and the number of predictions.
     """
     sums: dict[Any, dict[Any, np.ndarray]] = {}
     for vector, word, sense, given in zip(vectors, words, meant, known):

@@ -1,4 +1,4 @@
-"""The senses of a model's words as arrays: their uses, their neighbours, their fit to a context."""
+"""The senses of a model's words as arrays: uses, neighbours and cosines with contexts."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from clwe_jax.text.word_vocab import WordVocabulary
 from clwe_jax.types import Objective, Variables
 
 _TINY = 1e-12
+_LEAST_USES = 50  # least uses of an ambiguous word in a direction
 _cosines = jax.jit(selection.cosines)
 _translation_cosines = jax.jit(translation.cosines, static_argnames="config")
 
@@ -55,7 +56,7 @@ class Usage(NamedTuple):
 def shares(uses: np.ndarray, latest: np.ndarray) -> np.ndarray:
     """Shares [..., S] of a word's latest uses; all uses since the seeding count as one more use.
 
-    So a sense that took all uses long ago does not hide the senses that occur now.
+    A sense that had all the early uses thus does not hide the senses that occur now.
 
     Args:
       uses: uses of the enabled senses since they were seeded, int [..., S].
@@ -68,11 +69,11 @@ def shares(uses: np.ndarray, latest: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Listed:
-    """The used senses of the listed words, among which neighbours are searched; [N] each.
+    """The used senses of the listed words, among which neighbours are searched.
 
     Attributes:
-      ids, slots: word id and slot of each sense.
-      uses, shares: as in `Usage`.
+      ids, slots: word id and slot of each sense, int [N].
+      uses, shares: as in `Usage`, [N].
       vectors: unit sense vectors, float32 [N, d].
     """
 
@@ -89,13 +90,13 @@ class SenseIndex:
 
     Attributes:
       objective: objective with senses (`types.HasSenses`).
-      tokenizer: the run's, of whole words.
-      variables: the model's, with the collection 'senses'.
-      frequent: the listed words of each language, among which neighbours are searched; a model of
-        one language without such a list searches among all words.
+      tokenizer: the run's tokenizer of whole words.
+      variables: the model's variables, with the collection 'senses'.
+      frequent: language -> its listed words, among which neighbours are searched; a model of one
+        language without such a list searches among all words.
 
     Raises:
-      ValueError: a model without senses, or one of pieces.
+      ValueError: a model without senses, or a model of pieces.
     """
 
     objective: Objective
@@ -106,12 +107,12 @@ class SenseIndex:
     def __post_init__(self) -> None:
         if not self.variables.get("senses"):
             raise ValueError(
-                "This model has no senses: it was trained without, or with "
-                "config.objective.senses.senses=1. Train one with --config=configs/saelmo.py"
+                "This model has no senses: it was trained without senses, or with "
+                "config.objective.senses.senses=1. Train a model with --config=configs/saelmo.py"
             )
         if not isinstance(self.tokenizer.vocabulary, WordVocabulary):
             raise ValueError(
-                "Senses are those of whole words, and this model's vocabulary is one of pieces "
+                "Senses need a vocabulary of whole words; this model has a vocabulary of pieces "
                 f"({self.tokenizer.vocabulary.kind})"
             )
 
@@ -122,7 +123,7 @@ class SenseIndex:
 
     @property
     def _first(self) -> int:
-        """The slot of sense 1: the warm-up's own slot, where there is one, comes before it."""
+        """The slot of sense 1; the warm-up's own slot, if any, precedes it."""
         config = self.objective.senses
         return config.slots - config.senses
 
@@ -131,11 +132,11 @@ class SenseIndex:
         return int(slot) - self._first + 1
 
     def warm(self, direction: str) -> bool:
-        """Whether the warm-up has not ended: every word has one sense."""
+        """Whether the warm-up has not ended; during the warm-up every word has one sense."""
         return bool(self.variables["senses"][direction].warm)
 
     def usage(self, direction: str, number: int) -> Usage:
-        """The uses of the senses of the word with this id."""
+        """The uses of the senses of the word with the id `number`."""
         rows = self._state_rows(direction, np.array([number]), "total", "counts", "enabled")
         uses, latest, enabled = (x[0] for x in rows)
         latest = latest.sum(-1)
@@ -146,7 +147,7 @@ class SenseIndex:
         return Usage(slots, uses, shares(uses, latest), enabled[slots])
 
     def census(self, direction: str) -> dict[str, int]:
-        """Numbers of the listed words, and of their used, never used and removed senses."""
+        """Numbers of listed words and of their used, unused and removed senses."""
         ids = np.flatnonzero(np.any(list(self.members.values()), axis=0))
         uses, enabled = self._state_rows(direction, ids, "total", "enabled")
         uses, enabled = uses[:, self._first :], enabled[:, self._first :]
@@ -157,25 +158,20 @@ class SenseIndex:
             "removed": 0 if self.warm(direction) else int((~enabled).sum()),
         }
 
-    def most_ambiguous(self, most: int, least_uses: int = 50) -> list[str]:
-        """The listed words whose uses are spread most evenly over senses, in all directions.
-
-        Args:
-          most: largest number of words.
-          least_uses: least uses of a word.
-        """
+    def most_ambiguous(self, most: int) -> list[str]:
+        """At most `most` listed words whose uses are spread most evenly over their senses."""
         size = len(self.tokenizer.vocabulary)
         spread = np.zeros(size)
         for listed in self.listed.values():
             entropy = -listed.shares * np.log(np.maximum(listed.shares, _TINY))
             uses = np.bincount(listed.ids, listed.uses, size)
-            spread += np.where(uses >= least_uses, np.bincount(listed.ids, entropy, size), 0.0)
+            spread += np.where(uses >= _LEAST_USES, np.bincount(listed.ids, entropy, size), 0.0)
         order = np.argsort(-spread, kind="stable")[:most]
         pieces = self.tokenizer.vocabulary.pieces
         return [pieces[number] for number in order if spread[number] > 0]
 
     def near(self, direction: str, number: int, slot: int, k: int) -> tuple[NearSense, ...]:
-        """The nearest used senses by the cosine of sense vectors, one of each other word.
+        """The nearest used senses by the cosine of sense vectors, one sense of each other word.
 
         Args:
           direction: name of the sense state.
@@ -224,8 +220,8 @@ class SenseIndex:
 
         Args:
           direction: name of the sense state.
-          candidates: ids of its translations into the language `to`, int [T].
-          to: that language.
+          candidates: ids of the word's translations into the language `to`, int [T].
+          to: language of the translations.
           vectors: the word's representations from `represent`, [N, D].
 
         Returns:
@@ -238,10 +234,10 @@ class SenseIndex:
         ]
 
     def _batch(self, direction: str, ids: np.ndarray, vectors: np.ndarray):
-        """The state, ids [M, K] and representations [M, d] of a direction; N, rows that count."""
+        """The state, padded ids [M, K] and representations [M, d] of a direction; the rows N."""
         own = vectors[:, self.objective.directions[direction]]
         count = len(own)
-        size = 1 << (count - 1).bit_length()  # few sizes, few programs
+        size = 1 << (count - 1).bit_length()  # few sizes compile few programs
         own = np.pad(own, ((0, size - count), (0, 0)))
         state = self.variables["senses"][direction]
         return state, np.broadcast_to(ids, (size, len(ids))), own, count
@@ -256,7 +252,7 @@ class SenseIndex:
 
     @functools.cached_property
     def members(self) -> dict[str, np.ndarray]:
-        """Language -> bool [V], its listed words; all words where a single language has no list."""
+        """Language -> its listed words, bool [V]; all words of a single language without a list."""
         vocabulary, languages = self.tokenizer.vocabulary, self.tokenizer.languages
         found = {}
         for language in languages:
@@ -268,8 +264,8 @@ class SenseIndex:
                 member[list(vocabulary.words.values())] = True
             else:
                 logging.warning(
-                    "WORKDIR/words.json has no list of frequent words in %r: the neighbours of "
-                    "senses include no word of that language",
+                    "WORKDIR/words.json has no list of frequent words in %r: no word of that "
+                    "language is among the neighbours of senses",
                     language,
                 )
             found[language] = member
@@ -290,10 +286,10 @@ class SenseIndex:
         return found
 
     def _state_rows(self, direction: str, ids: np.ndarray, *names: str) -> list[np.ndarray]:
-        """The rows of some words in arrays of the state; no whole array leaves the device."""
+        """The rows of words in arrays of the state; only these rows leave the device."""
         state = self.variables["senses"][direction]
         return [np.asarray(jax.device_get(getattr(state, name)[ids])) for name in names]
 
     def _vectors(self, direction: str, ids: np.ndarray) -> np.ndarray:
-        """float32 [N, S, d]."""
+        """The sense vectors of words, float32 [N, S, d]."""
         return np.asarray(self.objective.sense_vectors(self.variables, direction, ids))

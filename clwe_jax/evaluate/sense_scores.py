@@ -65,16 +65,14 @@ def v_measure(table: np.ndarray) -> tuple[float, float, float]:
 
 @dataclasses.dataclass(frozen=True)
 class SenseScores:
-    """Agreement of assigned senses with gold senses, means over ambiguous words.
+    """Agreement of assigned senses with gold senses: means over ambiguous words.
 
     Attributes:
-      purity: see `purity`.
-      balanced_purity: see `balanced_purity`.
-      homogeneity, completeness, v_measure: see `v_measure`.
+      purity, balanced_purity, homogeneity, completeness, v_measure: see the functions.
       one_sense_purity: purity of the majority-sense baseline, one sense for every word.
       chance_purity: purity of the same clusters with shuffled gold senses; many small clusters are
         pure by chance.
-      senses_used: slots that a word's occurrences were assigned to.
+      senses_used: number of slots that a word's occurrences were assigned to.
       words, occurrences: numbers of words and occurrences.
       by_word: word -> purity.
     """
@@ -107,10 +105,10 @@ def score(
     """Scores of assigned senses.
 
     Args:
-      words: word of each of N occurrences, with its language where there are several.
-      assigned: slots.
-      gold: gold senses; an occurrence without one (None) is left out.
-      least: least occurrences of a word; words with one gold sense are left out.
+      words: word of each of N occurrences, with its language if there are several.
+      assigned: slot of each occurrence.
+      gold: gold sense of each occurrence; None: the occurrence is left out.
+      least: least occurrences of a word; words with a single gold sense are left out.
       seed: seed of the shuffles for `chance_purity`.
 
     Raises:
@@ -131,8 +129,8 @@ def score(
     own = {w: (a, g) for w, (a, g) in own.items() if len(g) >= least and len(set(g)) > 1}
     if not own:
         raise ValueError(
-            f"None of {len(set(words))} words occurs {least} times and in two senses: score more "
-            "sentences, or other domains"
+            f"None of {len(set(words))} words occurs {least} times and in two senses: measure more "
+            "sentences or other domains"
         )
     draw = np.random.default_rng(seed)
     rows, by_word = [], {}
@@ -155,9 +153,9 @@ def score(
 def meanings(
     words: Sequence[Hashable], assigned: Sequence[int], gold: Sequence[Hashable | None]
 ) -> dict[tuple[Hashable, int], Hashable]:
-    """(word, slot) -> the most frequent gold sense among its occurrences, of equal ones the first.
+    """(word, slot) -> the most frequent gold sense of its occurrences; the first one in a tie.
 
-    Args: as `score`.
+    The arguments are as for `score`.
     """
     counts: dict[tuple[Hashable, int], collections.Counter] = {}
     for word, slot, sense in zip(words, assigned, gold, strict=True):
@@ -173,8 +171,8 @@ class TranslationScores:
     Attributes:
       accuracy: share of occurrences whose chosen sense of a translation has the gold concept.
       word_accuracy: share of occurrences whose chosen word has the gold concept in any sense.
-      ambiguous_accuracy: `accuracy` where the chosen word has several concepts; nan: nowhere.
-      chance: word accuracy of a random candidate, the mean share of right candidates.
+      ambiguous_accuracy: `accuracy` over chosen words with several concepts; nan: none chosen.
+      chance: word accuracy of random candidates, the mean share of right candidates.
       occurrences: number of occurrences.
     """
 
@@ -195,17 +193,17 @@ def score_translations(
 ) -> TranslationScores:
     """Scores of chosen translations (multi-sense cross-lingual alignment, section 3.2).
 
-    Every sense of a word with one concept has that concept; a sense of another word has the concept
-    that it was assigned to most often (`learned`), and none where it was never assigned.
+    Every sense of a word with one concept has that concept. A sense of another word has the most
+    frequent concept of its occurrences (`learned`), or none if it does not occur.
 
     Args:
       chosen: translation and slot of each of N occurrences; None: no translation.
-      gold: gold concepts; an occurrence without one (None) is left out.
+      gold: gold concept of each occurrence; None: the occurrence is left out.
       concepts: word of another language -> its concepts.
-      only: word with one concept in the domains -> that concept.
+      only: word with a single concept in the domains -> that concept.
       learned: `meanings` of the other words.
       candidates: possible translations of each occurrence, for `chance`; an occurrence without a
-        right candidate is left out. None: chance is nan, and no occurrence is left out for that.
+        right candidate is left out. None: chance is nan, and such occurrences are kept.
 
     Raises:
       ValueError: no occurrence has a translation and a gold concept.

@@ -10,11 +10,11 @@ import numpy as np
 
 from clwe_jax.types import Batch, Variables
 
-_ROW_AXES = ("data", "fsdp")  # mesh axes that rows are sharded over, as in training
+_ROW_AXES = ("data", "fsdp")  # mesh axes over which rows are sharded, as in training
 
 
 def mesh_of(variables: Variables) -> Mesh | None:
-    """The mesh of several devices that the arrays are on; None where they are on one device."""
+    """The mesh of the devices that hold the arrays; None: a single device."""
     return next((mesh for mesh in _meshes(variables) if mesh.size > 1), None)
 
 
@@ -26,12 +26,12 @@ def _meshes(variables: Variables) -> Iterator[Mesh]:
 
 
 def whole(arrays: Any, variables: Variables) -> Any:
-    """Arrays replicated on all devices of the variables, as a `ShardedCall` returns them.
+    """Replicates arrays on all devices of the variables, as a `ShardedCall` returns them.
 
-    A state that a function reads and returns then has one type from the first call on, and the
-    function is compiled once.
+    A state that a function reads and returns thus has the same type in every call, and the function
+    is compiled once.
     """
-    mesh = next(_meshes(variables), None)  # also of one device: a mesh is part of an array's type
+    mesh = next(_meshes(variables), None)  # even of one device: a mesh is part of an array's type
     if mesh is None:
         return arrays
     return jax.tree.map(lambda x: _put(x, mesh, PartitionSpec()), arrays)
@@ -42,13 +42,13 @@ def _put(x: np.ndarray, mesh: Mesh, spec: PartitionSpec) -> jax.Array:
 
 
 def place(batch: Batch, mesh: Mesh | None, own_rows: bool = False) -> Batch:
-    """The batch on the mesh: sharded by rows where they divide evenly, else replicated.
+    """Puts a batch on a mesh: sharded by rows if they divide evenly, else replicated.
 
     Args:
       batch: NumPy arrays [rows, ...].
-      mesh: the devices; None: the batch is returned as it is.
-      own_rows: whether each host has rows of its own, which together make the batch (as in
-        training); else the batch is the same on every host.
+      mesh: mesh of the devices; None: the batch is returned unchanged.
+      own_rows: whether the batch consists of all hosts' rows, as in training; else every host has
+        the same batch.
     """
     if mesh is None:
         return batch
@@ -78,7 +78,7 @@ class ShardedCall:
         own_rows: bool = False,
     ):
         """Args:
-        function: of the variables, a batch and static keyword arguments.
+        function: function of variables, a batch and static keyword arguments.
         static_argnames: names of the static arguments.
         own_rows: see `place`.
         """

@@ -1,7 +1,7 @@
-"""Word similarity: the rank correlation of the cosines of word pairs with scores by people.
+"""Word similarity: rank correlation of the cosines of word pairs with human scores.
 
-Files of `word1 word2 score` a line, within a language (WordSim-353, SimLex-999) or across two
-(SemEval-2017 task 2), in tabs or spaces.
+A file has lines `word1 word2 score`, separated by tabs or spaces. Both words are of one language
+(WordSim-353, SimLex-999) or of two (SemEval-2017 task 2).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from clwe_jax import config as options
 from clwe_jax.align import search
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
+from clwe_jax.text import test_files
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.types import Encoder, WordSample, WordSpace
 
@@ -27,7 +28,7 @@ _NAME = re.compile(
     r"(?P<first>[a-z]{2,3})(-(?P<second>[a-z]{2,3}))?(?P<name>[._-].+)?\.(txt|tsv|csv)", re.I
 )
 _CODES = frozenset(options.MBERT_LANGUAGES.split(","))
-_LEAST = 3  # pairs with a vector on both sides, for a meaningful correlation
+_LEAST = 3  # covered pairs, below which there is no correlation
 _SHOWN = 3  # bad lines that the log names
 
 
@@ -36,9 +37,9 @@ class SimilaritySet:
     """A file of scored pairs.
 
     Attributes:
-      source, target: the languages of the two columns; the same within a language.
-      name: of the set, lower-cased: 'simlex-999'.
-      path: of the file.
+      source, target: the languages of the two columns; equal for a set of one language.
+      name: name of the set in lower case: 'simlex-999'.
+      path: path of the file.
     """
 
     source: str
@@ -48,63 +49,46 @@ class SimilaritySet:
 
     @property
     def subject(self) -> str:
-        """'en/simlex-999' or 'en-de/semeval17', as its figures are named."""
+        """'en/simlex-999' or 'en-de/semeval17', a part of its metrics' names."""
         pair = self.source if self.source == self.target else f"{self.source}-{self.target}"
         return f"{pair}/{self.name}"
 
 
 def find(directory: str, languages: Sequence[str]) -> list[SimilaritySet]:
-    """The sets in a folder between the languages; the log names the others.
+    """The sets of a folder whose languages are all among `languages`; the log names the others.
 
     Args:
-      directory: holds `EN_NAME.txt` and `EN-DE-NAME.txt` (as MUSE names them), in either case.
+      directory: folder with `EN_NAME.txt` and `EN-DE-NAME.txt` (MUSE's names), in either case.
       languages: two-letter codes.
 
     Raises:
       FileNotFoundError: the folder is missing or holds no such file.
     """
-    mend = "--config.evals.similarity.data='' leaves word similarity out."
-    if not os.path.isdir(directory):
-        raise FileNotFoundError(
-            f"{directory} is not a folder (config.evals.similarity.data). {mend}"
-        )
     found, absent = [], []
-    for name in sorted(os.listdir(directory)):
-        match = _NAME.fullmatch(name)
-        if not match:
-            continue
+    option = "config.evals.similarity.data"
+    expected = "EN_NAME.txt or EN-DE-NAME.txt, with lines `word1 word2 score`,"
+    for match in test_files.matching(directory, _NAME, option, expected):
         first, second = match["first"].lower(), (match["second"] or "").lower()
         title = (match["name"] or "").lower().strip("._-")
         if second not in _CODES and second not in languages:
-            # 'en-rg-65': not a language but a part of the name.
+            # In 'en-rg-65' 'rg' is a part of the name, not a language.
             title, second = "-".join(part for part in (second, title) if part), first
-        one = SimilaritySet(first, second, title or "similarity", os.path.join(directory, name))
         if first in languages and second in languages:
-            found.append(one)
+            path = os.path.join(directory, match[0])
+            found.append(SimilaritySet(first, second, title or "similarity", path))
         else:
-            absent.append(name)
-    if not found and not absent:
-        raise FileNotFoundError(
-            f"{directory} holds no word similarity files (config.evals.similarity.data): expected "
-            f"EN_NAME.txt or EN-DE-NAME.txt, lines of `word1 word2 score`. {mend}"
-        )
-    if absent:
-        logging.info(
-            "%s: left out, as their languages are absent: %s", directory, ", ".join(absent)
-        )
+            absent.append(match[0])
+    test_files.log_unlearned(directory, absent)
     return found
 
 
 def read(
     one: SimilaritySet, normalizer: Callable[[str, str], str] = Normalizer()
 ) -> tuple[list[tuple[str, str]], np.ndarray]:
-    """The pairs and their scores.
+    """Reads the pairs of a set and their scores, float64 [N].
 
-    A header line is passed over; other lines that are no pair with a score are left out, and the
-    log names them.
-
-    Returns:
-      N pairs and float64 [N].
+    A header is ignored. The log names other lines that are not a pair with a score, which are left
+    out.
 
     Raises:
       ValueError: no line is a pair with a score.
@@ -136,23 +120,23 @@ def read(
             one.path, ", ".join(bad[:_SHOWN]), more,
         )  # fmt: skip
     if not pairs:
-        raise ValueError(f"{one.path} holds no scored pair: expected `word1 word2 score` a line")
+        raise ValueError(f"{one.path} holds no scored pair: expected lines `word1 word2 score`")
     return pairs, np.array(scores)
 
 
 def correlation(
     pairs: Sequence[tuple[str, str]], scores: np.ndarray, source: WordSpace, target: WordSpace
 ) -> tuple[float | None, float]:
-    """Spearman's rank correlation of cosines with scores, over the pairs that have vectors.
+    """Spearman's rank correlation of cosines with scores, over the covered pairs.
 
     Args:
-      pairs: source word, target word.
-      scores: [N], by people.
-      source, target: words in one space; the same within a language.
+      pairs: N pairs of a source word and a target word.
+      scores: human scores, [N].
+      source, target: words of the two columns' languages in one space.
 
     Returns:
-      The correlation, None where fewer than three pairs have vectors or either side does not vary,
-      and the share of the pairs that have vectors.
+      The correlation, or None where fewer than three pairs are covered or either side is constant;
+      the share of covered pairs, whose words both have vectors.
     """
     have = [i for i, (a, b) in enumerate(pairs) if a in source.index and b in target.index]
     share = len(have) / len(pairs)
@@ -176,8 +160,8 @@ class WordSimilarity:
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
-      data: a folder of sets; see `find`. '' leaves it out.
-      context: of the run.
+      data: folder of sets, see `find`; '' leaves the evaluation out.
+      context: see `Context`.
     """
 
     every_steps: int = 0
@@ -190,10 +174,10 @@ class WordSimilarity:
         return bool(self.data)
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        """Yields for each set of the folder
+        """Yields for each set of the folder:
 
-        similarity/{lang or pair}/{set}/spearman: the rank correlation,
-        .../coverage: the share of the pairs that have vectors, .../pairs: the number of pairs.
+        similarity/{lang or pair}/{set}/spearman: the rank correlation.
+        .../coverage: the share of covered pairs; .../pairs: the number of pairs.
         """
         sample = WordSample(self.context.sample)
         for one in find(self.data, self.context.languages):
@@ -206,7 +190,8 @@ class WordSimilarity:
             rho, share = correlation(pairs, scores, source, target)
             if rho is None:
                 logging.warning(
-                    "%s: no correlation: %.0f%% of its %d pairs have vectors, or all are alike",
+                    "%s: no correlation: %.0f%% of its %d pairs have vectors, or all cosines or "
+                    "scores are equal",
                     one.path, 100 * share, len(pairs),
                 )  # fmt: skip
             else:

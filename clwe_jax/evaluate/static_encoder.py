@@ -14,27 +14,27 @@ from clwe_jax.types import WordSample, WordSpace
 
 
 class Spaces(Protocol):
-    """Vectors of several languages, as `api.static.StaticModel` has them."""
+    """Vectors of several languages, such as `api.static.StaticModel`."""
 
     languages: tuple[str, ...]
 
     def vectors(self, language: str) -> Vectors:
-        """A language's words in the space that all languages share, most frequent first."""
+        """The words of a language in the common space, most frequent first."""
 
     def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
-        """Two languages in the space where their aligner compares them."""
+        """The words of two languages in the space where their aligner compares them."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StaticEncoder:
-    """A word has one vector; a sentence is the weighted mean of its words' vectors.
+    """Static vectors: a sentence is the weighted mean of its words' vectors (`types.Encoder`).
 
     The weights are inverse document frequencies (MUSE, section 3.3).
 
     Attributes:
-      spaces: the vectors.
-      split: (text, language) -> its words, spelled as the vectors' words.
-      pair: the vectors of two languages in their common space; None: those that all share.
+      spaces: vectors of all languages.
+      split: (text, language) -> the text's words, spelled as the vectors' words.
+      pair: language -> vectors of two languages in their own space; None: the space of all.
     """
 
     spaces: Spaces
@@ -48,7 +48,7 @@ class StaticEncoder:
         return tuple(self.spaces.languages if self.pair is None else self.pair)
 
     def between(self, source: str, target: str) -> StaticEncoder:
-        """The encoder in the space where the aligner compares two languages."""
+        """The encoder of two languages in the space where their aligner compares them."""
         pair = dict(zip((source, target), self.spaces.space(source, target)))
         return dataclasses.replace(self, pair=pair)
 
@@ -57,10 +57,10 @@ class StaticEncoder:
         return list(self.split(text, language))
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
-        """float32 [N, 1, D]: means of word vectors, weighted by idf among `texts`.
+        """float32 [N, 1, D]: means of word vectors, weighted by idf over `texts`.
 
-        Words without a vector are passed over. A text whose words all weigh nothing, as a text by
-        itself, is the plain mean of its words; one without a known word is zero.
+        Words without a vector are ignored. If all weights of a text are 0, as for a single text,
+        its vector is the unweighted mean; a text without a known word has zeros.
         """
         cut = [self.words(text, language) for text in texts]
         weights = inverse_document_frequencies(cut)
@@ -75,7 +75,7 @@ class StaticEncoder:
     def in_context(
         self, texts: Sequence[str], language: str
     ) -> list[tuple[list[str], np.ndarray]]:
-        """For each text its words and their vectors, float32 [words, 1, D]; unknown words are 0."""
+        """See `types.Encoder`; words without a vector have zeros."""
         vectors, found = self._vectors(language), []
         for text in texts:
             words = self.words(text, language)
@@ -87,7 +87,7 @@ class StaticEncoder:
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:
-        """All words of a language; each is frequent. `wanted` and `sample` change nothing."""
+        """All words of a language, all of them frequent; `wanted` and `sample` have no effect."""
         vectors = self._vectors(language)
         return WordSpace(vectors.words, vectors.vectors[:, None], len(vectors))
 
@@ -96,7 +96,7 @@ class StaticEncoder:
 
 
 def inverse_document_frequencies(sentences: Sequence[Sequence[str]]) -> dict[str, float]:
-    """log(N / number of sentences with the word), for each word of N sentences."""
+    """Word -> log(N / number of sentences with the word), for N sentences."""
     counts = collections.Counter(word for words in sentences for word in set(words))
     return {word: math.log(len(sentences) / count) for word, count in counts.items()}
 
@@ -108,12 +108,12 @@ def weighted_means(
 
     Args:
       sentences: N lists of words.
-      vectors: of the language, [V, D]; words without one are passed over.
-      weights: of the words.
+      vectors: vectors of the language, [V, D]; words without a vector are ignored.
+      weights: word -> weight.
 
     Returns:
-      float32 [N, D]: the plain mean where all weights are 0, zeros for a sentence without a known
-      word.
+      float32 [N, D]: the unweighted mean where all weights are 0, zeros for a sentence without a
+      known word.
     """
     means = np.zeros((len(sentences), vectors.dim), np.float32)
     for number, sentence in enumerate(sentences):

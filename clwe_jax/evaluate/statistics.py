@@ -7,40 +7,41 @@ import math
 import numpy as np
 from scipy import stats
 
-_AT_ONCE = 4_000_000  # numbers of the resamplings that are held in memory
+_AT_ONCE = 4_000_000  # resampled observations in memory at once
+_QUANTILE = 1.959964  # 97.5% quantile of the normal distribution
 
 
-def wilson_interval(share: float, count: int, z: float = 1.959964) -> tuple[float, float]:
+def wilson_interval(share: float, count: int) -> tuple[float, float]:
     """The 95% interval of a share (Wilson 1927).
 
-    The share may be a mean of any numbers in [0, 1], for which the interval is wider than needed:
-    no such numbers vary more than zeros and ones with their mean. (`scipy.stats` takes counts.)
+    The share may be the mean of any numbers in [0, 1]. Their variance is at most that of zeros and
+    ones with the same mean, so the interval is wide enough. (`scipy.stats` accepts only counts.)
 
     Args:
-      share: in [0, 1].
-      count: number of independent observations; at least 1.
-      z: quantile of the normal distribution.
+      share: share or mean, in [0, 1].
+      count: number of independent observations, at least 1.
 
     Returns:
       Lower and upper end, in [0, 1].
     """
+    z = _QUANTILE
     spread = z * z / count
     middle = (share + spread / 2) / (1 + spread)
     half = z * math.sqrt(share * (1 - share) / count + spread / (4 * count)) / (1 + spread)
-    # At the ends of [0, 1] the bound is the share itself, which rounding may miss.
+    # At the ends of [0, 1] the bound equals the share, except for rounding.
     return max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share))
 
 
 def bootstrap_interval(
     values: np.ndarray, rounds: int = 1_000, seed: int = 0, level: float = 0.95
 ) -> tuple[float, float]:
-    """The percentile interval of a mean over resamplings of its observations (Efron 1979).
+    """The percentile bootstrap interval of a mean (Efron 1979).
 
     Args:
-      values: [N], one an observation; N at least 1.
-      rounds: resamplings, with replacement.
-      seed: of the resampling.
-      level: how often such an interval holds the true mean.
+      values: observations, [N], at least one.
+      rounds: number of resamplings, with replacement.
+      seed: seed of the resamplings.
+      level: confidence level.
 
     Returns:
       Lower and upper end.

@@ -1,4 +1,4 @@
-"""Parts of speech of words from tagged text, by which lexicon induction is split."""
+"""Parts of speech of words, from tagged text; lexicon induction has figures for each of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 
 from absl import logging
 
+from clwe_jax.text import test_files
 from clwe_jax.text.normalize import Normalizer
 
 # The universal parts of speech (Petrov et al. 2012, Universal Dependencies, version 2).
@@ -22,31 +23,28 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
     """The most frequent part of speech of each word of a language.
 
     Args:
-      directory: holds `{lang}*.tsv` or `{lang}*.conllu`, also `.gz`: a token a line, columns
-        separated by tabs, the form first (or after its number, as in CoNLL-U) and a universal
-        part of speech among the next ones; other lines are ignored.
+      directory: folder with `{lang}*.tsv` or `{lang}*.conllu`, also `.gz`. A line is a token: its
+        columns are separated by tabs, the form is the first one (in CoNLL-U the second, after the
+        token's number), and one of the next three is a universal part of speech. Other lines are
+        ignored.
       language: two or three letters, with which the file's name begins.
-      normalizer: spells words as the vectors do.
+      normalizer: normalizer of the vectors' words.
 
     Returns:
       word -> 'NOUN', 'PROPN', ...; empty where no file is in the language.
 
     Raises:
-      FileNotFoundError: there is no such folder.
-      ValueError: a file of the language without a single tagged token.
+      FileNotFoundError: the folder is missing.
+      ValueError: a file of the language without a tagged token.
     """
-    if not os.path.isdir(directory):
-        raise FileNotFoundError(
-            f"{directory} is not a folder (config.evals.bli.tags). Expected tagged text there, "
-            f"as {language}.tsv with columns form, lemma, part of speech; "
-            "--config.evals.bli.tags='' leaves the split out"
-        )
     counts: dict[str, collections.Counter[str]] = {}
-    for name in sorted(os.listdir(directory)):
-        match = _NAME.fullmatch(name)
-        if not match or match[1] != language:
+    expected = f"tagged text, as {language}.tsv with columns form, lemma, part of speech,"
+    for match in test_files.matching(
+        directory, _NAME, "config.evals.bli.tags", expected, required=False
+    ):
+        if match[1] != language:
             continue
-        path = os.path.join(directory, name)
+        path = os.path.join(directory, match[0])
         tokens = 0
         with (gzip.open if match[4] else open)(path, "rt", encoding="utf-8") as file:
             for line in file:
@@ -57,12 +55,12 @@ def read(directory: str, language: str, normalizer: Normalizer = Normalizer()) -
                     counts.setdefault(word, collections.Counter())[token[1]] += 1
         if not tokens:
             raise ValueError(
-                f"{path} holds no tagged token: expected a token a line, its columns (form, "
-                "lemma, universal part of speech) separated by tabs"
+                f"{path} holds no tagged token: expected lines of form, lemma and universal part "
+                "of speech, separated by tabs"
             )
     if not counts:
         logging.info("%s holds no tagged text in %s", directory, language)
-    # Of equal counts the first by name, so that the order of the files does not matter.
+    # The tag's name breaks ties, so that the order of the files does not matter.
     return {word: min(found, key=lambda tag: (-found[tag], tag)) for word, found in counts.items()}
 
 

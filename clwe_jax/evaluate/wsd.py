@@ -1,9 +1,9 @@
 """Word sense disambiguation by nearest neighbours (Raganato et al. 2017; Peters et al. 2018).
 
 A sense is the mean of the contextual representations of its occurrences in annotated text. A test
-instance gets the sense with the largest cosine, either of all senses or of the senses of its lemma
-and part of speech. In the second case a lemma that is not in the annotated text gets its first
-sense in WordNet (multi-sense cross-lingual alignment, section 4.1 and Table 2).
+instance gets the sense with the largest cosine, either among all senses or among the senses of its
+lemma and part of speech. In the second case a lemma that is not in the annotated text gets its
+first sense in WordNet (multi-sense cross-lingual alignment, section 4.1 and Table 2).
 """
 
 from __future__ import annotations
@@ -17,17 +17,21 @@ from typing import Callable, Iterable, Iterator, Mapping, Sequence
 from absl import logging
 import numpy as np
 
+from clwe_jax.evaluate.character_encoder import encoder_of
+from clwe_jax.evaluate.context import Context, language_model
+from clwe_jax.evaluate.encode import Row
 from clwe_jax.evaluate.wsd_files import Corpus, first_senses, read
+from clwe_jax.types import HasObjective
 
-# Sentences as lists of words -> for each sentence [words, layers, D]; fewer words where it was cut.
+# Sentences as lists of words -> [words, layers, D] of each sentence, without words that were cut.
 WordEncoder = Callable[[Sequence[Sequence[str]]], Iterable[np.ndarray]]
 
-_AT_ONCE = 512  # test instances compared with all senses at a time
+_AT_ONCE = 512  # sentences encoded, and test instances compared with all senses, at once
 _ROUNDS = 1_000  # resamplings of the bootstrap
 
 
 def instance_vectors(corpus: Corpus, encode: WordEncoder) -> Iterator[np.ndarray | None]:
-    """Yields for each instance the mean [layers, D] over its words, or None where they were cut.
+    """Yields the mean [layers, D] over the words of each instance; None if they were cut off.
 
     Args:
       corpus: annotated text.
@@ -103,12 +107,12 @@ def train(corpus: Corpus, encode: WordEncoder) -> SenseVectors:
         )
     if cut:
         logging.warning(
-            "%s: %d of %d instances are left out, beyond the longest sentence of the encoder",
+            "%s: %d of %d instances are left out: they stand beyond the encoder's longest sentence",
             corpus.name, cut, len(corpus.instances),
         )  # fmt: skip
     keys = list(sums)
     rows = {key: row for row, key in enumerate(keys)}
-    # Vectors are normalised, so sums are as good as means.
+    # Sums serve as means, because the vectors are normalised.
     vectors = _unit(np.stack([sums[key] for key in keys], axis=1).astype(np.float32))
     return SenseVectors(
         keys=keys,
@@ -164,7 +168,7 @@ def predict(
 
 
 def f1(predicted: Sequence[str | None], gold: Sequence[Sequence[str]]) -> float:
-    """F1 of precision over the answered and recall over all instances.
+    """F1 of the precision over answered instances and the recall over all instances.
 
     Args:
       predicted: key of each instance; None: no answer.
@@ -176,52 +180,92 @@ def f1(predicted: Sequence[str | None], gold: Sequence[Sequence[str]]) -> float:
 
 
 def f1_interval(
-    predicted: Sequence[str | None],
-    gold: Sequence[Sequence[str]],
-    rounds: int = _ROUNDS,
-    seed: int = 0,
+    predicted: Sequence[str | None], gold: Sequence[Sequence[str]]
 ) -> tuple[float, float]:
     """The 95% percentile interval of `f1` over resamplings of the instances (Efron 1979)."""
     right = np.array([key in keys for key, keys in zip(predicted, gold, strict=True)])
     answered = np.array([key is not None for key in predicted])
-    draw = np.random.default_rng(seed)
-    found = np.empty(rounds)
-    for index in range(rounds):
+    draw = np.random.default_rng(0)
+    found = np.empty(_ROUNDS)
+    for index in range(_ROUNDS):
         rows = draw.integers(0, len(gold), len(gold))
         found[index] = 2 * right[rows].sum() / (answered[rows].sum() + len(gold))
     low, high = np.quantile(found, [0.025, 0.975])
     return float(low), float(high)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class WordSenseDisambiguation:
-    """Table 2: senses learned from annotated text, and predicted in the test sets.
+    """Table 2: senses learned from annotated text (A14), and predicted in the test sets.
 
     Attributes:
+      every_steps: training steps between two runs; 0: at the end only.
       training: annotated text, `NAME.data.xml` or `.gz`, with its keys beside it,
         `NAME.gold.key.txt` or `.gz`.
       tests: folder of test sets in the same format; all of them are used.
       wordnet: table of WordNet's senses, see `wsd_files.first_senses`; '': the first sense is the
         most frequent one in the annotated text, and other lemmas get no answer.
-      development: test set that selects the layer; where it is absent the mean of all sets does.
-      max_sentences: sentences of the training text; 0: all.
+      development: test set that selects the layer; if it is absent, the mean of all sets does.
+      max_sentences: maximum number of training sentences; 0: all.
+      language: language of the annotated text.
+      batch_size: sentences encoded at once.
+      context: see `Context`.
     """
 
+    every_steps: int = 0
     training: str = ""
     tests: str = ""
     wordnet: str = ""
     development: str = "semeval2007"
     max_sentences: int = 0
+    language: str = "en"
+    batch_size: int = 64
+    context: Context
 
-    def run(self, encode: WordEncoder) -> Iterator[tuple[str, float]]:
+    def __post_init__(self) -> None:
+        if self.has_data and self.context.tokenizer is not None:
+            self.context.tokenizer.language_id(self.language)  # raises before training starts
+
+    @property
+    def has_data(self) -> bool:
+        """Whether annotated text is named."""
+        return bool(self.training)
+
+    def run(self, model: HasObjective) -> Iterator[tuple[str, float]]:
+        """Yields the figures of `measure`.
+
+        Raises:
+          ValueError: a model without an objective.
+        """
+        model = language_model(model, "wsd")
+        yield from self.measure(lambda sentences: self._encode(model, sentences))
+
+    def _encode(
+        self, model: HasObjective, sentences: Sequence[Sequence[str]]
+    ) -> Iterator[np.ndarray]:
+        """Yields [words, layers + 1, D] of each sentence of given words, normalised one by one."""
+        encoder = encoder_of(model.objective, model.tokenizer, batch_size=self.batch_size)
+        number, room = model.tokenizer.language_id(self.language), encoder.max_length - 2
+        normalise, variables = model.tokenizer.normalizer, model.variables
+        shape = encoder.shape(variables)
+        for start in range(0, len(sentences), _AT_ONCE):
+            rows = []
+            for words in sentences[start : start + _AT_ONCE]:
+                known = [normalise(word, self.language) or word for word in words]
+                ids, groups = encoder.tokenizer.encode_words(known)
+                rows.append(Row(ids[:room], groups[:room], number))
+            for row, found in zip(rows, encoder.means(variables, rows)):
+                yield found if len(row.ids) else np.zeros((0, *shape), np.float32)
+
+    def measure(self, encode: WordEncoder) -> Iterator[tuple[str, float]]:
         """Yields metrics, as fractions, for each set and for 'mean', the mean over the sets:
 
         wsd/{set}/layer{k}/f1: nearest sense of the lemma, with back-off to the first sense.
         wsd/{set}/layer{k}/f1_all: nearest of all senses.
-        wsd/{set}/f1, wsd/{set}/f1_all: of the layer that is best on the development set by the same
-          metric; with _low and _high, the ends of the 95% interval (not for 'mean').
-        wsd/{set}/first_sense: F1 of the first sense alone; wsd/{set}/back_off: the share of
-          instances that got the first sense.
+        wsd/{set}/f1, wsd/{set}/f1_all: figure of the layer that is best on the development set by
+          the same metric; with _low and _high, the ends of the 95% interval (not for 'mean').
+        wsd/{set}/first_sense: F1 of the first sense alone; wsd/{set}/back_off: share of instances
+          that got the first sense.
         wsd/layer: the selected layer for f1; wsd/senses: number of learned senses.
         """
         corpus = read(self.training, max_sentences=self.max_sentences)

@@ -25,13 +25,13 @@ _NAMED = 3  # ids that an error names
 
 @dataclasses.dataclass(frozen=True)
 class Instance:
-    """A word (or several words with one entry) and its senses.
+    """An annotated word, or several words that form one entry.
 
     Attributes:
       id: id in the files.
       lemma, pos: e.g. 'bank', 'NOUN'; lemmas are lower-case, with underscores for spaces.
       sentence: number of its sentence.
-      start, stop: range of its words in the sentence.
+      start, stop: range of its words in the sentence, without `stop`.
       keys: right sense keys.
     """
 
@@ -50,7 +50,7 @@ class Corpus:
 
     Attributes:
       name: file name without '.data.xml'.
-      sentences: words of each sentence; an entry of several words is several words.
+      sentences: words of each sentence; an entry of several words has one item for each of them.
       instances: instances in the order of the text.
     """
 
@@ -59,13 +59,12 @@ class Corpus:
     instances: list[Instance]
 
 
-def read(path: str, keys: str = "", max_sentences: int = 0) -> Corpus:
-    """Reads annotated text.
+def read(path: str, max_sentences: int = 0) -> Corpus:
+    """Reads annotated text, with the keys in NAME.gold.key.txt or NAME.gold.key.txt.gz beside it.
 
     Args:
       path: NAME.data.xml or NAME.data.xml.gz.
-      keys: file with the keys; '': NAME.gold.key.txt or NAME.gold.key.txt.gz beside `path`.
-      max_sentences: number of sentences from the beginning; 0: all.
+      max_sentences: maximum number of sentences, from the beginning; 0: all.
 
     Raises:
       FileNotFoundError: one of the two files is missing.
@@ -77,7 +76,7 @@ def read(path: str, keys: str = "", max_sentences: int = 0) -> Corpus:
             f"There is no file {path!r}: expected sense-annotated text, NAME.data.xml in the "
             "unified format (config.evals.wsd.training, config.evals.wsd.tests)"
         )
-    beside = [keys] if keys else [f"{stem}.gold.key.txt", f"{stem}.gold.key.txt.gz"]
+    beside = [f"{stem}.gold.key.txt", f"{stem}.gold.key.txt.gz"]
     found = next((name for name in beside if os.path.isfile(name)), None)
     if found is None:
         raise FileNotFoundError(f"{path} has no file of keys beside it: expected {beside[0]}")

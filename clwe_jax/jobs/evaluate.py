@@ -1,4 +1,4 @@
-"""Measures a finished run again: other test sets, other options of its evaluators."""
+"""Measures a finished run again, on other test sets or with other options of its evaluators."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from clwe_jax.jobs.job import FIGURES, Job, Results
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
-    """Runs config.evals on the finished run in `workdir`, as the job that made the run does.
+    """Runs config.evals on the finished run in `workdir`, as the job of that run does.
 
     Raises:
-      ValueError, FileNotFoundError: no finished run of this config there.
+      ValueError, FileNotFoundError: `workdir` holds no finished run of this config.
     """
     config = config.copy_and_resolve_references()
     config.job = options.read_config(workdir).job
@@ -31,15 +31,14 @@ def language_model(config: ConfigDict, workdir: str) -> bool:
 
 
 class Evaluation(Job):
-    """Measures a language model as it was before any projection (config.job='project' measures that).
+    """Measures a language model without its projection, which config.job='project' measures.
 
-    Figures of an evaluator that config.evals no longer asks for stay as they were.
+    Figures of evaluators that config.evals no longer lists stay as they were.
     """
 
     writes_config = False
 
     def check(self) -> None:
-        """Raises ValueError or FileNotFoundError where there is nothing to measure."""
         if jax.process_count() > 1:
             raise ValueError("The evaluation runs on one host: start it there alone")
         self.before = self.read(FIGURES)
@@ -50,7 +49,6 @@ class Evaluation(Job):
             )
 
     def stages(self):
-        """One stage: its figures are written at once or not at all."""
         return [("evaluation", self._evaluate)]
 
     def _evaluate(self) -> None:
@@ -67,13 +65,12 @@ class Evaluation(Job):
         logging.info("%s figures", f"{len(self.figures):,}")
 
     def results(self) -> Results:
-        """The new figures, in place of all earlier ones of the same evaluators."""
-        # config.json goes on naming the options that the figures were measured with.
+        # config.json names the options that the figures were measured with.
         kept = options.read_config(self.workdir)
         kept.evals = self.config.evals
         kept.data.sample_bytes = self.config.data.sample_bytes
         options.write_config(kept, self.workdir)
-        # A test set that is left out now leaves no figure.
+        # New figures replace all earlier ones of the same evaluator, those of other test sets too.
         again = {name.partition("/")[0] for name in self.figures}
         before = {x: y for x, y in self.before.items() if x.partition("/")[0] not in again}
         return Results({**before, **self.figures}, measured=self.figures)

@@ -16,15 +16,15 @@ from clwe_jax.types import Encoder, Evaluator, HasDetails, Variables
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Keyed:
-    """An evaluator under a key of config.evals, itself an evaluator.
+    """A `types.Evaluator` under a key of config.evals.
 
-    Its metrics are those of the measurement; where the key is not the measurement's own name, they
-    stand under the key: 'retrieval/mean' of the key 'retrieval', 'tatoeba/retrieval/mean' of
-    `config.evals.tatoeba = dict(name='retrieval', ...)`.
+    Where the key is not the evaluator's name, it precedes the metrics: the key 'retrieval' yields
+    'retrieval/mean', `config.evals.tatoeba = dict(name='retrieval', ...)` yields
+    'tatoeba/retrieval/mean'.
 
     Attributes:
-      evaluator: of the registry.
-      prefix: of its metrics: '' or '{key}/'.
+      evaluator: an evaluator of the registry.
+      prefix: prefix of its metrics: '' or '{key}/'.
     """
 
     evaluator: Evaluator
@@ -33,16 +33,13 @@ class Keyed:
 
     @property
     def every_steps(self) -> int:
-        """See `types.Evaluator`."""
         return self.evaluator.every_steps
 
     @property
     def details(self) -> Sequence[Mapping[str, Any]]:
-        """See `types.HasDetails`; empty where the evaluator has none."""
         return self.evaluator.details if isinstance(self.evaluator, HasDetails) else ()
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        """Yields (metric path, value) of a model."""
         for metric, value in self.evaluator.run(model):
             yield self.prefix + metric, value
 
@@ -56,11 +53,9 @@ class InTraining:
 
     @property
     def every_steps(self) -> int:
-        """See `types.Evaluator`."""
         return self.evaluator.every_steps
 
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
-        """Yields (metric path, value) of the model with these variables, after `step` steps."""
         return self.evaluator.run(self.encoder.bind(variables, step))
 
 
@@ -73,15 +68,15 @@ def build(
     """The evaluators of config.evals that have data; the log names the others.
 
     Args:
-      config: `evals`.
-      context: of the run.
-      folders: 'evals.{key}' -> the folder behind that evaluator's option `data`; see
+      config: the run's config.
+      context: the run's context.
+      folders: 'evals.{key}' -> the folder of that evaluator's option `data`; see
         `text.world.resolve_folders`.
-      names: evaluators that are wanted; None: all.
+      names: names of the requested evaluators; None: all.
 
     Raises:
       ValueError: an unknown name or option, or an option that cannot work.
-      FileNotFoundError: a folder that is missing or holds nothing to test on.
+      FileNotFoundError: a folder that is missing or holds no test data.
     """
     made = []
     for key, spec in config.evals.items():
@@ -98,15 +93,10 @@ def build(
     return made
 
 
-def in_training(made: Sequence[Keyed], encoder: ModelEncoder) -> list[InTraining]:
-    """The evaluators for `training.train.fit`, of the model that is being trained."""
-    return [InTraining(evaluator, encoder) for evaluator in made]
-
-
 def measure(
     made: Sequence[Keyed], model: Encoder
 ) -> tuple[dict[str, float], list[dict[str, Any]]]:
-    """The figures of all evaluators by metric path, and the rows that they leave for tables."""
+    """The figures of all evaluators by metric path, and the rows of their `HasDetails.details`."""
     figures: dict[str, float] = {}
     rows: list[dict[str, Any]] = []
     for evaluator in made:

@@ -1,4 +1,4 @@
-"""The parts of report.json that runs of every job have: the machine, versions, nearest words."""
+"""The parts of report.json that several jobs write: the machine, versions, nearest words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Iterable, Protocol, Sequence
 
 import jax
 
-_WORDS = 8  # that are shown with their nearest neighbours
-_NEIGHBOURS = 2  # of each language
+_WORDS = 8  # words shown with their nearest neighbours
+_NEIGHBOURS = 2  # neighbours in each language
 
 
 class _HasNeighbours(Protocol):
@@ -19,7 +19,7 @@ class _HasNeighbours(Protocol):
 
 
 def environment(packages: Iterable[str]) -> dict[str, Any]:
-    """The command, the devices and the versions of `packages`, those that are not installed left out."""
+    """The command, the devices, and the versions of the installed ones of `packages`."""
     versions = {"python": platform.python_version()}
     for name in packages:
         try:
@@ -35,10 +35,10 @@ def environment(packages: Iterable[str]) -> dict[str, Any]:
 
 
 def content_words(frequent: Sequence[str]) -> list[str]:
-    """A few words, evenly over a list by frequency, that say something of meaning.
+    """A few content words, evenly spread over a list of frequent words.
 
     Args:
-      frequent: most frequent first. The most frequent ones are function words, and are left out.
+      frequent: words, most frequent first. The first ones are function words and are left out.
     """
     content = [word for word in frequent if len(word) > 3][20:]
     return content[:: max(1, len(content) // _WORDS)][:_WORDS]
@@ -50,10 +50,10 @@ def neighbours(
     """The nearest words of each word in the other languages: report.json's 'neighbours'.
 
     Args:
-      model: gives them.
-      words: of `language`.
-      language: of the words.
-      others: the languages to search.
+      model: a language model or static vectors.
+      words: words of `language`.
+      language: the language of the words.
+      others: the languages to search, without `language`.
     """
     others = [other for other in others if other != language]
     return [
@@ -72,4 +72,4 @@ def neighbours(
 
 def asked_words(option: str) -> list[str]:
     """The words that config.report.words lists."""
-    return [word for word in option.split(",") if word]
+    return [word.strip() for word in option.split(",") if word.strip()]

@@ -1,4 +1,4 @@
-"""Vectors that a user gives: two files, which are aligned and evaluated without training."""
+"""The user's own vectors: two files that are aligned and evaluated without training."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from absl import logging
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
+from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.collect import KEPT
-from clwe_jax.text.test_dictionaries import TestSet
+from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.jobs import inputs
 from clwe_jax.jobs.vocabularies import Vocabularies
-from clwe_jax.text import world
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.test_dictionaries import TestSet
 
 
 class Given:
     """Reads `config.align.source_vectors` and `config.align.target_vectors`.
 
-    Attributes: as of `trainer.Trainer`.
+    Its attributes and methods are those of `trainer.Trainer`.
     """
 
     stage = "reading"
@@ -35,19 +36,17 @@ class Given:
         self.normalizer = Normalizer(
             config.align.lower_case_dictionary, config.data.simplify_chinese
         )
-        without_text = config.copy_and_resolve_references()
-        without_text.data.source = "text:"  # of the embedded world the dictionaries suffice
-        self.folders = world.resolve_folders(without_text, workdir)
+        self.folders = inputs.folders_without_text(config, workdir)
 
     @property
     def made_with(self) -> dict[str, Any]:
-        """Sizes and times of both files."""
+        """Sizes and modification times of both files."""
         return {"vectors": [[os.path.getsize(x), os.path.getmtime(x)] for x in self._paths]}
 
     def vocabularies(
         self, dictionary: Dictionary | None, tests: Sequence[TestSet]
     ) -> Vocabularies:
-        """The vectors of both files; they share no words."""
+        """The vectors of both files, which share no words."""
         raw = {}
         for language, path in zip(options.languages(self._config), self._paths):
             vectors = files.read(path, max_vocab=self._config.align.max_vocab)
@@ -60,16 +59,12 @@ class Given:
                 if count and name not in KEPT:
                     entry = f"{os.path.basename(path)}: {name.replace('_', ' ')}"
                     self._skipped[entry] = count
-        self._raw = raw
-        self._segmenter = Segmenter({name: found.words for name, found in raw.items()})
         return Vocabularies(raw)
 
-    def words(self, text: str, language: str) -> list[str]:
-        """The words of a text as the vectors spell them: by spaces, or by longest match."""
-        index = self._raw[language].index
-        words = self._segmenter.words(self.normalizer(text, language), language)
-        return [word if word in index else word.lower() for word in words]
+    def encoder(self, model: StaticModel) -> StaticEncoder:
+        """See `trainer.Trainer`."""
+        return model.encoder()
 
     def description(self) -> dict[str, Any]:
-        """Counts of the lines of the files that were left out."""
+        """Counts of the lines that were left out of the files, for the report."""
         return {"skipped": self._skipped}

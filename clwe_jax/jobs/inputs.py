@@ -1,4 +1,4 @@
-"""The input of training: batches made on the fly from text, or prepared ones without TensorFlow."""
+"""The input of training: batches that the graph makes from text, or prepared batches."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Inputs:
     """The batches of this host.
 
     Attributes:
-      source: to train on.
+      source: the training batches.
       heldout: language -> its held-out batches.
-      examples: makes code-switched sentences for the report.
+      examples: function that makes code-switched sentences for the report.
     """
 
     source: BatchSource
@@ -40,11 +40,12 @@ class Inputs:
 
 
 def open_world(config: ConfigDict, workdir: str) -> World:
-    """The text side of a run, from the text or the prepared batches of `config.data.source`.
+    """The text, vocabulary and dictionary of a run, from the text or batches of its source.
 
     Raises:
-      ValueError, FileNotFoundError: no text, dictionary, batches or evaluation set where the config
-        names them, or some that do not fit it.
+      FileNotFoundError: a text, a dictionary, batches or a test set that the config names is
+        missing.
+      ValueError: one of them does not fit the config.
     """
     source = config.data.source
     if not source.startswith(_PREPARED):
@@ -68,11 +69,18 @@ def open_world(config: ConfigDict, workdir: str) -> World:
     )
 
 
+def folders_without_text(config: ConfigDict, workdir: str) -> dict[str, str]:
+    """The folders behind the options of a run that reads no text of its own."""
+    config = config.copy_and_resolve_references()
+    config.data.source = "text:"
+    return worlds.resolve_folders(config, workdir)
+
+
 def build(config: ConfigDict, world: World) -> Inputs:
     """This host's batches of `config.data.source`.
 
     Raises:
-      ValueError, FileNotFoundError: as of `open_world`.
+      ValueError, FileNotFoundError: as for `open_world`.
     """
     host, rows = _host_share(config, config.train.batch_size)
     if config.data.source.startswith(_PREPARED):
@@ -82,7 +90,7 @@ def build(config: ConfigDict, world: World) -> Inputs:
             prepared.heldout(most=config.evals.mlm.batches, **rows, **host),
             lambda: prepared.extras.get("examples", []),
         )
-    # TensorFlow takes its seconds only where it is needed.
+    # Importing TensorFlow takes seconds, which runs on prepared batches save.
     from clwe_jax.data.graph import pipeline
 
     made = pipeline.of_run(config, world, **rows, **host)
@@ -105,7 +113,7 @@ def copies(config: ConfigDict, world: World) -> BatchSource:
 
 
 def context(config: ConfigDict, world: World, heldout: Mapping[str, Sequence[Batch]] = {}) -> Context:
-    """The part of a run that its evaluators share."""
+    """The attributes of a run that its evaluators share."""
     return Context(
         languages=world.languages,
         normalizer=world.tokenizer.normalizer,
@@ -118,9 +126,9 @@ def context(config: ConfigDict, world: World, heldout: Mapping[str, Sequence[Bat
 
 
 def translations(config: ConfigDict, world: World) -> np.ndarray | None:
-    """int32 [V, languages, T]: the words of each language that translate each word, -1 for none.
+    """int32 [V, languages, T]: ids of each word's translations into each language, padded with -1.
 
-    None where the objective translates nothing, or without a dictionary.
+    None for an objective without translation or a run without a dictionary.
     """
     if config.objective.get("translation", "none") == "none" or world.dictionary is None:
         return None
@@ -138,7 +146,7 @@ def _host_share(config: ConfigDict, batch_size: int) -> tuple[dict[str, int], di
 
 
 def _first_host_first(make: Callable[[], Any]) -> Any:
-    """Calls `make` on the first host, then on the others, which find the files that it has written."""
+    """Calls `make` on the first host, then on the others, which find the files of the first."""
     if jax.process_count() == 1:
         return make()
     if jax.process_index() > 0:

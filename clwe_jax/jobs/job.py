@@ -1,4 +1,4 @@
-"""The skeleton of every job: claim the folder, do the stages, write figures and report."""
+"""The skeleton of every job: claims the folder, runs the stages, writes figures and report."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from clwe_jax import config as options
 from clwe_jax.report import html, tables
 
 FIGURES, REPORT = "results.json", "report.json"
-# A stage returns False where a signal stopped it; the same command goes on from there.
+# A stage returns False where a signal stopped it; the same command resumes it.
 Stage = Callable[[], bool | None]
 
 
 @dataclasses.dataclass(frozen=True)
 class Results:
-    """The files that a job writes when its stages are done.
+    """The contents of the files that a job writes after its stages.
 
     Attributes:
-      figures: metric path -> value, all of results.json.
-      report: all of report.json; None leaves the file as it is.
+      figures: metric path -> value, the content of results.json.
+      report: the content of report.json; None leaves the file as it is.
       measured: the figures that are printed; None: all.
     """
 
@@ -40,16 +40,17 @@ class Results:
 
 
 class Job:
-    """One job in one run's folder: a subclass has the stages, `run` does them in order.
+    """A job in a run's folder: a subclass defines the stages, `run` runs them in order.
 
     Attributes:
-      config, workdir: of the run.
-      started: the time of the start, in seconds.
-      seconds: stage -> seconds that it took.
-      notes: the warnings of the stages, each once, for the report.
+      config: the run's config.
+      workdir: the run's folder.
+      started: start of the job, in seconds since the epoch.
+      seconds: stage -> wall time in seconds.
+      notes: the warnings of the stages without repetitions, for the report.
     """
 
-    # A job that works on a finished run checks config.json and leaves it as it is.
+    # False for a job on a finished run: it checks config.json and does not write it.
     writes_config = True
 
     def __init__(self, config: ConfigDict, workdir: str) -> None:
@@ -62,19 +63,20 @@ class Job:
         """Raises ValueError for options that cannot work, before the first stage."""
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
-        """Where all stages are done already: that they are, and what to do next; else ''.
+        """Advice for a run whose stages are all done; '' for any other run.
 
         Args:
-          figures, report: results.json and report.json of the folder; {} where there is none.
+          figures: results.json of the folder; {} without one.
+          report: report.json of the folder; {} without one.
         """
         return ""
 
     def stages(self) -> Sequence[tuple[str, Stage]]:
-        """Name and function of each stage. A stage keeps its result in the folder, or is quick."""
+        """The name and function of each stage. A slow stage saves its result in the folder."""
         return ()
 
     def results(self) -> Results:
-        """The figures and the report. Called once, after the stages, on the first host."""
+        """The figures and the report. Called once after the stages, on every host."""
         return Results({})
 
     def show(self, figures: Mapping[str, float]) -> None:
@@ -82,13 +84,13 @@ class Job:
         tables.print_summary(figures, self.workdir)
 
     def run(self) -> bool:
-        """Does the job; in a folder where parts of it are done, it goes on from there.
+        """Runs the job; an interrupted job resumes where it stopped.
 
         Returns:
-          False where a signal stopped it; the same command goes on.
+          False where a signal stopped it; the same command resumes it.
 
         Raises:
-          ValueError, FileNotFoundError: a setting, a file or a folder that cannot work.
+          ValueError, FileNotFoundError: an option, a file or a folder that cannot work.
         """
         first_host = jax.process_index() == 0
         options.claim_workdir(self.config, self.workdir, self.writes_config and first_host)
@@ -103,7 +105,7 @@ class Job:
         with _warnings_into(self.notes):
             done = self._do_stages()
             if done:
-                results = self.results()  # on all hosts: they share the model's parameters
+                results = self.results()  # on all hosts, because they share the model's parameters
                 if first_host:
                     self._write(results)
         if jax.process_count() > 1:
@@ -146,7 +148,7 @@ class Job:
 
 @contextlib.contextmanager
 def _warnings_into(notes: list[str]) -> Iterator[None]:
-    """Appends the warnings that are logged in the block to `notes`, each once."""
+    """Appends the warnings logged in the block to `notes`, without repetitions."""
 
     class Keep(python_logging.Handler):
         def emit(self, record: python_logging.LogRecord) -> None:

@@ -1,4 +1,4 @@
-"""Results that are computed once, kept in a file, and used again by the next start."""
+"""Results that a run computes once and keeps in files for its next start."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ T = TypeVar("T")
 class Kept(Generic[T]):
     """A result in a file, beside a record of the options that it was made with.
 
-    The record is written last: a file without its record is made again.
+    The record is written last: a file without a record is made again.
 
     Attributes:
-      path: the file; the record is `path` + '.made_with.json'.
-      made_with: JSON-able, all that the result depends on and that may change between two starts.
-      make: computes the result.
-      save: writes it: save(result, path).
-      load: reads it; raises ValueError where the file is damaged.
-      otherwise: advice for a file that was made with other options, which is then an error; '':
-        such a file is made again.
+      path: path of the file; the record is `path` + '.made_with.json'.
+      made_with: the options that the result depends on and that may change between two starts;
+        values that JSON can hold.
+      make: function that computes the result.
+      save: function save(result, path) that writes it.
+      load: function that reads it and raises ValueError for a damaged file.
+      otherwise: advice in the error for a file made with other options; '': no error, such a file
+        is made again.
     """
 
     path: str
@@ -40,10 +41,10 @@ class Kept(Generic[T]):
     otherwise: str = ""
 
     def result(self) -> T:
-        """The result of the file where it fits `made_with`, else a new one, which is kept there.
+        """The result in the file if it was made with `made_with`, else a new result, saved there.
 
         Raises:
-          ValueError: the file was made with other options, and `otherwise` says what to do.
+          ValueError: the file was made with other options, and `otherwise` is not empty.
         """
         wanted = json.loads(json.dumps(dict(self.made_with)))
         record = f"{self.path}.made_with.json"
@@ -65,7 +66,7 @@ class Kept(Generic[T]):
         result = self.make()
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
-            os.remove(record)  # it says nothing of the new file, were this stopped before the next line
+            os.remove(record)  # an interruption while saving must not leave the old record
         self.save(result, self.path)
         atomic.write_json(record, wanted)
         return result

@@ -1,4 +1,4 @@
-"""The dictionaries of a run of static embeddings: to test on, as rows of vectors, and induced ones."""
+"""The dictionaries of a run of static vectors: test dictionaries, training pairs, induced ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.text import test_dictionaries, training_dictionary
 from clwe_jax.text.test_dictionaries import TestSet
 
-_EXAMPLES = 3  # words of either side, where a dictionary and vectors do not meet
+_EXAMPLES = 3  # words of either side, in the message on an uncovered dictionary
 
 
 def tests(
@@ -24,13 +24,13 @@ def tests(
     """The test dictionaries of the directions that a static run evaluates.
 
     Args:
-      config: `evals`, and the directions.
-      folders: the folders behind the options, from `world.resolve_folders`.
+      config: the run's config.
+      folders: option -> its folder, from `world.resolve_folders`.
       normalizer: (word, language) -> the word as the vectors spell it.
 
     Raises:
-      FileNotFoundError: there is no such folder.
-      ValueError: a test dictionary without pairs.
+      FileNotFoundError: a folder of test dictionaries is missing.
+      ValueError: a test dictionary has no pairs.
     """
     pairs = options.pairs(config)
     return [
@@ -43,18 +43,19 @@ def tests(
 def training_pairs(
     pairs: Sequence[tuple[str, str]], source: Vectors, target: Vectors, where: str = ""
 ) -> np.ndarray:
-    """The pairs of words that both vocabularies have, as rows.
+    """The rows of the pairs whose words both have vectors.
 
     Args:
-      pairs: source word, target word.
-      source, target: vectors of the two languages.
-      where: name of the pairs in the message, as 'de-en'.
+      pairs: (source word, target word) pairs.
+      source: vectors of the source language.
+      target: vectors of the target language.
+      where: name of the dictionary in the message, such as 'de-en'.
 
     Returns:
-      int32 [P, 2].
+      int32 [P, 2], rows of `source` and `target`.
 
     Raises:
-      ValueError: no pair is covered; the message shows the coverage and how either side spells.
+      ValueError: no pair is covered; the message shows the coverage and examples of both spellings.
     """
     rows = np.stack(
         [source.rows(a for a, _ in pairs), target.rows(b for _, b in pairs)], axis=1
@@ -82,42 +83,44 @@ def _uncovered(
             "In lower case they would be covered: --config.align.lower_case_dictionary=True."
         )
     else:
-        lines.append("Are the languages, their order (config.data.languages) and the case right?")
+        lines.append("Check the languages, their order (config.data.languages) and the case.")
     return "\n".join(lines)
 
 
 def lower_case_helps(pairs: Sequence[tuple[str, str]], source: Vectors, target: Vectors) -> bool:
-    """Whether at least half as many pairs again would be covered if they were in lower case."""
+    """Whether lower-casing the pairs would cover more than 1.5 times as many of them."""
     as_is = sum(a in source.index and b in target.index for a, b in pairs)
     lower = sum(a.lower() in source.index and b.lower() in target.index for a, b in pairs)
     return lower > 1.5 * as_is
 
 
 def _examples(words: Sequence[str]) -> str:
-    # From further down the list too: the most frequent ones are punctuation.
+    # Words from the whole list, because the most frequent ones are punctuation.
     step = max(1, len(words) // _EXAMPLES)
     return ", ".join(repr(word) for word in list(words)[::step][:_EXAMPLES])
 
 
-def induced(
-    source: Vectors, target: Vectors, max_words: int, method: str = "csls"
-) -> list[tuple[str, str]]:
-    """Pairs of words with a letter that are each other's nearest, by the source word's frequency.
+def induced(source: Vectors, target: Vectors, max_words: int) -> list[tuple[str, str]]:
+    """Pairs of words that are each other's nearest by CSLS, most frequent source word first.
+
+    Pairs in which a word has no letter are left out.
 
     Args:
-      source, target: vectors in one space, most frequent first.
-      max_words: most frequent words of each side that take part.
-      method: of retrieval.
+      source: vectors of the source language, most frequent word first.
+      target: vectors of the target language in the same space and order.
+      max_words: number of words of each language that take part, the most frequent ones.
     """
     vectors = source.vectors[:max_words], target.vectors[:max_words]
-    rows = induce.induce(*vectors, method=method, max_words=None)
+    rows = induce.induce(*vectors, method="csls", max_words=None)
     pairs = [(source.words[a], target.words[b]) for a, b in rows.tolist()]
     return [pair for pair in pairs if all(any(map(str.isalpha, word)) for word in pair)]
 
 
 def write(path: str, pairs: Sequence[tuple[str, str]]) -> None:
-    """Writes a dictionary in MUSE's format: `source target` a line, with tabs where words have
-    spaces in them."""
+    """Writes a dictionary in MUSE's format: a line `source target` for each pair.
+
+    A tab separates words that contain spaces.
+    """
     lines = (f"{a}\t{b}\n" if " " in a or " " in b else f"{a} {b}\n" for a, b in pairs)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     atomic.write(path, "".join(lines))

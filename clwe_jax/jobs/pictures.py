@@ -14,8 +14,8 @@ from clwe_jax.jobs.vocabularies import Vocabularies
 from clwe_jax.report import projection
 from clwe_jax.text.merged import Dictionary
 
-_DRAWN = 200  # words of a group
-_JOINED = 60  # translation pairs that lines join
+_DRAWN = 200  # words of each group
+_JOINED = 60  # translation pairs joined by lines
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -28,7 +28,7 @@ def stages(
     Args:
       found: the vocabularies before and after reallocation.
       model: the aligned vectors.
-      dictionary: its pairs are joined by lines.
+      dictionary: the dictionary whose pairs are joined by lines; None: no lines.
     """
     hub, pictures = model.hub, {}
     for language in model.languages:
@@ -56,11 +56,11 @@ def picture(
     Args:
       source, target: vectors in one space, most frequent word first.
       shared: words of both languages.
-      pairs: translations; those of words that are drawn are joined.
+      pairs: translations; the most frequent ones are drawn and joined.
 
     Returns:
-      'source', 'target', 'shared' (points) and 'pairs' (lines); {} for fewer than three words, or
-      vectors of different widths.
+      'source', 'target', 'shared' (points) and 'pairs' (lines); {} for fewer than three words
+      or vectors of different widths.
     """
     if source.vectors.shape[1] != target.vectors.shape[1]:
         return {}

@@ -18,7 +18,7 @@ from clwe_jax.report import data
 from clwe_jax.training import allocator, build, checkpoint, init, optim, train
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
-_COUNTS = ("step", "arrays", "parameters")  # of the record of initial parameters
+_COUNTS = ("step", "arrays", "parameters")  # counts in the record of initial parameters
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
@@ -30,7 +30,6 @@ class Pretraining(Job):
     """Trains a language model; the checkpoints keep the state of the training stage."""
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
-        """Advice where the last step is done."""
         steps = checkpoint.complete_steps(self.path("checkpoints"))
         finish = Finish(self.config, self.workdir)
         if not figures or not steps or steps[-1] < self.config.train.steps:
@@ -44,7 +43,6 @@ class Pretraining(Job):
         )
 
     def stages(self):
-        """Text and batches, training, and the contrastive finish where the config has one."""
         stages = [("inputs", self._open), ("training", self._train)]
         self.finish = Finish(self.config, self.workdir)
         return [*stages, ("finish", self._finish)] if self.finish.record else stages
@@ -62,14 +60,12 @@ class Pretraining(Job):
             config, len(vocabulary), vocabulary.size, inputs.translations(config, world),
             vocabulary.specials,
         )  # fmt: skip
+        context = inputs.context(config, world, self.inputs.heldout)
+        made = evaluators.build(config, context, world.folders)
+        encoder = ModelEncoder(self.objective, world.tokenizer, {})
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
-        self.evaluators = evaluators.in_training(
-            evaluators.build(
-                config, inputs.context(config, world, self.inputs.heldout), world.folders
-            ),
-            ModelEncoder(self.objective, world.tokenizer, {}),
-        )
+        self.evaluators = [evaluators.InTraining(evaluator, encoder) for evaluator in made]
         self.meta = {"vocabulary": vocabulary.fingerprint(), "system": config.system}
         before = self.finish.begin()
         result = train.fit(
@@ -95,7 +91,6 @@ class Pretraining(Job):
         return self.result.finished
 
     def results(self) -> Results:
-        """The figures of training, the evaluators and the data; the report."""
         stats = self.inputs.source.stats()
         languages = self.world.description.get("languages", {})
         figures = {**self.result.train, **self.result.evaluations}
@@ -160,10 +155,10 @@ class Pretraining(Job):
 
 
 def _initial(record: Mapping[str, Any] | None) -> list[Any]:
-    """The report's section on parameters that came from elsewhere; see `training.init`."""
+    """The report's section on parameters from `config.init`; see `training.init`."""
     if record is None:
         return []
-    facts = {name: data.Number(value) for name, value in record.items() if name in _COUNTS}
-    facts |= {"source": record["source"], "parts": record["parts"] or "all"}
+    known = {name: data.Number(value) for name, value in record.items() if name in _COUNTS}
+    known |= {"source": record["source"], "parts": record["parts"] or "all"}
     text = "The run started from these parameters; initialisers made the others."
-    return [data.to_json(data.Section("Initial parameters", text, [data.Facts(facts)]))]
+    return [data.to_json(data.Section("Initial parameters", text, [data.Facts(known)]))]

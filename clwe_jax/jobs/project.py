@@ -1,10 +1,10 @@
-"""Projection of one language's space onto another's (A10, Eq. 8): of a bilingual model, or of two
+"""Projection of one language's space onto another's (A10, Eq. 8), for a bilingual model or for two
 monolingual ones (ELMo with projection, A13).
 
-Anchors are the average contextual embeddings of the dictionary's words, collected in one pass over
-the run's text; tokens of both languages' text are added as pairs, test words excepted. Every layer has its map.
-With `config.projection.anchors='senses'` the map of the last layer is fitted to the centers of the
-senses.
+A map is fitted for every layer. Its anchors are the average contextual embeddings of the
+dictionary's words, collected in one pass over the run's text. Tokens that occur in both languages'
+text, except test words, are added as pairs. With `config.projection.anchors='senses'` the map of
+the last layer is fitted to the centers of the senses.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.align import procrustes
 from clwe_jax.evaluate import anchors
-from clwe_jax.evaluate.character_encoder import encoder_of
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.pair_encoder import PairEncoder
@@ -43,15 +42,15 @@ METHODS = {
     "orthogonal": procrustes.Procrustes(preprocess=()),
     "least_squares": procrustes.LeastSquares(preprocess=()),
 }
-# The parts of the target's config that the config of two projected runs repeats.
+# Parts of the config of two projected runs that are copied from the target's config.
 _INHERITED = ("scale", "model", "objective", "task", "vocab", "optimizer")
 _PACKAGES = ("clwe_jax", "jax", "flax", "numpy", "scipy")
 Pairs = Sequence[tuple[str, str]]
-Block = tuple[np.ndarray, np.ndarray, np.ndarray]  # vectors of both languages, and pairs of rows
+Block = tuple[np.ndarray, np.ndarray, np.ndarray]  # source vectors, target vectors, pairs of rows
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
-    """Projects the language model in `workdir`, or the runs `config.projection.source` and `.target`."""
+    """Projects the runs `config.projection.source` and `.target`, else the model in `workdir`."""
     settings = config.get("projection") or {}
     if settings.get("source") or settings.get("target"):
         return PairProjection(config, workdir).run()
@@ -67,21 +66,21 @@ def evaluate(config: ConfigDict, workdir: str) -> bool:
 
 
 class Projection(Job):
-    """Maps the second and further languages onto the first, measures that and saves the maps.
+    """Maps all further languages onto the first, measures the result and saves the maps.
 
-    Figures after it are named 'projected/{method}/...' in results.json; `api.load` applies the maps
-    of `config.projection.apply`.
+    Its figures are named 'projected/{method}/...' in results.json; `api.load` applies the maps of
+    the method `config.projection.apply`.
     """
 
     writes_config = False
 
     def check(self) -> None:
-        """Raises ValueError for an unknown method or kind of anchors, and on several hosts."""
         if jax.process_count() > 1:
             raise ValueError("The projection runs on one host: start it there alone")
         if "projection" not in self.config:
             raise ValueError(
-                "This config has no projection: it is not of a language model of several languages"
+                "This config has no options `projection`: use a config for several languages, such "
+                "as configs/bi_saelmo.py, or configs/elmo_projected.py for two runs"
             )
         settings = self.config.projection
         self.methods = settings.methods.split(",")
@@ -97,7 +96,6 @@ class Projection(Job):
                     )
 
     def stages(self):
-        """The maps, then their figures."""
         return [("model and text", self._open), ("maps", self._fit), ("evaluation", self._evaluate)]
 
     def _open(self) -> None:
@@ -146,10 +144,10 @@ class Projection(Job):
                 ])  # fmt: skip
 
     def _pairs(self, source: str, target: str) -> Pairs:
-        """The dictionary's pairs, and the tokens of both languages' text that are not tested.
+        """The dictionary's pairs, and the tokens of both languages' text, except test words.
 
         The paper adds every such token (footnote 6); `identical_min_count` leaves out tokens whose
-        mean would be of a few occurrences.
+        mean would be over a few occurrences.
         """
         pairs = dict.fromkeys((a, b) for a, b in self.dictionary.pairs(source, target))
         if self.config.projection.identical:
@@ -163,7 +161,7 @@ class Projection(Job):
         return list(pairs)
 
     def _tokens(self, language: str) -> set[str]:
-        """The tokens of a language's text that occur often enough."""
+        """The tokens that occur at least `identical_min_count` times in a language's text."""
         tokenizer = self.models[language].tokenizer
         counts, _ = self.texts[language].count_words(
             language, lambda text: tokenizer.words(text, language)
@@ -176,11 +174,11 @@ class Projection(Job):
         collected = []
         for side, language in enumerate((source, target)):
             model = self.models[language]
-            encoder = encoder_of(model.objective, model.tokenizer)
+            encoder = ModelEncoder(model.objective, model.tokenizer, model.variables)
             index = {word: row for row, word in enumerate(dict.fromkeys(p[side] for p in pairs))}
             lines = islice(self.texts[language].lines(language), self.config.projection.lines)
             logging.info("Anchors of %s words (%s)", f"{len(index):,}", language)
-            found = anchors.collect(encoder, model.variables, lines, language, index)
+            found = anchors.collect(encoder, lines, language, index)
             collected.append((index, *found))
         (left, x, seen_x), (right, y, seen_y) = collected
         rows = np.array([(left[a], right[b]) for a, b in pairs], np.int32).reshape(-1, 2)
@@ -190,11 +188,11 @@ class Projection(Job):
         return [(x[:, layer], y[:, layer], rows) for layer in range(x.shape[1])]
 
     def _senses(self, pairs: Pairs) -> Iterator[Block]:
-        """Centers of the senses of the pairs' words, of each direction that has senses."""
+        """Centers of the senses of the pairs' words, a block for each direction."""
         model = next(iter(self.models.values()))  # the one model of all languages
         words = model.vocabulary.words
         ids = np.array([[words.get(a, -1), words.get(b, -1)] for a, b in pairs]).reshape(-1, 2)
-        # A word of both languages has the same senses in both: it carries no information.
+        # A word of both languages has the same senses in both, which say nothing about the map.
         ids = ids[(ids >= 0).all(1) & (ids[:, 0] != ids[:, 1])]
         for direction in model.objective.directions:
             x, y = anchors.centers(model.variables["senses"][direction], ids)
@@ -208,7 +206,7 @@ class Projection(Job):
             self.figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
 
     def _mapped(self, maps: Mapping[str, np.ndarray]) -> Encoder:
-        """The encoder with the maps of some languages."""
+        """The encoder of all languages that applies the maps of the source languages."""
         encoders = {
             model: ModelEncoder(
                 Projected(
@@ -229,33 +227,33 @@ class Projection(Job):
         return PairEncoder({language: encoders[model] for language, model in self.models.items()})
 
     def results(self) -> Results:
-        """The figures before and after the projection."""
         applied = self.config.projection.apply
         projected.save(self.path(projected.FILE), self.maps, applied)
         self.before = self.read(FIGURES)
         return Results({**self.before, **self.figures}, measured=self.figures)
 
     def show(self, figures: Mapping[str, float]) -> None:
-        """Prints the figures before and after the projection."""
         tables.print_projection(self.before, figures)
 
 
 class PairProjection(Projection):
     """Maps the run `config.projection.source` onto the run `config.projection.target`.
 
-    Both runs are monolingual language models; each encodes its own language and its own text is
-    read for the anchors. The folder of this run has the maps and names both runs: `api.load`
-    answers with a `PairModel`, and config.job='evaluate' measures it. The figures of the method
-    `config.projection.apply` are the run's own: they stand without 'projected/{method}/' as well.
+    Both runs are monolingual language models. Each encodes its own language, and the anchors are
+    collected on its own text. The folder of this run holds the maps and names both runs: `api.load`
+    returns a `PairModel`, and config.job='evaluate' measures it. The figures of the method
+    `config.projection.apply` are also written without 'projected/{method}/'.
     """
 
     writes_config = True
 
     def __init__(self, config: ConfigDict, workdir: str) -> None:
-        """Raises:
-        FileNotFoundError: one of the folders holds no run.
-        ValueError: the runs are not monolingual language models of two languages, or `workdir`
-          holds another run.
+        """Reads the configs of both runs.
+
+        Raises:
+          FileNotFoundError: one of the folders holds no run.
+          ValueError: the runs are not monolingual language models of two languages, or `workdir`
+            holds another run.
         """
         config = config.copy_and_resolve_references()
         self.runs: dict[str, str] = {}  # language -> its folder, the target's first
@@ -284,24 +282,23 @@ class PairProjection(Projection):
         super().__init__(config, workdir)
 
     def check(self) -> None:
-        """Raises ValueError as `Projection.check`, and for the centers of senses as anchors."""
         super().check()
         if self.config.projection.anchors != "words":
             raise ValueError(
-                "config.projection.anchors='senses' takes a model of both languages; two runs share "
-                "no words: --config.projection.anchors=words"
+                "config.projection.anchors='senses' needs one model of both languages; two runs "
+                "share no words: --config.projection.anchors=words"
             )
 
     def _open(self) -> None:
         self.models = {language: api.load(folder) for language, folder in self.runs.items()}
         shapes = {
-            language: encoder_of(model.objective, model.tokenizer).shape(model.variables)
+            language: ModelEncoder(model.objective, model.tokenizer, model.variables).shape
             for language, model in self.models.items()
         }
         normalizers = {model.tokenizer.normalizer for model in self.models.values()}
         if len(set(shapes.values())) > 1:
             raise ValueError(
-                "The two runs have models of other sizes, (layers, dimensions): "
+                "The models of the two runs differ in (layers, dimensions): "
                 + ", ".join(f"{self.runs[x]} {shape}" for x, shape in shapes.items())
             )
         if len({found.lower_case for found in normalizers}) > 1:
@@ -311,9 +308,7 @@ class PairProjection(Projection):
             )
         chinese = "zh" in self.models and self.models["zh"].tokenizer.normalizer.simplify_chinese
         normalizer = Normalizer(normalizers.pop().lower_case, chinese)
-        without_text = self.config.copy_and_resolve_references()
-        without_text.data.source = "text:"  # each run has its own
-        self.folders = worlds.resolve_folders(without_text, self.workdir)
+        self.folders = inputs.folders_without_text(self.config, self.workdir)
         self.dictionary = training_dictionary.load(
             self.config, self.folders, self.workdir, normalizer
         )
@@ -335,7 +330,6 @@ class PairProjection(Projection):
         )
 
     def results(self) -> Results:
-        """The figures, those of the applied maps under their own names too, and a report."""
         prefix = f"projected/{self.config.projection.apply}/"
         own = {x.removeprefix(prefix): y for x, y in self.figures.items() if x.startswith(prefix)}
         self.figures |= own
@@ -347,22 +341,20 @@ class PairProjection(Projection):
         return dataclasses.replace(super().results(), report=report)
 
     def show(self, figures: Mapping[str, float]) -> None:
-        """Prints the figures of every method."""
         tables.print_projection({}, figures)
 
 
 class PairEvaluation(PairProjection):
-    """Measures two projected runs again, with the maps that were saved."""
+    """Measures two projected runs again, with their saved maps."""
 
     writes_config = False
 
     def _fit(self) -> None:
-        self.maps = projected.read(self.path(projected.FILE))
+        self.maps, _ = projected.read(self.path(projected.FILE))
         self.figures: dict[str, float] = {}
 
     def results(self) -> Results:
-        """The new figures, in place of the earlier ones of the same evaluators."""
-        # config.json goes on naming the options that the figures were measured with.
+        # config.json names the options that the figures were measured with.
         kept = options.read_config(self.workdir)
         kept.evals = self.config.evals
         options.write_config(kept, self.workdir)
@@ -374,14 +366,14 @@ def _monolingual(config: ConfigDict, option: str) -> tuple[str, str, ConfigDict]
     folder = config.projection[option]
     if not folder:
         raise ValueError(
-            f"config.projection.{option} is empty: source and target go together, the folders of "
-            "two monolingual runs"
+            f"config.projection.{option} is empty: give the folders of two monolingual runs as "
+            "--config.projection.source=RUN --config.projection.target=RUN"
         )
     found = options.read_config(folder)
     if found.job != "pretrain" or len(options.languages(found)) > 1:
         raise ValueError(
-            f"config.projection.{option}={folder} is no monolingual language model (job "
-            f"{found.job}, languages {found.data.languages}): train one of one language, as with "
+            f"config.projection.{option}={folder} holds no monolingual language model (job "
+            f"{found.job}, languages {found.data.languages}): train one, as with "
             "--config=configs/elmo.py --config.data.languages=de"
         )
     return options.languages(found)[0], os.path.abspath(folder), found

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from absl import logging
 from ml_collections import ConfigDict
 
 from clwe_jax import registry
-from clwe_jax.align.alignment import Alignment
+from clwe_jax.align.alignment import Aligner, Alignment
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import lexica
 from clwe_jax.text.merged import Dictionary
 
 
-def aligner(config: ConfigDict) -> Any:
+def aligner(config: ConfigDict) -> Aligner:
     """The aligner that `config.align.name` names, with its options `config.align[name]`.
 
     Raises:
@@ -36,19 +35,20 @@ def fit(
     languages: tuple[str, str],
     shared: frozenset[str] = frozenset(),
 ) -> Alignment:
-    """Maps a source vocabulary to a target's, over what is not shared (joint-align, section 3.3).
+    """Fits the map of a source language to a target language, on the words that they do not share
+    (joint-align, section 3.3).
 
     Args:
-      config: `align`.
-      source: vectors of the source language, most frequent first.
-      target: of the target language.
-      dictionary: gives the training pairs; None for aligners that need none.
-      languages: of source and target.
-      shared: words of both that are left where they are and do not take part.
+      config: the run's config; `align` and `seed` are read.
+      source: vectors of the source language, most frequent word first.
+      target: vectors of the target language, in the same order.
+      dictionary: the training pairs; None for aligners that need none.
+      languages: source and target language.
+      shared: words of both languages, which the fit leaves out.
 
     Raises:
-      ValueError: no pair of the dictionary is covered, or vectors that cannot be aligned; the
-        message says which languages.
+      ValueError: no pair of the dictionary is covered, or the vectors cannot be aligned; the
+        message names the languages.
     """
     own = [
         vectors.take([row for row, word in enumerate(vectors.words) if word not in shared])

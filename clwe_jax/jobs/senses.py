@@ -9,22 +9,21 @@ from absl import logging
 import jax
 from ml_collections import ConfigDict
 
-from clwe_jax import atomic
-from clwe_jax import api
-from clwe_jax.report import projection, senses as pictures
+from clwe_jax import api, atomic, pocket
 from clwe_jax.api.senses import Sense, SenseView
-from clwe_jax import pocket
+from clwe_jax.jobs import facts
+from clwe_jax.report import projection, senses as pictures
 
 FOLDER = "senses"
-_SHOWN_WORDS = 6  # words that are shown where config.report.words is empty
+_SHOWN_WORDS = 6  # words shown where config.report.words is empty
 # Ambiguous words that most text contains; the first three are in the paper's figures.
 _AMBIGUOUS = (
     "bank", "may", "us", "spring", "match", "fall", "plant", "light", "bat", "ring", "letter",
     "order", "party", "present", "capital", "interest",
 )  # fmt: skip
-_NEAR = 4  # nearest senses of each language
-_EXAMPLES = 3
-_EXPORTED = 10_000  # senses of each direction, as many as an embedding projector shows well
+_NEAR = 4  # nearest senses in each language
+_EXAMPLES = 3  # lines for each sense
+_EXPORTED = 10_000  # senses of each direction; an embedding projector shows no more well
 _HEAD = ("label", "word", "sense", "languages", "share", "uses")
 
 
@@ -36,7 +35,7 @@ def gather(config: ConfigDict, model: api.Model, workdir: str) -> dict[str, Any]
     projector_config.pbtxt, and a picture of each word and direction as PNG and SVG.
 
     Args:
-      config: the run's.
+      config: the run's config.
       model: the trained model.
       workdir: the run's folder.
 
@@ -48,8 +47,8 @@ def gather(config: ConfigDict, model: api.Model, workdir: str) -> dict[str, Any]
         return {}
     if jax.process_count() > 1:
         logging.warning(
-            "The report of a run on several hosts has no senses: load the run on one host "
-            "(clwe_jax.api.load(%r).senses(...))",
+            "The report of a run on several hosts shows no senses: load the run on one host and "
+            "use clwe_jax.api.load(%r).senses(...)",
             workdir,
         )
         return {}
@@ -74,9 +73,9 @@ def gather(config: ConfigDict, model: api.Model, workdir: str) -> dict[str, Any]
 
 
 def _words(config: ConfigDict, view: SenseView, model: api.Model, language: str) -> list[str]:
-    """The words of config.report.words, or ambiguous words, that are in the vocabulary."""
+    """The words of config.report.words that are in the vocabulary; without any, ambiguous words."""
     known = model.vocabulary.words
-    asked = [word.strip() for word in config.report.words.split(",") if word.strip()]
+    asked = facts.asked_words(config.report.words)
     if asked:
         words = [" ".join(model.tokenizer.words(word, language)) for word in asked]
         absent = [word for word in words if word not in known]

@@ -1,4 +1,4 @@
-"""Static vectors of several languages in one space: text, or files of vectors, in; a report out."""
+"""Static vectors of several languages in one space, from text or from files of vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from clwe_jax.align.alignment import Alignment
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import evaluators, facts, lexica, pictures, refine
 from clwe_jax.jobs.given import Given
 from clwe_jax.jobs.job import Job, Results
@@ -27,7 +26,7 @@ from clwe_jax.text import training_dictionary, world
 from clwe_jax.training import train
 
 _PACKAGES = ("clwe_jax", "jax", "numpy", "scipy", "gensim")
-_FREQUENT = 2_000  # words among which those with nearest neighbours are chosen
+_FREQUENT = 2_000  # the report chooses words with neighbours among so many frequent words
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
@@ -39,11 +38,9 @@ class Static(Job):
     """Trains vectors, or reads those of `config.align.source_vectors`, and aligns them."""
 
     def check(self) -> None:
-        """Raises ValueError for an aligner that cannot be made."""
-        refine.aligner(self.config)
+        refine.aligner(self.config)  # raises ValueError for an unknown aligner or option
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
-        """Advice where the figures are there, measured with these evaluations."""
         if not figures or report.get("static", {}).get("evals") != self._evals():
             return ""
         return (
@@ -52,7 +49,6 @@ class Static(Job):
         )
 
     def stages(self):
-        """From dictionaries and vectors to figures and induced dictionaries."""
         given = bool(self.config.align.source_vectors)
         self.source = Given(self.config, self.workdir) if given else Trainer(self.config, self.workdir)
         return [
@@ -77,7 +73,7 @@ class Static(Job):
             pairs=options.pairs(self.config),
             seed=self.config.seed,
         )
-        # Before training: an option that cannot work must not cost it.
+        # Built before training, so that a wrong option of an evaluator fails at once.
         self.evaluators = evaluators.build(self.config, context, folders)
 
     def _read_vocabularies(self) -> None:
@@ -92,13 +88,13 @@ class Static(Job):
         self.model = StaticModel(found.raw, found.shared, alignments, hub, self.source.normalizer)
 
     def _alignment(self, language: str, hub: str) -> Alignment:
-        """The map of a language to the hub."""
+        """The map from a language's space to the hub's."""
         source, target = self.vocabularies.raw[language], self.vocabularies.raw[hub]
         shared = self.vocabularies.shared.get(language, frozenset())
         return Kept(
             self.path("alignments", f"{language}-{hub}.npz"),
             {
-                # Test words are left out of the dictionary that the map is fitted to.
+                # The dictionary that the map is fitted to leaves out test words.
                 "tests": training_dictionary.tests_of(self.config),
                 "words": [len(source), len(target)],
                 **self.source.made_with,
@@ -119,7 +115,7 @@ class Static(Job):
                 files.write(path, self.model.vectors(language))
 
     def _evaluate(self) -> None:
-        encoder = StaticEncoder(self.model, self.source.words)
+        encoder = self.source.encoder(self.model)
         self.figures, self.rows = evaluators.measure(self.evaluators, encoder)
 
     def _induce(self) -> None:
@@ -133,7 +129,6 @@ class Static(Job):
             self.induced[name] = len(pairs)
 
     def results(self) -> Results:
-        """The figures of the evaluators, and the report."""
         errors, left_out = _errors(self.rows, self.config.report.errors)
         static: dict[str, Any] = {
             "evals": self._evals(),
@@ -163,7 +158,7 @@ class Static(Job):
         return Results(self.figures, report)
 
     def _evals(self) -> list[Any]:
-        """The options of the figures and the table of errors, as JSON has them."""
+        """The options that decide the figures and the table of errors, as JSON values."""
         return json.loads(json.dumps([self.config.evals.to_dict(), self.config.report.errors]))
 
     def _neighbours(self) -> list[dict[str, Any]]:
@@ -179,7 +174,7 @@ class Static(Job):
 
 
 def _errors(rows: Sequence[Mapping[str, Any]], most: int) -> tuple[list[Any], int]:
-    """At most `most` errors of each direction, evenly over the dictionary, and the others' number."""
+    """At most `most` errors of each direction, evenly spread, and the number of errors left out."""
     by_pair: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         if row["kind"] != "right":
@@ -193,5 +188,5 @@ def _errors(rows: Sequence[Mapping[str, Any]], most: int) -> tuple[list[Any], in
 
 
 def _plain(info: Mapping[str, Any]) -> dict[str, Any]:
-    """An alignment's facts with arrays and NumPy's numbers as JSON has them."""
+    """An alignment's facts as JSON values, without arrays and NumPy numbers."""
     return json.loads(json.dumps(dict(info), default=lambda value: value.tolist()))

@@ -1,4 +1,4 @@
-"""Static vectors that a run trains on its text: each set trained once, kept, and used again."""
+"""Static vectors that a run trains on its text, each set once, and keeps for its next start."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from ml_collections import ConfigDict
 
 from clwe_jax import atomic
 from clwe_jax import config as options
+from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import corpus as corpora, duong, train
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.text.test_dictionaries import TestSet
+from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import vocabularies
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.vocabularies import Vocabularies
@@ -24,6 +25,7 @@ from clwe_jax.text import training_dictionary, world
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.test_dictionaries import TestSet
 from clwe_jax.text.words import Segmenter
 
 # The options that decide which words are counted, and how often.
@@ -34,17 +36,18 @@ _TEXT = (
 
 
 class Trainer:
-    """Trains vectors, or loads those that an earlier start has kept.
+    """Trains vectors, or loads the vectors of an earlier start.
 
-    Every set of vectors is a file of `static.trained` (by default WORKDIR/trained) with a record of
-    what it was made with; runs that differ in reallocation and alignment alone may share the folder.
+    Every set of vectors is a file in `static.trained` (by default WORKDIR/trained) with a record of
+    the options that it was made with. Runs that differ only in reallocation and alignment may share
+    the folder.
 
     Attributes:
-      stage: the name of `vocabularies` as a stage of the job.
-      normalizer: of the text and of dictionaries.
+      stage: name of the job's stage that calls `vocabularies`.
+      normalizer: normalizer of the text and of the dictionaries.
       folders: option -> its folder; see `world.resolve_folders`.
-      aligned: whether the vocabularies are aligned.
-      made_with: the files that an alignment depends on, beside the vocabularies.
+      aligned: whether the job aligns the vocabularies.
+      made_with: record of the files that an alignment depends on besides the vocabularies.
     """
 
     stage = "training"
@@ -67,9 +70,9 @@ class Trainer:
         """The vectors of every language, and the words that they share with the hub.
 
         Args:
-          dictionary: to train with, for 'replace' and 'duong'.
-          tests: their words are cut from text without spaces too, as words, not as translations:
-            in text that is cut without them they would not be found.
+          dictionary: the training dictionary, for 'replace' and 'duong'.
+          tests: test sets, whose words the segmenter of text without spaces has to know, or they
+            would not occur in the segmented text. Their translations are not used.
         """
         lexicons = {
             language: set(dictionary.lexicon(language)) if dictionary is not None else set()
@@ -90,12 +93,16 @@ class Trainer:
         separate = self._separate() if config.static.rule == "neighbours" else None
         return vocabularies.reallocated(config, joint, self._counts, hub, separate)
 
-    def words(self, text: str, language: str) -> list[str]:
-        """The words of a text as the vectors spell them."""
-        return self._segmenter.words(self.normalizer(text, language), language)
+    def encoder(self, model: StaticModel) -> StaticEncoder:
+        """The aligned vectors as an encoder that segments text as the training did."""
+
+        def words(text: str, language: str) -> list[str]:
+            return self._segmenter.words(self.normalizer(text, language), language)
+
+        return StaticEncoder(model, words)
 
     def description(self) -> dict[str, Any]:
-        """The text in the report: its equal parts, and the share that the dictionary covers."""
+        """Words of each language's text and their share in the dictionary, for the report."""
         rows = {}
         for language, words in self._counts.items():
             total = sum(words.values())
@@ -108,7 +115,7 @@ class Trainer:
 
     @functools.cached_property
     def _corpus(self) -> Corpus:
-        """The running words, as many of each language."""
+        """The running words of the text, the same number for each language."""
         text = TextCorpus(self.folders["text"], self._languages)
         read = corpora.read(text, self.normalizer, self._segmenter)
         return read.equalised(self._config.seed)
@@ -124,10 +131,10 @@ class Trainer:
         )
 
     def _joint(self, replaced: bool) -> Vectors:
-        """One set of vectors on the text of all languages together.
+        """One set of vectors, trained on the text of all languages together.
 
         Args:
-          replaced: whether words of the dictionary are replaced at random by translations.
+          replaced: whether words are replaced at random by their translations in the dictionary.
         """
         seed = self._config.seed
 
@@ -141,7 +148,7 @@ class Trainer:
         return self._kept("replace.npz" if replaced else "joint.npz", made)
 
     def _separate(self) -> dict[str, Vectors]:
-        """Vectors of each language on its text alone."""
+        """Vectors of each language, trained on its text alone."""
         seed, settings = self._config.seed, self._settings(train.FastText)
 
         def one(language: str) -> Vectors:
@@ -179,7 +186,7 @@ class Trainer:
             found |= {k: v for k, v in config.embeddings.to_dict().items() if k != "max_vocab"}
         if kind == "replace":
             found["replace_share"] = config.static.replace_share
-        # Test words are left out of the dictionary that these are trained with.
+        # The dictionary in the training leaves out test words.
         if kind in ("replace", "duong"):
             found["tests"] = training_dictionary.tests_of(config)
         return found

@@ -1,4 +1,4 @@
-"""The words and vectors of each language, and which words are shared with the hub."""
+"""The words and vectors of each language, and the words that it shares with the hub."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Vocabularies:
 def of_language(
     joint: Vectors, counts: Mapping[str, int], words: Iterable[str], most: int
 ) -> Vectors:
-    """A language's part of joint vectors: its most frequent words, by its own text.
+    """A language's part of joint vectors: the most frequent words of its own text.
 
     Args:
       joint: vectors of all languages.
       counts: word -> occurrences in the language's text.
-      words: of the language; those without a vector are left out.
-      most: number of words, at most.
+      words: words of the language; words without a vector are left out.
+      most: maximum number of words.
     """
     rows = [(joint.index[word], counts.get(word, 0)) for word in words if word in joint.index]
     rows.sort(key=lambda item: (-item[1], item[0]))
@@ -53,7 +53,7 @@ def of_language(
 
 
 def shared_by_text(joint: Vectors, counts: Counts, hub: str, most: int) -> Vocabularies:
-    """Vocabularies of joint vectors: a word of two languages' texts is one word, and shared."""
+    """Vocabularies of joint vectors: a word in the texts of two languages is one shared word."""
     raw = {
         language: of_language(joint, words, words, most) for language, words in counts.items()
     }
@@ -78,11 +78,13 @@ def reallocated(
     """Vocabularies in which a word that belongs to one language is no longer shared (Eqs 5-6).
 
     Args:
-      config: `static.gamma`, `static.rule`, `embeddings.max_vocab` and the seed.
+      config: the run's config; `static.gamma`, `static.rule`, `embeddings.max_vocab` and `seed`
+        are read.
       joint: vectors of all languages.
       counts: language -> word -> occurrences in its text.
-      hub: a language.
-      separate: language -> vectors of its text alone, which the rule 'neighbours' compares.
+      hub: the hub language.
+      separate: language -> vectors of its text alone, which the rule 'neighbours' compares; None
+        for other rules.
     """
     most = config.embeddings.max_vocab
     first = shared_by_text(joint, counts, hub, most)
@@ -104,7 +106,7 @@ def reallocated(
             "%s: %s words, %s before reallocation, %s of them shared", language,
             f"{len(kept[language]):,}", f"{row['words']:,}", f"{row['shared']:,}",
         )  # fmt: skip
-    # Of reallocated words those that both languages still have are the shared ones.
+    # After reallocation a word is shared if both languages still have it.
     return Vocabularies(kept, _in_common(kept, hub), (first.raw, first.shared), description)
 
 
@@ -123,13 +125,14 @@ def _described(
         gamma = config.static.gamma
         text = (
             "A word stays shared by the languages in which its relative frequency is at least "
-            f"{(1 - gamma) / gamma:.3f} of that where it is highest (gamma {gamma:g}); otherwise "
-            "the latter alone keeps it."
+            f"{(1 - gamma) / gamma:.3f} of its highest relative frequency in any language (gamma "
+            f"{gamma:g}); otherwise only the language with the highest one keeps it."
         )
     else:
         text = (
-            "A word stays shared by the languages in which its neighbours agree more than those "
-            "of different words do; otherwise the one where it is most frequent keeps it."
+            "A word stays shared by the languages in which its neighbours agree more than the "
+            "neighbours of different words do; otherwise only the language in which it is most "
+            "frequent keeps it."
         )
     languages = {}
     for language, vectors in after.items():

@@ -1,4 +1,4 @@
-"""Self-attention within segments, by jax.nn.dot_product_attention on the fastest kernel."""
+"""Attention within segments, by jax.nn.dot_product_attention with its fastest kernel."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ IMPLEMENTATIONS = ("auto", "xla", "cudnn")
 
 
 def segment_mask(segment_ids: Array) -> Array:
-    """Whether query and key are in one segment, bool [B, 1, L, L]; padding is a segment too."""
+    """bool [B, 1, L, L]: whether query and key share a segment; padding is a segment too."""
     return (segment_ids[:, :, None] == segment_ids[:, None, :])[:, None]
 
 
 def attend(q: Array, k: Array, v: Array, mask: Array, implementation: str) -> Array:
-    """softmax(q k^T / sqrt(K)) v within the mask; the softmax is taken in float32.
+    """softmax(q k^T / sqrt(K)) v within the mask; the softmax is computed in float32.
 
     Args:
       q, k, v: [B, L, H, K].
@@ -48,7 +48,7 @@ def _fastest(backend: str, dtype: jnp.dtype, shape: tuple[int, ...]) -> str:
 
     try:
         jax.jit(jax.grad(probe, argnums=(0, 1, 2))).lower(array, array, array, mask).compile()
-    except Exception as error:  # cuDNN refuses with many types of error
+    except Exception as error:  # cuDNN raises many types of error
         logging.info("attention by XLA: cuDNN does not support %s %s (%s)", dtype, shape, error)
         return "xla"
     return "cudnn"

@@ -4,9 +4,9 @@ Words are read as characters, each distinct word of a batch once. The forward an
 language model share these word vectors and nothing else. Each has layers of projected LSTM cells,
 with residual connections from the second layer on, and carries its state from window to window.
 
-The backward model reads a stream of its own, the reversed texts, from left to right as the forward
-model does: at the end of a window both have read exactly the text before the next window. Both run
-as the two networks of one stack of parameters.
+The backward model reads a stream of its own, the reversed texts, from left to right like the
+forward model: at the end of a window both have read exactly the text before the next window. Their
+parameters are stacked, and both networks run together.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class BiLmConfig:
                 "of such filters), each at least 1"
             )
         if len({size for size, _ in filters}) < len(filters):
-            raise ValueError(f"config.model.filters={filters}: each size once")
+            raise ValueError(f"config.model.filters={filters}: name each size once")
         if not 0 <= self.dropout < 1:
-            raise ValueError(f"config.model.dropout={self.dropout}: from 0 to below 1")
+            raise ValueError(f"config.model.dropout={self.dropout}: must be in [0, 1)")
 
 
 @struct.dataclass
@@ -79,8 +79,8 @@ class Carry:
     """The state of each row between windows, float32.
 
     Attributes:
-      cell: [B, layers, 2, C]; forward, backward.
-      output: [B, layers, 2, P], the output of each layer before its input is added.
+      cell: [B, layers, 2, C], forward and backward.
+      output: [B, layers, 2, P], the output of each layer before the residual connection.
     """
 
     cell: Array
@@ -101,13 +101,13 @@ class BiLmOutput:
     """The output of the model.
 
     Attributes:
-      forward: last layer's output at each word of `words`, [B, L, P], with dropout in training; it
-        predicts the next word.
-      backward: the same at each word of `words_reverse`, or of `words` where the batch has none; it
-        predicts the word before it in the text.
+      forward: the last layer's output at each word of the window, [B, L, P], with dropout in
+        training; it predicts the next word.
+      backward: the same at each word of the backward model's stream, or of the window where the
+        batch has no such stream; it predicts the preceding word of the text.
       layers: word vectors and the output of each layer, each [2, B, L, P], forward and backward,
         without the last dropout.
-      carry: state after the window, where the next window starts. No gradient passes.
+      carry: state after the window, the initial state of the next one, without gradient.
     """
 
     forward: Array
@@ -142,8 +142,8 @@ class BiLm(nn.Module):
             `reset` [B, L], not 0 where the state is zeroed before the word; `loss_weights` [B, L],
             0 at padding; `spelling_reverse` [B, L], the backward model's own stream, to which
             `reset` and `loss_weights` apply unchanged. Without it the backward model reads the
-            window from its end and starts from zeros: a carried state would have read the words to
-            predict.
+            window from its end and starts from zeros, because a carried state would have read the
+            words to predict.
           carry: state before the window; None: zeros.
           train: whether dropout is on (needs an rng named 'dropout').
         """
@@ -172,10 +172,6 @@ class BiLm(nn.Module):
         last = rows_first(last)
         return BiLmOutput(last[0], last[1], tuple(map(rows_first, layers)), carry)
 
-    def word_vectors(self, characters: Array) -> Array:
-        """Vectors [U, P] of words without context, from their characters, int [U, T]."""
-        return self.words(characters)
-
     def encode(self, batch: Batch) -> Hidden:
         """Representations of the words of independent sentences, one sentence a row.
 
@@ -184,7 +180,7 @@ class BiLm(nn.Module):
             int [U, T], `loss_weights` [B, L], 0 at padding and positive elsewhere.
 
         Returns:
-          `layers[0]` is the word vectors (twice), `layers[k]` the output of layer k, `last` the
+          `layers[0]`, the word vectors (twice), `layers[k]`, the output of layer k, and `last`, the
           last layer: [B, L, 2 P], forward and backward concatenated, as in ELMo.
         """
         spelling = batch["spelling"]
@@ -211,7 +207,7 @@ class BiLm(nn.Module):
         carry: Carry,
         train: bool,
     ) -> tuple[tuple[Array, ...], Carry]:
-        """The outputs of all layers, [2, L, B, P], for spellings [2, B, L]; the state after them."""
+        """The outputs of all layers, [2, L, B, P], for spellings [2, B, L]; the final state."""
         config = self.config
         seed = None
         if train and config.dropout > 0:
@@ -237,7 +233,7 @@ class BiLm(nn.Module):
 def _window_resets(reset: Array | None, weights: Array | None) -> Array | None:
     """Resets [2, B, L] for a window that the backward model reads from its end.
 
-    The backward model starts from zeros where it has passed a text's beginning, or padding.
+    The backward model's state is zeroed after it has read the beginning of a text, or padding.
     """
     if reset is None and weights is None:
         return None

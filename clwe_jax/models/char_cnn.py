@@ -1,13 +1,13 @@
 """Vectors of words from their characters: convolutions, max over time, highway layers (A1).
 
 The character CNN of ELMo (Peters et al. 2018; Jozefowicz et al. 2016; Kim et al. 2016). A word is a
-frame of T characters, see `text/spelling.py`. The padding after its end has an embedding of its own
-and takes part in the maximum.
+frame of T characters, see `text/spelling.py`. The padding after the word has an embedding, and its
+windows take part in the maximum.
 
-All filters are one matrix product: windows of the widest filter's size times kernels padded with
-zeros. A word of n characters has n + 1 distinct windows for any T: beyond its end all windows are
-equal. So words are sorted by length, and each group of words has only as many windows as its
-longest word needs.
+One matrix product computes all filters: windows of the widest filter's size times kernels padded
+with zeros. A word of n characters has n + 1 distinct windows for any T, because all windows beyond
+its end are equal. Words are therefore sorted by length, and a group of words has only as many
+windows as its longest word needs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from clwe_jax.types import Array
 
 CHARACTERS = 261
 PADDING = 260
-_FEW_WINDOWS = (6, 8, 10, 12, 16, 24)  # windows of groups of short words
-_GROUP_CPU, _GROUP = 32, 1024  # words of a group: its scores stay in the cache
+_FEW_WINDOWS = (6, 8, 10, 12, 16, 24)  # possible numbers of windows for groups of short words
+_GROUP_CPU, _GROUP = 32, 1024  # words of a group, whose scores stay in the cache
 
 
 class CharCnn(nn.Module):
@@ -40,23 +40,15 @@ class CharCnn(nn.Module):
       dtype: type of the products; 'auto' is bfloat16 on accelerators and float32 on CPU.
     """
 
-    width: int = 512
-    dim: int = 16
-    filters: Sequence[tuple[int, int]] = (
-        (1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024),
-    )  # fmt: skip
+    width: int
+    dim: int
+    filters: Sequence[tuple[int, int]]
     highways: int = 2
     dtype: str = "auto"
 
     @nn.compact
     def __call__(self, characters: Array) -> Array:
-        """The vectors of words.
-
-        Args:
-          characters: int [U, T], 0 ... 260.
-
-        Returns:
-          [U, width], in the type of the products.
+        """Vectors [U, width], in the type of the products, of words [U, T] of characters 0 ... 260.
 
         Raises:
           ValueError: a filter wider than the frame.
@@ -96,7 +88,7 @@ class CharCnn(nn.Module):
 
 
 class _Highway(nn.Module):
-    """x to g relu(x W + b) + (1 - g) x, g = sigmoid(x V + c), c at first -2 (Srivastava 2015)."""
+    """g relu(x W + b) + (1 - g) x with g = sigmoid(x V + c); c starts at -2 (Srivastava 2015)."""
 
     @nn.compact
     def __call__(self, x: Array) -> Array:
@@ -132,8 +124,9 @@ def max_over_time(
     Args:
       characters: int [U, T].
       embedding: [261, d].
-      kernel: [W, d, F]; a filter of fewer than W characters is 0 beyond them.
-      spans: (characters, filters) of the F filters in their order; the widest has W characters.
+      kernel: [W, d, F]; a filter of fewer than W characters is padded with zeros.
+      spans: (characters, filters) of each filter size, in the order of the F filters; W is the
+        largest size.
     """
     return _max_forward(characters, embedding, kernel, spans)[0]
 
@@ -175,12 +168,12 @@ max_over_time.defvjp(_max_forward, _max_backward)
 
 
 def _choices(length: int, widest: int) -> tuple[int, ...]:
-    """The possible numbers of windows of a group of words; the last one is all windows."""
+    """The possible numbers of windows of a group of words; the last number is all windows."""
     return (*(few for few in _FEW_WINDOWS if few + widest - 1 <= length), length)
 
 
 def _group(characters, widest):
-    """Words sorted by length, in groups, and the index in `_choices` that each group needs."""
+    """Words sorted by length, in groups, and the index of each group's windows in `_choices`."""
     count, length = characters.shape
     size = min(_GROUP_CPU if jax.default_backend() == "cpu" else _GROUP, count)
     choices = _choices(length, widest)
@@ -211,7 +204,7 @@ def _best(rows, embedding, kernel, *, windows, spans):
     scores = jnp.dot(x.reshape(-1, widest * dim), kernel.reshape(-1, features))
     scores = scores.reshape(windows, -1, features)
     if windows + widest - 1 > rows.shape[1]:
-        # A filter has no place where its window ends outside the frame.
+        # A filter whose window ends outside the frame has no score there.
         sizes = np.repeat([size for size, _ in spans], [count for _, count in spans])
         outside = np.arange(windows)[:, None] + sizes > rows.shape[1]
         scores = jnp.where(outside[:, None, :], -jnp.inf, scores)

@@ -1,9 +1,9 @@
-"""Dropout whose mask is a hash of the element's place: cheap, and the same on every mesh.
+"""Dropout whose mask is a hash of each element's position: cheap, and the same on every mesh.
 
-On CPU and TPU Threefry bits cost more than the layer that they drop from, and hardware generators
-give other bits when an array is sharded differently. The hash of a counter needs no state and no
-memory (XLA fuses it into the product). It depends only on the step's key and the element's place,
-so a run continues identically on another number of devices.
+On CPU and TPU Threefry bits cost more than the layer itself, and the bits of hardware generators
+depend on the sharding. The hash of a counter needs no state and no memory (XLA fuses it into the
+product). It depends only on the step's key and the element's position, so that a run continues
+identically on another number of devices.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from clwe_jax.types import Array
 
 
 def mix(x: Array) -> Array:
-    """A bijection of uint32 whose output bits each depend on all input bits.
+    """A bijection of uint32; each output bit depends on all input bits.
 
     The 'lowbias32' hash of C. Wellons' hash prospector (two rounds of multiply and xor-shift).
     """
@@ -28,11 +28,11 @@ def mix(x: Array) -> Array:
 
 
 def keep_mask(seed: Array, salt: int, shape: tuple[int, ...], rate: float) -> Array:
-    """Boolean [shape]: False with probability `rate`, independently for every element.
+    """bool [shape]: False with probability `rate`, independently for every element.
 
     Args:
-      seed: uint32 [2], another one for every step and microbatch.
-      salt: a number that no other call with the same seed uses.
+      seed: uint32 [2], different for every step and microbatch.
+      salt: a number, different for every call with the same seed.
       shape: at least one axis; the axes after the first have fewer than 2**32 elements.
       rate: probability of False.
 
@@ -54,7 +54,7 @@ def keep_mask(seed: Array, salt: int, shape: tuple[int, ...], rate: float) -> Ar
 
 
 def dropout(x: Array, rate: float, seed: Array | None, salt: int) -> Array:
-    """x with a share `rate` zeroed and the rest scaled up; x itself when seed is None."""
+    """x with a share `rate` zeroed and the rest scaled up; x itself where the seed is None."""
     if seed is None or rate == 0.0:
         return x
     return jnp.where(keep_mask(seed, salt, x.shape, rate), x / (1.0 - rate), 0).astype(x.dtype)

@@ -4,16 +4,17 @@
   c = clip(sigmoid(f) c' + sigmoid(i) tanh(j))
   m = clip((sigmoid(o) tanh(c)) P)
 
-with c', m' of the step before. The same as TensorFlow's LSTMCell with num_proj, cell_clip and
-proj_clip; its forget_bias of 1 is the initial value of b here.
+c' and m' belong to the previous step. This is TensorFlow's LSTMCell with num_proj, cell_clip and
+proj_clip; its forget_bias of 1 is the initial value of b for gate f.
 
-The gradient is written out: it collects the gates' gradients and takes one product over all steps,
-where automatic differentiation would add to the weights' gradients in every step.
+The gradient is written out: it collects the gradients of the gates and computes one product over
+all steps, where automatic differentiation would add to the weights' gradients in every step.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 
 from flax import linen as nn
 import jax
@@ -26,11 +27,11 @@ AT, INTO = jax.lax.dynamic_index_in_dim, jax.lax.dynamic_update_index_in_dim
 
 
 class Lstm(nn.Module):
-    """D independent networks of one layer, stepped together.
+    """One layer of D independent networks that run together.
 
     Attributes:
-      networks: D.
-      cells: C.
+      networks: D, number of networks.
+      cells: C, number of cells.
       width: P, dimensions of the output.
       cell_clip, projection_clip: limits of c and m, or None.
     """
@@ -45,7 +46,7 @@ class Lstm(nn.Module):
     def __call__(
         self, inputs: Array, keep: Array | None, cell: Array, output: Array
     ) -> tuple[Array, Array, Array]:
-        """Steps through a window.
+        """Runs over a window.
 
         Args:
           inputs: [D, L, B, I]: network, time, row.
@@ -76,13 +77,10 @@ class Lstm(nn.Module):
 
 
 def _glorot(fan_in: int):
-    """Glorot's uniform initializer; the fan-in counts all inputs of the gates, as in TensorFlow."""
+    """Glorot's uniform initialiser; the fan-in counts all inputs of the gates, as in TensorFlow."""
 
     def init(key, shape, dtype):
-        fan_out = 1
-        for size in shape[2:]:
-            fan_out *= size
-        limit = (6.0 / (fan_in + fan_out)) ** 0.5
+        limit = (6.0 / (fan_in + math.prod(shape[2:]))) ** 0.5
         return jax.random.uniform(key, shape, dtype, -limit, limit)
 
     return init
@@ -163,7 +161,7 @@ def _clip(x, limit):
 
 
 def _inside(gradient, x, limit):
-    """The gradient before clipping, where x is the clipped value."""
+    """The gradient with respect to the value before clipping; x is the clipped value."""
     return gradient if limit is None else jnp.where(jnp.abs(x) < limit, gradient, 0)
 
 
@@ -194,7 +192,7 @@ def _steps_backward(limits, residuals, gradients):
     d, length, rows, _, size = gates.shape
     width = outputs.shape[-1]
     dtype = inputs.dtype
-    # Transposed once, not in each step.
+    # Transposed once instead of in each step.
     to_output = recurrent.reshape(d, width, -1).swapaxes(1, 2)
     to_hidden = projection.swapaxes(1, 2)
     before = jnp.concatenate([state[0].astype(dtype)[:, None], cells[:, :-1]], 1)
@@ -241,7 +239,7 @@ def _steps_backward(limits, residuals, gradients):
             of_cell, of_output = of_cell * kept, of_output * kept
         return all_gates, all_outputs, of_bias, of_cell, of_output
 
-    # Separate buffers: XLA copies a buffer that a step both reads and writes.
+    # Separate buffers, because XLA copies a buffer that a step both reads and writes.
     empty = jax.lax.empty(gates.shape, dtype), jax.lax.empty(outputs.shape, dtype)
     of_bias = jnp.zeros((d, 4, size), jnp.float32)
     of_gates, of_outputs, of_bias, *of_state = jax.lax.fori_loop(

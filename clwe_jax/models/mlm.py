@@ -1,4 +1,4 @@
-"""The backbone with the MLM head, which scores the masked positions only."""
+"""The backbone with the MLM head, which scores only the masked positions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.models.heads import MlmHead
-from clwe_jax.models.transformer import Transformer
+from clwe_jax.models.transformer import LayerNorm, Transformer, gelu, parameter
 from clwe_jax.types import Array, Batch, Hidden
 
 
 @struct.dataclass
 class Predictions:
-    """The scores of exactly P positions a row; unused ones have weight 0.
+    """The scores of P positions of each row; unused positions have weight 0.
 
     Attributes:
       logits: float32 [B, P, V].
@@ -32,14 +31,14 @@ class Predictions:
 
 
 def choose_positions(weights: Array, count: int) -> Array:
-    """Selects the first `count` positions of each row that have a weight.
+    """Selects the first `count` positions with a weight in each row.
 
     Args:
       weights: [B, L].
       count: P.
 
     Returns:
-      bool [B, P, L]; entry (b, p, l): whether l is the p-th weighted position of row b.
+      bool [B, P, L]: whether l is the p-th weighted position of row b.
     """
     weighted = weights > 0
     rank = jnp.cumsum(weighted, axis=1, dtype=jnp.int32) - 1
@@ -59,12 +58,56 @@ def hidden_at_positions(chosen: Array, hidden: Array) -> Array:
     return jnp.einsum("bpl,bld->bpd", chosen.astype(hidden.dtype), hidden, precision=exact)
 
 
+class MlmHead(nn.Module):
+    """Dense layer, GELU, layer norm, the token table as tied output matrix, and a bias.
+
+    DICT-MLM, section 2.2: the dense layer ([2D] -> [D]) reads the hidden state concatenated with
+    the embedding of the target word's language, from the table that the input uses.
+
+    Attributes:
+      vocab_size: number of pieces; the other rows of the table score -1e9.
+      init_std: standard deviation of the dense layer's initial kernel.
+    """
+
+    vocab_size: int
+    init_std: float = 0.02
+
+    @nn.compact
+    def __call__(self, hidden: Array, table: Array, language: Array | None) -> Array:
+        """Logits, float32 [..., V].
+
+        Args:
+          hidden: hidden states, [..., D].
+          table: token embeddings, float32 [V, D].
+          language: language embeddings of the targets, [..., D]; None without conditioning.
+        """
+        leading, width = hidden.shape[:-1], hidden.shape[-1]
+        init = nn.initializers.truncated_normal(self.init_std)
+        x = hidden
+        if language is not None:
+            x = jnp.concatenate([x, language.astype(x.dtype)], axis=-1)
+        x = x.reshape(-1, x.shape[-1])
+        kernel = parameter(self, "kernel", ("embed", None), init, (x.shape[-1], width))
+        bias = parameter(self, "bias", ("norm",), nn.initializers.zeros, (width,))
+        output_bias = parameter(
+            self, "output_bias", ("vocab",), nn.initializers.zeros, (table.shape[0],)
+        )
+        x = gelu(x @ kernel.astype(x.dtype) + bias.astype(x.dtype))
+        x = LayerNorm(name="norm")(x)
+        logits = jnp.einsum(
+            "nd,vd->nv", x, table.astype(x.dtype), preferred_element_type=jnp.float32
+        )
+        exists = jnp.arange(table.shape[0]) < self.vocab_size
+        logits += jnp.where(exists, output_bias, -1e9)
+        return logits.reshape(*leading, -1)
+
+
 class MlmModel(nn.Module):
     """Backbone and MLM head.
 
     Attributes:
       backbone: the encoder.
-      vocab_size: number of pieces; the backbone's table may have padding rows beyond.
+      vocab_size: number of pieces; the backbone's table may have more rows, for padding.
     """
 
     backbone: Transformer
@@ -78,7 +121,7 @@ class MlmModel(nn.Module):
 
         Args:
           batch: see `types.piece_batch`; [B, L].
-          max_predictions: P, scored positions a row.
+          max_predictions: P, number of scored positions of a row.
           train: whether dropout is on.
         """
         hidden = self.backbone(batch, train=train).last

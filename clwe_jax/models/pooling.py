@@ -9,9 +9,9 @@ from clwe_jax.types import Array, Batch, Hidden
 
 
 def last_layers(layers: int) -> list[int]:
-    """The numbers of the last four of the layers 1 ... `layers`, of all where there are fewer.
+    """The numbers of the last four of the layers 1 ... `layers`, or of all if there are fewer.
 
-    Layer 0, the embedding output, is among them only where it is alone.
+    Layer 0, the embedding output, is included only where it is the only layer.
     """
     return list(range(max(1, layers - 3), layers + 1)) or [0]
 

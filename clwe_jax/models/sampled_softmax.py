@@ -1,12 +1,12 @@
 """Sampled negatives for the cross-entropy over a large vocabulary.
 
-Negatives are words drawn once for the whole batch from the log-uniform distribution, which is close
-to the distribution of words whose ids are sorted by frequency:
+Negatives are drawn once for the whole batch, from the log-uniform distribution, which is close to
+the distribution of words whose ids are sorted by frequency:
 
   p(w) = (log(w + 2) - log(w + 1)) / log(V + 1)
 
-The log of its word's expected count among the draws is subtracted from every score (Jean et al.
-2015; Jozefowicz et al. 2016): the sampled loss tends to the loss over all words as draws grow.
+The log of a word's expected count among the draws is subtracted from its score (Jean et al. 2015;
+Jozefowicz et al. 2016): with more draws the sampled loss tends to the loss over all words.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Samples:
       log_counts: log of the expected count of each word among the draws, float32 [n].
       draws: expected number of draws with replacement that give n distinct words, float32 [];
         infinite where all words are drawn.
-      vocab_size, left_out: as `log_uniform_sample`.
+      vocab_size, left_out: arguments of `log_uniform_sample`.
     """
 
     ids: Array
@@ -44,7 +44,7 @@ class Samples:
     left_out: tuple[int, ...] = struct.field(pytree_node=False)
 
     def log_count(self, ids: Array) -> Array:
-        """Log of the expected count of any words among the draws, float32 like `ids`."""
+        """Log of the expected count of each word of `ids` among the draws, float32."""
         for before, word in enumerate(sorted(self.left_out)):
             ids = ids - (ids > word - before)  # the rank among the words that can be drawn
         return _log_count(ids, self.vocab_size - len(self.left_out), self.draws)
@@ -60,17 +60,17 @@ def log_uniform_sample(
     """Draws distinct words from the log-uniform distribution.
 
     Word w arrives after an exponential time of rate p(w); the first `count` words are drawn. This
-    is the distribution of drawing with replacement until `count` distinct words are found, as
-    TensorFlow's log_uniform_candidate_sampler does. Given the arrival time T of the first word that
-    is not drawn, w is drawn with probability 1 - exp(-p(w) T), and the sum over the drawn words of
+    is the distribution of drawing with replacement until `count` distinct words are found
+    (TensorFlow's log_uniform_candidate_sampler). Given the arrival time T of the first word that is
+    not drawn, w is drawn with probability 1 - exp(-p(w) T), and the sum over the drawn words of
     f(w) divided by that probability is an unbiased estimate of the sum over the vocabulary
     (Duffield et al. 2007).
 
     Args:
       rng: a PRNG key.
-      count: number of words; all words where it is V or more.
-      vocab_size: number of ids, which are sorted by falling frequency.
-      left_out: ids that are not drawn; V is the number of the others.
+      count: number of words; V or more draws all words.
+      vocab_size: number of ids, most frequent word first.
+      left_out: ids that are not drawn; V is the number of the other ids.
 
     Returns:
       min(count, V) words.
@@ -99,8 +99,8 @@ def log_uniform_sample(
 def log_sum_exp(scores: Array) -> Array:
     """float32 [N]: log of the sum of exponentials along the last axis of float32 [N, n].
 
-    At least one score of a row must be finite. The gradient is written out: it takes one pass over
-    the scores and keeps no other array.
+    At least one score of a row must be finite. The gradient is written out: it needs one pass over
+    the scores and no other array of their size.
     """
     return _log_sum_exp_forward(scores)[0]
 

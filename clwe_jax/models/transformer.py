@@ -1,8 +1,8 @@
 """A BERT-style encoder (Devlin et al. 2019) with language embeddings (DICT-MLM, section 2.2).
 
 Differences from BERT: no segment-pair embedding and no next-sentence task; attention stays within
-packed segments; a language embedding is added at the input; attention probabilities are not dropped
-out, because fused attention kernels cannot.
+packed segments; a language embedding is added at the input; attention probabilities have no
+dropout, which fused attention kernels do not support.
 
 Every parameter has logical axis names (`vocab`, `embed`, `heads`, `kv`, `mlp`, ...), which
 `training/partition.py` maps to mesh axes.
@@ -96,7 +96,7 @@ class FeedForward(nn.Module):
         b_in = parameter(self, "in_bias", ("mlp",), zeros, (self.mlp_dim,))
         w_out = parameter(self, "out_kernel", ("mlp", "embed"), init, (self.mlp_dim, width))
         b_out = parameter(self, "out_bias", ("norm",), zeros, (width,))
-        # On CPU the gradient of a product of [B, L, D] transposes; of [B * L, D] it does not.
+        # On CPU the gradient of a product of [B, L, D] transposes the array; of [B * L, D] not.
         y = gelu(x.reshape(-1, width) @ w_in.astype(x.dtype) + b_in.astype(x.dtype))
         y = y @ w_out.astype(x.dtype) + b_out.astype(x.dtype)
         return y.reshape(x.shape)
@@ -108,7 +108,7 @@ def gelu(x: Array) -> Array:
 
 
 class EncoderLayer(nn.Module):
-    """Attention and feed-forward with residuals; norm='post' as BERT, or 'pre'."""
+    """Attention and feed-forward with residual connections; norm='post' (BERT) or 'pre'."""
 
     heads: int
     mlp_dim: int
@@ -212,8 +212,8 @@ class Transformer(nn.Module):
           train: whether dropout is on (needs an rng named 'dropout').
 
         Returns:
-          `layers[0]` is the embedding output, `layers[k]` the output of layer k, `last` the input
-          of heads (normalised once more when norm='pre').
+          `layers[0]`, the embedding output; `layers[k]`, the output of layer k; `last`, the input
+          of the heads (normalised once more where norm='pre').
         """
         seed = None
         if train and self.dropout > 0:

@@ -1,15 +1,15 @@
-"""Bidirectional language modelling of ELMo, with or without senses, in one language or several.
+"""Bidirectional language modelling (ELMo), with or without senses, in one language or several.
 
 The senses of the next word of a stream are predicted (`objectives.sense_loss`). The forward and the
-backward model share neither sense vectors nor centers (A9). A word's own representation, by which
-its sense is selected, stands one position after the one that predicts it; the word after a window's
-end has no own representation in the window, and is left out where words have senses.
+backward model share neither sense vectors nor centers (A9). A word's own representation, which
+selects its sense, is one position after the representation that predicts it. The word after a
+window's end has no own representation in the window; it is left out where words have senses.
 
-Context senses (`sense_input='context'`) go beyond the paper: one side of a word often does not
-decide its sense. The input of sense selection is then the two representations that predict the
-word, from the left and from the right, concatenated, as for a masked word. The word has the same
-sense in both models, and centers are twice as wide. The words at a window's ends, which only one
-model predicts, are left out.
+Context senses (`sense_input='context'`) go beyond the paper, because one side of a word often does
+not decide its sense. The input of sense selection is then the concatenation of the two
+representations that predict the word, from the left and from the right, as for a masked word. The
+word has the same sense in both models, and centers are twice as wide. The words at a window's ends,
+which only one model predicts, are left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from clwe_jax.objectives.sense_loss import (
     SenseLoss,
     check_translations,
     inherited,
-    initial_table,
+    initial_tables,
     never_targets,
     sense_config,
 )
@@ -41,7 +41,7 @@ from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
 DIRECTIONS = ("forward", "backward")
 BOTH = "both"  # the one sense state of context senses
 SENSE_INPUTS = ("own", "context")
-_FRAME = 50  # characters of a word where a program is compiled before there are data
+_FRAME = 50  # characters of a word, for programs that are compiled without data
 _STREAM = ("words", "target_forward", "weights_forward")
 _BACK = {
     "reversed": ("words_reverse", "target_reverse", "weights_reverse"),
@@ -59,8 +59,8 @@ class BiLmObjective:
       padded_vocab_size: rows of the tables.
       negatives, translation, switch_share, seed: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (ELMo) is plain cross-entropy.
-      sense_input: input of sense selection: 'own', a word's own representation, in each model by
-        itself (A4, A9); 'context', the representations of both models that predict it.
+      sense_input: input of sense selection: 'own', a word's own representation, in each model
+        separately (A4, A9); 'context', the representations of both models that predict it.
       backward: stream of the backward model, the task's `backward` (`data.tasks.BiLm`).
       specials: name of each special piece -> its id; see `text.base_vocab`.
       translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
@@ -103,39 +103,34 @@ class BiLmObjective:
     def _context(self) -> bool:
         return self.sense_input == "context"
 
-    max_length = 256  # words of a sentence that is encoded; the model itself has no limit
+    max_length = 256  # words of an encoded sentence; the model itself has no limit
 
     @property
     def directions(self) -> dict[str, slice]:
-        """Name of each sense state -> the slice of a representation that it clusters."""
         width = self.model.width
         if self._context:
             return {BOTH: slice(0, 2 * width)}
         return {"forward": slice(0, width), "backward": slice(width, 2 * width)}
 
     def sense_vectors(self, variables: Variables, direction: str, ids: np.ndarray) -> Array:
-        """The output vectors of words' senses, float32 [N, S, d]; of 'both' concatenated."""
         table = variables["params"]["sense_table"]
         names = DIRECTIONS if direction == BOTH else (direction,)
         return jnp.concatenate([table[DIRECTIONS.index(name), ids] for name in names], -1)
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Keys, shapes and types of a batch; `characters` has the most distinct words possible."""
-        words = ("words", "target", "spelling")
-        integers = [*words[::2], "language_ids", "target_forward", "target_backward"]
-        floats = ["weights_forward", "weights_backward"]
+        integers = ["words", "spelling", "language_ids", "target_forward", "target_backward"]
+        floats = ["weights_forward", "weights_backward", "loss_weights", "reset"]
         streams = 1
         if self.backward == "reversed":
-            integers += [f"{name}_reverse" for name in words]
+            integers += ["words_reverse", "target_reverse", "spelling_reverse"]
             floats += ["weights_reverse"]
             streams = 2
-        distinct = min(streams * rows * length, self.padded_vocab_size)
-        shapes = {name: ((rows, length), jnp.int32) for name in integers}
-        shapes |= {
-            name: ((rows, length), jnp.float32) for name in [*floats, "loss_weights", "reset"]
+        distinct = min(streams * rows * length, self.padded_vocab_size)  # the most possible
+        types = dict.fromkeys(integers, jnp.int32) | dict.fromkeys(floats, jnp.float32)
+        return {
+            **{name: jax.ShapeDtypeStruct((rows, length), kind) for name, kind in types.items()},
+            "characters": jax.ShapeDtypeStruct((distinct, _FRAME), jnp.int32),
         }
-        shapes["characters"] = ((distinct, _FRAME), jnp.int32)
-        return {name: jax.ShapeDtypeStruct(*shape) for name, shape in shapes.items()}
 
     @functools.cached_property
     def _loss(self) -> SenseLoss:
@@ -150,32 +145,21 @@ class BiLmObjective:
         return bilm.BiLm(self.model)
 
     def init(self, rng: Array, batch: Batch) -> Variables:
-        """Variables (boxed with their logical axis names) for batches like `batch`.
-
-        Raises:
-          ValueError: more projected dimensions than there are.
-        """
         model_key, table_key, *sense_keys = jax.random.split(rng, 4)
-        width, slots = self.model.width, self.senses.slots
-        shape = (2, self.padded_vocab_size, slots, width)
-        table = initial_table(table_key, shape, width**-0.5)
+        words, width = self.padded_vocab_size, self.model.width
+        model = self.module.init(model_key, batch)["params"]
+        tables = initial_tables(table_key, (2, words, self.senses.slots, width), width**-0.5)
         rows = bilm.initial_carry(self.model, len(batch["words"]))
-        variables = {
-            "params": {
-                "model": self.module.init(model_key, batch)["params"],
-                "sense_table": LogicallyPartitioned(table, (None, "vocab", None, "embed")),
-                "sense_bias": LogicallyPartitioned(
-                    jnp.zeros(shape[:3], jnp.float32), (None, "vocab", None)
-                ),
-            },
-            "rows": jax.tree.map(
-                lambda x: LogicallyPartitioned(x, ("batch",) + (None,) * (x.ndim - 1)), rows
-            ),
-        }
+        boxed_rows = jax.tree.map(
+            lambda x: LogicallyPartitioned(x, ("batch",) + (None,) * (x.ndim - 1)), rows
+        )
         keys = dict(zip(self.directions, sense_keys))
-        shape = self.padded_vocab_size, 2 * width if self._context else width
-        variables |= self._loss.collections(shape, keys, self.translations)
-        return variables
+        shape = words, 2 * width if self._context else width
+        return {
+            "params": {"model": model, **tables},
+            "rows": boxed_rows,
+            **self._loss.collections(shape, keys, self.translations),
+        }
 
     def loss(
         self,
@@ -186,19 +170,16 @@ class BiLmObjective:
         rngs: Mapping[str, Array] | None = None,
         train: bool = True,
     ) -> tuple[dict[str, Sums], Any]:
-        """The sums of every metric, and what was observed of the batch.
+        """The sums of every metric, and the observations of the batch.
 
-        Args:
-          variables: 'rows' is the state of each row's stream; without it streams start here.
-          batch: see `data.word_windows.BatchMaker`.
-          step, rngs, train: as `Objective.loss`.
+        Without the collection 'rows', the state of each row's stream, the streams start here.
 
         Returns:
           The metrics of `SenseLoss` over both directions, and for each as '{direction}/...';
           'padding', the share of positions that are padding.
 
         Raises:
-          ValueError: windows too short for a word with the positions that predict it.
+          ValueError: a window has no word with all positions that predict it.
         """
         params = variables["params"]
         rngs = rngs or {}
@@ -215,9 +196,9 @@ class BiLmObjective:
             rows, length = seen.words.shape
             if not length:
                 raise ValueError(
-                    f"config.data.sequence_length={batch['words'].shape[1]}: a window holds no "
-                    "word with the positions that predict it; take at least "
-                    f"{3 if self._context else 2}"
+                    f"config.data.sequence_length={batch['words'].shape[1]}: must be at least "
+                    f"{3 if self._context else 2}, so that a window has a word with all positions "
+                    "that predict it"
                 )
             occurrences.append(Occurrences(*(x.reshape(-1, *x.shape[2:]) for x in seen)))
             if name in observed:  # the same words with the same representations
@@ -240,7 +221,7 @@ class BiLmObjective:
                     weights=seen.weights,
                     languages=seen.languages,
                 )
-        # One program for both directions: the gradient of the table is then written once.
+        # One program for both directions, so that the gradient of the table is written once.
         scored = jax.vmap(functools.partial(self._loss.score, train=train))(
             *jax.tree.map(lambda *x: jnp.stack(x), *zip(occurrences, wanted)),
             params["sense_table"],
@@ -264,7 +245,7 @@ class BiLmObjective:
         languages = batch["language_ids"]
         if not self._loss.aware:
             return Occurrences(target, hidden, own, weights, languages)
-        # `there` are the places of the words, `at` the places before or after that predict them.
+        # `there` are the positions of the words, `at` the positions that predict them.
         after = number == 1 and self.backward == "window"
         if self._context:
             there, at = slice(1, -1), slice(2, None) if after else slice(None, -2)
@@ -278,7 +259,6 @@ class BiLmObjective:
         return Occurrences(words[:, there], hidden[:, at], own, weights[:, at], languages[:, there])
 
     def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
-        """The rows' new states and senses; sense vectors too where the senses are seeded."""
         variables = {**variables, "rows": observed["rows"]}
         if not self._loss.aware:
             return variables
@@ -293,16 +273,14 @@ class BiLmObjective:
         return {**variables, "senses": after}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
-        """Representations of sentences, both directions concatenated; see `BiLm.encode`."""
         params = {"params": variables["params"]["model"]}
         return self.module.apply(params, batch, method="encode")
 
     def encode_for_senses(self, variables: Variables, batch: Batch) -> Hidden:
-        """As `encode`; the last layer at a word is the input of sense selection."""
         if not self._context:
             return self.encode(variables, batch)
         last = self.encode(variables, batch).last
         forward, backward = jnp.split(last, 2, axis=-1)
-        # The roll wraps around at `<S>` and `</S>` only, which are no words.
+        # The roll wraps around only at `<S>` and `</S>`, which are not words.
         last = jnp.concatenate([jnp.roll(forward, 1, 1), jnp.roll(backward, -1, 1)], -1)
         return Hidden(last=last, layers=(last,))

@@ -1,6 +1,6 @@
 """Masked language modelling: the loss of MLM, DICT-MLM, DICT-TLM and TLM.
 
-These differ in how batches are made (`data.tasks`). The loss is the cross-entropy of the target
+The four differ only in their batches (`data.tasks`). The loss is the cross-entropy of the target
 piece at every weighted position (Devlin et al. 2019, section 3.1; DICT-MLM, section 2.1).
 """
 
@@ -21,7 +21,7 @@ from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
 def cross_entropy(logits: Array, targets: Array) -> tuple[Array, Array]:
     """Negative log-likelihood of each target, and whether it has the highest score.
 
-    The gradient is written out: it takes one pass over the logits and no scatter.
+    The gradient is written out: it needs one pass over the logits and no scatter.
 
     Args:
       logits: float32 [..., V].
@@ -50,14 +50,34 @@ def _cross_entropy_backward(residuals, gradients):
 cross_entropy.defvjp(_cross_entropy_forward, _cross_entropy_backward)
 
 
+def row_sums(segment_ids: Array, predicted: Array, left_out: Array) -> dict[str, Sums]:
+    """The sums of metrics of rows.
+
+    Args:
+      segment_ids: int [B, L].
+      predicted: weight of the scored positions, [].
+      left_out: weight of masked positions beyond the first P of their row, [].
+
+    Returns:
+      'predictions_per_row'; 'padding', the share of positions without a piece; 'overflow', the
+      share of masked positions that were left out, which is 0 with the batches of `data`.
+    """
+    padding = (segment_ids == 0).sum(dtype=jnp.float32)
+    return {
+        "predictions_per_row": Sums(predicted, jnp.float32(segment_ids.shape[0])),
+        "padding": Sums(padding, jnp.float32(segment_ids.size)),
+        "overflow": Sums(left_out, predicted + left_out),
+    }
+
+
 @dataclasses.dataclass(frozen=True)
 class MlmObjective:
     """Cross-entropy at the weighted positions.
 
     Attributes:
       model: the backbone.
-      vocab_size: number of pieces; the backbone's table may have padding rows beyond.
-      max_predictions: P, most masked pieces of a row.
+      vocab_size: number of pieces; the backbone's table may have more rows, for padding.
+      max_predictions: P, maximum number of masked pieces of a row.
     """
 
     model: Transformer
@@ -68,7 +88,6 @@ class MlmObjective:
 
     @property
     def max_length(self) -> int:
-        """Most pieces of a row."""
         return self.model.max_length
 
     @property
@@ -77,7 +96,6 @@ class MlmObjective:
         return MlmModel(self.model, self.vocab_size)
 
     def init(self, rng: Array, batch: Batch) -> Variables:
-        """Variables (boxed with their logical axis names) for batches like `batch`."""
         return self.module.init(rng, batch, self.max_predictions)
 
     def loss(
@@ -94,9 +112,8 @@ class MlmObjective:
         Returns:
           'loss', 'accuracy': over all weighted positions.
           'monolingual_loss', 'cross_lingual_loss': over positions whose target is in the text's own
-            or in another language; 'cross_lingual_share': the share of the latter.
-          'predictions_per_row'; 'padding', share of the positions; 'overflow', share of weighted
-            positions beyond the first P of their row, which the data keep at 0.
+            or in another language; 'cross_lingual_share': the share of the latter positions.
+          'predictions_per_row', 'padding', 'overflow': see `row_sums`.
         """
         found = self.module.apply(variables, batch, self.max_predictions, train=train, rngs=rngs)
         loss, correct = cross_entropy(found.logits, found.targets)
@@ -104,19 +121,14 @@ class MlmObjective:
         total = weights.sum()
         cross = weights * (found.languages != found.source_languages)
         within = weights - cross
-        rows, length = batch["inputs"].shape
-        padding = (batch["segment_ids"] == 0).sum(dtype=jnp.float32)
         return {
             "loss": Sums((loss * weights).sum(), total),
             "accuracy": Sums((correct * weights).sum(), total),
             "monolingual_loss": Sums((loss * within).sum(), within.sum()),
             "cross_lingual_loss": Sums((loss * cross).sum(), cross.sum()),
             "cross_lingual_share": Sums(cross.sum(), total),
-            "predictions_per_row": Sums(total, jnp.float32(rows)),
-            "padding": Sums(padding, jnp.float32(rows * length)),
-            "overflow": Sums(found.left_out, total + found.left_out),
+            **row_sums(batch["segment_ids"], total, found.left_out),
         }, {}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
-        """Hidden states without dropout."""
         return self.module.apply(variables, batch, method="encode")

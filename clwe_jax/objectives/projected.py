@@ -1,4 +1,4 @@
-"""Representations of some languages mapped into the space of another (A10)."""
+"""Representations of some languages, mapped linearly into the space of another language (A10)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ FILE = "projection.npz"  # in the folder of a projected run
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Projected:
-    """The `encode` of an objective followed by a linear map for each layer of some languages.
+    """The `encode` of an objective, followed by a linear map for each layer of some languages.
 
-    It is no objective: it only encodes (`types.Encodes`).
+    It is not an objective: it only encodes (`types.Encodes`).
 
     Attributes:
       base: the objective.
-      maps: language id -> float32 [layers + 1, D, D], applied from the right.
+      maps: language id -> float32 [layers + 1, D, D], multiplied from the right.
     """
 
     base: Encodes
@@ -33,15 +33,12 @@ class Projected:
 
     @property
     def max_length(self) -> int:
-        """Most positions of a row."""
         return self.base.max_length
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Keys, shapes and types of the base's batches."""
         return self.base.batch_shapes(rows, length)
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
-        """Hidden states; rows of a mapped language are in the common space."""
         hidden = self.base.encode(variables, batch)
         layers = list(hidden.layers)
         for language, matrices in self.maps.items():
@@ -61,7 +58,7 @@ def save(path: str, maps: Mapping[str, Mapping[str, np.ndarray]], applied: str) 
     Args:
       path: the file.
       maps: method -> language -> float32 [layers + 1, D, D].
-      applied: the method that `load` applies.
+      applied: the method whose maps `load` applies.
     """
     arrays = {f"{name}/{x}": matrix for name, found in maps.items() for x, matrix in found.items()}
     with atomic.writing(path) as file:
@@ -76,21 +73,16 @@ def load(
     Raises:
       ValueError: the file is damaged.
     """
-    maps, applied = _read(path)
+    maps, applied = read(path)
     return Projected(objective, {language_id(x): matrix for x, matrix in maps[applied].items()})
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, dict[str, np.ndarray]]:
-    """The maps that `save` wrote: method -> language -> float32 [layers + 1, D, D].
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, dict[str, np.ndarray]], str]:
+    """The arguments `maps` and `applied` that `save` wrote.
 
     Raises:
       ValueError: the file is damaged.
     """
-    return _read(path)[0]
-
-
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, dict[str, np.ndarray]], str]:
-    """The maps of all methods, and the method that is applied."""
     maps: dict[str, dict[str, np.ndarray]] = {}
     try:
         with np.load(path, allow_pickle=False) as file:

@@ -36,7 +36,7 @@ class Occurrences(NamedTuple):
       words: word ids, int [N].
       hidden: hidden states that predict them, [N, d].
       own: inputs of sense selection, [N, d].
-      weights: float32 [N].
+      weights: weights of the words in the loss, float32 [N].
       languages: language ids of the text, int [N].
     """
 
@@ -51,7 +51,7 @@ class Wanted(NamedTuple):
     """The senses to predict for N words.
 
     Attributes:
-      enabled: senses that softmaxes run over, bool [V padded, S].
+      enabled: the senses in the softmax, bool [V padded, S].
       assigned: slots of the words' own senses, int32 [N].
       labels: the senses to predict.
       translated: whether a translation is predicted, bool [N]; None without translations.
@@ -69,14 +69,15 @@ class SenseLoss:
 
     Attributes:
       config: configuration of the senses; senses=1 is a model without senses.
-      vocab_size: V, number of words; tables may have padding rows beyond.
-      negatives: words drawn for a training batch, one sense of each; 0: all senses of all words.
+      vocab_size: V, number of words; tables may have more rows, for padding.
+      negatives: number of words drawn for a training batch, one sense of each; 0: all senses of all
+        words.
       translation: 'none'; 'joint', the mean of the losses of a word and of its translation (Eq. 7);
         'switch', only the loss of the translation for a share of the words that have one (DICT-MLM
         at the level of senses).
-      switch_share: that share, from 0 to 1.
+      switch_share: share of the words that 'switch' replaces, from 0 to 1.
       seed: the run's seed.
-      never: ids below V that no target has: softmaxes and samplers leave them out.
+      never: ids below V that are never targets: softmaxes and samplers leave them out.
     """
 
     config: SenseConfig
@@ -96,7 +97,9 @@ class SenseLoss:
         if self.negatives < 0:
             raise ValueError(f"config.objective.negatives={self.negatives}: must be at least 0")
         if not 0 <= self.switch_share <= 1:
-            raise ValueError(f"config.objective.switch_share={self.switch_share}: from 0 to 1")
+            raise ValueError(
+                f"config.objective.switch_share={self.switch_share}: must be in [0, 1]"
+            )
 
     @property
     def aware(self) -> bool:
@@ -104,7 +107,7 @@ class SenseLoss:
         return self.config.senses > 1
 
     def config_of(self, number: int) -> SenseConfig:
-        """The configuration of sense state `number`: runs and states seed their senses differently."""
+        """The configuration of sense state `number`, with a seed of its own in each run and state."""
         entropy = [x % 2**32 for x in (self.config.seed, self.seed, number)]
         [seed] = np.random.SeedSequence(entropy).generate_state(1)
         return dataclasses.replace(self.config, seed=int(seed))
@@ -117,7 +120,7 @@ class SenseLoss:
         Args:
           shape: (V padded, d).
           keys: name of each sense state -> PRNG key.
-          translations: word ids, int [V, languages, T]; -1 fills a row up.
+          translations: word ids, int [V, languages, T]; -1 pads a row.
         """
         found: dict[str, Any] = {}
         translates = self.translation != "none"
@@ -147,9 +150,9 @@ class SenseLoss:
         Args:
           occurrences: the words to predict.
           shape: (V padded, S).
-          state: the senses; None for a model without.
-          translations: word ids, int32 [V, languages, T], -1 fills a row up; None without a
-            dictionary. For each occurrence one of the other languages with a translation is drawn.
+          state: the senses; None for a model without senses.
+          translations: word ids, int32 [V, languages, T], -1 pads a row; None without a dictionary.
+            For each occurrence one of the other languages with a translation is drawn.
           rng: a PRNG key; None, as in evaluation: no translations are predicted.
         """
         words, own = occurrences.words, occurrences.own
@@ -162,8 +165,8 @@ class SenseLoss:
         labels = softmax.Labels(words, assigned)
         if rng is None or self.translation == "none":
             return Wanted(enabled, assigned, labels, None)
-        # A word that translates to itself would always fit best, and its other translations would
-        # never be predicted.
+        # A word that translates to itself is left out: it would always fit best, and its other
+        # translations would never be predicted.
         rows = translations[words]
         rows = jnp.where(rows == words[:, None, None], -1, rows)
         key = jax.random.fold_in(rng, _LANGUAGES)
@@ -205,8 +208,8 @@ class SenseLoss:
         enabled, labels, total = wanted.enabled, wanted.labels, weights.sum()
         if not train:
             loss = -softmax.word_log_likelihood(hidden, table, bias, words, enabled)
-            loss = jnp.where(weights > 0, loss, 0.0)  # padding is no target: its loss is infinite
-            best = softmax.top_words(hidden, table, bias, enabled)[0][:, 0]
+            loss = jnp.where(weights > 0, loss, 0.0)  # the loss of padding is infinite
+            best = softmax.best_words(hidden, table, bias, enabled)
             return {
                 "loss": Sums((loss * weights).sum(), total),
                 "accuracy": Sums(((best == words) * weights).sum(), total),
@@ -260,24 +263,39 @@ def _of_another_language(rows: Array, languages: Array, key: Array) -> tuple[Arr
     return jnp.where(has.any(1)[:, None], chosen, -1), into
 
 
-def initial_table(key: Array, shape: Sequence[int], deviation: float) -> Array:
-    """Sense vectors [..., S, d] from N(0, deviation^2).
+def initial_tables(
+    key: Array, shape: Sequence[int], deviation: float
+) -> dict[str, LogicallyPartitioned]:
+    """The parameters of words' senses, boxed with their logical axis names.
 
-    Each slot has a key of its own: with the same seed a model and its twin with one sense a word
-    are identical until the warm-up ends, so that comparing them does not depend on the first draws.
+    Each slot has a key of its own, so that with the same seed a model and its twin with one sense
+    for each word are identical until the warm-up ends.
+
+    Args:
+      key: a PRNG key.
+      shape: (V, S, d) or (directions, V, S, d).
+      deviation: standard deviation of the vectors.
+
+    Returns:
+      'sense_table', [..., V, S, d], from N(0, deviation^2); 'sense_bias', zeros [..., V, S].
     """
     *words, slots, width = shape
 
     def draw(slot: Array) -> Array:
         return jax.random.normal(jax.random.fold_in(key, slot), (*words, width), jnp.float32)
 
-    return deviation * jax.vmap(draw, out_axes=-2)(jnp.arange(slots))
+    table = deviation * jax.vmap(draw, out_axes=-2)(jnp.arange(slots))
+    axes = (*(None,) * (len(words) - 1), "vocab", None)
+    return {
+        "sense_table": LogicallyPartitioned(table, (*axes, "embed")),
+        "sense_bias": LogicallyPartitioned(jnp.zeros(shape[:-1], jnp.float32), axes),
+    }
 
 
 def inherited(variables: Variables, now: Array) -> dict[str, Any]:
     """Copies the warm-up's vectors, biases and their moments to all senses of a word.
 
-    No prediction changes: every word then has the same number of equally probable senses.
+    No prediction changes, because all senses of a word are then equally probable.
 
     Args:
       variables: 'params' and optional 'moments' with 'sense_table' [..., V, S, d] and 'sense_bias'
@@ -301,7 +319,7 @@ def inherited(variables: Variables, now: Array) -> dict[str, Any]:
 
 
 def never_targets(specials: Mapping[str, int], *targets: str) -> tuple[int, ...]:
-    """The ids of special pieces but `targets`, the names of those that are predicted."""
+    """The sorted ids of the special pieces without `targets`, the names of the predicted ones."""
     return tuple(sorted(number for name, number in specials.items() if name not in targets))
 
 
@@ -318,7 +336,7 @@ def sense_config(options: SenseConfig | Mapping[str, Any]) -> SenseConfig:
 
 
 def check_translations(translation: str, translations: np.ndarray | None) -> None:
-    """Raises ValueError where an objective with translations has no dictionary."""
+    """Raises ValueError where `translation` needs a dictionary and `translations` is None."""
     if translation != "none" and translations is None:
         raise ValueError(
             f"config.objective.translation={translation!r} needs a dictionary: set "

@@ -1,7 +1,7 @@
 """Masked language modelling over senses: BERT-Tiny, SaBERT-Tiny, and DICT-MLM over senses.
 
 The senses of a masked word are predicted (`objectives.sense_loss`) from its contextual
-representation, which is the input of sense selection too (A11: h_k predicts word k itself).
+representation, which is also the input of sense selection (A11: h_k predicts word k itself).
 """
 
 from __future__ import annotations
@@ -10,21 +10,20 @@ import dataclasses
 import functools
 from typing import Any, Mapping
 
-from flax.linen import LogicallyPartitioned
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.models.mlm import at_positions, choose_positions, hidden_at_positions
 from clwe_jax.models.senses import state as states
 from clwe_jax.models.senses.config import SenseConfig
 from clwe_jax.models.transformer import Transformer
+from clwe_jax.objectives.mlm import row_sums
 from clwe_jax.objectives.sense_loss import (
     Occurrences,
     SenseLoss,
     check_translations,
     inherited,
-    initial_table,
+    initial_tables,
     never_targets,
     sense_config,
 )
@@ -42,7 +41,7 @@ class SenseMlmObjective:
       model: the backbone.
       vocab_size: number of words.
       padded_vocab_size: rows of the tables.
-      max_predictions: P, most masked words of a row.
+      max_predictions: P, maximum number of masked words of a row.
       negatives, translation, switch_share, seed: see `SenseLoss`.
       senses: options of `SenseConfig`; senses=1 (BERT-Tiny) is plain cross-entropy.
       specials: name of each special piece -> its id; see `text.base_vocab`.
@@ -69,11 +68,9 @@ class SenseMlmObjective:
 
     @property
     def directions(self) -> dict[str, slice]:
-        """Name of each sense state -> the slice of a representation that it clusters."""
         return {MASKED: slice(None)}
 
     def sense_vectors(self, variables: Variables, direction: str, ids: np.ndarray) -> Array:
-        """The output vectors of words' senses, float32 [N, S, d]."""
         return variables["params"]["sense_table"][ids]
 
     sense_input = "own"
@@ -81,7 +78,6 @@ class SenseMlmObjective:
 
     @property
     def max_length(self) -> int:
-        """Most words of a row."""
         return self.model.max_length
 
     @functools.cached_property
@@ -92,23 +88,14 @@ class SenseMlmObjective:
         )  # fmt: skip
 
     def init(self, rng: Array, batch: Batch) -> Variables:
-        """Variables (boxed with their logical axis names) for batches like `batch`."""
         model_key, table_key, sense_key = jax.random.split(rng, 3)
-        width, slots = self.model.width, self.senses.slots
-        shape = (self.padded_vocab_size, slots, width)
-        table = initial_table(table_key, shape, self.model.init_std)
-        variables: dict[str, Any] = {
-            "params": {
-                "model": self.model.init(model_key, batch)["params"],
-                "sense_table": LogicallyPartitioned(table, ("vocab", None, "embed")),
-                "sense_bias": LogicallyPartitioned(
-                    jnp.zeros(shape[:2], jnp.float32), ("vocab", None)
-                ),
-            }
+        words, width = self.padded_vocab_size, self.model.width
+        model = self.model.init(model_key, batch)["params"]
+        tables = initial_tables(table_key, (words, self.senses.slots, width), self.model.init_std)
+        return {
+            "params": {"model": model, **tables},
+            **self._loss.collections((words, width), {MASKED: sense_key}, self.translations),
         }
-        shape = self.padded_vocab_size, width
-        variables |= self._loss.collections(shape, {MASKED: sense_key}, self.translations)
-        return variables
 
     def loss(
         self,
@@ -119,12 +106,7 @@ class SenseMlmObjective:
         rngs: Mapping[str, Array] | None = None,
         train: bool = True,
     ) -> tuple[dict[str, Sums], Any]:
-        """The sums of the batch's metrics, and the senses that were observed.
-
-        Returns:
-          The metrics of `SenseLoss`; 'predictions_per_row', 'padding' and 'overflow' as in
-          `MlmObjective`.
-        """
+        """The metrics of `SenseLoss` and of `mlm.row_sums`, and the observed senses."""
         rngs = rngs or {}
         hidden = self.model.apply(
             {"params": variables["params"]["model"]}, batch, train=train, rngs=rngs
@@ -151,11 +133,7 @@ class SenseMlmObjective:
         )
         sums = self._loss.score(occurrences, wanted, table, bias, rng, train)
         observed: dict[str, Any] = {}
-        left_out = weights.sum() - kept.sum()
-        padding = (batch["segment_ids"] == 0).sum(dtype=jnp.float32)
-        sums["predictions_per_row"] = Sums(kept.sum(), jnp.float32(rows))
-        sums["padding"] = Sums(padding, jnp.float32(weights.size))
-        sums["overflow"] = Sums(left_out, kept.sum() + left_out)
+        sums |= row_sums(batch["segment_ids"], kept.sum(), weights.sum() - kept.sum())
         if self._loss.aware:
             observed = dict(
                 words=words,
@@ -167,7 +145,6 @@ class SenseMlmObjective:
         return sums, observed
 
     def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
-        """The new senses; sense vectors too where the senses are seeded."""
         if not self._loss.aware:
             return variables
         flat = {name: x.reshape(-1, *x.shape[2:]) for name, x in observed.items()}
@@ -177,9 +154,7 @@ class SenseMlmObjective:
         return {**inherited(variables, seeded), "senses": {MASKED: state}}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
-        """Hidden states without dropout."""
         return self.model.apply({"params": variables["params"]["model"]}, batch)
 
     def encode_for_senses(self, variables: Variables, batch: Batch) -> Hidden:
-        """As `encode`; the last layer at a masked word is the input of sense selection."""
         return self.encode(variables, batch)

@@ -127,7 +127,7 @@ def phrase(text: str, concept: str | None = None, space: str = " ") -> Segment:
 
 
 class Grammar:
-    """Renders meanings into one language; subclasses render clauses and noun phrases."""
+    """Renders meanings into one language. Subclasses render clauses and noun phrases."""
 
     language = ""
     space = " "
@@ -177,7 +177,7 @@ class Grammar:
         return self.cached(("time", concept), phrase, text, concept, self.space)
 
     def own_preposition(self, place: Place) -> str | None:
-        """The preposition that the entry of the ground names for this language (`de=an`)."""
+        """The preposition that the lexicon entry of the ground sets for this language (`de=an`)."""
         if place.relation in PLACES:
             for flag in self.lexicon.nouns[place.ground.noun]["flags"]:
                 if flag.startswith(f"{self.language}="):
@@ -195,7 +195,7 @@ class Grammar:
         return self.finish(meaning.domain, segments, asks)
 
     def compose(self, meaning: Meaning) -> tuple[list[Segment], bool]:
-        """The segments of a sentence without its final mark, and whether it is a question."""
+        """The segments of a sentence without the final mark, and whether it is a question."""
         raise TypeError(f"{type(self).__name__} composes nothing: {meaning}")
 
     def finish(self, domain: str, segments: list[Segment], asks: bool) -> Sentence:

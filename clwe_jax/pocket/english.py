@@ -16,7 +16,7 @@ PREPOSITIONS = {
     "before": "in front of",
     "to": "to",
 }
-# Words whose first letter and first sound differ in being a vowel.
+# Words whose first letter is a vowel and first sound a consonant, or the reverse.
 AN_EXCEPTIONS = {"university": "a", "uniform": "a", "hour": "an", "honest": "an", "useful": "a"}
 BE = {"present": ("am", "is", "are"), "past": ("was", "was", "were")}
 OBJECT_PRONOUNS = {"I": "me", "we": "us", "he": "him", "she": "her", "they": "them"}
@@ -144,7 +144,7 @@ class English(Grammar):
         return self.join(*words, self.np(place.ground, "object"))
 
     def verb(self, c: Clause):
-        """Auxiliaries, negation, adverb of frequency and verb; the verb's object preposition."""
+        """The auxiliaries, negation, adverb of frequency and verb; and the object's preposition."""
         base, present, preterite, preposition = self.verbs[c.verb]
         person = self.person(c.subject)
         often = [self.adverb(c.often)] if c.often else []

@@ -60,7 +60,7 @@ def senses(
 ) -> dict[str, dict[str, float]]:
     """The words that are ambiguous in text about the domains, with the shares of their senses.
 
-    `pocket.ambiguous` lists words of several senses in any text. A word that has one sense in nearly
+    `pocket.ambiguous` lists words with several senses in any text. A word with one sense in nearly
     all its occurrences cannot measure a clustering, because every clustering of it is pure.
 
     Args:
@@ -136,9 +136,10 @@ def occurrences(
 ) -> list[GoldSentence]:
     """Distinct sentences in which every word of several concepts occurs about `each` times.
 
-    The concepts at which a model assigns a sense define the meaning of the sense, so rare concepts
-    count here. A rare word occurs fewer times; a word that accompanies a rare word occurs more
-    often. The sentences belong to the split 'train' and share no meaning with `gold_sentences`.
+    The concepts of the occurrences to which a model assigns a sense define the meaning of the
+    sense, so rare concepts count here. A rare word occurs fewer times than `each`; a word that
+    accompanies a rare word occurs more often. The sentences belong to the split 'train' and share
+    no meaning with `gold_sentences`.
 
     Args:
       language: language code.

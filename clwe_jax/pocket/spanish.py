@@ -170,7 +170,7 @@ class Spanish(Grammar):
         )
 
     def verb(self, c: Clause) -> tuple[list[Segment], str]:
-        """Negation, clitic, adverb of frequency and verb; the object's preposition."""
+        """The negation, clitic, adverb of frequency and verb; and the object's preposition."""
         forms, preposition = self.verbs[c.verb]
         person = self.person(c.subject)
         parts = [self.word("no")] if c.negated else []

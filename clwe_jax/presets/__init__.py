@@ -1,8 +1,8 @@
 """The values that several systems share at each of the four scales.
 
-A config file in `configs/` takes one of these presets and sets the values of its system. They stand
-in the package, so that a config file works from any folder. They import neither jax nor TensorFlow,
-so that `--help` answers at once.
+A config file in `configs/` takes one of these presets and sets the values of its system. The presets
+are in the package, so that a config file works from any folder, and import neither jax nor
+TensorFlow, so that `--help` answers at once.
 """
 
 from clwe_jax.presets.pieces import bert

@@ -10,7 +10,7 @@ from clwe_jax import config as options
 
 Values = Mapping[str, Mapping[str, Any]]
 
-# Domains of the embedded world's text at `:laptop`: all of it would take hours.
+# Domains of the embedded world's text at `:laptop`; training on all domains would take hours.
 DOMAINS = "money,nature,kitchen,sport,travel,school,music,animals"
 YOUR_TEXT = dict(source="text:corpora", dictionaries="dictionaries")
 MASKING = dict(masking_rate=0.15, mask_share=0.8, keep_share=0.1, random_share=0.1)

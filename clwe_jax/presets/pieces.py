@@ -72,7 +72,7 @@ _BERT: dict[str, Values] = {
     "paper": {
         **_BERT_BASE,
         "data": dict(**_WIKIPEDIA, sequence_length=512),
-        # AdamW is as good below batches of some thousand rows; LAMB is made for these.
+        # LAMB is made for batches of thousands of rows; AdamW is as good below.
         "optimizer": dict(name="lamb", learning_rate=1.6e-3, warmup_steps=10_000),
         "train": dict(steps=500_000, batch_size=8_192, log_every_steps=100),
         "checkpoint": dict(every_steps=2_000),
@@ -84,7 +84,7 @@ def bert(scale: str) -> ConfigDict:
     """A masked language model of word pieces (D1-D8); its config file sets `task`.
 
     Args:
-      scale: 'laptop', 'small', 'base' or 'paper'; also of the other presets.
+      scale: 'laptop', 'small', 'base' or 'paper', as in all presets.
 
     Raises:
       ValueError: an unknown scale.

@@ -13,7 +13,7 @@ _NOT_STATIC = (
     "sequence_length", "max_predictions", "distinct_words", "temperature", "heldout_share",
     "chunk_lines", "shuffle_lines", "tfds_dir",
 )  # fmt: skip
-# The hyperparameters of each aligner; those that are not named have the default of its class.
+# The hyperparameters of each aligner; the others have the defaults of its class.
 _ALIGNERS: dict[str, dict[str, Any]] = {
     "procrustes": dict(refinements=0, preprocess=("unit",)),
     "least_squares": dict(ridge=0.0, preprocess=("unit",)),
@@ -35,8 +35,8 @@ _ALIGNERS: dict[str, dict[str, Any]] = {
         preprocess=("unit", "center", "unit"),
     ),
 }  # fmt: skip
-# 160,000 steps with a discriminator of 2 x 2048, and hundreds of dictionaries of 20,000 words a
-# side, take a GPU, or a night.
+# 160,000 steps with a discriminator of 2 x 2048, and hundreds of dictionaries of 20,000 words on
+# each side, need a GPU or a night.
 _FEWER_STEPS = dict(
     adversarial=dict(epoch_size=64_000, hidden=256), self_learning=dict(max_words=5_000)
 )
@@ -61,7 +61,7 @@ _STATIC: dict[str, Values] = {
         "evals": _STATIC_EVALS,
     },
     "base": {**_WIDE, "data": dict(YOUR_TEXT, languages="en,de,es,fr,it,ru,zh")},
-    # A joint space of two languages each, as in the paper.
+    # A joint space of two languages, as in the paper.
     "paper": {**_WIDE, "data": dict(YOUR_TEXT, languages="en,de")},
 }
 
@@ -88,18 +88,18 @@ def static(scale: str) -> ConfigDict:
                 rule="ratio",  # of reallocation: ratio (Eqs 5-6) | neighbours (learned)
                 gamma=0.9,
                 refinement=False,  # whether the words that are not shared are aligned
-                hub="en",  # the language that the others are mapped to, if it is among them
-                pairs="",  # to evaluate, as en-de,de-fr; '': the hub with every other language
+                hub="en",  # the language that the others are mapped to, if the run has it
+                pairs="",  # pairs to evaluate, en-de,de-fr; '': the hub with every other language
                 write_text=True,  # WORKDIR/vectors/{lang}.vec for other tools
-                induced_words=20_000,  # most frequent of a side, for the induced dictionaries
-                replace_share=0.5,  # of the dictionary words, in training='replace'
+                induced_words=20_000,  # frequent words of a side, for the induced dictionaries
+                replace_share=0.5,  # share of replaced dictionary words, in training='replace'
                 trained="",  # a folder of trained vectors for several runs; '': WORKDIR/trained
             ),
             embeddings=dict(
                 dim=300, epochs=5, min_count=5, window=5, negatives=5, learning_rate=0.05,
                 min_n=3, max_n=6, buckets=2_000_000,
-                max_vocab=200_000,  # most frequent words of a language that count
-                workers=1,  # threads; more are faster, and no two runs the same
+                max_vocab=200_000,  # frequent words of a language
+                workers=1,  # threads; with more, training is faster, and runs differ
             ),
             align=dict(
                 _ALIGNERS,
@@ -107,8 +107,8 @@ def static(scale: str) -> ConfigDict:
                 supervised=True,  # False: the dictionary is not given to the aligner
                 source_vectors="",  # two files of your own vectors: align these, train nothing
                 target_vectors="",
-                max_vocab=200_000,  # words read from these
-                lower_case_dictionary=False,  # for such files; text is spelled as data.lower_case
+                max_vocab=200_000,  # words to read from each of these files
+                lower_case_dictionary=False,  # for these files; text follows data.lower_case
                 split="",  # '0-5000': train on xx-yy.0-5000.txt instead of xx-yy.txt
             ),
             evals=dict(

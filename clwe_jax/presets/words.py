@@ -17,33 +17,33 @@ from clwe_jax.presets.base import (
     set_values,
 )
 
-# All options of `models.senses.config.SenseConfig`; `faithful` switches off those beyond the paper.
+# All options of `models.senses.config.SenseConfig`.
 _SENSES: dict[str, Any] = dict(
     senses=1, projected=16, alpha=0.01, queue=20_000, refresh_every=250, warmup_steps=20_000,
     warmup_slot=True, init="seeded", sigma=0.1, noise=0.1, sample=16, fast_start=True,
     seed_weight=10, prune_every=0, prune_after=40_000, prune_share=0.1, prune_least=20,
     age_counts=True, translated_share=0.1, seed=0, faithful=False,
 )  # fmt: skip
-# In a short run representations change faster than centers follow, so that senses are seeded late
-# and none is removed: the paper prunes after as many steps again as two warm-ups.
+# In a short run representations change faster than centers can follow: senses are seeded late, and
+# none is removed. (The paper first removes senses after twice the warm-up's steps.)
 _SENSE_SCALES: Values = {
     "laptop": dict(queue=4_096, refresh_every=50, warmup_steps=1_200),
     "small": dict(refresh_every=100, warmup_steps=5_000),
     "base": {},
     "paper": {},
 }
-# Only biLMs lose senses (A7; for Bi-SaELMo Table 8 of the paper).
+# Senses are removed only in biLMs (A7; for Bi-SaELMo Table 8 of the paper).
 _PRUNING: Values = {
     "laptop": {},
     "small": dict(prune_every=5_000, prune_after=10_000),
     "base": dict(prune_every=20_000),
     "paper": dict(prune_every=20_000),
 }
-# Steps between two evaluations. Held-out text is scored against the whole vocabulary: of a sampled
-# softmax, a held-out batch costs up to thirty training steps.
+# Steps between two evaluations. A held-out batch costs up to thirty training steps with a sampled
+# softmax, because it is scored against the whole vocabulary.
 _EVERY_STEPS = {"laptop": 800, "small": 2_000, "base": 10_000, "paper": 15_000}
-# At `:laptop`, of one language and of several, whose translations ask for labelled sentences; 0: at
-# the end only.
+# Steps between two evaluations of the senses at `:laptop`, of one language and of several, whose
+# translations need labelled sentences; 0: at the end only.
 _SENSES_EVERY_STEPS = {"elmo": (800, 0), "bert_tiny": (800, 2_000)}
 _ELMO: dict[str, Values] = {
     "laptop": {
@@ -82,7 +82,7 @@ _ELMO: dict[str, Values] = {
         "objective": dict(negatives=8_192),
         "train": dict(steps=1_000_000, batch_size=512, microbatches=4, log_every_steps=100),
         "checkpoint": dict(every_steps=5_000),
-        # Sense vectors and centers take 10 GB each: every core holds a part of the words.
+        # Sense vectors and centers take 10 GB each, so that every core holds a part of the words.
         "mesh": dict(tensor=32),
     },
 }  # fmt: skip

@@ -12,15 +12,15 @@ from clwe_jax.report.data import (
 )  # fmt: skip
 from clwe_jax.report.run_folder import Run, finite
 
-_OTHERS = (NEUTRAL, RED, VIOLET, ORANGE)  # colours of other runs where a chart shows one metric
+_OTHERS = (NEUTRAL, RED, VIOLET, ORANGE)  # colours of other runs in a chart of one metric
 
 
 def filled(blocks: Sequence[Block], runs: Sequence[Run]) -> list[Block]:
-    """The blocks with the figures of the metrics that they name; empty blocks are left out.
+    """The blocks with their metrics replaced by figures; empty blocks are left out.
 
     Args:
-      blocks: of a section.
-      runs: the page's run, then those that stand beside it.
+      blocks: blocks of a section.
+      runs: the page's run, then the runs beside it.
     """
     made = (_block(block, runs) for block in blocks)
     return [block for block in made if block is not None]
@@ -31,7 +31,7 @@ def _block(block: Block, runs: Sequence[Run]) -> Block | None:
         return _table(block, runs) if block.rows else None
     if isinstance(block, Chart):
         lines = _lines(block.lines, runs)
-        # A chart of other runs alone says nothing about this run.
+        # A chart that shows only other runs is left out.
         own = any(not line.dash for line in lines)
         return dataclasses.replace(block, lines=lines) if own else None
     if isinstance(block, Closed):
@@ -41,7 +41,7 @@ def _block(block: Block, runs: Sequence[Run]) -> Block | None:
 
 
 def _table(table: Table, runs: Sequence[Run]) -> Table:
-    """The table with a column per other run, right of each main column of which it has figures."""
+    """The table with other runs' columns, right of each main column that they measured."""
     columns: list[Column] = []
     chosen: list[tuple[int, Run | None]] = []  # (place of the given column, the other run)
     whole = [*table.rows, *([table.total] if table.total is not None else [])]
@@ -66,7 +66,7 @@ def _table(table: Table, runs: Sequence[Run]) -> Table:
 
 
 def _cell(cell: Cell, form: str, run: Run, other: Run | None) -> Cell:
-    """A cell in the run's own column, or in the column of another run, which shows metrics only."""
+    """A cell in the run's own column, or in another run's column, which shows only metrics."""
     if not isinstance(cell, Metric):
         if other is not None:
             return ""
@@ -99,7 +99,7 @@ def _lines(lines: Sequence[Line], runs: Sequence[Run]) -> list[Line]:
             label = line.label
             if number or (not label and line.metric and line.compare and len(runs) > 1):
                 label = f"{label}, {run.name}" if label else run.name
-            # With one metric each run has its colour; with more the colour is the metric's.
+            # In a chart of one metric the colour shows the run, else it shows the metric.
             other = _OTHERS[(number - 1) % len(_OTHERS)] if number and compared == 1 else colour
             made.append(
                 dataclasses.replace(

@@ -1,4 +1,4 @@
-"""The page's sections on the other runs: their options, and all figures side by side."""
+"""The page's sections on the other runs: differing options, and all figures side by side."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, Iterator, Sequence
 from clwe_jax.report.data import Column, Metric, Section, Table, Word
 from clwe_jax.report.run_folder import Run, differences
 
-# Sections of the page show these figures.
+# Prefixes of the figures that other sections show.
 _SHOWN = ("retrieval/", "bli/", "eval/mlm/", "train/", "similarity/")
 _MOST_OPTIONS = 12  # in a warning
 
 
 def fairness(run: Run, other: Run) -> list[str]:
-    """Sentences on the conditions in which two runs differ; empty where they may be compared."""
+    """Sentences on conditions that make a comparison of two runs unfair; empty for a fair one."""
     found = []
     if run.step != other.step:
         found.append(f"{run.name} is at step {run.step:,}, {other.name} at step {other.step:,}.")
@@ -27,7 +27,7 @@ def fairness(run: Run, other: Run) -> list[str]:
 
 
 def section(run: Run, others: Sequence[Run]) -> Section | None:
-    """The other runs, every option on which the runs differ, and every figure of several runs."""
+    """The other runs, the options in which the runs differ, and the figures that they share."""
     if not others:
         return None
     runs = (run, *others)
@@ -51,7 +51,7 @@ def section(run: Run, others: Sequence[Run]) -> Section | None:
 
 
 def other_figures(run: Run, others: Sequence[Run]) -> Section | None:
-    """The results that no other section shows, as they are named."""
+    """The results that no other section shows, under their metric names."""
     shown = set(_metrics(run.extras.get("sections")))
     names = [
         name

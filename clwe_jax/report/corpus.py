@@ -1,7 +1,8 @@
-"""The page's sections on text: languages, dictionary, masked examples and nearest neighbours."""
+"""The page's sections on text: languages, dictionary, training examples, nearest neighbours."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Mapping, Sequence
 
 from clwe_jax.report import figures
@@ -11,11 +12,11 @@ from clwe_jax.report.data import (
 from clwe_jax.report.run_folder import Run
 
 _MOST_EXAMPLES = 14
-_MOST_WORDS = 60  # of an example
+_MOST_WORDS = 60  # words of an example
 
 
 def languages(run: Run, others: Sequence[Run]) -> Section | None:
-    """Text, share of the training and dictionary of each language; the vocabulary."""
+    """Each language's text, sampling share and dictionary coverage; the vocabulary."""
     blocks = [*_by_language(run), *_vocabulary(run)]
     return Section("Languages", "", blocks) if blocks else None
 
@@ -54,14 +55,14 @@ def _by_language(run: Run) -> list[Block]:
     temperature = run.option("data.temperature")
     if sampled and temperature is not None:
         note = (
-            f"Shares of the training pieces, sampled at temperature {temperature:g}; a stroke "
+            f"Sampled: the share of the training pieces, at temperature {temperature:g}; a stroke "
             f"marks the share asked for. {note}"
         )
     return [Table([*columns, Column("Repaired lines", "count")], rows, note=note)]
 
 
 def _vocabulary(run: Run) -> list[Block]:
-    """The merged dictionary and the vocabulary in a few numbers."""
+    """Sizes of the merged dictionary and of the vocabulary."""
     entries, vocabulary = (run.extras.get(key) or {} for key in ("dictionary", "vocabulary"))
     share = run.figures.get(
         "data/cross_lingual_share", run.figures.get("train/cross_lingual_share")
@@ -71,6 +72,7 @@ def _vocabulary(run: Run) -> list[Block]:
         labels = figures.percent(share)
         labels += f" (asked {figures.percent(asked, 0)})" if asked is not None else ""
     size = vocabulary.get("size")
+    counted = functools.partial(figures.shown, figures.count)
     tested = "; ".join(
         f"{name} {counted(count)} of {counted(total)}"
         for name, (count, total) in (entries.get("tested") or {}).items()
@@ -94,11 +96,6 @@ def _vocabulary(run: Run) -> list[Block]:
     return blocks
 
 
-def counted(value: float | None) -> str | None:
-    """A count with commas; None for None."""
-    return None if value is None else figures.count(value)
-
-
 def examples(run: Run, others: Sequence[Run]) -> Section | None:
     """Code-switched inputs, as in Fig. 1 of the DICT-MLM paper."""
     found = run.extras.get("examples")
@@ -107,14 +104,14 @@ def examples(run: Run, others: Sequence[Run]) -> Section | None:
     columns = ("original", "transformed", "masked", "languages")
     whole = [row for row in found if len({len(row[key]) for key in columns}) == 1]
     text = (
-        "Words in bold are masked, and the model is trained to predict the word that is shown. "
-        "A coloured tag names the language of a word that was switched; the word that stood in "
-        "the text is below it where the two differ."
+        "The model is trained to predict the words in bold, which are masked in its input. "
+        "A coloured tag names the language of a switched word; the original word is below it where "
+        "the two differ."
     )
     blocks: list[Block] = [_example(row) for row in whole[:_MOST_EXAMPLES]]
     damaged = len(found) - len(whole)
     if damaged:
-        blocks.append(Text(f"{damaged} whose lists are of different lengths left out."))
+        blocks.append(Text(f"{damaged} examples with lists of unequal length are left out."))
     return Section("Code-switched examples", text, blocks)
 
 
@@ -138,7 +135,7 @@ def _example(row: Mapping[str, Any]) -> Sentence:
 
 
 def neighbours(run: Run, others: Sequence[Run]) -> Section | None:
-    """The words nearest to a few words, across languages."""
+    """The nearest words of a few words in all languages."""
     rows = [
         [
             [Word(row["word"], row["language"], "strong", tagged=True)],

@@ -1,7 +1,7 @@
 """The data of a report: sections of tables, charts and pictures, which the page's template shows.
 
-Whoever measures something adds its section to report.json, and the page shows it without any more
-code. A section is an object with the fields of `Section`, its blocks objects with a 'kind':
+A job or an evaluator adds a section to report.json, and the page shows it without further code. A
+section is an object with the fields of `Section`; its blocks are objects with a 'kind':
 
     report["sections"] = [{
         "title": "Named entities",
@@ -15,10 +15,9 @@ code. A section is an object with the fields of `Section`, its blocks objects wi
         ],
     }]
 
-`to_json(Section(...))` gives the same. A cell or a line that names a metric takes its figures from
-results.json and metrics.jsonl. The page adds the metric's interval (METRIC_low, METRIC_high) and
-the same metric of every run that the report compares with: one column per run in tables, one dashed
-line per run in charts.
+`to_json(Section(...))` makes the same object. A cell or a line that names a metric shows its
+figures in results.json and metrics.jsonl. The page adds the metric's interval (METRIC_low, METRIC_high) and
+the same metric of every compared run: one column per run in tables, one dashed line in charts.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ class Number:
 
     kind = "number"
     value: float | None  # None is shown as a dash
-    form: str = ""  # a key of `figures.FORMS`; '': the column's
-    low: float | None = None  # ends of the value's interval
+    form: str = ""  # a key of `figures.FORMS`; '': the column's form
+    low: float | None = None  # ends of the value's confidence interval
     high: float | None = None
     change: float | None = None  # difference to another run's value, in the value's unit
     below: str = ""  # small text below the number
-    bar: Sequence[float | None] = ()  # length of a bar and place of a mark on it, in [0, 1]
+    bar: Sequence[float | None] = ()  # length of a bar and position of a mark on it, in [0, 1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Word:
     language: str = ""  # its code; browsers choose the font by it
     style: str = ""  # '', 'strong', 'soft' or 'code'
     tagged: bool = False  # whether a coloured tag names the language
-    after: str = ""  # small text after the word, such as a similarity
+    after: str = ""  # small text after the word, e.g. a similarity
     below: str = ""  # small text below the word
 
 
@@ -84,7 +83,7 @@ class Stack:
     stack: Sequence["Cell"]
 
 
-# A sequence of cells is shown in one line, as far as it fits.
+# A sequence of cells is shown in one line if it fits.
 Cell = Union[str, int, float, None, Metric, Number, Word, Language, Stack, Sequence["Cell"]]
 
 
@@ -95,7 +94,7 @@ class Column:
     kind = "column"
     head: str
     form: str = ""  # a key of `figures.FORMS`
-    main: bool = True  # whether other runs stand beside it, and the terminal prints it
+    main: bool = True  # whether the page adds other runs' columns and the terminal prints it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,13 +102,13 @@ class Table:
     """A table that a click on a column's head sorts."""
 
     kind = "table"
-    columns: Sequence[Column | str]  # a string stands for a column of that title
+    columns: Sequence[Column | str]  # a string is the head of a column
     rows: Sequence[Sequence[Cell]]
-    total: Sequence[Cell] | None = None  # a row that stays last
+    total: Sequence[Cell] | None = None  # a row that sorting leaves last
     title: Cell = ""
     note: str = ""  # small text below the table
-    closed: str = ""  # the line that opens the table; '': it starts open, unless it is long
-    filters: Sequence[int] = ()  # columns to filter by; with any, the table scrolls in a box
+    closed: str = ""  # the line that opens the table; '': the table starts open unless it is long
+    filters: Sequence[int] = ()  # columns to filter by; a table with filters scrolls in a box
 
     def __post_init__(self) -> None:
         for row in (*self.rows, *([self.total] if self.total is not None else [])):
@@ -123,18 +122,18 @@ class Table:
 class Line:
     """A line of a chart.
 
-    Its metric is a path of metrics.jsonl, drawn over the steps; with a star, as in
-    'retrieval/layer*/acc@1', paths of results.json, drawn over the number in the star's place.
+    Its metric is a path of metrics.jsonl, drawn over the steps. A metric with a star, such as
+    'retrieval/layer*/acc@1', stands for paths of results.json, drawn over the star's number.
     """
 
     kind = "line"
     label: str = ""  # in the legend; '' for none
     metric: str = ""
-    points: Points = ()  # of a line without a metric
-    colour: int | None = None  # a place in `plots.PALETTE`; None: by the line's place in the chart
+    points: Points = ()  # the points of a line without a metric
+    colour: int | None = None  # a place in `plots.PALETTE`; None: the line's place in the chart
     dash: int = 0  # 0: solid; 1, 2, ...: patterns of dashes
-    faint: bool = False  # thin and pale, for one of very many
-    compare: bool = True  # whether the lines of other runs stand beside it
+    faint: bool = False  # thin and pale, for one of very many lines
+    compare: bool = True  # whether the page adds other runs' lines
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,8 +147,8 @@ class Chart:
     y: str = ""
     form: str = ""  # 'percent' where the values are fractions
     whole_x: bool = False  # whether every tick of the x axis is a whole number
-    y_range: Sequence[float] | None = None  # ends of the y axis; None: the data's
-    band: Sequence[float] | None = None  # ends of a part of the x axis that is shaded
+    y_range: Sequence[float] | None = None  # ends of the y axis; None: from the data
+    band: Sequence[float] | None = None  # ends of the shaded part of the x axis
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +158,7 @@ class Dots:
     kind = "dots"
     label: str  # in the legend; '' for none
     points: Points
-    labels: Sequence[str] = ()  # one per point, written beside it; or none
+    labels: Sequence[str] = ()  # a label beside each point, or none
     colour: int = BLUE  # a place in `plots.PALETTE`
     strong: bool = False  # whether the dots are large and their labels bold
 
@@ -184,7 +183,7 @@ class Facts:
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """A title, a paragraph, a list and a text in the font of programs; each may be absent."""
+    """A title, a paragraph, a list and a text in a monospaced font; each may be absent."""
 
     kind = "text"
     text: Cell = ""
@@ -231,7 +230,7 @@ _KINDS = {
         Text, Sentence, Closed, Section,
     )
 }  # fmt: skip
-# Objects in these fields need no 'kind', nor do cells, whose first field says it.
+# Objects in these fields need no 'kind'; nor do cells, which a field of _CELLS identifies.
 _FIELDS = {"columns": Column, "lines": Line, "dots": Dots, "words": Word, "facts": dict}
 _CELLS = {"metric": Metric, "value": Number, "text": Word, "language": Language, "stack": Stack}
 
@@ -259,14 +258,14 @@ def _from_json(value: Any, kind: type | None = None) -> Any:
     kind = kind or next((cell for name, cell in _CELLS.items() if name in value), None)
     if kind is None:
         raise ValueError(
-            f"{value!r:.60} has no kind, and is no cell: those have {', '.join(_CELLS)}"
+            f"{value!r:.60} has no kind and none of a cell's fields {', '.join(_CELLS)}"
         )
     parts = {} if kind is dict else _FIELDS
     return kind(**{k: _from_json(x, parts.get(k)) for k, x in value.items() if k != "kind"})
 
 
 def to_json(value: Any) -> Any:
-    """A section or a part of one as `section_from_json` reads it, without fields at defaults."""
+    """A section or a part of one as JSON for `section_from_json`, without fields at defaults."""
     if isinstance(value, Mapping):
         return {key: to_json(x) for key, x in value.items()}
     if isinstance(value, (list, tuple)):

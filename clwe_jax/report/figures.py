@@ -1,12 +1,12 @@
-"""The names of metrics taken apart, and numbers as people read them."""
+"""Parts of metric names, and numbers formatted for readers."""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Mapping
+from typing import Callable, Mapping
 
-# How vectors are compared -> ending of the metric's name.
+# Method of comparison -> ending of the metric's name.
 SENTENCE_METHODS = {"plain": "", "centered": "_centered", "CSLS": "_csls"}
 WORD_METHODS = {"nearest neighbour": "", "CSLS": "_csls", "inverted softmax": "_softmax"}
 
@@ -33,7 +33,7 @@ def pairs_of(results: Mapping[str, float], prefix: str) -> dict[str, dict[str, f
 
 
 def over_star(results: Mapping[str, float], pattern: str) -> dict[int, float]:
-    """The values of 'retrieval/layer*/acc@1' by the number in the star's place, ascending."""
+    """The values of a pattern such as 'retrieval/layer*/acc@1' by the star's number, ascending."""
     before, _, after = pattern.partition("*")
     path = re.compile(rf"{re.escape(before)}(\d+){re.escape(after)}")
     found = {
@@ -45,7 +45,7 @@ def over_star(results: Mapping[str, float], pattern: str) -> dict[int, float]:
 
 
 def word_method(results: Mapping[str, float]) -> tuple[str, str]:
-    """(name, ending) of the method whose precision is the one to quote: CSLS if measured."""
+    """(name, ending) of the main method of lexicon induction: CSLS if it was measured."""
     measured = {name for metrics in by_subject(results, "bli").values() for name in metrics}
     names = [name for name in ("CSLS", *WORD_METHODS) if f"p@1{WORD_METHODS[name]}" in measured]
     name = names[0] if names else "nearest neighbour"
@@ -63,7 +63,7 @@ def points(value: float | None) -> str:
 
 
 def difference(value: float | None) -> str:
-    """A difference of two figures that are no fractions: -1.204 -> '−1.20'."""
+    """A difference of two figures other than fractions: -1.204 -> '−1.20'."""
     return _signed(value, decimal)
 
 
@@ -121,7 +121,12 @@ def size(value: float | None) -> str:
     return f"{value:.2f} TB"
 
 
-# Name of a form -> how a number is shown in it.
+def shown(form: Callable[[float], str], value: float | None, unit: str = "") -> str | None:
+    """A number in a form with its unit; None for None."""
+    return None if value is None else form(value) + unit
+
+
+# Name of a form -> function that formats a number.
 FORMS = {"": decimal, "percent": percent, "count": count, "seconds": seconds, "size": size}
 
 

@@ -24,7 +24,7 @@ from clwe_jax.report import (
 from clwe_jax.report.data import Chart, Number, Picture, Section, Table, section_from_json
 from clwe_jax.report.run_folder import Run
 
-# (run, other runs) -> its section, None without figures; in the order of the page. The sections of
+# (run, other runs) -> a section, None without figures; in the order of the page. The sections of
 # report.json stand between the first and the second list.
 _Builder = Callable[[Run, Sequence[Run]], Section | None]
 _FIGURES: tuple[_Builder, ...] = (
@@ -36,7 +36,7 @@ _RUN: tuple[_Builder, ...] = (
     overview.machine, comparison.other_figures, overview.notes, comparison.section,
     overview.configuration,
 )  # fmt: skip
-# Errors that figures of an unexpected kind raise.
+# Errors that figures of an unexpected type raise.
 _DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, jinja2.TemplateError)
 _TEMPLATES = Path(__file__).parent / "templates"
 # Characters that HTML forbids even as references.
@@ -48,13 +48,13 @@ _OPEN_ROWS = 24  # longer tables start closed
 def build(workdir: str | os.PathLike[str], compare_with: str = "") -> Path:
     """Writes WORKDIR/report.html from the files of the run's folder.
 
-    Sections without figures are left out, so that a run that is still training can be looked at.
+    Sections without figures are left out, so that unfinished runs have a report, too.
 
     Args:
-      workdir: the run's folder; config.json has to be there, metrics.jsonl, results.json and
-        report.json may.
-      compare_with: folders of other runs to show beside it, separated by commas; '' for none. A
-        folder that cannot be read becomes a warning, in the log and on the page.
+      workdir: the run's folder; it must hold config.json, and may hold metrics.jsonl, results.json
+        and report.json.
+      compare_with: folders of other runs to show beside it, separated by commas; '' for none. An
+        unreadable folder becomes a warning in the log and on the page.
 
     Returns:
       The path of report.html.
@@ -84,7 +84,7 @@ def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
     """The whole page.
 
     Args:
-      runs: the run that the page is of, then those beside it.
+      runs: the page's run, then the runs beside it.
       problems: sentences about files that could not be read.
     """
     run, *others = runs
@@ -147,7 +147,7 @@ def _name(builder: _Builder) -> str:
 
 
 def _attempt(what: str, problems: list[str], make: Callable[[], Any]) -> Any:
-    """The result of `make`; None and one more problem if the figures are of an unexpected kind."""
+    """The result of `make`; None, and a further problem, if the figures have an unexpected type."""
     try:
         return make()
     except _DAMAGED as error:
@@ -199,9 +199,9 @@ def _clip(value: Any, length: int = 60) -> str:
 
 
 def _hue(languages: Sequence[str], name: str) -> int:
-    """The hue of a language, the same all over the page."""
+    """The hue of a language, the same on the whole page."""
     place = languages.index(name) if name in languages else sum(name.encode("utf-8", "replace"))
-    # Neighbours on the list lie a golden angle apart, so that their hues differ.
+    # The hues of consecutive languages differ by a golden angle, so that they are distinct.
     return round(215 + place * 137.5) % 360
 
 
@@ -216,5 +216,5 @@ def _interval(cell: Number) -> str:
 
 
 def _numeric(table: Table) -> list[bool]:
-    """Whether each column holds numbers, which are set to the right."""
+    """Whether each column holds numbers, which are right-aligned."""
     return [any(isinstance(cell, Number) for cell in cells) for cells in zip(*table.rows)]

@@ -13,7 +13,7 @@ from clwe_jax.report.figures import SENTENCE_METHODS, WORD_METHODS
 from clwe_jax.report.run_folder import Run, finite
 
 _LAYER = re.compile(r"layer(\d+)/")
-_SHORT = {"nearest neighbour": "NN", "inverted softmax": "inv. softmax"}  # in heads of columns
+_SHORT = {"nearest neighbour": "NN", "inverted softmax": "inv. softmax"}  # names in column heads
 _SPLITS = {"frequency": "By frequency rank of the source word", "tag": "By part of speech"}
 
 Found = Mapping[str, Mapping[str, float]]  # subject, such as a language pair -> metric -> value
@@ -33,16 +33,16 @@ def table(
     mean: bool = True,
     **options: str,
 ) -> list[Table]:
-    """A table of the figures PREFIX/SUBJECT/METRIC, one row per subject; [] if none was measured.
+    """A table of the figures PREFIX/SUBJECT/METRIC, one row per subject; [] without figures.
 
     Args:
-      prefix: of the metrics' paths.
+      prefix: prefix of the metrics' paths.
       subjects: subject -> first cell of its row; a subject without figures has no row.
       columns: metric -> its column; a metric without figures has no column.
       found: the figures by subject.
-      head: of the first column.
+      head: head of the first column.
       mean: whether the means PREFIX/METRIC are the last row.
-      **options: title, note and closed of the table.
+      **options: the fields title, note and closed of the table.
     """
     measured = {name for subject in subjects for name in found[subject]}
     names = [name for name in columns if name in measured]
@@ -62,8 +62,8 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
     pairs = {pair: pair_name(pair) for pair in found}
     blocks = _by_layer(run, others)
     text = (
-        "Counted is how often the nearest neighbour among all sentences of the other language is "
-        "the translation. Plain: by cosine. Centered: after each language's mean vector was "
+        "The share of sentences whose nearest neighbour among all sentences of the other language "
+        "is their translation. Plain: by cosine. Centered: after each language's mean vector was "
         "subtracted. CSLS: by cosine, less the mean similarity to each side's ten nearest. The "
         "encoder's own sentence vector is, for a language model, the mean of the pieces' vectors "
         "in the last four layers and, for static vectors, the mean of the words' vectors weighted "
@@ -80,7 +80,7 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
         if name == "mean":
             columns["coverage"] = Column("Words with a vector", "percent", main=False)
         blocks += table("retrieval", pairs, columns, found, "Pair", title=title, note=note)
-    # A single point says no more than the table does.
+    # A single point adds nothing to the table.
     lines = [
         Line(how, metric)
         for how, x in SENTENCE_METHODS.items()
@@ -125,8 +125,8 @@ def _note(run: Run, others: Sequence[Run]) -> str:
         notes.append("Below a figure: its 95% interval for this number of sentences.")
     if others:
         notes.append(
-            "Beside the figure of another run: by how many points this run is above (+) or below "
-            "(−) it."
+            "Beside another run's figure: by how many percentage points this run is above (+) or "
+            "below (−) it."
         )
     cut = run.figures.get("retrieval/cut", 0.0)
     if cut > 0:
@@ -135,24 +135,24 @@ def _note(run: Run, others: Sequence[Run]) -> str:
 
 
 def induction(run: Run, others: Sequence[Run]) -> Section | None:
-    """Lexicon induction by pair: all readings that were measured, parts of the words, layers."""
+    """Lexicon induction by pair, by frequency and part of speech of the words, and by layer."""
     found = figures.pairs_of(run.figures, "bli")
     measured = {name for row in found.values() for name in row}
     main, ending = figures.word_method(run.figures)
     text = (
-        "P@k is how often one of the k nearest words of the other language is a translation that "
-        "the test dictionary has; MRR is the mean of one over the place of the first (0 beyond "
-        "ten). NN is the nearest neighbour by cosine; P@5, P@10 and MRR are measured by "
-        f"{main}. Covered: of the words that have a vector and a translation with one, as MUSE's "
-        "script counts; otherwise a source word without a vector is taken to translate to itself, "
-        "and a word whose translations have no vector is wrong."
+        "P@k is the share of source words with a translation of the test dictionary among their k "
+        "nearest words of the other language; MRR is the mean reciprocal rank of the first "
+        "translation (0 beyond ten). NN is the nearest neighbour by cosine; P@5, P@10 and MRR use "
+        f"{main}. Covered: only words that have a vector and a translation with a vector, as "
+        "MUSE's script counts. In the other columns a source word without a vector translates to "
+        "itself, and a word whose translations have no vector counts as wrong."
     )
     if any(name.endswith("_low") for name in measured):
         text += " Below a figure: its 95% interval over words."
     if "isolated" in measured:
         text += (
             " A word's vector is the mean of its vectors in context; isolated words do not occur "
-            "in the sample of text and were encoded by themselves."
+            "in the sample of text and were encoded without context."
         )
     pairs = {pair: pair_name(pair) for pair in found}
     blocks = []
@@ -193,7 +193,7 @@ def _induction_columns(main: str, ending: str, variant: str) -> dict[str, Column
 
 
 def _parts(found: Found, split: str, title: str, ending: str) -> list[Table]:
-    """P@1 of parts of the source words, one column per part, the number of words below."""
+    """P@1 by part of the source words, one column per part, with its number of words."""
 
     def first_rank(part: str) -> int:
         first = part.partition("-")[0]
@@ -236,7 +236,7 @@ def similarity(run: Run, others: Sequence[Run]) -> Section | None:
         path, _, metric = name.rpartition("/")
         if path.startswith("similarity/"):
             found.setdefault(path.removeprefix("similarity/"), {})[metric] = value
-    text = "Spearman's correlation of cosines with people's scores, over the pairs with vectors."
+    text = "Spearman's correlation of cosines with human scores, over the pairs that have vectors."
     columns = {
         "spearman": Column("Correlation"),
         "coverage": Column("Covered", "percent", main=False),

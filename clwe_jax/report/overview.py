@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
-from typing import Any, Callable, Sequence
+from typing import Sequence
 
 from clwe_jax.report import figures, static
-from clwe_jax.report.corpus import counted
 from clwe_jax.report.data import Closed, Column, Facts, Number, Section, Table, Text
 from clwe_jax.report.figures import SENTENCE_METHODS
 from clwe_jax.report.run_folder import Run
@@ -16,7 +15,7 @@ from clwe_jax.report.run_folder import Run
 
 @dataclasses.dataclass(frozen=True)
 class Tile:
-    """A headline figure, with a line for each other run or on its unit below it."""
+    """A headline figure, with notes below it on other runs or on its unit."""
 
     label: str
     value: str
@@ -97,12 +96,12 @@ def command(run: Run) -> list[str]:
 
 
 def unfinished(run: Run) -> list[str]:
-    """A sentence on a run that has not reached its end."""
+    """A sentence on a run that is not finished; an empty list for a finished one."""
     steps = run.option("train.steps")
     if steps and run.step < steps:
         return [f"The run is at step {run.step:,} of {steps:,}; its figures are not final."]
     if not run.results:
-        return ["results.json is missing: the figures are the last ones logged."]
+        return ["results.json is missing: the page shows the last logged figures."]
     return []
 
 
@@ -113,30 +112,26 @@ def machine(run: Run, others: Sequence[Run]) -> Section:
     flops, rate = speed.get("step_flops"), speed.get("steps_per_second")
     known = {
         "Device": extras.get("device"),
-        "CPU cores": counted(extras.get("cores")),
-        "Parameters": counted(extras.get("parameters")),
-        "Training speed": _with(figures.count, speed.get("tokens_per_second"), " pieces/s"),
-        "Steps per second": _with(figures.decimal, rate),
-        "Compilation": _with(figures.seconds, speed.get("compile_seconds")),
-        "Wall time": _with(figures.seconds, speed.get("seconds")),
-        "Floating-point rate": _with(
+        "CPU cores": figures.shown(figures.count, extras.get("cores")),
+        "Parameters": figures.shown(figures.count, extras.get("parameters")),
+        "Training speed": figures.shown(figures.count, speed.get("tokens_per_second"), " pieces/s"),
+        "Steps per second": figures.shown(figures.decimal, rate),
+        "Compilation": figures.shown(figures.seconds, speed.get("compile_seconds")),
+        "Wall time": figures.shown(figures.seconds, speed.get("seconds")),
+        "Floating-point rate": figures.shown(
             figures.decimal, flops * rate / 1e9 if flops and rate else None, " GFLOP/s"
         ),
-        # Zero stands for a figure that the platform does not give.
-        "Peak host memory": _with(figures.size, memory.get("peak_host_bytes") or None),
-        "Peak device memory": _with(figures.size, memory.get("peak_device_bytes") or None),
+        # Zero means that the platform does not report the figure.
+        "Peak host memory": figures.shown(figures.size, memory.get("peak_host_bytes") or None),
+        "Peak device memory": figures.shown(figures.size, memory.get("peak_device_bytes") or None),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()) or None,
     }
     facts = [Facts(values) for values in (known, static.stages(run)) if any(values.values())]
     return Section("Speed and memory", "", facts)
 
 
-def _with(form: Callable[[float], str], value: Any, unit: str = "") -> str | None:
-    return None if value is None else form(value) + unit
-
-
 def notes(run: Run, others: Sequence[Run]) -> Section | None:
-    """The job's notes, and counts of the text that it skipped."""
+    """The job's warnings, and counts of skipped or mended input."""
     skipped = run.extras.get("skipped") or {}
     blocks = []
     if run.extras.get("notes"):

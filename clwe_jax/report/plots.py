@@ -20,18 +20,18 @@ import numpy as np
 
 from clwe_jax.report.data import NEUTRAL, Chart, Dots, Picture, Points
 
-# Mid-tones that keep their contrast on white and on near-black, in the order of the hues that the
-# page gives to languages.
+# Mid-tones with enough contrast on white and on near-black, in the order of the page's hues of
+# languages.
 PALETTE = (
     "#3b7dd8", "#d6506a", "#2f9e6e", "#8f6bd1", "#dc8a1f", "#1fa2b8", "#d67ab1", "#86a02f",
     "#5c7cfa", "#c4673a",
 )  # fmt: skip
 _GREY = "#7d8794"
 _DASHES = ("-", (0, (4, 2.5)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
-_MOST_POINTS = 300  # of a line; longer ones are averaged in bins
+_MOST_POINTS = 300  # points of a line; longer lines are averaged in bins
 _MARKED_POINTS = 25  # a line of fewer points shows each of them
 
-# Colours that the page replaces by its own.
+# Placeholders that the page replaces by its own colours.
 _INK, _GRID = "#010203", "#040506"
 STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "clwe_jax", "text.parse_math": False,
@@ -45,7 +45,7 @@ STYLE = {
 
 
 def colour(place: int) -> str:
-    """The colour at a place of the palette, which starts over at its end; grey for NEUTRAL."""
+    """The colour at a place of the palette, modulo its length; grey for NEUTRAL."""
     return _GREY if place == NEUTRAL else PALETTE[place % len(PALETTE)]
 
 
@@ -55,7 +55,7 @@ def svg(block: Chart | Picture, name: str, small: bool = False) -> markupsafe.Ma
     Args:
       block: a chart whose lines have points, or a picture.
       name: letters and digits, unique within the page.
-      small: whether three drawings stand side by side: their text is larger beside the lines.
+      small: whether the drawing is one of three side by side, whose text is relatively larger.
     """
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         # The reader's browser has the fonts of the page's text.
@@ -66,7 +66,7 @@ def svg(block: Chart | Picture, name: str, small: bool = False) -> markupsafe.Ma
 
 
 def chart(block: Chart, small: bool = False) -> Figure:
-    """A line chart, 72 units an inch."""
+    """A line chart at 72 units an inch."""
     figure = Figure(figsize=(4.9, 3.4) if small else (6.4, 3.6), layout="constrained")
     axes = figure.add_subplot()
     axes.patch.set_visible(False)
@@ -101,7 +101,7 @@ def picture(block: Picture, titled: bool = False) -> Figure:
 
     Args:
       block: the picture.
-      titled: whether the drawing has its own title and legend, as a file of its own needs.
+      titled: whether the drawing has a title and a legend, for a file outside the page.
     """
     labelled = any(dots.labels for dots in block.dots)
     size = (7.2, 5.0) if labelled else (4.6, 3.9)
@@ -139,7 +139,7 @@ def _spread(figure: Figure, axes: Any, labels: list[Any], groups: Sequence[Dots]
     # Labels are placed in the final layout, which must not change after that.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    edges = []  # of the dots, which labels keep clear of
+    edges = []  # edges of the dots, which no label may cover
     for dots in groups:
         reach = 7 if dots.strong else 3
         sides = reach * np.array([(1, 0), (-1, 0), (0, 1), (0, -1)])
@@ -156,7 +156,7 @@ def _spread(figure: Figure, axes: Any, labels: list[Any], groups: Sequence[Dots]
 
 
 def thinned(points: Points) -> tuple[list[float], list[float]]:
-    """x and y of the points; beyond _MOST_POINTS each is the mean of its bin."""
+    """x and y of the points; of more than _MOST_POINTS points, the means of bins."""
     xs, ys = ([point[i] for point in points] for i in (0, 1))
     width = -(-len(xs) // _MOST_POINTS)
     if width <= 1:
@@ -189,11 +189,11 @@ def _inline(figure: Figure, title: str, name: str, tight: bool) -> markupsafe.Ma
     drawn = buffer.getvalue()
     drawn = drawn[drawn.index("<svg") :]
     drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
-    # The style sheet of one drawing would apply to the whole page; the page's own has its rules.
+    # The style sheet of a drawing would apply to the whole page, whose own one has these rules.
     drawn = re.sub(r"<style.*?</style>", "", drawn, flags=re.DOTALL)
     # matplotlib repeats each text in a comment.
     drawn = re.sub(r"<!--.*?-->", "", drawn, flags=re.DOTALL)
-    # Names within one drawing have to be unique within the page.
+    # Ids in a drawing have to be unique on the page.
     drawn = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{name}-", drawn)
     drawn = drawn.replace(_INK, "currentColor").replace(_GRID, "var(--line)")
     drawn = drawn.replace("font-family: 'DejaVu Sans'", "font-family: var(--font)")

@@ -22,12 +22,12 @@ def principal(groups: Mapping[str, np.ndarray]) -> dict[str, list[list[float]]]:
       groups: name -> [N, D]; rows of unit length show directions, which cosines compare.
 
     Returns:
-      name -> N points [x, y], rounded to four digits; signs such that the farthest point of each
-      component is positive.
+      name -> N points [x, y], rounded to four digits. In each component the point farthest from 0
+      is positive.
     """
     whole = np.concatenate(list(groups.values())).astype(np.float64)
     centered = whole - whole.mean(0)
-    # An SVD of the points would need an N x D factor; this needs D x D.
+    # An SVD of the points would need an N x D factor; the covariance is D x D.
     _, components = np.linalg.eigh(centered.T @ centered)
     plane = centered @ components[:, ::-1][:, :2]
     plane *= np.sign(plane[np.abs(plane).argmax(0), np.arange(plane.shape[1])])
@@ -47,9 +47,9 @@ def section(run: Run, others: Sequence[Run]) -> Section | None:
     if not blocks:
         return None
     text = (
-        "Frequent words of two languages on the two directions in which they differ most, which "
-        "each picture finds for its own vectors. Lines join words that the dictionary translates "
-        "to each other: the shorter they are, the better the two languages are aligned."
+        "Frequent words of two languages on the first two principal components of the vectors in "
+        "each picture. Lines join translations of the dictionary: the shorter they are, the better "
+        "the two languages are aligned."
     )
     return Section("Before and after alignment", text, blocks)
 

@@ -12,7 +12,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 Series = dict[int, float]  # step -> value, steps ascending
 
-# Sections of the config that may differ between two systems that are compared.
+# Sections of the config that may differ in a fair comparison, and sections that are not compared.
 _METHOD = ("system", "task", "objective", "job")
 _ASIDE = ("report", "plan", "checkpoint", "mesh", "scale")
 
@@ -28,7 +28,7 @@ class Run:
       series: metric path -> step -> value.
       extras: report.json, which the job writes beside its figures.
       problems: sentences on files that could not be read.
-      label: the run's name where its system's does not distinguish it from the others.
+      label: the run's name on the page; '': its system's name.
     """
 
     workdir: Path
@@ -40,7 +40,7 @@ class Run:
     label: str = ""
 
     def option(self, path: str, default: Any = None) -> Any:
-        """The config's value at a path such as 'train.steps'."""
+        """The value of an option such as 'train.steps'."""
         node: Any = self.config
         for key in path.split("."):
             if not isinstance(node, Mapping) or key not in node:
@@ -60,18 +60,18 @@ class Run:
         return [name.strip() for name in names if name.strip()]
 
     def in_order(self, names: Iterable[str]) -> list[str]:
-        """Languages as the config orders them, other names after them by the alphabet."""
+        """Languages in the order of the config, then other names in alphabetical order."""
         order = {name: place for place, name in enumerate(self.languages)}
         return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
     @property
     def step(self) -> int:
-        """The last step that left a metric; 0 where none did."""
+        """The last step with a metric; 0 without any metric."""
         return max((step for series in self.series.values() for step in series), default=0)
 
     @functools.cached_property
     def figures(self) -> dict[str, float]:
-        """The results, and where they lack a metric its last value over training."""
+        """The results, and the last logged value of every metric that they lack."""
         series = {name: list(finite(points).values()) for name, points in self.series.items()}
         return {**{name: values[-1] for name, values in series.items() if values}, **self.results}
 
@@ -79,7 +79,7 @@ class Run:
 def read(workdir: str | os.PathLike[str]) -> Run:
     """Reads WORKDIR's config.json, metrics.jsonl, results.json and report.json.
 
-    A metric that was written twice (a run that was resumed) counts with its last value.
+    Of a metric that a resumed run logged twice for a step, the last value counts.
 
     Raises:
       FileNotFoundError: the folder holds no run (no config.json).
@@ -162,7 +162,7 @@ def read_series(
 
 
 def distinct(runs: Sequence[Run]) -> list[Run]:
-    """The runs; where several have the same name, their names include their folders."""
+    """The runs; runs of the same name get labels with their folders."""
     names = [run.name for run in runs]
     return [
         dataclasses.replace(run, label=f"{run.name} ({run.workdir})")
@@ -174,12 +174,12 @@ def distinct(runs: Sequence[Run]) -> list[Run]:
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """An option on which runs differ.
+    """An option in which runs differ.
 
     Attributes:
       option: its path.
       values: one per run; None for a run without the option.
-      fair: whether a comparison of systems may differ in it.
+      fair: whether runs of a fair comparison may differ in it.
     """
 
     option: str
@@ -188,7 +188,7 @@ class Difference:
 
 
 def differences(runs: Sequence[Run]) -> list[Difference]:
-    """The options on which runs differ, those that make a comparison unfair first."""
+    """The options in which runs differ, unfair ones first."""
     flat = [_flatten(run.config) for run in runs]
     found = []
     for option in sorted(set().union(*flat)):
@@ -212,5 +212,5 @@ def _flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def finite(series: Series) -> Series:
-    """The points of a series that are numbers."""
+    """The points of a series with finite values."""
     return {step: value for step, value in series.items() if math.isfinite(value)}

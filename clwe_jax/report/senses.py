@@ -18,9 +18,9 @@ from clwe_jax.report.data import (
 from clwe_jax.report.run_folder import Run, finite
 
 _MOST_WORDS = 12
-# Colours of files; on the page they follow its light or dark scheme.
+# Colours of files; on the page drawings follow its light or dark scheme.
 _FILE_STYLE = {"text.color": "#1d232b", "figure.facecolor": "#ffffff", "svg.fonttype": "path"}
-# Fonts with Chinese and Japanese, of which a PNG needs one.
+# Fonts with Chinese and Japanese characters; a PNG needs one of them.
 _EASTERN = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans JP", "Source Han Sans", "IPAexGothic",
     "WenQuanYi Zen Hei", "Droid Sans Fallback", "Hiragino Sans", "Yu Gothic", "Microsoft YaHei",
@@ -53,18 +53,17 @@ _CHARTS = (
 
 
 def section(run: Run, others: Sequence[Run]) -> Section | None:
-    """The senses of a few words, how many senses live, and the figures over training."""
+    """The senses of a few words, the numbers of living and dead senses, and curves of training."""
     found = run.extras.get("senses") or {}
     blocks: list[Block] = []
     for word in (found.get("words") or ())[:_MOST_WORDS]:
         blocks += _word(word, run)
     text = (
-        "The senses that the model has learned of a few words; the translations of their "
-        "occurrences in text, of those that the dictionary has; and the senses of other words "
-        "whose vectors are nearest (cosine). The number after a word only distinguishes its "
-        "senses, and the two directions of a bidirectional model learn and number theirs "
-        "independently. The pictures show the first two principal components of these vectors; a "
-        "line joins a neighbour to its sense."
+        "The senses of a few words, the dictionary's translations of their occurrences in text, "
+        "and the nearest senses of other words by the cosine of sense vectors. The number after a "
+        "word only distinguishes its senses; the two directions of a bidirectional model learn "
+        "and number theirs independently. The pictures show the first two principal components "
+        "of the sense vectors; a line joins each neighbour to its sense."
     )
     if not blocks:
         text = ""
@@ -82,7 +81,7 @@ def section(run: Run, others: Sequence[Run]) -> Section | None:
 
 
 def _over_training(run: Run) -> list[Chart]:
-    # A line that stays where it began shows nothing, and its axis would be all digits.
+    # A constant line shows nothing, and the ticks of its axis would have many digits.
     return [
         chart
         for chart in _CHARTS
@@ -91,7 +90,7 @@ def _over_training(run: Run) -> list[Chart]:
 
 
 def _census(found: Mapping[str, Any]) -> list[Table]:
-    """How many senses of the frequent words live, by direction."""
+    """Numbers of living and dead senses of the frequent words, by direction."""
     names = {"used": "In use", "unused": "Never used", "removed": "Removed"}
     rows = []
     for direction, counts in (found.get("census") or {}).items():
@@ -105,12 +104,12 @@ def _census(found: Mapping[str, Any]) -> list[Table]:
         return []
     heads = [Column(head, "count") for head in ("Words", "Senses", *names.values())]
     title = "Living and dead senses"
-    note = "Dead senses were never used since they were seeded, or removed for too small a share."
+    note = "Dead senses have had no use since their seeding, or were removed for a small share."
     return [Table(["Senses of frequent words", *heads], rows, title=title, note=note)]
 
 
 def _word(word: Mapping[str, Any], run: Run) -> list[Block]:
-    """A table and a picture for each direction of the model."""
+    """A word's tables and pictures, one of each for each direction of the model."""
     tables, pictures = [], []
     directions = word["directions"]
     for direction, found in directions.items():
@@ -132,7 +131,7 @@ def _word(word: Mapping[str, Any], run: Run) -> list[Block]:
 
 
 def _rows(word: str, senses: Sequence[Mapping[str, Any]]) -> list[list[Cell]]:
-    """A row for each sense in use, one for those never used, and one for those removed."""
+    """A row for each sense in use, a row of unused senses, and a row of removed ones."""
     rows: list[list[Cell]] = []
     dead: dict[str, list[Cell]] = {"never used": [], "removed": []}
     for sense in senses:
@@ -174,22 +173,22 @@ def _by_language(words: Sequence[tuple[str, str, str]]) -> Cell:
 
 
 def _marked(line: str, word: str) -> Cell:
-    """An example with the word itself in bold."""
-    # Scripts without spaces have no ends of words.
+    """An example line with the word in bold."""
+    # Scripts without spaces have no word boundaries.
     end = r"\b" if word.isascii() else ""
     parts = re.split(f"{end}({re.escape(word)}){end}", line[:160], flags=re.IGNORECASE)
-    # `split` leaves the word itself at the odd places.
+    # `split` puts the word at the odd places.
     return [Word(x, style="strong") if i % 2 else x for i, x in enumerate(parts)]
 
 
 def picture(title: str, points: Sequence[Mapping[str, Any]], languages: Sequence[str]) -> Picture:
-    """A word's own senses and those near them, as in Figures 4-7 of the sense-aware paper.
+    """A word's own senses and their neighbours, as in Figures 4-7 of the sense-aware paper.
 
     Args:
-      title: of the picture.
-      points: each with 'label', 'language', 'x', 'y'; 'own' is true for the word's senses, and 'of'
-        is the number of the own sense that a point is, or is near.
-      languages: colours follow their order.
+      title: title of the picture.
+      points: objects with 'label', 'language', 'x' and 'y'; 'own' is true for the word's senses,
+        and 'of' is the number of the point's own sense, or of the sense that it is a neighbour of.
+      languages: the model's languages, whose order decides the colours.
     """
     own = {point["of"]: point for point in points if point.get("own")}
     dots: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
@@ -227,11 +226,11 @@ def write(
     """Writes the picture of a word's senses as PNG and SVG.
 
     Args:
-      folder: an existing one.
-      word: with 'word' and 'language'.
+      folder: an existing folder.
+      word: an object with 'word' and 'language'.
       direction: name of the sense state.
-      found: with 'points', see `picture`.
-      languages: of the model.
+      found: an object with 'points'; see `picture`.
+      languages: the model's languages.
 
     Returns:
       The files' names; an empty list if `found` has no points.
@@ -251,6 +250,6 @@ def write(
 
 
 def _families() -> list[str]:
-    """DejaVu Sans, and after it installed fonts for scripts that it lacks."""
+    """DejaVu Sans, then the installed fonts for scripts that it lacks."""
     there = {font.name for font in font_manager.fontManager.ttflist}
     return ["DejaVu Sans", *(name for name in _EASTERN if name in there)]

@@ -1,4 +1,4 @@
-"""The page's sections on static vectors: their making, their errors and their files."""
+"""The page's sections on static vectors: vocabulary, alignment, errors and files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clwe_jax.report.data import (
 from clwe_jax.report.measures import pair_name
 from clwe_jax.report.run_folder import Run, is_number
 
-# Kind of an error of lexicon induction -> its name and meaning.
+# Kind of a lexicon induction error -> its name and meaning.
 KINDS = {
     "near": ("near miss", "a translation is among the ten nearest words, but not the first"),
     "wrong": ("wrong", "no translation is among the ten nearest words"),
@@ -28,7 +28,7 @@ def _static(run: Run) -> Mapping[str, Any]:
 
 
 def errors(run: Run, others: Sequence[Run]) -> Section | None:
-    """The errors of lexicon induction, in a table that can be sorted and filtered."""
+    """The errors of lexicon induction in a table with filters."""
     rows = _static(run).get("errors")
     if not rows:
         return None
@@ -36,16 +36,17 @@ def errors(run: Run, others: Sequence[Run]) -> Section | None:
     columns += [Column("Place", "count"), "Nearest words"]
     tagged = any(row.get("tag") for row in rows)
     left_out = _static(run).get("errors_left_out") or 0
-    notes = [f"{name}: {text}." for name, text in KINDS.values()]
+    notes = ["Rank: the word's rank by frequency. Place: the place of the first correct word."]
+    notes += [f"{name}: {text}." for name, text in KINDS.values()]
     if left_out:
         notes.append(
             f"{left_out:,.0f} more errors are left out, evenly over the dictionaries; "
-            "config.report.errors says how many of a direction are shown."
+            "config.report.errors sets the number of errors shown for each direction."
         )
     table = Table(
         [*columns, "Part of speech"] if tagged else columns,
         [_error(row, tagged) for row in rows],
-        note="Rank: by the word's frequency. Place: of the first correct word. " + " ".join(notes),
+        note=" ".join(notes),
         filters=(0, 4),
     )
     return Section("Errors", "", [table])
@@ -70,7 +71,7 @@ def _error(row: Mapping[str, Any], tagged: bool) -> list[Cell]:
 
 
 def vocabulary(run: Run, others: Sequence[Run]) -> Section | None:
-    """How vocabulary reallocation shares the words out, with examples."""
+    """The numbers of words that reallocation gives to each language, with examples."""
     found = _static(run).get("vocabulary")
     if not found:
         return None
@@ -90,7 +91,7 @@ def vocabulary(run: Run, others: Sequence[Run]) -> Section | None:
 
 
 def refinement(run: Run, others: Sequence[Run]) -> Section | None:
-    """The figures of each alignment's fit in a table, series of them as curves."""
+    """The figures of each alignment's fit in a table, and series of figures as curves."""
     found = _static(run).get("alignments")
     if not found:
         return None
@@ -117,7 +118,7 @@ def refinement(run: Run, others: Sequence[Run]) -> Section | None:
 
 
 def files(run: Run, others: Sequence[Run]) -> Section | None:
-    """The vectors and induced dictionaries in the folder that other programs can read."""
+    """The induced dictionaries and the vectors, files that other programs can read."""
     induced = _static(run).get("induced")
     if not induced:
         return None
@@ -132,6 +133,6 @@ def files(run: Run, others: Sequence[Run]) -> Section | None:
 
 
 def stages(run: Run) -> dict[str, Cell]:
-    """Name of each stage of the run -> its wall time."""
+    """Name of each stage -> its wall time."""
     found = _static(run).get("stages") or {}
     return {name.capitalize(): figures.seconds(value) for name, value in found.items()}

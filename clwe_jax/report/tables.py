@@ -16,7 +16,7 @@ from clwe_jax.report import beside, data, figures, measures, run_folder, trainin
 from clwe_jax.report.data import Cell, Column, Language, Number
 from clwe_jax.report.figures import SENTENCE_METHODS
 
-_MOST_ROWS = 12  # of a table; the report has them all
+_MOST_ROWS = 12  # rows of a table; the report has all of them
 
 
 def print_summary(
@@ -29,7 +29,7 @@ def print_summary(
     Args:
       results: the figures by path, as in results.json.
       workdir: the run's folder.
-      console: where to print; None: standard output.
+      console: the console to print to; None: standard output.
     """
     console = console or Console()
     run = dataclasses.replace(run_folder.read(workdir), results=dict(results), series={})
@@ -55,8 +55,8 @@ def print_projection(
 
     Args:
       before: the run's figures by path.
-      after: 'projected/{method}/...', the same figures after it.
-      console: where to print; None: standard output.
+      after: the figures after the projection, 'projected/{method}/...'.
+      console: the console to print to; None: standard output.
     """
     methods = sorted({name.split("/")[1] for name in after if name.count("/") > 1})
     methods = [m for m in methods if any(n.startswith(f"projected/{m}/bli/") for n in after)]

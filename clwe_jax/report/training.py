@@ -45,7 +45,7 @@ def section(run: Run, others: Sequence[Run]) -> Section:
 
 
 def _heldout(run: Run) -> Chart:
-    """One colour per language; of too many languages only the mean and the outermost have one."""
+    """Held-out loss, one colour per language; for many languages, the mean and the extremes."""
     found = {
         name.split("/")[2]: points
         for name, series in run.series.items()
@@ -86,23 +86,23 @@ def _by_language(run: Run) -> list[Table]:
         "monolingual_loss": Column("Loss, own language"),
         "cross_lingual_loss": Column("Loss, other language", main=False),
     }
-    # A bidirectional model has figures of its directions as well.
+    # A bidirectional model also has figures of its directions.
     head = "Language" if set(found) <= set(run.languages) else "Language or direction"
     names = {x: Language(x) if x in run.languages else x for x in run.in_order(found)}
     note = (
         "Labels in another language are harder to guess: compare perplexities only between runs of "
-        "the same task, else the loss on labels in the text's own language."
+        "the same task; for different tasks, compare the loss on labels in the text's own language."
     )
     title = "Held-out text"
     return table("eval/mlm", names, columns, found, head, bool(mean), title=title, note=note)
 
 
 def skipped_steps(run: Run) -> list[str]:
-    """A sentence on steps that were not applied; an empty list where all were."""
+    """A sentence on steps that were not applied; an empty list without such steps."""
     bad = [step for step, share in finite(run.series.get("train/skipped", {})).items() if share > 0]
     if not bad:
         return []
     return [
-        f"Steps with a non-finite loss were not applied: {len(bad)} of the logged intervals hold "
-        f"some, the first ends at step {bad[0]:,}, the last at step {bad[-1]:,}."
+        f"Steps with a non-finite loss were not applied: {len(bad)} logged intervals contain some; "
+        f"the first ends at step {bad[0]:,}, the last at step {bad[-1]:,}."
     ]

@@ -20,7 +20,7 @@ class Vocabulary(abc.ABC):
     Attributes:
       kind: 'wordpiece', 'sentencepiece' or 'word'.
       pieces: the piece of each id.
-      size: len(pieces) rounded up to a multiple of 128; the ids above len(pieces) never occur.
+      size: len(pieces) rounded up to a multiple of 128; ids from len(pieces) on never occur.
       specials: name of each special piece -> its id.
       pad_id, unk_id, cls_id, sep_id, mask_id: ids of the special pieces.
     """
@@ -60,10 +60,6 @@ class Vocabulary(abc.ABC):
 
     @abc.abstractmethod
     def _encode(self, word: str) -> list[int]: ...
-
-    @abc.abstractmethod
-    def decode(self, ids: Sequence[int]) -> str:
-        """Readable text of piece ids, special pieces included."""
 
     @abc.abstractmethod
     def save(self, directory: str) -> None:

@@ -1,4 +1,4 @@
-"""Tables of character properties, read by Python (`words`) and by the tf.data graph (`data`).
+"""Tables of character properties, for Python (`words`) and for the tf.data graph (`data`).
 
 Each table has an entry for each of the 0x110000 Unicode code points and is read-only. They apply to
 normalised text (NFKC). Python's `unicodedata` knows no scripts, so ranges of code points define the
@@ -21,12 +21,12 @@ UNSPACED = 2  # letters and marks of scripts without spaces: longest match cuts 
 SINGLE = 3  # punctuation, symbols and everything else: each character is a word
 IGNORED = 4  # invisible characters inside words (soft hyphen, joiners): normalisation removes them
 
-# The classes of `stretch_table`: whether an UNSPACED character that no lexicon word covers joins the
-# character before it.
-ALONE = 0  # it joins nothing (Han)
-HIRAGANA = 1  # it joins hiragana
-KATAKANA = 2  # it joins katakana, so that an unknown name stays whole
-MARK = 3  # a vowel sign or tone mark joins any character
+# The classes of `stretch_table`: the characters that an UNSPACED character outside lexicon words
+# joins if they precede it.
+ALONE = 0  # none (Han)
+HIRAGANA = 1  # hiragana
+KATAKANA = 2  # katakana, so that an unknown name stays whole
+MARK = 3  # any character; vowel signs and tone marks
 
 _HAN = (
     (0x2E80, 0x2FD5), (0x3005, 0x3007), (0x3021, 0x3029), (0x3038, 0x303B), (0x3400, 0x4DBF),
@@ -133,7 +133,7 @@ def sentence_end_table() -> np.ndarray:
 
 @functools.cache
 def han_table() -> np.ndarray:
-    """bool [0x110000]: whether BERT's WordPiece encodes the character as a word of its own."""
+    """bool [0x110000]: whether BERT's WordPiece encodes the character as a separate word."""
     table = np.zeros(CODE_POINTS, np.bool_)
     _mark_ranges(table, _BERT_HAN, True)
     return _frozen(table)

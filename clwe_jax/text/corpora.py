@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import gzip
+import itertools
 import os
 import zlib
 from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from clwe_jax.text.merged import Dictionary
 _BLOCK = 1 << 20  # bytes read at once
 _BOM = b"\xef\xbb\xbf"
 SAMPLE_BYTES = 8 << 20  # text of each language that `inspect` reads
+_FREQUENT = 1_000  # number of frequent words that `inspect` lists
 _MANY = 10  # number of languages above which `inspect` reads less of each
 _NEAR_ZERO = 0.02  # smallest share of running words that a fitting dictionary covers
 _PROBED = 2_000  # frequent words that are looked up in dictionaries of other languages
@@ -26,18 +28,13 @@ class LineCounts:
     """Counts of the lines that were read.
 
     Attributes:
-      lines, empty_lines: number of lines, and of lines of white space only.
+      lines: number of lines.
       repaired_lines: lines that were not UTF-8; each bad byte became U+FFFD, which separates words.
-      longest_line: length of the longest line in characters.
-      bytes: decompressed bytes.
       share: fraction of the text that was read, by bytes in the files; 1 when all was read.
     """
 
     lines: int = 0
-    empty_lines: int = 0
     repaired_lines: int = 0
-    longest_line: int = 0
-    bytes: int = 0
     share: float = 0.0
 
 
@@ -46,32 +43,22 @@ class LanguageStats:
     """Counts for the whole text of a language, extrapolated where only a part was read.
 
     Attributes:
-      lines, bytes, words: size of the text; words are running words.
-      covered_words: running words with a dictionary entry.
-      repaired_lines, empty_lines, longest_line: see `LineCounts`.
-      sampled_share: fraction of the text that was read.
+      lines, words: number of lines and of running words.
+      covered_words: number of running words with a dictionary entry.
+      repaired_lines: see `LineCounts`.
       frequent: frequent words that begin with a letter, most frequent first.
     """
 
     lines: int
-    bytes: int
     words: int
     covered_words: int
     repaired_lines: int
-    empty_lines: int
-    longest_line: int
-    sampled_share: float
     frequent: list[str] = dataclasses.field(default_factory=list)
 
     @property
     def coverage(self) -> float:
         """The fraction of running words with a dictionary entry."""
         return self.covered_words / self.words if self.words else 0.0
-
-    @property
-    def words_per_line(self) -> float:
-        """Mean number of words of a line that is not empty."""
-        return self.words / max(1, self.lines - self.empty_lines)
 
 
 class TextCorpus:
@@ -113,7 +100,7 @@ class TextCorpus:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages, in the order of the argument."""
+        """The languages, in the order in which they were given."""
         return tuple(self.files)
 
     def lines(
@@ -189,11 +176,9 @@ def _read(raw: BinaryIO, path: str, limit: float | None, counts: LineCounts) -> 
             yield _decode(b"".join([*rest, whole]), counts)
             rest = []
         rest.append(tail)
-    end = file.readline() if rest else b""
-    last = b"".join([*rest, end.removesuffix(b"\n")])
-    if last:
+    end = file.readline().removesuffix(b"\n") if rest else b""
+    if last := b"".join([*rest, end]):
         yield _decode(last, counts)
-    counts.bytes += read + len(end)
 
 
 def _decode(data: bytes, counts: LineCounts) -> list[str]:
@@ -209,8 +194,6 @@ def _decode(data: bytes, counts: LineCounts) -> list[str]:
                 lines.append(line.decode("utf-8", errors="replace"))
     lines = [line.removesuffix("\r") for line in lines]
     counts.lines += len(lines)
-    counts.empty_lines += sum(not line or line.isspace() for line in lines)
-    counts.longest_line = max(counts.longest_line, max(map(len, lines), default=0))
     return lines
 
 
@@ -242,10 +225,9 @@ def _languages_in(directory: str) -> str:
 
 def inspect(
     corpus: TextCorpus,
-    tokenizer,
+    words: Callable[[str, str], Sequence[str]],
     dictionary: Dictionary | None,
     sample_bytes: int | None = SAMPLE_BYTES,
-    frequent: int = 1_000,
 ) -> dict[str, LanguageStats]:
     """Describes the text of each language and the share of it that the dictionary covers (D11).
 
@@ -253,38 +235,33 @@ def inspect(
 
     Args:
       corpus: text of all languages.
-      tokenizer: an object with `words(text, language)`, such as `Tokenizer`.
+      words: function (raw text, language) -> words, such as `Tokenizer.words`.
       dictionary: merged dictionary, or None.
       sample_bytes: bytes of each language to read and extrapolate from; with more than ten
         languages, ten times as many bytes are shared among all; None reads all.
-      frequent: number of frequent words to list.
     """
     if sample_bytes is not None and len(corpus.languages) > _MANY:
         sample_bytes = sample_bytes * _MANY // len(corpus.languages)
     result = {}
     for language in corpus.languages:
         counter, counts = corpus.count_words(
-            language, lambda text: tokenizer.words(text, language), sample_bytes
+            language, lambda text: words(text, language), sample_bytes
         )
-        words = sum(counter.values())
+        total = sum(counter.values())
         covered = 0
         if dictionary is not None:
             known = set(dictionary.language_words(language))
             covered = sum(count for word, count in counter.items() if word in known)
-            if known and covered < _NEAR_ZERO * words:
-                _warn_near_zero(language, counter, covered / words, dictionary)
+            if known and covered < _NEAR_ZERO * total:
+                _warn_near_zero(language, counter, covered / total, dictionary)
         scale = 1 / counts.share if counts.share else 1.0
         listed = (word for word, _ in by_count(counter) if word[0].isalpha())
         result[language] = LanguageStats(
             lines=round(counts.lines * scale),
-            bytes=round(counts.bytes * scale),
-            words=round(words * scale),
+            words=round(total * scale),
             covered_words=round(covered * scale),
             repaired_lines=round(counts.repaired_lines * scale),
-            empty_lines=round(counts.empty_lines * scale),
-            longest_line=counts.longest_line,
-            sampled_share=counts.share,
-            frequent=[word for word, _ in zip(listed, range(frequent))],
+            frequent=list(itertools.islice(listed, _FREQUENT)),
         )
         if counts.repaired_lines:
             logging.warning(
@@ -335,7 +312,7 @@ def temperature_shares(sizes: Mapping[str, float], temperature: float) -> dict[s
     Raises:
       ValueError: a temperature that is not positive.
     """
-    if temperature <= 0:
+    if not temperature > 0:
         raise ValueError(f"config.data.temperature={temperature}: must be positive")
     total = sum(sizes.values())
     weights = {

@@ -46,25 +46,25 @@ def download(
     attempts: int = 5,
     timeout: float = 60.0,
 ) -> list[str]:
-    """Downloads dictionaries into a directory; whole files that it holds are left as they are.
+    """Downloads dictionaries into a directory; complete files in it are not downloaded again.
 
     A file is transferred into `NAME.part`, which the next attempt or the next call continues. Its
-    size is checked against the size that the server names, and its SHA-256 against
-    DIRECTORY/manifest.json ({"NAME": {"size": bytes, "sha256": hex}}) if the manifest names the
-    file. The manifest gains the files that it does not name, so that a second copy of the directory
-    can be checked against the first.
+    size is checked against the size that the server names. Its SHA-256 is checked against
+    DIRECTORY/manifest.json ({"NAME": {"size": bytes, "sha256": hex}}) if the manifest lists the
+    file; otherwise the file is added to the manifest, so that a second copy of the directory can be
+    checked against the first.
 
     Args:
-      directory: a folder, created if it is absent.
+      directory: destination folder, which is created if it is missing.
       pairs: language pairs such as 'en-de'.
       splits: whether to download the training and test splits too, `xx-yy.0-5000.txt` and
         `xx-yy.5000-6500.txt`.
       address: URL of the folder that holds the files, with a slash at the end.
-      attempts: attempts per file, each of which continues the one before.
+      attempts: maximum number of attempts per file; each continues the one before.
       timeout: seconds without a byte after which an attempt fails.
 
     Returns:
-      The names of the files, all of them whole in the directory.
+      The names of the files, all of which are now complete.
 
     Raises:
       ValueError: a file differs from the manifest.
@@ -133,7 +133,7 @@ def _fetch_once(url: str, part: str, timeout: float) -> None:
     try:
         answer = urllib.request.urlopen(request, timeout=timeout)
     except urllib.error.HTTPError as error:
-        if error.code == 416:  # nothing follows: the part is whole, or of another file
+        if error.code == 416:  # no byte follows: the part is complete, or belongs to another file
             whole = _total(error.headers.get("Content-Range"))
             if whole == have:
                 return
@@ -175,4 +175,4 @@ def _read_manifest(directory: str) -> dict[str, dict[str, object]]:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is damaged ({error}): remove it, and it is made again") from error
+        raise ValueError(f"{path} is damaged ({error}): remove it to create it again") from error

@@ -15,15 +15,15 @@ _CODES = {
     "spa": "es", "swe": "sv",
 }  # fmt: skip
 _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*")
-_MOST_WORDS = 3  # words of a gloss that translates; a longer gloss explains
+_MOST_WORDS = 3  # maximum number of words of a translation; a longer gloss is an explanation
 
 
 def iterate(path: str) -> Iterator[tuple[str, str, str]]:
     """Yields (Japanese word, language, translation) from a JMdict file.
 
-    The words of an entry are its kanji spellings, and its readings where it has no kanji or is
+    The words of an entry are its kanji spellings, and also its readings if it has no kanji or is
     usually written in kana. Remarks in parentheses and the English 'to' of verbs are removed from
-    glosses. A gloss of more than three words is skipped, because it explains and does not translate.
+    glosses. A gloss of more than three words is skipped, because it is an explanation.
 
     Raises:
       ValueError: the file is not XML; the message names the line.
@@ -39,7 +39,7 @@ def iterate(path: str) -> Iterator[tuple[str, str, str]]:
                     root.clear()
     except (ElementTree.ParseError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(
-            f"{path} is not a whole JMdict XML file: {error}. Fetch JMdict_e.gz again from EDRDG"
+            f"{path} is not a complete JMdict XML file: {error}. Fetch JMdict_e.gz again from EDRDG"
         ) from error
 
 

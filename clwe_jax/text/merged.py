@@ -28,8 +28,8 @@ class Dictionary:
       blob, offsets: uint8 [bytes], int64 [words + 1]; all words in UTF-8, concatenated.
       skipped: file name -> number of lines that could not be read.
       unpaired: language -> words that were read but have no synonym here, such as the words of
-        excluded test pairs. The segmenter still needs them (`lexicon`): without them they would
-        never occur as words in scripts without spaces.
+        excluded test pairs. The segmenter needs them (`lexicon`), or they would never occur as
+        words in scripts without spaces.
       left_out: number of undirected pairs that were removed because of their test words.
     """
 
@@ -186,7 +186,7 @@ class Dictionary:
             yield from self.language_words(language)
 
     def lexicon(self, language: str) -> Iterator[str]:
-        """The words of a language that a segmenter should know: words with synonyms, then `unpaired`."""
+        """The words of a language for a segmenter: words with synonyms, then `unpaired` words."""
         return itertools.chain(self.language_words(language), self.unpaired.get(language, ()))
 
     def _numbers(self, language: str) -> dict[str, int]:
@@ -234,7 +234,7 @@ class Dictionary:
         return np.repeat(numbers, self.pairs_per_word()), self.target_ids
 
     def restricted(self, languages: Sequence[str]) -> "Dictionary":
-        """The dictionary of the pairs between the given languages, with the languages in that order."""
+        """The dictionary of the pairs between the given languages, which keep their order."""
         sources, targets = self._edges()
         order = np.full(len(self.languages), -1)
         for index, language in enumerate(languages):
@@ -256,7 +256,7 @@ def _language_of(numbers: np.ndarray, splits: np.ndarray) -> np.ndarray:
 
 
 def _groups(source: np.ndarray, target: np.ndarray, splits: np.ndarray) -> np.ndarray:
-    """bool [pairs]: whether a sorted pair has another source or target language than the last."""
+    """bool [pairs]: whether a sorted pair differs from the last in source or target language."""
     if not len(source):
         return np.zeros(0, np.bool_)
     language = _language_of(target, splits)

@@ -1,16 +1,48 @@
-"""Word pairs in the format of MUSE (Conneau et al. 2017): a pair a line, in two columns.
+"""Files of word pairs in the format of MUSE (Conneau et al. 2017): a pair a line, in two columns.
 
 The columns are separated by a space, or by a tab where a word or its translation has spaces.
+`xx-yy.txt` is a dictionary; `xx-yy.0-5000.txt` and `xx-yy.5000-6500.txt` are its training and test
+split. Each may end in `.gz`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import gzip
+import os
+import re
 import zlib
-from typing import Iterable, Iterator
+from typing import Iterable, Iterator, NamedTuple
 
+_NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(?:\.(.+))?\.txt(?:\.gz)?")
 _NAMED_LINES = 3  # bad lines of a file that the log describes
+
+
+class PairFile(NamedTuple):
+    """A file of word pairs.
+
+    Attributes:
+      path: the path of the file.
+      source, target: the languages of the two columns.
+      split: the part of its name between the languages and '.txt'; '' for a complete dictionary.
+    """
+
+    path: str
+    source: str
+    target: str
+    split: str
+
+
+def parse_name(path: str) -> PairFile | None:
+    """The file that a path names; None where the name is not one of word pairs."""
+    match = _NAME.fullmatch(os.path.basename(path))
+    return PairFile(path, match[1], match[2], match[3] or "") if match else None
+
+
+def find(directory: str) -> list[PairFile]:
+    """The files of word pairs in a directory, by name; other files are ignored."""
+    paths = (os.path.join(directory, name) for name in sorted(os.listdir(directory)))
+    return [file for file in map(parse_name, paths) if file]
 
 
 @dataclasses.dataclass

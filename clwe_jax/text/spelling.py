@@ -1,7 +1,7 @@
 """Words as character ids for a character CNN: bytes of UTF-8 in frames of fixed length.
 
-The 261 ids are those of ELMo's bilm-tf (UnicodeCharsVocabulary): 0-255 a byte, 256 and 257 begin and
-end of a sentence, 258 and 259 begin and end of a word, 260 padding. A word is
+The 261 ids are those of ELMo's bilm-tf (UnicodeCharsVocabulary): 0 to 255 are bytes, 256 and 257
+begin and end a sentence, 258 and 259 begin and end a word, and 260 is padding. A word is
 `[258, bytes, 259, 260, 260, ...]`.
 """
 
@@ -15,24 +15,20 @@ import numpy as np
 from clwe_jax.text.word_vocab import WordVocabulary
 
 BEGIN_SENTENCE, END_SENTENCE, BEGIN_WORD, END_WORD, PAD = range(256, 261)
-IDS = 261
 MAX_CHARACTERS = 50
-_AT_ONCE = 1 << 16  # words
-
-
-def spell(word: str, max_chars: int = MAX_CHARACTERS) -> np.ndarray:
-    """int32 [max_chars]: the character ids of a normalised word, cut to the frame."""
-    return spell_all([word.encode("utf-8")], max_chars)[0].astype(np.int32)
+_AT_ONCE = 1 << 16  # words that are spelt together
 
 
 def spell_all(words: Sequence[bytes], max_chars: int = MAX_CHARACTERS) -> np.ndarray:
-    """uint16 [len(words), max_chars]: the character ids of words in UTF-8.
+    """uint16 [len(words), max_chars]: the character ids of words in UTF-8; bytes without room are cut.
 
     Raises:
-      ValueError: a frame of fewer than 3 characters: begin, one byte, end.
+      ValueError: the frame has fewer than 3 characters.
     """
     if max_chars < 3:
-        raise ValueError(f"A word's frame of {max_chars} characters: at least 3 are needed")
+        raise ValueError(
+            f"max_chars={max_chars}: must be at least 3, for a word's begin, one byte and its end"
+        )
     room = max_chars - 2
     cut = [word[:room] for word in words]
     sizes = np.fromiter(map(len, cut), np.int64, len(cut))

@@ -28,8 +28,8 @@ SETTINGS_FILE = "vocab.json"
 _SPACE_MARK = "▁"  # SentencePiece's character for a space
 # The usual names of special pieces in SentencePiece models of other programs.
 _OTHER_NAMES = {PAD: "<pad>", UNK: "<unk>", CLS: "<s>", SEP: "</s>", MASK: "<mask>"}
-# Bounds of SentencePiece's character coverage. The lower is SentencePiece's own; characters rarer
-# than the upper one leaves are encoded as bytes without loss.
+# Bounds of SentencePiece's character coverage. SentencePiece itself demands the lower bound. The
+# characters beyond the coverage are encoded as bytes, so nothing is lost.
 _COVERAGE = (0.98, 0.9998)
 _UNIGRAM_SUM = 4e6  # sum of the word counts that a unigram model is trained on
 
@@ -82,9 +82,6 @@ class WordPieceVocabulary(Vocabulary):
             start, prefix = end, "##"
         return found
 
-    def decode(self, ids: Sequence[int]) -> str:
-        return " ".join(self.pieces[i] for i in ids).replace(" ##", "")
-
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
         text = "".join(f"{piece}\n" for piece in self.pieces)
@@ -124,34 +121,22 @@ class SentencePieceVocabulary(Vocabulary):
     def _encode(self, word: str) -> list[int]:
         return self.processor.encode(word)
 
-    def decode(self, ids: Sequence[int]) -> str:
-        text: list[str] = []
-        run: list[int] = []
-        for i in map(int, ids):
-            if i in self.special_ids:
-                text += [self.processor.decode(run)] * bool(run) + [self.pieces[i]]
-                run = []
-            else:
-                run.append(i)
-        return " ".join(text + [self.processor.decode(run)] * bool(run))
-
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
         atomic.write(os.path.join(directory, SENTENCEPIECE_FILE), self.model)
 
 
-def train(
-    kind: str, words: Mapping[str, float], size: int, listed: Iterable[str] = ()
-) -> Vocabulary:
-    """Trains a vocabulary of one of `KINDS`; arguments and errors as of `vocab.train`."""
-    if kind == "wordpiece":
-        return _train_wordpiece(words, size, listed)
+def train_sentencepiece(
+    kind: str, words: Mapping[str, float], size: int
+) -> SentencePieceVocabulary:
+    """Trains a 'unigram' or 'bpe' vocabulary; see `vocab.train`."""
     return SentencePieceVocabulary(_train_model(kind, words, size, byte_fallback=True))
 
 
-def _train_wordpiece(
+def train_wordpiece(
     words: Mapping[str, float], size: int, listed: Iterable[str]
 ) -> WordPieceVocabulary:
+    """Trains a WordPiece vocabulary; see `vocab.train`."""
     forms = _character_forms(words, listed)
     room = (size - len(SPECIALS)) // 2
     if room < 1:

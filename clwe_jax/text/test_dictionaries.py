@@ -5,22 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from typing import Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterable, Mapping, Sequence
 
 from absl import logging
 
-from clwe_jax.text import pair_files
+from clwe_jax.text import pair_files, test_files
+from clwe_jax.text.pair_files import PairFile
 
-_NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.5000-6500\.txt(\.gz)?")
-_LEAVE_OUT = "--config.evals.bli.data='' leaves lexicon induction out."
-
-
-class TestFile(NamedTuple):
-    """Where the test dictionary of a direction is."""
-
-    source: str
-    target: str
-    path: str
+_NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.(5000-6500)\.txt(\.gz)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,26 +29,23 @@ class TestSet:
         return f"{self.source}-{self.target}"
 
 
-def files(directory: str) -> dict[tuple[str, str], TestFile]:
-    """(source, target) -> the test dictionary, of every one in a folder, by name.
+def files(directory: str, required: bool = False) -> dict[tuple[str, str], PairFile]:
+    """The test dictionaries in a folder: (source, target) -> file, in the order of their names.
 
     Args:
-      directory: holds `xx-yy.5000-6500.txt`, also `.gz`; other files are ignored.
+      directory: folder with `xx-yy.5000-6500.txt`, also `.gz`; other files are ignored.
+      required: whether a folder without test dictionaries is an error.
 
     Raises:
-      FileNotFoundError: there is no such folder.
+      FileNotFoundError: the folder is missing, or holds no test dictionary where one is required.
     """
-    if not os.path.isdir(directory):
-        raise FileNotFoundError(
-            f"{directory} is not a folder (config.evals.bli.data). Expected test dictionaries "
-            f"xx-yy.5000-6500.txt there; {_LEAVE_OUT}"
-        )
-    found: dict[tuple[str, str], TestFile] = {}
-    for name in sorted(os.listdir(directory)):
-        match = _NAME.fullmatch(name)
-        if match:
-            one = TestFile(match[1], match[2], os.path.join(directory, name))
-            found.setdefault((one.source, one.target), one)
+    found: dict[tuple[str, str], PairFile] = {}
+    expected = "test dictionaries xx-yy.5000-6500.txt"
+    for match in test_files.matching(
+        directory, _NAME, "config.evals.bli.data", expected, required
+    ):
+        file = PairFile(os.path.join(directory, match[0]), match[1], match[2], match[3])
+        found.setdefault((file.source, file.target), file)
     return found
 
 
@@ -66,46 +55,37 @@ def find(
     normalizer: Callable[[str, str], str],
     pairs: Iterable[tuple[str, str]] = (),
 ) -> list[TestSet]:
-    """The test dictionaries of a folder between a run's languages; the log names the others.
+    """The test dictionaries in a folder between a run's languages; the log names the others.
 
     Args:
       directory: see `files`.
-      languages: of the run.
+      languages: languages of the run.
       normalizer: (word, language) -> the word as the vectors spell it.
-      pairs: directions (source, target) that are wanted, in this order; empty: all.
+      pairs: wanted directions (source, target), in this order; empty: all directions.
 
     Raises:
-      FileNotFoundError: the folder is missing, or holds no test dictionary where none is wanted by
-        name.
+      FileNotFoundError: the folder is missing, or `pairs` is empty and the folder holds no test
+        dictionary.
       ValueError: a test dictionary without pairs.
     """
-    there, pairs = files(directory), list(pairs)
+    pairs = list(pairs)
+    there = files(directory, required=not pairs)
     if pairs:
         absent = ["-".join(pair) for pair in pairs if pair not in there]
         if absent:
             logging.warning(
-                "%s has no test dictionary of %s (expected %s.5000-6500.txt): no lexicon induction "
-                "there",
+                "%s has no test dictionary of %s (expected %s.5000-6500.txt): lexicon induction is "
+                "not measured in these directions",
                 directory, ", ".join(absent), absent[0],
             )  # fmt: skip
-    elif not there:
-        raise FileNotFoundError(
-            f"{directory} holds no test dictionaries xx-yy.5000-6500.txt (config.evals.bli.data). "
-            f"{_LEAVE_OUT}"
-        )
     else:
-        absent = ["-".join(pair) for pair in there if not set(pair) <= set(languages)]
-        if absent:
-            logging.info(
-                "%s: left out, as the model has not learned both languages: %s",
-                directory, ", ".join(absent),
-            )  # fmt: skip
-    wanted = pairs or [pair for pair in there if set(pair) <= set(languages)]
-    return [read(there[pair], normalizer) for pair in wanted if pair in there]
+        pairs = [pair for pair in there if set(pair) <= set(languages)]
+        test_files.log_unlearned(directory, ("-".join(x) for x in there if x not in pairs))
+    return [read(there[pair], normalizer) for pair in pairs if pair in there]
 
 
-def read(file: TestFile, normalizer: Callable[[str, str], str]) -> TestSet:
-    """A test dictionary; the log names lines that are no pair, which are left out.
+def read(file: PairFile, normalizer: Callable[[str, str], str]) -> TestSet:
+    """Reads a test dictionary; lines that are not a pair are skipped and named in the log.
 
     Raises:
       ValueError: no line is a pair.

@@ -26,7 +26,7 @@ class Tokenizer:
 
     Attributes:
       languages: languages of the model; language ids are indices into them.
-      normalizer, segmenter, vocabulary: the three steps.
+      normalizer, segmenter, vocabulary: the three steps of tokenization.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Tokenizer:
         """The number of a language.
 
         Raises:
-          ValueError: the model does not have the language; the message names its languages.
+          ValueError: the model lacks the language; the message names its languages.
         """
         if language not in self.languages:
             raise ValueError(
@@ -71,10 +71,6 @@ class Tokenizer:
         """The piece ids of raw text without special pieces, and the index of each piece's word."""
         return self.encode_words(self.words(text, language))
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """Readable text of piece ids."""
-        return self.vocabulary.decode(ids)
-
     def save(self, directory: str) -> None:
         """Writes text.json, lexicon.{language}.txt and the vocabulary's file."""
         os.makedirs(directory, exist_ok=True)
@@ -97,8 +93,8 @@ class Tokenizer:
         """Reads what `save` wrote.
 
         Raises:
-          FileNotFoundError: no saved tokenizer in the folder, or one of its files is missing.
-          ValueError: a damaged file.
+          FileNotFoundError: the folder holds no saved tokenizer, or one of its files is missing.
+          ValueError: a file is damaged.
         """
         path = os.path.join(directory, _SETTINGS)
         if not os.path.exists(path):
@@ -150,8 +146,8 @@ class Tokenizer:
           min_count: smallest count, over all languages, of a word that the training uses.
 
         Raises:
-          ValueError: neither a path nor a corpus, or an unknown kind.
-          FileNotFoundError: no file at `path`.
+          ValueError: there is neither a path nor a corpus, or the kind is unknown.
+          FileNotFoundError: there is no file at `path`.
         """
         lexicons: dict[str, Iterable[str]] = {}
         if dictionary is not None:

@@ -1,9 +1,8 @@
-"""The dictionary that a run trains on, without the words of the dictionaries that it is tested on."""
+"""The dictionary that a run trains on, without the words of its test dictionaries."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from typing import Mapping, Sequence
 
@@ -12,7 +11,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import atomic
 from clwe_jax import config as options
-from clwe_jax.text import dictionary as dictionaries, test_dictionaries
+from clwe_jax.text import dictionary as dictionaries, pair_files, test_dictionaries
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.test_dictionaries import TestSet
@@ -21,19 +20,19 @@ from clwe_jax.text.test_dictionaries import TestSet
 def load(
     config: ConfigDict, folders: Mapping[str, str], workdir: str, normalizer: Normalizer
 ) -> Dictionary | None:
-    """The merged dictionary to train on, without the test words; None where none is named.
+    """The merged dictionary to train on, without the test words; None if the config names none.
 
     Args:
-      config: `data.dictionaries` and what cleans it; of static vectors, `align.split` reads
-        `xx-yy.{split}.txt` in place of `xx-yy.txt`, as it is published: of two directions the one
-        that is mapped (MUSE's protocol), with all of its pairs.
+      config: the run's config. With `align.split`, an option of static vectors, the files
+        `xx-yy.{split}.txt` are read in place of `xx-yy.txt`, and `data.exclude_tests` has no
+        effect; of the two directions of a pair, the one that is mapped is read (MUSE's protocol).
       folders: the folders behind the options, from `world.resolve_folders`.
-      workdir: holds the cache.
-      normalizer: of the words.
+      workdir: folder of the run, which holds the cache.
+      normalizer: normalizer of each word.
 
     Raises:
-      FileNotFoundError: no such folder, or no file of the split in it.
-      ValueError: no dictionary between any two of the languages.
+      FileNotFoundError: the folder is missing, or has no file of the split.
+      ValueError: the folder has no dictionary between any two of the languages.
     """
     if not folders["dictionaries"]:
         return None
@@ -57,17 +56,13 @@ def load(
 
 
 def tests(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
-    """The folders and files of test dictionaries whose words are not trained on.
+    """The folders and files of the test dictionaries whose words the training leaves out.
 
     These are `data.exclude_dictionaries` and, with `data.exclude_tests`, the test dictionaries of
     all evaluators of lexicon induction, except beside a published split (`align.split`).
 
-    Args:
-      config: `data` and `evals`.
-      folders: see `load`.
-
     Raises:
-      FileNotFoundError: there is no such folder.
+      FileNotFoundError: a folder of test dictionaries is missing.
     """
     found = [folders["tests"]] if folders["tests"] else []
     if not _excludes_tests(config):
@@ -83,20 +78,15 @@ def tests(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
 
 
 def test_folders(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
-    """The folders of test dictionaries of all evaluators of lexicon induction.
-
-    Args:
-      config: `evals`.
-      folders: see `load`.
-    """
+    """The folders of the test dictionaries of all evaluators of lexicon induction."""
     keys = [key for key, spec in config.evals.items() if spec.name == "bli"]
     return [folders[f"evals.{key}"] for key in keys if folders[f"evals.{key}"]]
 
 
 def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str, tuple[int, int]]:
-    """'de-en' -> the numbers of test pairs that the dictionary trains on, and of all test pairs.
+    """'de-en' -> (number of test pairs that are in the training dictionary, number of test pairs).
 
-    A published split of one direction may hold test pairs of the other one; the log warns of them.
+    A published split of one direction may hold test pairs of the other; the log warns of them.
     """
     found = {}
     for test in tests if dictionary is not None else ():
@@ -105,8 +95,8 @@ def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str,
         found[test.name] = len(pairs & asked), len(asked)
         if pairs & asked:
             logging.warning(
-                "%s: %s of %s test pairs are in the training dictionary: its lexicon induction is "
-                "no measure of unseen words. --config.data.exclude_dictionaries=DIR leaves the "
+                "%s: %s of %s test pairs are in the training dictionary, so its lexicon induction "
+                "does not measure unseen words. --config.data.exclude_dictionaries=DIR leaves the "
                 "words of the test dictionaries in DIR out",
                 test.name, *(f"{count:,}" for count in found[test.name]),
             )  # fmt: skip
@@ -114,7 +104,7 @@ def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str,
 
 
 def tests_of(config: ConfigDict) -> str:
-    """`evals.bli.data` where its words are not trained on, else ''; a part of `Kept.made_with`."""
+    """`evals.bli.data` if the training leaves its words out, else ''; see `Kept.made_with`."""
     return config.evals.bli.data if _excludes_tests(config) else ""
 
 
@@ -128,9 +118,9 @@ def _split_name(config: ConfigDict) -> str:
 
 
 def _split(config: ConfigDict, directory: str, workdir: str) -> list[str]:
-    """Copies of `xx-yy.{split}.txt` under the names that dictionaries are merged by.
+    """Copies the files `xx-yy.{split}.txt` to `xx-yy.txt`, the names that `dictionary.load` reads.
 
-    Where there are files of both directions of a pair with the hub, the one to the hub is taken.
+    Of the two directions between a language and the hub, the one to the hub is taken.
     """
     split, languages, hub = config.align.split, options.languages(config), options.hub_of(config)
     if not os.path.isdir(directory):
@@ -138,21 +128,18 @@ def _split(config: ConfigDict, directory: str, workdir: str) -> list[str]:
             f"{directory} is not a folder (config.data.dictionaries): expected xx-yy.{split}.txt "
             "there"
         )
-    pattern = re.compile(rf"([a-z]{{2,3}})-([a-z]{{2,3}})\.{re.escape(split)}\.txt(\.gz)?")
-    matches = [pattern.fullmatch(name) for name in sorted(os.listdir(directory))]
-    there = {(match[1], match[2]) for match in matches if match}
+    files = [file for file in pair_files.find(directory) if file.split == split]
+    there = {(file.source, file.target) for file in files}
+    folder = os.path.join(workdir, "cache", f"split-{split}")
     copies = []
-    for match in filter(None, matches):
-        source, target = match[1], match[2]
+    for original, source, target, _ in files:
         turned = source == hub and (target, source) in there
         if source in languages and target in languages and not turned:
-            folder = os.path.join(workdir, "cache", f"split-{split}")
             os.makedirs(folder, exist_ok=True)
-            path = os.path.join(folder, f"{source}-{target}.txt{match[3] or ''}")
-            original = os.path.join(directory, match[0])
+            path = os.path.join(folder, os.path.basename(original).replace(f".{split}.", ".", 1))
             with open(original, "rb") as file:
                 atomic.write(path, file.read())
-            shutil.copystat(original, path)  # its times name the cache of the merged dictionary
+            shutil.copystat(original, path)  # the cache of the merged dictionary depends on times
             copies.append(path)
     if not copies:
         raise FileNotFoundError(

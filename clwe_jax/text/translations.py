@@ -11,7 +11,7 @@ import numpy as np
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.word_vocab import WordVocabulary
 
-MOST = 4  # translations of a word, as in the paper
+MOST = 4  # translations of a word into one language, as in the paper
 _NEAR_ZERO = 0.02  # smallest share of running words that a fitting dictionary covers
 
 
@@ -48,23 +48,24 @@ def table(
 ) -> Translations:
     """The translations of each entry of the vocabulary into other languages.
 
-    A form that is a word of two languages has the translations of both, separated by the target
-    language. A word that translates to itself ("taxi") is among its translations. Ids are in the
-    order of frequency, so the most frequent translations are those of lowest id.
+    An entry that is a word of two languages has the translations of both, by target language. A
+    word that translates to itself ("taxi") is among its own translations. Ids are in the order of
+    frequency, so the translations with the lowest ids are the most frequent ones.
 
     Logs the coverage, as a warning where the dictionary covers almost nothing of the vocabulary.
 
     Args:
-      dictionary: merged dictionary; its words normalised like the vocabulary's.
+      dictionary: merged dictionary, with words normalised like those of the vocabulary.
       vocabulary: word-level vocabulary.
-      languages: languages whose pairs are taken, in this order; None means all of the dictionary.
-      most: T, number of translations of a word into one language; the most frequent are kept.
+      languages: languages between which pairs are taken, in this order; None means all.
+      most: T, maximum number of translations of a word into one language; the most frequent ones
+        are kept.
 
     Raises:
-      ValueError: T is not positive, or fewer than two languages.
+      ValueError: T is not positive, or there are fewer than two languages.
     """
     if most < 1:
-        raise ValueError(f"{most} translations of a word: at least 1 is needed")
+        raise ValueError(f"most={most} translations of a word: must be at least 1")
     if languages is not None:
         dictionary = dictionary.restricted(languages)
     if len(dictionary.languages) < 2:
@@ -133,8 +134,8 @@ def _report(found: Translations, vocabulary: WordVocabulary) -> None:
         logging.info("%s", text)
         return
     logging.warning(
-        "%s. Almost no sense will be matched across languages: are these dictionaries "
-        "(--config.data.dictionaries) of the text's languages (%s), and lower-cased as it is?",
+        "%s. Almost no sense will be matched across languages. Do the dictionaries "
+        "(--config.data.dictionaries) have the languages (%s) and the case of the text?",
         text,
         ", ".join(found.languages),
     )

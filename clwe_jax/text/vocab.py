@@ -68,10 +68,11 @@ def train(
 ) -> Vocabulary:
     """Trains a vocabulary; the same counts give the same vocabulary, byte for byte.
 
-    A WordPiece vocabulary consists of characters, at most half of `size`, and of merges of byte pair
-    encoding. Its characters are the most frequent ones of words and `listed` and those of ASCII, as
-    first and as inner pieces of words; a Han character gets only the forms that occur. SentencePiece
-    encodes rare characters as bytes. A word-level vocabulary is a list of the most frequent words.
+    A WordPiece vocabulary consists of characters, at most half of `size`, and of merges of byte
+    pair encoding. Its characters are those of ASCII and the most frequent ones of `counts` and
+    `listed`, each as the first and as an inner piece of a word; a Han character gets only the forms
+    that occur. SentencePiece encodes rare characters as bytes. A word-level vocabulary is a list of
+    the most frequent words.
 
     Args:
       kind: 'wordpiece', 'unigram', 'bpe' or 'word'.
@@ -93,4 +94,6 @@ def train(
         raise ValueError("There are no words to train a vocabulary from: is the text empty?")
     if kind == "word":
         return word_vocab.train(words, size)
-    return subword_vocab.train(kind, words, size, listed)
+    if kind == "wordpiece":
+        return subword_vocab.train_wordpiece(words, size, listed)
+    return subword_vocab.train_sentencepiece(kind, words, size)

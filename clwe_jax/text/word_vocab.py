@@ -68,9 +68,6 @@ class WordVocabulary(base_vocab.Vocabulary):
     def _encode(self, word: str) -> list[int]:
         return [self.id(word)]
 
-    def decode(self, ids: Sequence[int]) -> str:
-        return " ".join(self.pieces[i] for i in ids)
-
     def save(self, directory: str) -> None:
         """Writes words.txt, `word TAB count` a line."""
         os.makedirs(directory, exist_ok=True)

@@ -14,7 +14,7 @@ from clwe_jax.text.characters import ALONE, MARK, SINGLE, UNSPACED, WORD
 
 @functools.cache
 def _patterns() -> tuple[re.Pattern, re.Pattern]:
-    """The pattern of a word or unspaced run (its group 1), and of unspaced characters only."""
+    """The patterns of a word (an unspaced run is its group 1), and of an unspaced run."""
     table = characters.class_table()
     classes = {
         name: characters.character_class(np.flatnonzero(table == value))
@@ -32,11 +32,11 @@ def is_unspaced(word: str) -> bool:
 class Segmenter:
     """Cuts normalised text into words.
 
-    A word is a maximal run of letters, marks and numbers; each other visible character is a word. A
-    run of a script without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) is cut from left to
-    right, each time at the longest word of its language's lexicon. A character at which no lexicon
-    word starts is a word, except that such neighbours in hiragana, or in katakana, form one word,
-    and that a combining mark joins the character before it.
+    A word is a maximal run of letters, marks and numbers; every other visible character is a word.
+    A run in a script without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) is cut from left
+    to right by longest match with the lexicon of its language. A character at which no lexicon word
+    starts is a word, with two exceptions: adjacent characters of this kind in hiragana, or in
+    katakana, form one word, and a combining mark joins the character before it.
     """
 
     def __init__(self, lexicons: Mapping[str, Iterable[str]] | None = None):
@@ -52,7 +52,7 @@ class Segmenter:
         }
 
     def words(self, text: str, language: str) -> list[str]:
-        """The words of normalised text, in order; concatenated, they are the text without spaces."""
+        """The words of normalised text, in order; joined, they are the text without spaces."""
         result: list[str] = []
         for match in _patterns()[0].finditer(text):
             if match.group(1) is None:

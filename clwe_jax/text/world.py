@@ -21,7 +21,7 @@ from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 
-_POCKET_SEED = 1  # of parallel text to train on
+_PARALLEL_SEED = 1  # added to the run's seed for parallel training text
 _POCKET_TESTS = ("retrieval", "bli")  # evaluators whose test files the embedded world writes
 
 
@@ -30,24 +30,21 @@ class World:
     """The text side of a run: all that is not a batch.
 
     Attributes:
-      tokenizer: the run's own, also in WORKDIR/vocab.
-      folders: option -> its folder; see `resolve_folders`.
-      text: the text as the data room reads it: the corpus, 'tfds:NAME' or 'batches:DIR'.
-      corpus: the text files; None where text is in none.
-      dictionary: the merged one; None where the config names none.
-      statistics: language -> counts of its text, where text is in files.
-      frequent: language -> its frequent words, most frequent first, where they are known.
-      sample: language -> some lines of text, to average contextual vectors over.
-      description: the text in the report: 'languages', 'dictionary', 'vocabulary', 'skipped'.
-      domains: of the embedded world's text; () for all.
+      tokenizer: the run's tokenizer, which is also saved in WORKDIR/vocab.
+      folders: option -> folder; see `resolve_folders`.
+      text: the text files, 'tfds:NAME' or 'batches:DIR'.
+      dictionary: merged dictionary; None if the config names none.
+      frequent: language -> frequent words, most frequent first; {} where they are unknown.
+      sample: language -> some lines of text, over which contextual vectors are averaged.
+      description: the report's description of the text: 'languages', 'dictionary', 'vocabulary'
+        and 'skipped'.
+      domains: domains of the embedded world's text; () means all.
     """
 
     tokenizer: Tokenizer
     folders: Mapping[str, str]
     text: corpora.TextCorpus | str
-    corpus: corpora.TextCorpus | None = None
     dictionary: Dictionary | None = None
-    statistics: Mapping[str, corpora.LanguageStats] = dataclasses.field(default_factory=dict)
     frequent: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     sample: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     description: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -55,22 +52,29 @@ class World:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages of the model, in the order that numbers them."""
-        return tuple(self.tokenizer.languages)
+        """The languages of the model; language ids are indices into them."""
+        return self.tokenizer.languages
+
+    @property
+    def corpus(self) -> corpora.TextCorpus | None:
+        """The text files; None where the text is not in files."""
+        return self.text if isinstance(self.text, corpora.TextCorpus) else None
 
 
 def resolve_folders(config: ConfigDict, workdir: str) -> dict[str, str]:
-    """The folder behind each option that may say 'pocket'; writes the embedded world where one does.
+    """The folder behind each option whose value may be 'pocket'.
+
+    Writes the files of the embedded world if an option has this value.
 
     Returns:
       'text', 'dictionaries', 'tests', 'parallel', and 'evals.{key}' for every evaluator whose test
       files the embedded world has -> a folder, '' for none.
 
     Raises:
-      ValueError: a language that the embedded world does not speak.
+      ValueError: the embedded world lacks a language.
     """
     folder = os.path.join(workdir, "pocket")
-    # option -> its value, and the folder of the embedded world that 'pocket' stands for there
+    # option -> (its value, the folder of the embedded world that 'pocket' stands for)
     wanted = {
         "text": (config.data.source.removeprefix("text:"), "text"),
         "dictionaries": (config.data.dictionaries, "dictionaries"),
@@ -93,7 +97,8 @@ def build(config: ConfigDict, workdir: str) -> World:
     """Reads or makes the text side of a run.
 
     Raises:
-      ValueError, FileNotFoundError: no text, dictionary or evaluation set where the config says.
+      ValueError, FileNotFoundError: a text, dictionary or evaluation set that the config names is
+        missing or unusable.
     """
     languages = options.languages(config)
     folders = resolve_folders(config, workdir)
@@ -103,23 +108,21 @@ def build(config: ConfigDict, workdir: str) -> World:
     if not config.data.source.startswith("tfds:"):
         corpus = corpora.TextCorpus(folders["text"], languages)
     tokenizer = _tokenizer(config, workdir, corpus, dictionary, normalizer)
-    statistics = corpora.inspect(corpus, tokenizer, dictionary) if corpus is not None else {}
+    statistics, sample = {}, {}
+    if corpus is not None:
+        statistics = corpora.inspect(corpus, tokenizer.words, dictionary)
+        most = config.data.sample_bytes
+        sample = {language: list(corpus.lines(language, most)) for language in languages}
     for language, found in statistics.items():
         logging.info(
             "%s: %s lines, %s words, dictionary coverage %.1f%%", language, f"{found.lines:,}",
             f"{found.words:,}", 100 * found.coverage,
         )  # fmt: skip
-    sample = {}
-    if corpus is not None:
-        most = config.data.sample_bytes
-        sample = {language: list(corpus.lines(language, most)) for language in languages}
     return World(
         tokenizer=tokenizer,
         folders=folders,
         text=corpus if corpus is not None else config.data.source,
-        corpus=corpus,
         dictionary=dictionary,
-        statistics=statistics,
         frequent={language: found.frequent for language, found in statistics.items()},
         sample=sample,
         description=_described(tokenizer, dictionary, statistics, config.data.temperature),
@@ -128,12 +131,12 @@ def build(config: ConfigDict, workdir: str) -> World:
 
 
 def _write_pocket(config: ConfigDict, languages: tuple[str, ...], folder: str) -> None:
-    """Writes the embedded world's files once; a run that comes back finds them there."""
+    """Writes the embedded world's files, unless they are complete already."""
     absent = [language for language in languages if language not in pocket.LANGUAGES]
     if absent:
         raise ValueError(
-            f"The embedded world does not speak {', '.join(absent)}, only "
-            f"{', '.join(pocket.LANGUAGES)}. Bring text with --config.data.source=text:DIR, and set "
+            f"The embedded world does not speak {', '.join(absent)}; it speaks "
+            f"{', '.join(pocket.LANGUAGES)}. Name text with --config.data.source=text:DIR, and set "
             "config.data.dictionaries, config.evals.retrieval.data and config.evals.bli.data to "
             "folders or to ''."
         )
@@ -150,7 +153,7 @@ def _write_pocket(config: ConfigDict, languages: tuple[str, ...], folder: str) -
     pocket.write_bli(os.path.join(folder, "bli"), languages)
     if config.task.get("parallel", "") == "pocket":
         parallel = os.path.join(folder, "parallel")
-        pocket.write_parallel(parallel, languages, count // 4, seed + _POCKET_SEED, among)
+        pocket.write_parallel(parallel, languages, count // 4, seed + _PARALLEL_SEED, among)
     atomic.write(whole, "The files beside this one are whole.\n")
 
 
@@ -161,7 +164,7 @@ def _tokenizer(
     dictionary: Dictionary | None,
     normalizer: Normalizer,
 ) -> Tokenizer:
-    """The run's own tokenizer, or one that is loaded or trained and then saved with the run."""
+    """The tokenizer in WORKDIR/vocab, or one that is loaded or trained and then saved there."""
     folder = os.path.join(workdir, "vocab")
     if os.path.exists(os.path.join(folder, "text.json")):
         return Tokenizer.load(folder)
@@ -199,7 +202,7 @@ def _described(
     statistics: Mapping[str, corpora.LanguageStats],
     temperature: float,
 ) -> dict[str, Any]:
-    """`World.description`; the temperature of the language sampling gives each language's share."""
+    """`World.description`; 'target_share' follows from the temperature of the language sampling."""
     vocabulary = tokenizer.vocabulary
     sizes = {language: found.words for language, found in statistics.items()}
     shares = corpora.temperature_shares(sizes, temperature) if sizes else {}
@@ -229,8 +232,8 @@ def _described(
 
 
 def describe_dictionary(dictionary: Dictionary) -> dict[str, Any]:
-    """The dictionary in the report: its pairs, its words, the pairs that were left out because of
-    their test words, and pairs by the source word's language."""
+    """Figures of the dictionary for the report: the numbers of pairs, of words, of pairs that test
+    words exclude, and of pairs by the language of the source word."""
     sizes = np.diff(dictionary.group_splits)
     owners = np.repeat(np.arange(len(dictionary)), np.diff(dictionary.entry_splits))
     totals = np.bincount(

@@ -1,23 +1,23 @@
-"""Host memory that is freed and needed again: kept instead of given back."""
+"""Keeps freed host memory in the process for the next step."""
 
 from __future__ import annotations
 
 import ctypes
 
-# Of malloc.h.
+# Constants of malloc.h.
 _TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8
 _MOST = 2**31 - 1
 
 
 def keep_freed_memory() -> bool:
-    """Lets the process keep what it frees; on the CPU, call it before training.
+    """Lets the process keep the memory that it frees; on the CPU, call it before training.
 
-    A step on the CPU takes its temporary memory from malloc and frees it at its end. glibc gives so
-    large blocks back to the system, which zeroes every page again in the next step: a fifth of a
-    step's time was seen to go into that. The process stays as large as it ever was.
+    A step on the CPU allocates its temporary memory with malloc and frees it at the end. glibc
+    returns such large blocks to the system, which zeroes every page again in the next step: up to a
+    fifth of a step's time. With this setting the process never shrinks.
 
     Returns:
-      Whether the C library is one that can (glibc).
+      Whether the C library supports it (glibc).
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

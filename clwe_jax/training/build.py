@@ -25,9 +25,9 @@ def build_objective(
     Args:
       config: the run's config.
       vocab_size: number of pieces; ids from there to padded_vocab_size are never predicted.
-      padded_vocab_size: rows of the embedding table, a multiple that shards.
+      padded_vocab_size: rows of the embedding table, which devices divide evenly.
       translations: word ids, int32 [vocab_size, languages, T], for objectives that translate.
-      specials: name of each special piece -> its id, as a vocabulary has them.
+      specials: name of each special piece -> its id in the vocabulary.
     """
     given = dict(
         vocab_size=vocab_size,
@@ -49,7 +49,7 @@ def build_objective(
 
 
 def _build(kind: str, spec: ConfigDict, **given: Any) -> Any:
-    """As `registry.build`, with those of `given` that are fields of the class."""
+    """`registry.build` with the values of `given` that are fields of the class."""
     fields = {field.name for field in dataclasses.fields(registry.lookup(kind, spec["name"]))}
     spec = {
         key: value.to_dict() if isinstance(value, ConfigDict) else value

@@ -1,7 +1,7 @@
 """Checkpoints: asynchronous, atomic, in separate items, restorable on another mesh.
 
 A checkpoint has the items `params`, `opt_state`, one for each further collection (`senses`, ...),
-`data` (every host's place in its data) and `meta` (JSON: counters, sizes, the job's own entries).
+`data` (every host's position in its data) and `meta` (JSON: counters, sizes, entries of the job).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Restored:
     """The contents of a checkpoint.
 
     Attributes:
-      state: arrays, placed by the target's shardings.
-      data: this host's bytes, or None when another number of hosts wrote the checkpoint.
+      state: arrays, with the target's shardings.
+      data: this host's bytes; None where another number of hosts wrote the checkpoint.
       meta: see `Checkpointer.save`.
     """
 
@@ -48,7 +48,7 @@ class Checkpointer:
 
     Attributes:
       directory: WORKDIR/checkpoints.
-      failures: checkpoints of this session that could not be written.
+      failures: number of checkpoints of this session that could not be written.
     """
 
     def __init__(self, directory: str, keep: int = 2, best: str = "", best_mode: str = "max"):
@@ -57,7 +57,7 @@ class Checkpointer:
         Args:
           directory: the folder.
           keep: number of newest checkpoints that stay.
-          best: metric whose best checkpoint stays too; '' for none.
+          best: path of the metric whose best checkpoint stays too; '' for none.
           best_mode: 'max' or 'min'.
         """
         if best_mode not in ("max", "min"):
@@ -93,7 +93,7 @@ class Checkpointer:
         self._manager = ocp.CheckpointManager(self.directory, options=self._options)
 
     def _remove_unfinished(self) -> None:
-        """Removes the files of saves that did not end."""
+        """Removes the files of interrupted saves."""
         if jax.process_index() == 0:
             for left in glob.glob(os.path.join(glob.escape(self.directory), f"*{_UNFINISHED}*")):
                 shutil.rmtree(left, ignore_errors=True)
@@ -104,7 +104,7 @@ class Checkpointer:
         return complete_steps(self.directory)
 
     def newest(self) -> str:
-        """The newest complete checkpoint's path, or 'none', for messages."""
+        """Path of the newest complete checkpoint, or 'none', for messages."""
         steps = self.steps()
         return os.path.join(self.directory, str(steps[-1])) if steps else "none"
 
@@ -121,12 +121,12 @@ class Checkpointer:
 
         Args:
           state: the state to save.
-          data: this host's place in the data.
+          data: this host's position in the data.
           meta: entries of the item `meta`, JSON-able; counters and sizes are added.
           metrics: metrics by path; the one that `best` names is kept with the checkpoint.
 
         Returns:
-          False where the save has failed already.
+          False where the save has already failed.
         """
         step = int(state.step)
         self.check(wait=True)
@@ -152,9 +152,9 @@ class Checkpointer:
         return True
 
     def _probe(self, state: TrainState) -> None:
-        """Raises OSError when the folder cannot be written or has no room.
+        """Raises OSError where the folder cannot be written or its disk has no room.
 
-        Orbax, once started, takes minutes to give up on a folder that cannot be written.
+        Orbax itself takes minutes to give up on a folder that cannot be written.
         """
         if jax.process_index() == 0:
             probe = os.path.join(self.directory, ".probe")
@@ -166,7 +166,7 @@ class Checkpointer:
                 raise OSError(f"{need:,} bytes are needed and {free:,} are free on its disk")
 
     def check(self, wait: bool = False) -> None:
-        """Reports a save that failed in the background, after its end where `wait` is True."""
+        """Reports a save that failed in the background; with `wait` it waits for its end."""
         if self._saving is None or not (wait or not self._manager.is_saving_in_progress()):
             return
         step, self._saving = self._saving, None
@@ -198,18 +198,17 @@ class Checkpointer:
     def restore(
         self, target_of: Callable[[int], TrainState], meta: Mapping[str, Any]
     ) -> Restored | None:
-        """The newest checkpoint that can be read; None where the folder has none.
+        """The newest readable checkpoint; None where the folder has no checkpoint.
 
-        A damaged one is moved to `checkpoints_damaged`, with an error in the log.
+        A damaged checkpoint is moved to `checkpoints_damaged`, with an error in the log.
 
         Args:
-          target_of: step of a checkpoint -> its state as ShapeDtypeStructs with the shardings that
-            the arrays are to have.
-          meta: the run's; its 'vocabulary' must be that of the checkpoint, where both have one.
+          target_of: step of a checkpoint -> its state as ShapeDtypeStructs with shardings.
+          meta: the run's meta; its 'vocabulary' must equal the checkpoint's, where both have one.
 
         Raises:
-          ValueError: the checkpoint is of another model or vocabulary.
-          Damaged: the folder has checkpoints and none can be read.
+          Mismatch: the checkpoint belongs to another model or vocabulary.
+          Damaged: the folder has checkpoints, and none can be read.
         """
         steps = self.steps()
         for step in reversed(steps):
@@ -277,7 +276,7 @@ class Checkpointer:
 
 
 class Mismatch(ValueError):
-    """Parameters or a vocabulary that are not those of this model."""
+    """The parameters or the vocabulary do not fit this model."""
 
 
 _UNFINISHED = ".orbax-checkpoint-tmp"
@@ -289,7 +288,7 @@ def _counters(state: TrainState) -> dict[str, Any]:
 
 
 def _flat(tree: Any) -> dict[str, Any]:
-    """Leaves by path, so that the file does not depend on optax's tuples and placeholders."""
+    """Path -> leaf, so that the file does not depend on optax's tuples and placeholders."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
     return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
 
@@ -304,7 +303,7 @@ def sizes(params: Any) -> dict[str, list[int]]:
 
 
 def check_match(found: Mapping[str, Any], params: Any, meta: Mapping[str, Any], where: str) -> None:
-    """Raises Mismatch where the checkpoint `where` is of another model or vocabulary."""
+    """Raises Mismatch where the checkpoint `where` belongs to another model or vocabulary."""
     mend = "Give the options that the run was started with, or a new folder with --workdir=DIR."
     if "vocabulary" in meta and found.get("vocabulary", meta["vocabulary"]) != meta["vocabulary"]:
         raise Mismatch(
@@ -313,7 +312,8 @@ def check_match(found: Mapping[str, Any], params: Any, meta: Mapping[str, Any], 
         )
     theirs, ours = found["sizes"], sizes(params)
     lines = [
-        f"{key}: {theirs.get(key, 'absent')} there, {ours.get(key, 'absent')} here"
+        f"{key}: {theirs.get(key, 'absent')} in the checkpoint, "
+        f"{ours.get(key, 'absent')} in the model"
         for key in sorted(set(theirs) | set(ours))
         if theirs.get(key) != ours.get(key)
     ]
@@ -328,7 +328,7 @@ def _all_hosts(good: bool) -> bool:
 
 
 def complete_steps(directory: str) -> list[int]:
-    """Steps of the complete checkpoints in a folder, oldest first; [] when it is absent."""
+    """Steps of the complete checkpoints in a folder, oldest first; [] where it is absent."""
     if not os.path.isdir(directory):
         return []
     return sorted(int(name) for name in os.listdir(directory) if name.isdigit())
@@ -340,13 +340,13 @@ def restore_variables(
     step: int | None = None,
     collections: Sequence[str] = (),
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters and further collections, to use a trained model; the folder is not changed.
+    """The parameters and further collections of a trained model; the folder is not changed.
 
     Args:
       workdir: the run's folder.
       target: ShapeDtypeStructs (with shardings) like the parameters; None: on the first device.
-      step: step of the checkpoint; None: the newest that can be read.
-      collections: names of collections; those that the checkpoint has are restored, on the first
+      step: step of the checkpoint; None: the newest readable one.
+      collections: names of collections; the ones in the checkpoint are restored, on the first
         device, as nested dicts.
 
     Returns:
@@ -354,14 +354,14 @@ def restore_variables(
 
     Raises:
       FileNotFoundError: the folder has no checkpoint (of that step).
-      Mismatch: the checkpoint's parameters are not like `target`.
+      Mismatch: the checkpoint's parameters differ from `target`.
       Damaged: no checkpoint can be read.
     """
     directory = os.path.join(os.path.abspath(workdir), "checkpoints")
     steps = complete_steps(directory)
     if not steps or (step is not None and step not in steps):
         which = "checkpoint" if step is None else f"checkpoint of step {step}"
-        there = f" It has those of steps {steps}." if steps else " Train first, or check the path."
+        there = f" It has steps {steps}." if steps else " Train first, or check the path."
         raise FileNotFoundError(f"{directory} has no {which}.{there}")
     quiet()
     options = ocp.CheckpointManagerOptions(read_only=True)

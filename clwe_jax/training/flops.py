@@ -9,11 +9,12 @@ from jax.extend import core
 
 
 def matrix_flops(jaxpr: Any) -> float:
-    """FLOPs of a jaxpr's matrix products and convolutions, over all devices it is cut up for.
+    """FLOPs of a jaxpr's matrix products and convolutions, over all its devices.
 
-    A loop's body counts as often as it runs. (Compilers count it once, as if a recurrent network
-    read one word of its window.) Of branches the cheapest one counts: the dear one
-    runs in few steps (the sense state's components, one in fifty) and would flatter the rate. Elementwise work does not count, as in the shares that papers give.
+    The body of a loop counts once for every round. (Compilers count it once, as if a recurrent
+    network read one word of its window.) Of several branches the cheapest counts: expensive ones
+    run rarely (the sense state's components, in one step of fifty) and would flatter the rate.
+    Elementwise operations do not count, as in the utilisation that papers report.
     """
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)  # of a closed one
     total = 0.0

@@ -1,7 +1,7 @@
-"""Where parameters come from: the run's checkpoint, else another source, else initialisers.
+"""Initial parameters from another source: a run, a file or a mapping.
 
 `train.fit` first looks for a checkpoint of its own run. Without one it initialises all parameters,
-and `Initial` then replaces the parts that another run, a file or a mapping holds.
+and `Initial` then replaces the parts that the source holds.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ class Initial:
     Attributes:
       parameters: 'run:DIR', the newest checkpoint of a run's folder; 'npz:FILE', arrays by the
         paths of parameters; or a mapping path -> array.
-      parts: regular expressions of the paths to take, joined by commas; '': all paths.
+      parts: regular expressions of the paths to take, with commas between them; '': all paths.
     """
 
     parameters: str | Mapping[str, Any]
     parts: str = ""
 
     def into(self, params: Any) -> tuple[Any, dict[str, Any]]:
-        """The parameters with the source's in their place, and a record for metadata and report.
+        """Replaces the chosen parts by the source's arrays.
 
         Args:
           params: initialised parameters, placed on their devices.
 
         Returns:
-          The parameters; 'source', 'step' (of a run; else None), 'parts', 'arrays' and 'parameters'
-          (how many of them the source gave).
+          The parameters, on the same devices; a record for metadata and report: 'source', 'step'
+          (of a run; else None), 'parts', and the numbers of replaced 'arrays' and 'parameters'.
 
         Raises:
           FileNotFoundError: the source does not exist.
@@ -58,7 +58,7 @@ class Initial:
                 step, arrays = _of_run(where, params, self.parts, name)
             else:
                 if not os.path.isfile(where):
-                    raise FileNotFoundError(f"config.init.parameters={name}: there is no such file")
+                    raise FileNotFoundError(f"config.init.parameters={name}: the file is absent")
                 with np.load(where, allow_pickle=False) as file:
                     arrays = {path: file[path] for path in file.files}
         else:
@@ -73,17 +73,17 @@ class Initial:
 
 
 def from_config(spec: Mapping[str, Any]) -> Initial | None:
-    """The source that `config.init` describes; None where it names none. Nothing is read yet.
+    """The source that `config.init` describes; None where it names no source. Nothing is read yet.
 
     Raises:
-      ValueError: an unknown option or kind of source, or parts of no source.
+      ValueError: an unknown option or kind of source, or parts without a source.
     """
     registry.check_keys(Initial, spec, where="config.init")
     parameters, parts = spec.get("parameters", ""), spec.get("parts", "")
     if not parameters:
         if parts:
             raise ValueError(
-                f"config.init.parts={parts!r} names parts of no source: give "
+                f"config.init.parts={parts!r} needs a source: give "
                 "--config.init.parameters=run:DIR or npz:FILE."
             )
         return None
@@ -93,23 +93,10 @@ def from_config(spec: Mapping[str, Any]) -> Initial | None:
     return Initial(parameters, parts)
 
 
-def apply(params: Any, arrays: Mapping[str, Any], parts: str = "") -> Any:
-    """The parameters with arrays in the place of some, each on the devices of the one it replaces.
-
-    Args:
-      params: the model's parameters, placed on their devices.
-      arrays: parameter path ('backbone/token_embedding') -> array of the parameter's shape.
-      parts: regular expressions of the paths to take, joined by commas; '': all paths.
-
-    Raises:
-      checkpoint.Mismatch: a part's name or shape differs between arrays and model.
-    """
-    return _placed(params, arrays, parts, "arrays")[0]
-
-
 def _placed(
     params: Any, arrays: Mapping[str, Any], parts: str, source: str
 ) -> tuple[Any, list[str]]:
+    """The parameters with the wanted arrays in their places, and the paths of these arrays."""
     shapes = {path: tuple(np.shape(array)) for path, array in arrays.items()}
     taken = set(_wanted(params, shapes, parts, source))
 
@@ -156,7 +143,7 @@ def _of_run(workdir: str, params: Any, parts: str, source: str) -> tuple[int, di
 def _wanted(
     params: Any, shapes: Mapping[str, tuple[int, ...]], parts: str, source: str
 ) -> list[str]:
-    """The paths that `parts` name, which model and source must have in the same shapes."""
+    """The paths that `parts` match; model and source must have them with the same shapes."""
     ours = {path: tuple(array.shape) for path, array in paths.flat(params).items()}
     known = sorted(ours.keys() | shapes.keys())
     wanted = {
@@ -167,11 +154,12 @@ def _wanted(
     lines = []
     for path in sorted(wanted):
         if path not in shapes:
-            lines.append(f"{path}: absent there. {paths.near(path, shapes)}")
+            lines.append(f"{path}: absent in the source. {paths.near(path, shapes)}")
         elif path not in ours:
-            lines.append(f"{path}: absent here. {paths.near(path, ours)}")
+            lines.append(f"{path}: absent in the model. {paths.near(path, ours)}")
         elif ours[path] != shapes[path]:
-            lines.append(f"{path}: {list(shapes[path])} there, {list(ours[path])} here")
+            found, expected = list(shapes[path]), list(ours[path])
+            lines.append(f"{path}: {found} in the source, {expected} in the model")
     if lines:
         raise checkpoint.Mismatch(
             f"The parameters of {source} do not fit the model:{paths.listed(lines)}\n"

@@ -1,4 +1,4 @@
-"""Memory of compiled programs, and of the evaluators' programs beside the training state."""
+"""Memory of compiled programs, and of the evaluators' programs together with the training state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENCODED = 64  # rows of a batch of sentences
 
 
 def shard_bytes(tree: Any) -> int:
-    """Bytes a device of a tree of sharded shapes."""
+    """Bytes on each device of a tree of sharded shapes."""
     return sum(
         math.prod(leaf.sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize
         for leaf in jax.tree.leaves(tree)
@@ -23,7 +23,7 @@ def shard_bytes(tree: Any) -> int:
 
 
 def program_bytes(sizes: Any) -> int:
-    """Bytes a device of a program, from `compiled.memory_analysis()`."""
+    """Bytes that a program needs on each device, from `compiled.memory_analysis()`."""
     return (
         sizes.argument_size_in_bytes
         + sizes.output_size_in_bytes
@@ -37,11 +37,11 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def temporary_bytes(message: str, argument_bytes: int) -> int | None:
-    """Bytes of temporaries that a TPU compiler's refusal names; None when it is another error.
+    """Bytes of temporaries in a TPU compiler's out-of-memory error; None for another error.
 
     Args:
-      message: the error's text, 'RESOURCE_EXHAUSTED: ...'.
-      argument_bytes: of the program; some of the messages name the sum.
+      message: the text of the error, 'RESOURCE_EXHAUSTED: ...'.
+      argument_bytes: bytes of the program's arguments; some messages name the sum of both.
     """
     size = r"([\d.]+)([KMGT]?)"
     for pattern, includes_arguments in (
@@ -57,17 +57,17 @@ def temporary_bytes(message: str, argument_bytes: int) -> int | None:
 def evaluation(
     objective: Objective, state: train_state.TrainState, mesh: jax.sharding.Mesh, batch: Batch
 ) -> dict[str, int]:
-    """Compiles the evaluators' programs, and sums what a device needs beside the training state.
+    """Compiles the evaluators' programs and measures their memory.
 
     Args:
       objective: the loss and its model.
-      state: shapes and shardings of the state, which stays in memory.
+      state: shapes and shardings of the training state, which stays in memory.
       mesh: the devices.
-      batch: shapes of a global batch of training, which a held-out batch has too.
+      batch: shapes of a global batch of training, and of a held-out batch.
 
     Returns:
-      Bytes a device, the state included: 'held_out', the loss of a batch, and 'encoding', all
-      layers of 64 sentences where the objective encodes.
+      Bytes on each device, including the training state: 'held_out', for the loss of a batch;
+      'encoding', for all layers of 64 sentences, where the objective encodes.
     """
 
     def loss(variables: Variables, batch: Batch) -> Any:
@@ -101,7 +101,7 @@ def evaluation(
 
 
 def _placed(shapes: Batch, mesh: jax.sharding.Mesh, everywhere: jax.sharding.Sharding) -> Batch:
-    """Shapes sharded by rows where they divide evenly, else replicated, as evaluators place them."""
+    """Shapes sharded by rows where these divide evenly, else replicated, as in evaluators."""
     shards = mesh.shape["data"] * mesh.shape["fsdp"]
     cut = partition.abstract_batch(
         {k: x for k, x in shapes.items() if x.shape[0] % shards == 0}, mesh

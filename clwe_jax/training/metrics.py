@@ -14,7 +14,7 @@ from absl import logging
 
 from clwe_jax import atomic
 
-# Shown in the terminal, in this order, with these short names and formats.
+# Metrics that the terminal shows, in this order, with short names and formats.
 _SHOWN = (
     ("train/loss", "loss", "{:.3f}"),
     ("train/accuracy", "accuracy", "{:.3f}"),
@@ -25,8 +25,8 @@ _SHOWN = (
 class MetricWriter:
     """Writes scalars as lines of metrics.jsonl and as TensorBoard events.
 
-    A resumed run first drops the lines of steps after the one that it resumes from. TensorBoard
-    files are written without importing TensorFlow.
+    A resumed run first drops the lines of later steps than its checkpoint. TensorBoard files are
+    written without importing TensorFlow.
     """
 
     def __init__(self, workdir: str, step: int, active: bool = True):
@@ -34,8 +34,8 @@ class MetricWriter:
 
         Args:
           workdir: the run's folder.
-          step: the step that training goes on from.
-          active: False on all hosts but the first: nothing is written.
+          step: the step from which training resumes.
+          active: False on all hosts except the first: nothing is written.
         """
         self._lines = None
         self._events = None
@@ -48,7 +48,7 @@ class MetricWriter:
         self._events = _EventFile(os.path.join(workdir, "tensorboard"), step)
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
-        """Writes scalars; values that are not finite are left out. A full disk is survived."""
+        """Writes the finite values; a full disk is logged, and training goes on."""
         if self._lines is None:
             return
         finite = {name: float(value) for name, value in values.items() if math.isfinite(value)}
@@ -70,7 +70,7 @@ class MetricWriter:
 
 
 def drop_later(path: str, step: int) -> None:
-    """Removes from a metrics file the lines after `step`, and a last line that was cut short."""
+    """Removes the lines of steps after `step`, and an incomplete last line, from a metrics file."""
     if not os.path.exists(path):
         return
     with open(path, encoding="utf-8", errors="replace") as file:
@@ -94,7 +94,7 @@ class _EventFile:
 
         self._event, self._summary = event_pb2.Event, summary_pb2.Summary
         os.makedirs(folder, exist_ok=True)
-        # In the order of time also when two starts fall into one second.
+        # The fraction keeps the files in order where two starts fall into one second.
         stamp = f"{time.time():017.6f}.{socket.gethostname()}.{os.getpid()}"
         self._file = open(os.path.join(folder, f"events.out.tfevents.{stamp}"), "ab")
         self._records = RecordWriter(self._file)
@@ -120,16 +120,16 @@ class _EventFile:
 
 
 class Progress:
-    """How far a run is: a bar on a terminal, log lines elsewhere; nothing when not active."""
+    """The progress of a run: a bar on a terminal, log lines elsewhere."""
 
     def __init__(self, step: int, steps: int, active: bool = True, terminal: bool | None = None):
         """Shows `step` of `steps`.
 
         Args:
-          step: done so far.
-          steps: of the whole run.
-          active: False on all hosts but the first.
-          terminal: whether stderr is a terminal; None: look.
+          step: number of steps so far.
+          steps: steps of the whole run.
+          active: False on all hosts except the first: nothing is shown.
+          terminal: whether stderr is a terminal; None: as `sys.stderr.isatty()`.
         """
         self._steps = steps
         self._active = active
@@ -146,8 +146,8 @@ class Progress:
         """Shows metrics and speed.
 
         Args:
-          step: done so far.
-          values: metrics by their paths; the known ones are shown.
+          step: number of steps so far.
+          values: metrics by path; the ones of `_SHOWN` are shown.
           speed: 'tokens_per_second', 'steps_per_second', 'seconds_left'.
         """
         if not self._active:
@@ -164,7 +164,7 @@ class Progress:
             logging.info("step %d/%d  %s", step, self._steps, "  ".join(parts))
 
     def close(self) -> None:
-        """Leaves the terminal as it was."""
+        """Removes the bar from the log's handler, and stops it."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None

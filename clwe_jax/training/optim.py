@@ -16,28 +16,10 @@ from clwe_jax.types import Array
 NAMES = ("adam", "adamw", "lamb", "adagrad")
 SCHEDULES = ("linear", "constant")
 DEFAULT = "default"  # the group of the parameters that no pattern matches
-# Name of a parameter that holds several of BERT's matrices -> the axis that counts them.
+# Name of a parameter that holds several of BERT's matrices -> the axis that indexes them.
 _FUSED = {"qkv_kernel": 1}
+_OF_GROUP = ("learning_rate", "warmup_steps", "schedule", "final_share", "weight_decay")
 Schedule = Callable[[Array | int], Array]
-
-
-@dataclasses.dataclass(frozen=True)
-class Group:
-    """Parameters with their own settings. None: the optimizer's own value.
-
-    Attributes:
-      pattern: regular expression that the whole path of a parameter matches ('model/embed/.*').
-      learning_rate, warmup_steps, schedule, final_share, weight_decay: see `Optimizer`.
-      frozen: whether these parameters never change; the optimizer keeps no state of them.
-    """
-
-    pattern: str
-    learning_rate: float | None = None
-    warmup_steps: int | None = None
-    schedule: str | None = None
-    final_share: float | None = None
-    weight_decay: float | None = None
-    frozen: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,19 +28,22 @@ class Optimizer:
 
     Attributes:
       name: 'adam', 'adamw', 'lamb' (You et al. 2020, Algorithm 2) or 'adagrad'.
-      learning_rate: the peak.
-      warmup_steps: steps of linear growth from 0 to the peak (at most the run's steps).
-      schedule: after the warm-up, 'linear' to `final_share` of the peak at the last step, or
-        'constant'.
+      learning_rate: the highest learning rate.
+      warmup_steps: steps of linear growth from 0 to `learning_rate` (at most the run's steps).
+      schedule: learning rate after the warm-up: 'linear' decrease to `final_share` of its highest
+        value at the last step, or 'constant'.
       final_share: see `schedule`.
-      weight_decay: decoupled, of adamw and lamb; never of biases and normalisation scales.
-      b1, b2, eps: of adam, adamw and lamb; eps also of adagrad.
-      initial_accumulator: of adagrad.
+      weight_decay: decoupled decay of adamw and lamb, without biases and normalisation scales.
+      b1, b2, eps: hyperparameters of adam, adamw and lamb; adagrad reads eps too.
+      initial_accumulator: initial sum of squares of adagrad.
       clip: largest global norm of the gradient of all learning parameters; 0 for no clipping.
-      scale: factor of the gradient, before clipping; `from_config` takes 0 for the window's length.
+      scale: factor of the gradient, before clipping; in `from_config` 0 is the window's length.
         (ELMo's loss is a sum over the window's steps; Adagrad's first accumulator and clipping
         depend on that.)
-      groups: name -> options of `Group`.
+      groups: name -> options of a group of parameters: 'pattern', a regular expression that matches
+        the whole paths of its parameters ('model/embed/.*'); 'frozen', whether these never change
+        and have no optimizer state; its own learning_rate, warmup_steps, schedule, final_share and
+        weight_decay (absent or None: the optimizer's).
     """
 
     name: str = "adamw"
@@ -84,7 +69,9 @@ class Optimizer:
                 )
         for field in ("learning_rate", "warmup_steps", "weight_decay", "clip", "scale"):
             if getattr(self, field) < 0:
-                raise ValueError(f"config.optimizer.{field}={getattr(self, field)}: is negative")
+                raise ValueError(
+                    f"config.optimizer.{field}={getattr(self, field)}: must be at least 0"
+                )
         for name in self.groups:
             self.of_group(name)
 
@@ -92,18 +79,16 @@ class Optimizer:
         """The optimizer with the settings of a group, as if all parameters were in it.
 
         Raises:
-          ValueError: an option of the group that is unknown or has a value that cannot work.
+          ValueError: an unknown option of the group, or a value that cannot work.
         """
         if name == DEFAULT:
             return dataclasses.replace(self, groups={})
         where = f"config.optimizer.groups.{name}"
-        options = dict(self.groups[name])
-        registry.check_keys(Group, options, where=where)
+        options = self.groups[name]
+        registry.check_keys(("pattern", "frozen", *_OF_GROUP), options, where=where)
         if "pattern" not in options:
             raise ValueError(f"{where}.pattern is missing: a regular expression of parameter paths")
-        del options["pattern"]
-        options.pop("frozen", None)
-        given = {key: value for key, value in options.items() if value is not None}
+        given = {key: options[key] for key in _OF_GROUP if options.get(key) is not None}
         try:
             return dataclasses.replace(self, groups={}, **given)
         except ValueError as error:
@@ -111,12 +96,12 @@ class Optimizer:
 
     @property
     def learning_groups(self) -> tuple[str, ...]:
-        """The groups that are not frozen, `DEFAULT` among them."""
+        """`DEFAULT` and the groups that are not frozen."""
         free = (name for name, group in self.groups.items() if not group.get("frozen"))
         return (DEFAULT, *free)
 
     def labels(self, params: Any) -> Any:
-        """A tree like `params` of the names of the parameters' groups.
+        """A tree like `params` with the name of each parameter's group.
 
         Raises:
           ValueError: a pattern matches no parameter, or two match the same one.
@@ -132,12 +117,12 @@ class Optimizer:
                 patterns = " and ".join(f"{self.groups[x]['pattern']!r} ({x})" for x in found)
                 raise ValueError(
                     f"config.optimizer.groups: {patterns} both match the parameter {path}; "
-                    "a parameter is in one group."
+                    "change the patterns so that one matches."
                 )
         return paths.mapped(lambda path, _: (names[path] or [DEFAULT])[0], params)
 
     def learns(self, learn: Collection[str] | None = None) -> Callable[[Any], Any] | None:
-        """The function parameters -> tree of bool, True for those that learn; None: all do.
+        """The function parameters -> tree of bool, True where they learn; None where all learn.
 
         Args:
           learn: groups that learn; None: all that are not frozen.
@@ -159,7 +144,7 @@ class Optimizer:
                 after = peak + (final - peak) * jnp.clip((step - warmup) / rest, 0.0, 1.0)
             else:
                 after = jnp.full_like(step, peak)
-            # The first step has the first rung of the warm-up: a rate of 0 would waste it.
+            # The warm-up starts above 0: a first step with rate 0 would have no effect.
             return jnp.where(step < warmup, peak * (step + 1) / max(warmup, 1), after)
 
         return schedule
@@ -171,7 +156,7 @@ class Optimizer:
 
         Args:
           total_steps: steps of the run, over which the schedules of all groups extend.
-          learn: groups that learn; None: all that are not frozen. There is no state of the others.
+          learn: groups that learn; None: all that are not frozen. The others have no state.
         """
         rule = self._rule(total_steps)
         if self.groups:
@@ -199,11 +184,11 @@ class Optimizer:
 
 
 def scale_and_clip(scale: float, most: float) -> optax.GradientTransformationExtraArgs:
-    """Multiplies by `scale`, or by less for a global norm of at most `most` (0: any).
+    """Multiplies by `scale`, or by less so that the global norm is at most `most` (0: any norm).
 
-    As `optax.chain(optax.scale(scale), optax.clip_by_global_norm(most))`, with one factor for all:
-    two steps would write the gradient to memory in between. The extra argument `norm`, the global
-    norm of the gradient, saves its computation.
+    The same as `optax.chain(optax.scale(scale), optax.clip_by_global_norm(most))`, in one product:
+    two would write the gradient to memory in between. The extra argument of `update`, `norm`, is
+    the global norm of the gradient, where it is already known.
     """
 
     def update(updates: Any, state: Any, _: Any = None, *, norm: Array | None = None, **__: Any):
@@ -219,7 +204,8 @@ def scale_and_clip(scale: float, most: float) -> optax.GradientTransformationExt
 def scale_by_trust_ratio() -> optax.GradientTransformation:
     """Multiplies the update of each matrix by the norm of the matrix over that of the update.
 
-    LAMB, Algorithm 2; the factor is 1 where a norm is 0. Queries, keys and values are three matrices.
+    LAMB, Algorithm 2; the factor is 1 where a norm is 0. Queries, keys and values have one factor
+    each.
     """
 
     def scaled(path: str, update: Array, param: Array) -> Array:
@@ -235,19 +221,19 @@ def scale_by_trust_ratio() -> optax.GradientTransformation:
 
 
 def is_matrix(params: Any) -> Any:
-    """True for every kernel and table, False for every bias and normalisation scale.
+    """A tree of bool: True for kernels and tables, False for biases and normalisation scales.
 
-    LAMB and AdamW leave the latter without decay, LAMB also without trust ratio.
+    LAMB and AdamW do not decay the latter, and LAMB gives them no trust ratio.
     """
     return paths.mapped(lambda path, _: not path.endswith(("bias", "scale")), params)
 
 
 def from_config(spec: Mapping[str, Any], window: int) -> Optimizer:
-    """The optimizer that `config.optimizer` describes; there `scale` 0 stands for the window.
+    """The optimizer that `config.optimizer` describes; there a `scale` of 0 stands for the window.
 
     Args:
       spec: `config.optimizer`.
-      window: steps that a batch's rows are unrolled over, `config.data.sequence_length`.
+      window: length of a batch's rows, `config.data.sequence_length`.
 
     Raises:
       ValueError: an unknown name or key (the nearest known one is named), or a negative value.
@@ -256,8 +242,8 @@ def from_config(spec: Mapping[str, Any], window: int) -> Optimizer:
     groups = {name: dict(group) for name, group in dict(spec.get("groups") or {}).items()}
     if DEFAULT in groups:
         raise ValueError(
-            f"config.optimizer.groups: {DEFAULT!r} is the group of all parameters that no pattern "
-            "matches; choose another name."
+            f"config.optimizer.groups: {DEFAULT!r} is the name of the group of all parameters that "
+            "no pattern matches; choose another name."
         )
     scale = spec.get("scale", 1.0) or float(window)
     return Optimizer(**{**spec, "scale": scale, "groups": groups})

@@ -13,7 +13,7 @@ import orbax.checkpoint as ocp
 
 
 class BytesHandler(ocp.handlers.AsyncCheckpointHandler):
-    """Saves one byte string a host, with its checksum."""
+    """Saves one byte string for each host, with its checksum."""
 
     def _path(self, directory: Any) -> Any:
         return directory / f"host_{jax.process_index()}_of_{jax.process_count()}.bin"
@@ -22,16 +22,15 @@ class BytesHandler(ocp.handlers.AsyncCheckpointHandler):
         self._path(directory).write_bytes(zlib.crc32(data).to_bytes(4, "little") + data)
 
     async def async_save(self, directory: Any, args: BytesSave) -> list[ocp.future.Future]:
-        """Writes in the background; orbax makes the directory first."""
+        # orbax makes the directory before it runs the coroutine.
         write = self._write(directory, args.item)
         return [ocp.future.CommitFutureAwaitingContractedSignals(write, name="bytes")]
 
     def save(self, directory: Any, args: BytesSave) -> None:
-        """Writes at once."""
         raise TypeError("the data item is saved asynchronously only")
 
     def restore(self, directory: Any, args: BytesRestore) -> bytes | None:
-        """This host's bytes; None when there are none for it.
+        """This host's bytes; None where another number of hosts wrote the item.
 
         Raises:
           OSError: the file is damaged.
@@ -41,14 +40,14 @@ class BytesHandler(ocp.handlers.AsyncCheckpointHandler):
             return None
         data = path.read_bytes()
         if zlib.crc32(data[4:]).to_bytes(4, "little") != data[:4]:
-            raise OSError(f"{path}: the checksum does not fit; the file is damaged")
+            raise OSError(f"{path}: the file is damaged, its checksum is wrong")
         return data[4:]
 
 
 @ocp.args.register_with_handler(BytesHandler, for_save=True)
 @dataclasses.dataclass
 class BytesSave(ocp.args.CheckpointArgs):
-    """`item`: the bytes of this host."""
+    """The bytes of this host to save."""
 
     item: bytes
 
@@ -56,21 +55,16 @@ class BytesSave(ocp.args.CheckpointArgs):
 @ocp.args.register_with_handler(BytesHandler, for_restore=True)
 @dataclasses.dataclass
 class BytesRestore(ocp.args.CheckpointArgs):
-    """Takes nothing."""
+    """Restores the bytes of this host."""
 
     item: None = None
 
 
-class _NoOrbaxInfo(python_logging.Filter):
-    """Drops orbax's lines below ERROR: at INFO it logs every barrier and thread through absl."""
-
-    def filter(self, record: python_logging.LogRecord) -> bool:
-        loud = "orbax" in record.pathname or "functional_saver" in record.pathname
-        return record.levelno >= python_logging.ERROR or not loud
-
-
 def quiet() -> None:
-    """Keeps orbax's lines below ERROR out of the log."""
-    logger = logging.get_absl_logger()
-    if not any(isinstance(known, _NoOrbaxInfo) for known in logger.filters):
-        logger.addFilter(_NoOrbaxInfo())
+    """Keeps orbax's lines below ERROR out of the log: it logs every barrier and thread."""
+    logging.get_absl_logger().addFilter(_is_no_orbax_info)  # adds the same filter once
+
+
+def _is_no_orbax_info(record: python_logging.LogRecord) -> bool:
+    loud = "orbax" in record.pathname or "functional_saver" in record.pathname
+    return record.levelno >= python_logging.ERROR or not loud

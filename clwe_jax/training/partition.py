@@ -1,4 +1,4 @@
-"""Where arrays live: the mesh, what each logical axis maps to, and host batches made global."""
+"""The mesh, the shardings of arrays by their logical axes, and global batches from host batches."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from clwe_jax.types import Batch
 
 AXES = ("data", "fsdp", "tensor")
 
-# Logical axis -> mesh axes. Parameters are cut along `embed` over fsdp and along their other large
-# axis over tensor; rows of a batch over data and fsdp together.
+# Logical axis -> mesh axes. Parameters are sharded along `embed` over fsdp and along their other
+# large axis over tensor; rows of a batch over data and fsdp together.
 RULES = (
     ("batch", ("data", "fsdp")),
     ("vocab", "tensor"),
@@ -40,15 +40,13 @@ def make_mesh(sizes: Mapping[str, int], devices: list[Any] | None = None) -> Mes
     """The mesh with the axes data, fsdp and tensor over all devices (or the given ones).
 
     Args:
-      sizes: size of each axis; at most one may be -1 (all that the others leave); an absent one is 1.
+      sizes: size of each axis; at most one may be -1 (all remaining devices); an absent axis has 1.
       devices: default: all devices of all hosts.
 
     Raises:
       ValueError: an unknown axis, or sizes whose product is not the number of devices.
     """
-    for axis in sizes:
-        if axis not in AXES:
-            raise ValueError(f"config.mesh has no axis {axis!r}. {registry.nearest(axis, AXES)}")
+    registry.check_keys(AXES, sizes, where="config.mesh")
     devices = list(jax.devices() if devices is None else devices)
     shape = [int(sizes.get(axis, 1)) for axis in AXES]
     fixed = math.prod(size for size in shape if size != -1)
@@ -60,29 +58,29 @@ def make_mesh(sizes: Mapping[str, int], devices: list[Any] | None = None) -> Mes
     if math.prod(shape) != len(devices):
         raise ValueError(
             f"config.mesh ({written}) does not cover {len(devices)} devices: the product of the "
-            f"sizes must be {len(devices)}; --config.mesh.data=-1 takes what the others leave."
+            f"sizes must be {len(devices)}; --config.mesh.data=-1 takes all remaining devices."
         )
     return jax.make_mesh(shape, AXES, axis_types=(AxisType.Auto,) * len(AXES), devices=devices)
 
 
 @contextlib.contextmanager
 def use(mesh: Mesh) -> Iterator[None]:
-    """The context that programs are traced in: the mesh and the logical rules."""
+    """The context for tracing programs: the mesh and the rules of logical axes."""
     with jax.set_mesh(mesh), nn.logical_axis_rules(RULES):
         yield
 
 
 def shardings_of(boxed: Any, mesh: Mesh) -> Any:
-    """NamedShardings for a tree of (abstract) arrays boxed with logical names; unboxed: replicated.
+    """NamedShardings for a tree of (abstract) arrays boxed with logical axis names.
 
-    An axis that its mesh axes do not divide is not cut.
+    Arrays without a box are replicated; an axis that its mesh axes do not divide is not sharded.
     """
 
     def one(leaf: Any) -> NamedSharding | optax.MaskedNode:
         if not _is_box(leaf):
             return NamedSharding(mesh, PartitionSpec())
         value = leaf.unbox(apply_constraint=False)
-        if isinstance(value, optax.MaskedNode):  # an optimizer's state of another group
+        if isinstance(value, optax.MaskedNode):  # the optimizer keeps the state in another group
             return value
         names = nn.logical_to_mesh_axes(leaf.get_partition_spec(), RULES)
         return NamedSharding(mesh, PartitionSpec(*(
@@ -94,7 +92,7 @@ def shardings_of(boxed: Any, mesh: Mesh) -> Any:
 
 
 def unbox(boxed: Any) -> Any:
-    """The tree without the boxes that carry logical names."""
+    """The tree without the boxes of logical axis names."""
     return jax.tree.map(
         lambda x: x.unbox(apply_constraint=False) if _is_box(x) else x, boxed, is_leaf=_is_box
     )
@@ -111,12 +109,12 @@ def _size(mesh: Mesh, axes: str | tuple[str, ...]) -> int:
 def check_batch_size(
     batch_size: int, microbatches: int, mesh: Mesh, section: str = "config.train"
 ) -> None:
-    """Raises ValueError, naming the nearest sizes that work, for rows that cannot be dealt out.
+    """Raises ValueError, with the nearest valid sizes, where the rows do not divide evenly.
 
     Args:
       batch_size, microbatches: the options of those names.
       mesh: the run's.
-      section: of the config, that holds the two options.
+      section: section of the config that holds the two options.
     """
     rows = _size(mesh, BATCH_SPEC[0])
     unit = rows * microbatches
@@ -131,7 +129,7 @@ def check_batch_size(
 
 
 def row_share(mesh: Mesh) -> tuple[int, int]:
-    """The share of every batch that this host reads: its number, and how many shares there are.
+    """The number of the share of every batch that this host reads, and the number of shares.
 
     Hosts whose devices hold the same rows (where the tensor axis crosses hosts) read one share.
 
@@ -146,13 +144,10 @@ def row_share(mesh: Mesh) -> tuple[int, int]:
 
 
 def shares_of(owners: np.ndarray) -> dict[int, int]:
-    """The number of each host's share.
+    """Host -> number of its share; see `row_share`.
 
     Args:
       owners: the host of every device, int [shards of rows, devices of a shard].
-
-    Raises:
-      ValueError: as of `row_share`.
     """
     held = {int(host): frozenset(np.flatnonzero((owners == host).any(1))) for host in owners.flat}
     distinct = set(held.values())
@@ -162,14 +157,14 @@ def shares_of(owners: np.ndarray) -> dict[int, int]:
         order = sorted(distinct, key=min)
     if sum(map(len, order)) != len(owners):
         raise ValueError(
-            "config.mesh: the devices of some hosts share a part of their rows. Let "
-            "config.mesh.tensor divide the devices of a host, or be a multiple of them."
+            "config.mesh: the devices of some hosts share a part of their rows. "
+            "config.mesh.tensor must divide the number of a host's devices, or be its multiple."
         )
     return {host: order.index(rows) for host, rows in held.items()}
 
 
 def host_rows(batch_size: int, count: int) -> int:
-    """Rows that each host contributes to a batch of `batch_size`, of which there are `count` shares."""
+    """Rows of each of the `count` shares of a batch of `batch_size` rows."""
     if batch_size % count:
         below = batch_size // count * count
         raise ValueError(
@@ -180,7 +175,7 @@ def host_rows(batch_size: int, count: int) -> int:
 
 
 def global_batch(batch: Batch, mesh: Mesh) -> Batch:
-    """Global arrays, cut by rows over data and fsdp, from this host's rows of a batch."""
+    """Global arrays, sharded by rows over data and fsdp, from this host's rows of a batch."""
     sharding = NamedSharding(mesh, BATCH_SPEC)
     return {
         key: jax.make_array_from_process_local_data(sharding, np.asarray(value))
@@ -189,7 +184,7 @@ def global_batch(batch: Batch, mesh: Mesh) -> Batch:
 
 
 def abstract_batch(shapes: Mapping[str, Any], mesh: Mesh) -> Batch:
-    """A batch of shapes and shardings only, to compile with."""
+    """Shapes with the shardings of `global_batch`, to compile with."""
     sharding = NamedSharding(mesh, BATCH_SPEC)
     return {
         key: jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=sharding)

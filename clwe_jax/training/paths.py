@@ -11,59 +11,53 @@ import optax
 
 
 def _path(keys: tuple[Any, ...]) -> str:
-    # The box of a parameter that carries its logical axis names adds a key that is no name.
+    # The box with a parameter's logical axis names adds a key that is not a DictKey.
     return "/".join(str(key.key) for key in keys if isinstance(key, jax.tree_util.DictKey))
 
 
 def flat(params: Any) -> dict[str, Any]:
-    """Path -> parameter, in the order of the tree's leaves; masked places count as parameters."""
+    """Path -> parameter, in the order of the tree's leaves; an `optax.MaskedNode` is a leaf too."""
     masked = lambda x: isinstance(x, optax.MaskedNode)
     leaves = jax.tree_util.tree_flatten_with_path(params, is_leaf=masked)[0]
     return {_path(keys): leaf for keys, leaf in leaves}
 
 
 def mapped(change: Callable[..., Any], params: Any, *others: Any) -> Any:
-    """The tree with `change(path, parameter, other, ...)` in the place of every parameter.
-
-    Args:
-      change: the function.
-      params: parameters.
-      others: trees like `params`.
-    """
+    """`jax.tree.map` of `change(path, parameter, other, ...)` over `params` and trees like it."""
     return jax.tree_util.tree_map_with_path(
         lambda keys, *leaves: change(_path(keys), *leaves), params, *others
     )
 
 
 def matching(pattern: str, known: Iterable[str], where: str) -> list[str]:
-    """The paths that a regular expression matches as a whole.
+    """The paths of `known` that a regular expression matches completely.
 
     Args:
       pattern: the regular expression.
       known: paths.
-      where: the option that holds the pattern, for messages.
+      where: name of the option with the pattern, for messages.
 
     Raises:
-      ValueError: the pattern is no regular expression, or matches nothing.
+      ValueError: the pattern is not a regular expression, or matches no path.
     """
     known = list(known)
     try:
         found = [path for path in known if re.fullmatch(pattern, path)]
     except re.error as error:
-        raise ValueError(f"{where}={pattern!r} is no regular expression: {error}") from None
+        raise ValueError(f"{where}={pattern!r} is not a regular expression: {error}") from None
     if not found:
         raise ValueError(f"{where}={pattern!r} matches no parameter. {near(pattern, known)}")
     return found
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """'Near: a, b.', the paths most like a name, to end a message with."""
+    """'Near: a, b.', the paths most similar to `name`: the end of an error message."""
     known = list(known)
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.3) or known[:3]
     return f"Near: {', '.join(close)}."
 
 
 def listed(lines: list[str], most: int = 5) -> str:
-    """The first lines of a message about several parameters, indented, and how many more follow."""
+    """The first `most` lines of a message, indented, and the number of lines that were left out."""
     more = [f"and {len(lines) - most} more"] if len(lines) > most else []
     return "".join(f"\n  {line}" for line in [*lines[:most], *more])

@@ -15,15 +15,12 @@ from clwe_jax.training import partition
 from clwe_jax.training.optim import Optimizer
 from clwe_jax.training.train_state import TrainState
 
-_KEYS = ("steps", "learn")
-
-
 @dataclasses.dataclass(frozen=True)
 class Phases:
-    """The groups that learn, step by step.
+    """The phases of a run.
 
     Attributes:
-      stops: steps of the run at which the phases end; None: the last one has no end.
+      stops: steps of the run at which the phases end; None: the last phase has no end.
       groups: the groups that learn in each phase.
       repeat: whether the first phase follows the last one.
     """
@@ -33,7 +30,7 @@ class Phases:
     repeat: bool = False
 
     def at(self, step: int) -> tuple[str, ...]:
-        """The groups that learn in the step that `step` steps precede."""
+        """The groups that learn in the step after the first `step` steps."""
         if self.repeat:
             step %= self.stops[-1]
         return next(
@@ -41,23 +38,23 @@ class Phases:
         )
 
     def saved_at(self, step: int) -> tuple[str, ...]:
-        """The groups that the optimizer's state has in a checkpoint of `step`.
+        """The groups that have optimizer state in a checkpoint of `step`.
 
-        At the end of a phase these are its groups: the next phase's state is made in its first step.
+        At the end of a phase these are its own groups: the next phase begins with its first step.
         """
         return self.at(max(step - 1, 0))
 
 
 def from_config(train: Mapping[str, Any], optimizer: Optimizer) -> Phases:
-    """The phases that `config.train` describes; without any, all groups learn all the time.
+    """The phases that `config.train` describes; without phases all groups learn all the time.
 
     Args:
-      train: `steps`, `phases` (dicts of `steps` and `learn`, group names joined by commas or 'all')
-        and `repeat_phases`.
-      optimizer: its groups.
+      train: `steps`, `phases` (dicts of `steps` and `learn`: names of groups with commas between
+        them, or 'all') and `repeat_phases`.
+      optimizer: the optimizer with its groups.
 
     Raises:
-      ValueError: an unknown key or group, a frozen group, or steps that do not add up.
+      ValueError: an unknown key or group, a frozen group, or phases shorter than the run.
     """
     free = optimizer.learning_groups
     given, repeat = train.get("phases") or (), train.get("repeat_phases", False)
@@ -66,9 +63,7 @@ def from_config(train: Mapping[str, Any], optimizer: Optimizer) -> Phases:
     lengths, groups = [], []
     for number, phase in enumerate(given):
         where = f"config.train.phases[{number}]"
-        for key in phase:
-            if key not in _KEYS:
-                raise ValueError(f"{where} has no option {key!r}. {registry.nearest(key, _KEYS)}")
+        registry.check_keys(("steps", "learn"), phase, where)
         names = tuple(name.strip() for name in phase.get("learn", "all").split(","))
         for name in () if names == ("all",) else names:
             if name not in free:
@@ -81,8 +76,8 @@ def from_config(train: Mapping[str, Any], optimizer: Optimizer) -> Phases:
     endless = not lengths[-1] and not repeat
     if any(steps <= 0 for steps in lengths[: -1 if endless else None]):
         raise ValueError(
-            f"config.train.phases has the steps {lengths}: each phase has at least one; only the "
-            "last may have 0 (until the end of the run), where config.train.repeat_phases is False."
+            f"config.train.phases has the steps {lengths}: each phase needs at least one; only the "
+            "last may have 0 (until the end of the run), if config.train.repeat_phases is False."
         )
     stops: list[int | None] = list(itertools.accumulate(lengths))
     if endless:
@@ -100,14 +95,14 @@ def enter(
 ) -> TrainState:
     """The state for a phase in which other groups learn.
 
-    The optimizer's state of a group that goes on learning is kept; that of a group that begins to
-    learn starts fresh, at the place of the run's schedules.
+    A group that goes on learning keeps its optimizer state; a group that begins to learn gets a
+    new one, whose schedules are at the current step.
 
     Args:
-      state: after the last step of the phase before.
+      state: the state after the last step of the previous phase.
       tx: the optimizer of the phase.
       target: shapes and shardings of the phase's state.
-      mesh: the run's.
+      mesh: the run's mesh.
     """
 
     def fresh(params: Any, applied: jax.Array) -> Any:

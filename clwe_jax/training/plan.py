@@ -1,8 +1,7 @@
-"""The needs of a training run on a slice, from its compiler; no accelerator is needed.
+"""Memory, time and cost of a training run on a slice, from the slice's compiler.
 
-`python -m clwe_jax.main --config=configs/dict_mlm_50.py:paper --plan=v3:8x16` compiles the very
-step that training would run there, for that slice's real topology, and the evaluators' programs,
-and prints their needs.
+`python -m clwe_jax.main --config=configs/dict_mlm_50.py:paper --plan=v3:8x16` compiles the
+training step and the evaluators' programs for that slice's real topology, without an accelerator.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from clwe_jax.training import (
 )  # fmt: skip
 from clwe_jax.types import Objective
 
-# A compiler that refuses a program has squeezed it first: the 12 x 768 step of 64 rows, cut into 2
-# and into 4 microbatches, has activations of 1.4 times the size that the refusal of the whole named.
+# A compiler first reduces the memory of a program that does not fit: as microbatches, the 12 x 768
+# step of 64 rows has activations of 1.4 times the size in the error for the whole batch.
 _SQUEEZED = 1.4
 
 
 @dataclasses.dataclass(frozen=True)
 class Remedy:
-    """A setting that needs less memory, and the estimated need of a device with it."""
+    """A setting that needs less memory, and the estimated bytes of a device with it."""
 
     flags: str
     bytes: int
@@ -37,27 +36,27 @@ class Remedy:
 
 
 def run(config: ConfigDict, topology: str) -> dict[str, Any]:
-    """Compiles the training step of `config` for a slice, prints its needs and returns them.
+    """Compiles the training step of `config` for a slice, prints its figures and returns them.
 
     Args:
-      config: the run's config. Text is not read: the vocabulary is taken to be `config.vocab.size`
-        pieces, padded to a multiple of 128.
+      config: the run's config. No text is read: the vocabulary has `config.vocab.size` pieces,
+        padded to a multiple of 128.
       topology: see `slices.describe`.
 
     Returns:
-      parameters, optimizer_bytes, argument_bytes, temporary_bytes, needed_bytes, hbm_bytes,
-      fits (None where unknown), collectives {kind: {count, bytes}} (None when the
-      compiler refused), evaluation {program: bytes a device, the state included; see
-      `memory.evaluation`}, remedies [{flags, bytes, note}], flops (a step, all devices), flops_a_device (as compiled), flops_6nd, seconds_a_step, hours, cost,
-      finish (of these those of the contrastive finish's step; None: the run has none), ...
+      parameters, optimizer_bytes, argument_bytes, temporary_bytes, needed_bytes, hbm_bytes, fits
+      (None where unknown), collectives {kind: {count, bytes}} (None where the program does not
+      fit), evaluation (`memory.evaluation`), remedies [{flags, bytes, note}], flops (of a step, all
+      devices), flops_a_device (as compiled), flops_6nd, seconds_a_step, hours, cost,
+      finish (these of the contrastive finish's step; None where the run has no finish), ...
 
     Raises:
-      ValueError: an unknown slice, or a mesh or batch that does not go with it.
+      ValueError: an unknown slice, or a mesh or batch size that does not fit it.
     """
     place = slices.describe(topology)
     config = config.copy_and_resolve_references()
     if place.chips and config.model.get("dtype", "") == "auto":
-        config.model.dtype = "bfloat16"  # as 'auto' is on a TPU; here the process has a CPU
+        config.model.dtype = "bfloat16"  # 'auto' means this on a TPU; this process has a CPU
     program = _Program.of_pretraining(config, list(place.devices))
     result = {
         "slice": topology,
@@ -111,7 +110,7 @@ class _Program:
     def of_pretraining(cls, config: ConfigDict, devices: list[Any]) -> _Program:
         """The pretraining's step."""
         padded = options.padded_rows(config.vocab.size)
-        # As many translations of each word as the paper allows; which they are does not matter here.
+        # The paper's number of translations; memory does not depend on the words.
         shape = config.vocab.size, len(options.languages(config)), 4
         translations = np.full(shape, -1, np.int32)
         objective = build.build_objective(config, config.vocab.size, padded, translations)
@@ -141,7 +140,7 @@ class _Program:
         )  # fmt: skip
 
     def sizes(self) -> dict[str, Any]:
-        """Parameters, and bytes a device of the parts of the state."""
+        """The number of parameters, and bytes on each device of the parts of the state."""
         data = self.mesh.shape["data"] * self.mesh.shape["fsdp"]
         return {
             "mesh": dict(self.mesh.shape),
@@ -155,7 +154,7 @@ class _Program:
 
 
 def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
-    """Memory, FLOPs and collectives as the slice's compiler has them."""
+    """Memory, FLOPs and collectives according to the slice's compiler."""
     state = memory.shard_bytes(program.state) + memory.shard_bytes(program.batch)
     found: dict[str, Any] = {
         "flops": flops.matrix_flops(program.traced.jaxpr),
@@ -189,12 +188,12 @@ def _compile(program: _Program, place: slices.Slice) -> dict[str, Any]:
 
 
 def _fits(needed: int, place: slices.Slice) -> bool | None:
-    """Whether a program that was compiled fits; None: unknown."""
+    """Whether a compiled program fits; None: unknown."""
     if not place.hbm:
         return None
     if not place.simulated:
-        return True  # the slice's own compiler refuses what does not
-    # The CPU's compiler keeps more than a TPU's: its yes is reliable, its no is not.
+        return True  # the slice's own compiler raises an error for a program that does not fit
+    # The CPU's compiler needs more memory than a TPU's: its yes is reliable, its no is not.
     return True if needed <= slices.USABLE * place.hbm else None
 
 
@@ -226,10 +225,10 @@ def _time_and_cost(
 
 
 def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) -> list[Remedy]:
-    """Settings that need less memory, one an option, those that fit first.
+    """Settings that need less memory, one for each option, settings that fit first.
 
     Estimates: temporaries are gradients (as large as the parameters) and activations, among them
-    the logits; activations grow with the rows that are held at once.
+    the logits; activations are proportional to the rows of a microbatch.
     """
     model, rows = program.config.model, result["rows_a_device"] // program.microbatches
     layers = model.get("layers", 1)
@@ -241,7 +240,7 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
     )
     scores = rows * options.max_predictions(program.config) * program.config.vocab.size * 4
     logits = min(scores // program.mesh.shape["tensor"], activations)
-    between = layers * tokens * model.get("width", 0) * 2  # bfloat16, one array a layer
+    between = layers * tokens * model.get("width", 0) * 2  # one bfloat16 array for each layer
 
     def microbatches(parts: int) -> Remedy | None:
         if rows % parts:
@@ -272,8 +271,8 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
         )
 
     def tensor(ways: int) -> Remedy | None:
-        # Rows are dealt over data x fsdp, so a device holds `ways` times as many. Arrays that are
-        # wide inside a layer are cut as often; four arrays of the width of a token are not.
+        # A device holds `ways` times as many rows. The wide arrays inside a layer are split in
+        # `ways` parts; four arrays of the width of a token are not.
         state = None if model.get("heads", 0) % ways else _cut_state(program, "tensor", ways)
         return state and Remedy(
             f"--config.mesh.tensor={ways}",
@@ -297,7 +296,7 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
 
 
 def _cut_state(program: _Program, axis: str, ways: int) -> int | None:
-    """Bytes a device of the state cut along an axis whose devices are taken from the data axis."""
+    """Bytes on each device of the state, with `ways` of the data axis' devices moved to `axis`."""
     shape = dict(program.mesh.shape)
     if shape[axis] > 1 or shape["data"] % ways:
         return None

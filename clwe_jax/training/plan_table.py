@@ -17,29 +17,29 @@ def show(config: ConfigDict, result: dict[str, Any]) -> None:
         out.width = 110
     title = f"{config.system or config.objective.name}:{config.scale} on {result['slice']}"
     rows = table.Table(title=title, box=box.SIMPLE_HEAD, show_header=False, title_justify="left")
-    rows.add_column("what")
-    rows.add_column("how much", justify="right")
-    rows.add_column("note", overflow="fold")
+    rows.add_column()
+    rows.add_column(justify="right")
+    rows.add_column(overflow="fold")
     for row in _rows(config, result):
         rows.add_row(*row)
     if result["simulated"]:
         out.print(
             f"The TPU compiler is not installed: {result['devices']} simulated CPU devices stand "
-            "in for the slice, and memory and collectives are those of XLA's CPU compiler. "
-            "pip install 'jax\\[tpu]' brings the real one."
+            "in for the slice, and XLA's CPU compiler gives memory and collectives. "
+            "pip install 'jax\\[tpu]' installs the TPU compiler."
         )
     out.print(rows)
     if result["remedies"]:
-        out.print("What would need less, by estimate, a device (--plan with it compiles it):")
+        out.print("Settings that need less, with estimated bytes of a device (--plan checks them):")
         for remedy in result["remedies"]:
             fits = remedy["bytes"] <= slices.USABLE * result["hbm_bytes"]
-            words = "fits" if fits else "too much still"
+            words = "fits" if fits else "still too much"
             size, flags, note = _bytes(remedy["bytes"]), remedy["flags"], remedy["note"]
             out.print(f"  {flags:34} {size:>10}  {words:14}  {note}")
 
 
 def _rows(config: ConfigDict, result: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """The table: what, how much, a note."""
+    """The rows of the table: quantity, value, note."""
     mesh = " x ".join(f"{axis} {size}" for axis, size in result["mesh"].items())
     chips = f"{result['chips']} chips" if result["chips"] else "CPU devices"
     batch, length = config.train.batch_size, config.data.sequence_length

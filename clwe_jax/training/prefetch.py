@@ -1,11 +1,11 @@
-"""Batches on the device before they are asked for, without losing the place in the data."""
+"""Loads batches onto the device ahead of training, and saves the position in the data exactly."""
 
 from __future__ import annotations
 
 import collections
 import io
 import threading
-from typing import Callable, Iterator, Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 
@@ -13,14 +13,10 @@ from clwe_jax.types import Batch, BatchSource
 
 
 class Prefetcher:
-    """A thread that pulls from a source and places batches on the device, `depth` ahead.
+    """A thread that reads a source and places batches on the device ahead of training.
 
-    The source is then further than training is. `snapshot` therefore saves the source's place
-    together with the batches that were pulled and not handed out: restored, training sees exactly
-    the batches that it would have seen.
-
-    Attributes:
-      depth: batches ahead; 0 pulls in the caller's thread.
+    The source is ahead of training. `snapshot` therefore saves the source's position together with
+    the batches that training has not seen yet, so that a restored run sees the same batches.
     """
 
     def __init__(
@@ -33,12 +29,12 @@ class Prefetcher:
         """Starts the thread.
 
         Args:
-          source: where batches come from; nothing else may pull from it now.
+          source: the source, which nothing else may read until `close`.
           place: host batch -> device batch.
-          depth: see class.
-          pending: host batches that go before those of the source.
+          depth: number of batches ahead; 0 reads in the caller's thread.
+          pending: host batches before the source's next one.
         """
-        self.depth = depth
+        self._depth = depth
         self._source = source
         self._place = place
         self._ready = collections.deque((batch, place(batch)) for batch in pending)
@@ -51,14 +47,11 @@ class Prefetcher:
             self._thread = threading.Thread(target=self._run, name="prefetch", daemon=True)
             self._thread.start()
 
-    def __iter__(self) -> Iterator[Batch]:
-        return self
-
     def __next__(self) -> Batch:
         """The next batch, on the device.
 
         Raises:
-          StopIteration: the source ended; or whatever the source raised.
+          StopIteration: the source ended. An error of the source is raised here too.
         """
         if self._thread is None:
             if not self._ready:
@@ -74,7 +67,7 @@ class Prefetcher:
             return placed
 
     def snapshot(self) -> bytes:
-        """The place after the batches handed out so far; see `unpack`."""
+        """The position after the batches returned so far; see `unpack`."""
         with self._pull_lock:
             state = self._source.get_state()
             with self._changed:
@@ -94,7 +87,7 @@ class Prefetcher:
             try:
                 host = next(self._source)
                 placed = self._place(host)
-            except BaseException as error:  # handed to the consumer
+            except BaseException as error:  # raised again in the consumer's thread
                 with self._changed:
                     self._ended = error
                     self._changed.notify_all()
@@ -106,7 +99,7 @@ class Prefetcher:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: len(self._ready) < self.depth or self._closed)
+                self._changed.wait_for(lambda: len(self._ready) < self._depth or self._closed)
                 if self._closed:
                     return
             self._pull()
@@ -115,7 +108,7 @@ class Prefetcher:
 
 
 def pack(state: bytes, pending: Sequence[Batch]) -> bytes:
-    """A source's place and the batches pulled but not used, as bytes (npz)."""
+    """A source's position and the unused batches, as bytes (npz)."""
     arrays = {"source": np.frombuffer(state, np.uint8)}
     for index, batch in enumerate(pending):
         for key, value in batch.items():

@@ -1,4 +1,4 @@
-"""Slices to plan for: chips, their topologies as compile-only devices, and a program's collectives."""
+"""Slices as devices to compile for, and the collectives of a compiled program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import jax
 from clwe_jax import registry
 
 GIB = 2**30
-# Of the memory, what programs get: compilers name 7.48 of 8 GiB (v2) and 15.48 of 16 (v3).
+# The share of the memory that programs get: compilers name 7.48 of 8 GiB (v2), 15.48 of 16 (v3).
 USABLE = 0.95
 
 
@@ -24,10 +24,10 @@ class Chip:
     """A kind of TPU chip.
 
     Attributes:
-      hbm: bytes of memory a chip.
-      flops: peak bfloat16 FLOP/s a chip.
-      devices: jax devices a chip: its cores, or 1 where the cores work as one.
-      options: settings that libtpu needs beside the topology.
+      hbm: bytes of memory of a chip.
+      flops: peak bfloat16 FLOP/s of a chip.
+      devices: jax devices of a chip: its cores, or 1 where the cores work as one.
+      options: settings that libtpu needs in addition to the topology.
     """
 
     hbm: int
@@ -52,15 +52,13 @@ class Slice:
     """Devices to compile for.
 
     Attributes:
-      name: the topology as given, e.g. 'v3:8x16'.
-      devices: jax devices, one a core (a chip, where its cores work as one).
-      chips: chips they make up; 0 for plain CPU devices.
-      hbm: bytes a device; 0 when not known.
-      flops: peak FLOP/s a device; 0 when not known.
+      devices: jax devices, one for each core (or chip, where its cores work as one).
+      chips: number of chips; 0 for plain CPU devices.
+      hbm: bytes of memory of a device; 0 where unknown.
+      flops: peak FLOP/s of a device; 0 where unknown.
       simulated: whether CPU devices stand in for the slice.
     """
 
-    name: str
     devices: tuple[Any, ...]
     chips: int
     hbm: int
@@ -77,13 +75,13 @@ def has_libtpu() -> bool:
 def describe(topology: str) -> Slice:
     """The devices of a slice; without the TPU compiler, as many simulated CPU devices.
 
-    Has to be called before jax has started a backend: it makes jax run on the CPU.
+    It makes jax run on the CPU, and must be called before jax starts a backend.
 
     Args:
-      topology: 'v3:8x16' (a kind of chip and how many of them along each axis) or 'cpu:8'.
+      topology: 'v3:8x16' (a kind of chip, and the number of chips along each axis) or 'cpu:8'.
 
     Raises:
-      ValueError: no such kind of chip, not a topology, or a backend that has been started.
+      ValueError: an unknown kind of chip, an invalid topology, or a backend that has started.
     """
     match = re.fullmatch(r"(\w+):(\d+(?:x\d+)*)", topology)
     known = [*CHIPS, "cpu"]
@@ -100,7 +98,7 @@ def describe(topology: str) -> Slice:
     count = math.prod(shape)
     jax.config.update("jax_platforms", "cpu")
     if kind == "cpu":
-        return Slice(topology, _simulate(count), 0, 0, 0.0, simulated=False)
+        return Slice(_simulate(count), 0, 0, 0.0, simulated=False)
     chip = CHIPS[kind]
     simulated = not has_libtpu()
     if simulated:
@@ -108,18 +106,18 @@ def describe(topology: str) -> Slice:
     else:
         devices = _compile_only(topology, chip)
     hbm, flops = chip.hbm // chip.devices, chip.flops / chip.devices
-    return Slice(topology, devices, count, hbm, flops, simulated)
+    return Slice(devices, count, hbm, flops, simulated)
 
 
 def _simulate(count: int) -> tuple[Any, ...]:
     try:
         jax.config.update("jax_num_cpu_devices", count)
     except RuntimeError:
-        pass  # a backend has been started: it may have as many
+        pass  # a backend has started, perhaps with this number of devices
     devices = jax.devices("cpu")
     if len(devices) != count:
         raise ValueError(
-            f"{count} CPU devices are to be simulated, but jax has started with {len(devices)}: "
+            f"--plan needs {count} simulated CPU devices, but jax has started with {len(devices)}: "
             "plan in a process of its own, without --xla_force_host_platform_device_count."
         )
     return tuple(devices)
@@ -128,24 +126,24 @@ def _simulate(count: int) -> tuple[Any, ...]:
 def _compile_only(topology: str, chip: Chip) -> tuple[Any, ...]:
     from jax.experimental import topologies
 
-    # libtpu would look for the machine's own TPU and complain at length that there is none.
+    # Without these libtpu looks for a TPU of this machine, and logs at length that it has none.
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
     os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
     os.environ.setdefault("TPU_ACCELERATOR_TYPE", "v3-8")
-    # Nothing runs on a chip: a run that holds libtpu's lock is in nobody's way.
+    # Nothing runs on a chip, so another process may hold libtpu's lock.
     os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")
     try:
         description = topologies.get_topology_desc(
             platform="tpu", topology_name=topology, **dict(chip.options)
         )
     except jax.errors.JaxRuntimeError as error:
-        raise ValueError(f"--plan={topology}: the TPU compiler answers: {error}") from error
+        raise ValueError(f"--plan={topology}: the TPU compiler refuses it: {error}") from error
     return tuple(description.devices)
 
 
 @dataclasses.dataclass
 class Traffic:
-    """Collectives of one kind in a step: how often they run, and bytes of their results a device."""
+    """Collectives of one kind in a step: their number, and their results' bytes on each device."""
 
     count: int = 0
     bytes: int = 0
@@ -159,7 +157,7 @@ _BITS = re.compile(r"\b(pred|[a-z]+(\d+)\w*)\[([\d,]*)\]")
 
 
 def collectives(hlo: str) -> dict[str, Traffic]:
-    """Counts the collectives of a compiled program, those in loops as often as the loop runs.
+    """Counts the collectives of a compiled program, in loops once for every round.
 
     Args:
       hlo: `compiled.as_text()`.
@@ -191,7 +189,7 @@ def collectives(hlo: str) -> dict[str, Traffic]:
 
 
 def _computations(hlo: str) -> tuple[dict[str, list[str]], str]:
-    """Name -> its instructions' lines, and the name of the entry computation."""
+    """Name of each computation -> lines of its instructions; the name of the entry computation."""
     bodies: dict[str, list[str]] = {}
     entry, current = "", []
     for line in hlo.splitlines():
@@ -205,7 +203,7 @@ def _computations(hlo: str) -> tuple[dict[str, list[str]], str]:
 
 
 def _trips(line: str, bodies: dict[str, list[str]]) -> int:
-    """How often a while loop runs: as annotated, or the bound that its condition compares with."""
+    """Rounds of a while loop: as annotated, or the bound in its condition."""
     if annotated := re.search(r'known_trip_count"?:\{"n":"(\d+)"', line):
         return int(annotated.group(1))
     condition = re.search(r"condition=%?([\w.\-]+)", line)
@@ -219,7 +217,7 @@ def _bytes(shapes: str, kind: str, start: str | None) -> int:
     for name, bits, dims in _BITS.findall(re.sub(r"/\*.*?\*/|\{[^{}]*\}", "", shapes)):
         width = 8 if name == "pred" else int(bits)
         sizes.append(math.prod(int(n) for n in dims.split(",") if n) * width // 8)
-    # The asynchronous forms of these two return their operand too.
+    # The asynchronous forms of these two kinds also return their operand.
     if start and kind in ("all-gather", "collective-permute"):
         return max(sizes, default=0)
     return sum(sizes)

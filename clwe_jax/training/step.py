@@ -1,4 +1,4 @@
-"""One training step: gradients over microbatches, guarded, applied."""
+"""One training step: gradients over microbatches, a check that they are finite, and the update."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ def make_step(
 ) -> StepFn:
     """The function (state, batch) -> (state, metrics), to be jitted with the state donated.
 
-    The gradient is that of sum(loss) / sum(weight) over the whole batch, whatever its cut into
-    microbatches: sums are added and divided once. Where the loss or the gradient is not finite,
-    parameters, optimizer and collections stay as they were and the step counts as skipped.
+    The loss is sum(loss) / sum(weight) over the whole batch, for any number of microbatches: sums
+    are added and divided once. Where the loss or the gradient is not finite, parameters, optimizer
+    and collections do not change, and the step counts as skipped.
 
     Args:
-      objective: the sums, of which 'loss' is optimised, and the observations of every row; a
-        `Stateful` objective's `update` is called once a step with the observations of the whole
-        batch, so that collections do not depend on the cut either.
+      objective: the objective. `update` of a `Stateful` one is called once a step with the
+        observations of the whole batch, so that collections do not depend on microbatches either.
       tx: the optimizer; its `update` gets the gradient's global `norm` as an extra argument.
       learning_rate: step -> rate, for the metrics.
-      microbatches: parts that the batch is cut into and that are held in memory one at a time.
-      learns: parameters -> a tree of bool, False for frozen ones: these have no gradient and never
-        change. None: all parameters learn.
+      microbatches: number of parts of the batch that are processed one after the other.
+      learns: parameters -> a tree of bool, False for frozen parameters, which have no gradient and
+        never change. None: all parameters learn.
 
     Returns:
       A function whose metrics are the objective's, and 'grad_norm', 'learning_rate', 'skipped',
@@ -47,7 +46,7 @@ def make_step(
     stateful = isinstance(objective, Stateful)
 
     def learning(params: Any) -> Any:
-        """The parameters that learn, with an `optax.MaskedNode` in the place of each other."""
+        """The parameters, with an `optax.MaskedNode` in the place of each frozen one."""
         if learns is None:
             return params
         return jax.tree.map(lambda p, yes: p if yes else optax.MaskedNode(), params, learns(params))
@@ -69,7 +68,7 @@ def make_step(
         if microbatches == 1:
             return gradients(state, carried, batch, key)
 
-        # Row r goes to part r % M, so that every device keeps its own rows.
+        # Row r belongs to part r % M, so that every device keeps its own rows.
         def deal(x: Array) -> Array:
             return jnp.swapaxes(x.reshape(-1, microbatches, *x.shape[1:]), 0, 1)
 
@@ -109,7 +108,7 @@ def make_step(
         norm = optax.tree.norm(grads) / weight
         finite = jnp.isfinite(norm) & jnp.isfinite(sums["loss"].value)
 
-        # Times the inverse: XLA fuses a product into its uses, and writes a quotient to memory.
+        # A product, because XLA fuses it into its uses, and writes a quotient to memory.
         grads = jax.tree.map(lambda g: g * (1.0 / weight), grads)
         params = learning(state.params)
         updates, opt_state = tx.update(grads, state.opt_state, params, norm=norm)
@@ -128,7 +127,7 @@ def make_step(
         bad = 1 - finite.astype(jnp.int32)
         in_row = (state.skipped_in_row + bad) * bad
         one = jnp.ones((), jnp.float32)
-        # A step that was not applied is not averaged either.
+        # A skipped step does not count in the averages.
         metrics = jax.tree.map(lambda x: jnp.where(finite, x, 0.0), dict(sums))
         metrics["grad_norm"] = Sums(jnp.where(finite, norm, 0.0), 1.0 - bad)
         metrics["learning_rate"] = Sums(learning_rate(state.step), one)
@@ -154,15 +153,15 @@ def _masked(x: Any) -> bool:
 
 
 def _filled(learning: Any, params: Any) -> Any:
-    """The parameters `learning`, and those of `params` in its masked places."""
+    """The tree `learning` with the parameters of `params` in its masked places."""
     return jax.tree.map(lambda a, b: b if _masked(a) else a, learning, params, is_leaf=_masked)
 
 
 def _moments(opt_state: Any, params: Any) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
-    """The optimizer's moments as `Stateful.update` gets them, and the function that puts others back.
+    """The moments for `Stateful.update`, and the function that replaces them in the state.
 
-    An optimizer of several groups keeps a tree of moments for each, masked where a parameter is
-    another group's; the k-th moment of every parameter makes the k-th tree here.
+    An optimizer of several groups keeps a tree of moments for each group, masked at the parameters
+    of other groups; the k-th tree here has the k-th moment of every parameter.
     """
     like = jax.tree.structure(params)
 

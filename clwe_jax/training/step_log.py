@@ -1,4 +1,4 @@
-"""The metrics of many steps, fetched from the device once in a while, and the speed of training."""
+"""The metrics of steps, fetched from the device at intervals, and the speed of training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clwe_jax.training.metrics import MetricWriter, Progress
 from clwe_jax.training.step import Metrics
 from clwe_jax.types import Sums
 
-_RUN_AHEAD = 2  # steps that are dispatched before the oldest of them has ended
+_RUN_AHEAD = 2  # steps that are dispatched while the oldest of them still runs
 
 
 class NonFiniteLoss(ValueError):
@@ -24,11 +24,11 @@ class NonFiniteLoss(ValueError):
 
 
 class StepLog:
-    """Keeps the metrics of steps on the device and fetches them once every log_every_steps.
+    """Keeps the metrics of steps on the device and fetches them every `log_every_steps` steps.
 
     Attributes:
-      last: the metrics that were written last, by path.
-      steps, tokens, seconds: steps that were timed, their tokens and their time.
+      last: the latest written metrics, by path.
+      steps, tokens, seconds: number of timed steps, their tokens and their time.
     """
 
     def __init__(
@@ -40,26 +40,26 @@ class StepLog:
         progress: Progress,
         checkpointer: Checkpointer,
     ):
-        """Starts with no metrics.
+        """Starts without metrics.
 
         Args:
           steps: steps of the run.
           train: `config.train`.
-          positions: positions of a batch; the metric 'padding', where an objective has it, is the
-            share of them that are not tokens.
-          writer, progress, checkpointer: the run's.
+          positions: number of positions of a batch; the objective's metric 'padding', if it has
+            one, is the share of positions without a token.
+          writer, progress, checkpointer: the run's objects of these classes.
         """
         self._total, self._train, self._positions = steps, train, positions
         self._writer, self._progress, self._checkpointer = writer, progress, checkpointer
         self._pending: list[Metrics] = []
         self._running: collections.deque[Any] = collections.deque()
-        self._start: float | None = None  # the end of the first step, which is slower
+        self._start: float | None = None  # at the end of the first step, which is slower
         self._left_out, self._untimed = 0.0, 0
         self.last: dict[str, float] = {}
         self.steps, self.tokens, self.seconds = 0, 0.0, 0.0
 
     def add(self, step: int, found: Metrics) -> None:
-        """Takes the metrics of a step, all on the device; waits for the step before last."""
+        """Takes the metrics of a step, on the device; waits for the end of the step before last."""
         self._pending.append(found)
         self._running.append(found["loss"].value)
         if len(self._running) > _RUN_AHEAD:
@@ -73,14 +73,14 @@ class StepLog:
 
     @contextlib.contextmanager
     def pause(self, found: Any) -> Iterator[None]:
-        """Leaves out the time inside, once the step that gives the arrays `found` has ended."""
+        """Waits for the arrays `found` of the latest step, and does not time the block."""
         jax.block_until_ready(found)
         start = time.perf_counter()
         yield
         self._left_out += time.perf_counter() - start
 
     def flush(self, step: int) -> None:
-        """Fetches, averages, writes and shows what has gathered; stops a run that diverged."""
+        """Fetches, averages, writes and shows the metrics so far; stops a run that diverged."""
         if not self._pending:
             return
         fetched: list[Metrics] = jax.device_get(self._pending)

@@ -17,7 +17,7 @@ class StopSignal:
     def __init__(self) -> None:
         self.received = ""
         self._old: dict[int, Any] = {}
-        # The coordination service gives all hosts one step to stop at when any of them gets SIGTERM.
+        # When one of several hosts gets SIGTERM, the coordination service stops all at one step.
         self._together = jax.process_count() > 1
         if threading.current_thread() is threading.main_thread():
             for number in () if self._together else (signal.SIGINT, signal.SIGTERM):
@@ -26,17 +26,17 @@ class StopSignal:
     def _handle(self, number: int, frame: Any) -> None:
         del frame
         self.received = signal.Signals(number).name
-        self.restore()  # a second one acts at once
+        self.restore()  # a second signal ends the process at once
         logging.warning("%s: saving and stopping after this step.", self.received)
 
     def at(self, step: int) -> bool:
-        """Whether to stop before the next step; the same answer on all hosts."""
+        """Whether to stop after `step`; all hosts get the same answer."""
         if self._together and multihost_utils.reached_preemption_sync_point(step):
             self.received = "SIGTERM"
         return bool(self.received)
 
     def restore(self) -> None:
-        """Restores the handlers that were installed before."""
+        """Restores the former signal handlers."""
         for number, handler in self._old.items():
             signal.signal(number, handler)
         self._old = {}

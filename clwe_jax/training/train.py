@@ -1,4 +1,4 @@
-"""Training, from top to bottom: mesh, state, restore, loop; and the programs that it runs."""
+"""The training loop, from the mesh and the restored state to the result, and its programs."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from clwe_jax.types import (
 
 @dataclasses.dataclass
 class FitResult:
-    """How training ended.
+    """The result of training.
 
     Attributes:
       state: the final state.
-      step: steps done over all starts of the run.
-      finished: False when a signal stopped the run; starting again goes on.
-      skipped: steps not applied, over all starts.
+      step: number of steps, over all starts of the run.
+      finished: False where a signal stopped the run; the same command resumes it.
+      skipped: number of steps that were not applied, over all starts.
       evaluations: the evaluators' last figures, by metric path.
       train: the last logged training metrics, by metric path.
       parameters: number of parameters.
       initial: the record of `init.Initial.into`; None where initialisers made all parameters.
-      compile_seconds: seconds that compiling the training step took.
+      compile_seconds: time of compiling the training step.
       tokens_per_second, steps_per_second: speed of this start, without evaluation and checkpoints;
-        0 when it did no step.
+        0 where it took no step.
       step_flops: FLOPs of one step's matrix products, over all devices (`flops.matrix_flops`); 0
         where no step was taken.
-      memory: bytes: 'host_peak', and 'device_peak' (first device) where the platform reports it.
+      memory: the result of `peak_memory`.
       failed_checkpoints: number of checkpoints that could not be written.
     """
 
@@ -84,23 +84,23 @@ def fit(
     initial: Initial | None = None,
     before: train_state.TrainState | None = None,
 ) -> FitResult:
-    """Trains, or goes on training, until `train_cfg['steps']`.
+    """Trains, or resumes training, up to step `train_cfg['steps']`.
 
     Args:
       objective: the loss and its model.
       optimizer: the optimizer and its groups of parameters.
       source: this host's rows of every batch.
-      workdir: the run's folder; holds checkpoints/, metrics.jsonl and tensorboard/.
+      workdir: the run's folder, for checkpoints/, metrics.jsonl and tensorboard/.
       train_cfg: `config.train`: steps, batch_size, microbatches, log_every_steps, prefetch,
         max_skipped_in_row, and optionally phases and repeat_phases (`phases.from_config`).
       mesh_cfg: `config.mesh`: sizes of data, fsdp, tensor.
       checkpoint_cfg: `config.checkpoint`: every_steps, keep, best, best_mode.
       seed: seed of the initial parameters and of dropout.
-      evaluators: measurements, run every `every_steps` (0: never) and at the end.
-      meta: JSON-able, written with every checkpoint; 'vocabulary' must not change between starts.
-      initial: parameters that a new run starts from; a run that has a checkpoint does not read them.
+      evaluators: measurements; all of them also run at the end.
+      meta: JSON-able entries of every checkpoint; 'vocabulary' must not change between starts.
+      initial: initial parameters of a new run; a run with a checkpoint does not read them.
       before: the state of an earlier training with another loss; a new run takes over its parameters
-        and collections, whose memory may be used again.
+        and collections, and may overwrite their memory.
 
     Raises:
       ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary;
@@ -117,7 +117,6 @@ def fit(
     shapes = _global_shapes(batch, train_cfg["batch_size"], partition.row_share(mesh)[1])
     programs = Programs(objective, optimizer, train_cfg, mesh, shapes, seed)
 
-    # State, restored where there is a checkpoint.
     checkpointer = checkpoint.Checkpointer(
         os.path.join(workdir, "checkpoints"),
         checkpoint_cfg["keep"],
@@ -140,8 +139,8 @@ def fit(
             meta["initial"] = restored.meta["initial"]
         if restored.data is None:
             logging.warning(
-                "The checkpoint was written by another number of hosts: parameters go on from it, "
-                "the data start from the beginning."
+                "Another number of hosts wrote the checkpoint: training resumes from its "
+                "parameters, and the data start from the beginning."
             )
         else:
             place, pending = unpack(restored.data)
@@ -167,7 +166,7 @@ def fit(
     evaluations: dict[str, float] = {}
     step, ended, learn = first_step, False, phases.saved_at(first_step)
     if step < steps:
-        programs.step(phases.at(step))  # before the data's threads compete with the compiler
+        programs.step(phases.at(step))  # compiled before the data's threads need the processor
 
     def is_due(every_steps: int) -> bool:
         return bool(every_steps) and step % every_steps == 0
@@ -227,7 +226,7 @@ def fit(
     if not finished:
         logging.warning(
             "Stopped by %s at step %d of %d; the newest checkpoint is %s. "
-            "The same command goes on from there.",
+            "The same command resumes from it.",
             stop.received,
             step,
             steps,
@@ -252,13 +251,13 @@ def fit(
 
 
 def _global_shapes(batch: Batch, batch_size: int, shares: int) -> Batch:
-    """Shapes and types of the batches of all hosts together, from this host's rows of one."""
+    """Shapes and types of a batch of all hosts, from this host's rows."""
     rows = partition.host_rows(batch_size, shares)
     found = next(len(value) for key, value in batch.items() if key not in SHARED_KEYS)
     if found != rows:
         raise ValueError(
-            f"the data give {found} rows a batch and host; "
-            f"config.train.batch_size={batch_size} asks for {rows}"
+            f"each batch of this host's data has {found} rows; "
+            f"config.train.batch_size={batch_size} needs {rows}"
         )
     return {
         key: jax.ShapeDtypeStruct((shares * len(x),) + x.shape[1:], x.dtype)
@@ -267,16 +266,16 @@ def _global_shapes(batch: Batch, batch_size: int, shares: int) -> Batch:
 
 
 def _positions(shapes: Batch) -> int:
-    """Positions of a batch, rows x length; rows where it has no sequences."""
+    """Positions of a batch, rows x length; its rows where it has no sequences."""
     return max(math.prod(x.shape[:2]) for key, x in shapes.items() if key not in SHARED_KEYS)
 
 
 class Programs:
-    """The step and the state of every set of learning groups, made when they are first needed.
+    """The step and the state for every set of learning groups, made when they are first needed.
 
     Attributes:
-      compile_seconds: seconds that compiling has taken so far.
-      step_flops: FLOPs of one step's matrix products, of the set that was compiled last.
+      compile_seconds: time of compiling so far.
+      step_flops: FLOPs of one step's matrix products, for the set that was compiled last.
     """
 
     def __init__(
@@ -295,7 +294,7 @@ class Programs:
         self.compile_seconds, self.step_flops = 0.0, 0.0
 
     def tx(self, learn: tuple[str, ...]) -> optax.GradientTransformation:
-        """The optimizer of the groups that learn."""
+        """The optimizer for the groups that learn."""
         return self._optimizer.build(self._train["steps"], learn)
 
     def target(self, learn: tuple[str, ...]) -> train_state.TrainState:
@@ -322,7 +321,7 @@ class Programs:
         return self._steps[learn]
 
     def enter(self, learn: tuple[str, ...], state: train_state.TrainState):
-        """The state for a phase in which these groups learn; its step is compiled too."""
+        """The state for a phase in which these groups learn; compiles its step."""
         self.step(learn)
         return phases_of.enter(state, self.tx(learn), self.target(learn), self._mesh)
 
@@ -341,8 +340,8 @@ def trace_step(
 
     Args:
       objective, optimizer, microbatches: see `fit`.
-      steps: steps of the whole run, which the learning rate depends on.
-      mesh: the mesh, also of devices that are described only.
+      steps: steps of the whole run, for the schedules.
+      mesh: the mesh; its devices may be descriptions to compile for.
       target: shapes and shardings of the state, from `train_state.plan`.
       batch: shapes of a global batch.
       learn: groups that learn; None: all that are not frozen.
@@ -363,7 +362,7 @@ def trace_step(
 
 
 def peak_memory() -> dict[str, int]:
-    """Bytes: 'host_peak' of this process; 'device_peak' of its first device where it is known."""
+    """Bytes: 'host_peak' of this process; 'device_peak' of its first device, where known."""
     unit = 1 if sys.platform == "darwin" else 1024
     found = {"host_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
     stats = jax.local_devices()[0].memory_stats() or {}

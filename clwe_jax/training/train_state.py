@@ -1,4 +1,4 @@
-"""Everything that training changes, as one tree."""
+"""The state of training as one tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import optax
 from clwe_jax.training import partition
 from clwe_jax.types import Array, Batch, Objective, Variables
 
-KEY_TYPE = "threefry2x32"  # whatever jax's default: checkpoints hold its two words
+KEY_TYPE = "threefry2x32"  # not jax's default, which may change: checkpoints hold its two words
 
 
 @struct.dataclass
@@ -21,13 +21,13 @@ class TrainState:
     """The state of a run.
 
     Attributes:
-      step: int32 [], batches consumed (applied or skipped).
+      step: int32 [], number of steps so far, applied or skipped.
       params: the parameters, float32.
-      opt_state: optax state.
+      opt_state: the optimizer's state.
       collections: further variable collections, e.g. 'senses'; never differentiated.
-      seed: uint32 [2], key data; the randomness of step k follows from it and k alone.
-      skipped: int32 [], steps not applied because loss or gradient were not finite.
-      skipped_in_row: int32 [], how many of them were the latest steps without a break.
+      seed: uint32 [2], key data; the randomness of step k depends only on it and k.
+      skipped: int32 [], number of steps that were skipped because loss or gradient was not finite.
+      skipped_in_row: int32 [], number of skipped steps since the last applied one.
     """
 
     step: Array
@@ -47,7 +47,7 @@ class TrainState:
 def create(
     objective: Objective, tx: optax.GradientTransformation, batch: Batch, seed: int
 ) -> TrainState:
-    """The state before the first step, its arrays boxed with their logical axis names."""
+    """The state before the first step; its arrays are boxed with their logical axis names."""
     init_key, train_key = jax.random.split(jax.random.key(seed, impl=KEY_TYPE))
     variables = dict(objective.init(init_key, batch))
     params = variables.pop("params")
@@ -93,9 +93,9 @@ def start(
     mesh: Mesh,
     seed: int,
 ) -> TrainState:
-    """The state before the first step, created where its shards belong.
+    """The state before the first step, created in shards.
 
-    The same values on every mesh: the initialisers' random bits do not depend on the sharding.
+    Its values are the same on every mesh: random bits do not depend on the sharding.
     """
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), batch)
     shardings = jax.tree.map(lambda x: x.sharding, plan(objective, tx, shapes, mesh, seed))
@@ -104,7 +104,7 @@ def start(
         zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
         return partition.unbox(create(objective, tx, zeros, seed))
 
-    # It runs once: on CPU, compiling it well takes longer than running it.
+    # It runs once: on CPU full optimization would take longer than it saves.
     on_cpu = mesh.devices.flat[0].platform == "cpu"
     options = {"xla_backend_optimization_level": 1} if on_cpu else None
     with partition.use(mesh):
@@ -112,5 +112,5 @@ def start(
 
 
 def count_parameters(params: Any) -> int:
-    """Numbers in a tree of arrays."""
+    """The total size of a tree of arrays."""
     return sum(leaf.size for leaf in jax.tree.leaves(params))

@@ -71,7 +71,7 @@ def test_no_pairs_are_refused_with_advice(name, pairs):
 def test_pairs_out_of_range_are_named(name, bad, side):
     x, y, pairs = planted()
     pairs[9] = bad
-    with pytest.raises(ValueError, match=rf"Pair 9 asks for row -?\d+ of the {side}"):
+    with pytest.raises(ValueError, match=rf"Pair 9 names row -?\d+ of the {side}"):
         fit(name, x, y, pairs)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clwe_jax.align import csls, procrustes
+from clwe_jax.align import csls, induce, procrustes
 
 
 def rotation(width, seed=1):
@@ -66,6 +66,15 @@ def test_refinement_mends_a_poor_dictionary():
     assert before < 0.75 and after > 0.9
     assert len(info["criterion"]) == 6 and len(info["pairs"]) == 6
     assert info["round"] == int(np.argmax(info["criterion"]))
+
+
+def test_rounds_are_compared_with_their_own_neighbourhood():
+    x, y = anisotropic(200, 10), anisotropic(200, 10, seed=2)
+    found = procrustes.Procrustes(refinements=1, neighbourhood=2).fit(x, y, diagonal(20))
+    kept = found.info["criterion"][found.info["round"]]
+    sides = found.apply(x), found.apply_target(y)
+    assert kept == pytest.approx(induce.criterion(*sides, neighbourhood=2))
+    assert kept != pytest.approx(induce.criterion(*sides))
 
 
 def test_the_best_round_is_kept():

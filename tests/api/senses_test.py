@@ -362,7 +362,8 @@ def test_another_number_of_senses_is_refused(run, tmp_path):
     config = json.loads((folder / "config.json").read_text())
     config["objective"]["senses"]["senses"] = 5
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(checkpoint.Mismatch, match=r"sense_table: .*4, 16\] there, .*6, 16\] here"):
+    message = r"sense_table: .*4, 16\] in the checkpoint, .*6, 16\] in the model"
+    with pytest.raises(checkpoint.Mismatch, match=message):
         api.load(folder)
 
 

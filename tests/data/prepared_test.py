@@ -201,7 +201,7 @@ def test_heldout_rows_are_dealt(folder):
 def test_a_missing_or_unfinished_folder_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="missing.*clwe_jax.data.prepare"):
         prepared.open_folder(str(tmp_path / "nowhere"))
-    with pytest.raises(FileNotFoundError, match="unfinished"):
+    with pytest.raises(FileNotFoundError, match="incomplete"):
         prepared.open_folder(str(tmp_path))
     (tmp_path / prepared.META).write_text("{")
     with pytest.raises(ValueError, match="damaged"):

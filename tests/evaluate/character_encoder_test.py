@@ -1,6 +1,5 @@
 """Words as characters, anchors, projections, sense inventories by nearest means: against NumPy."""
 
-import dataclasses
 import types
 
 import jax
@@ -13,7 +12,7 @@ from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import RowEncoder
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.character_encoder import CharacterEncoder, encoder_of
-from clwe_jax.evaluate.wsd_evaluator import WsdEvaluator
+from clwe_jax.evaluate.wsd import WordSenseDisambiguation
 from clwe_jax.models.senses import state as senses
 from clwe_jax.models.senses.config import SenseConfig
 from clwe_jax.objectives import projected
@@ -48,19 +47,19 @@ class Characters:
 
 
 def variables(width=5):
-    table = np.random.RandomState(0).standard_normal((spelling.IDS, width)).astype(np.float32)
+    table = np.random.RandomState(0).standard_normal((spelling.PAD + 1, width)).astype(np.float32)
     table[spelling.PAD] = 0
     return {"characters": jnp.asarray(table)}
 
 
 def by_hand(word):
-    return np.asarray(variables()["characters"])[spelling.spell(word)].sum(0)
+    return np.asarray(variables()["characters"])[spelling.spell_all([word.encode()])[0]].sum(0)
 
 
 def test_unknown_words_have_vectors_of_their_own():
-    encoder = encoder_of(Characters(), tokenizer())
-    assert isinstance(encoder, CharacterEncoder)
-    ((words, vectors),) = encoder.words(variables(), ["the quixotic bank, quixotic!"], "en")
+    assert isinstance(encoder_of(Characters(), tokenizer()), CharacterEncoder)
+    encoder = ModelEncoder(Characters(), tokenizer(), variables())
+    ((words, vectors),) = encoder.in_context(["the quixotic bank, quixotic!"], "en")
     assert words[:2] == ["the", "quixotic"]
     for word, vector in zip(words, vectors):
         np.testing.assert_allclose(vector[0], by_hand(word), rtol=1e-5)
@@ -84,12 +83,12 @@ def test_a_vocabulary_of_pieces_is_refused():
 
 
 def test_anchors_are_means_over_all_occurrences():
-    encoder = encoder_of(Characters(), tokenizer())
+    encoder = ModelEncoder(Characters(), tokenizer(), variables())
     lines = ["the bank", "bank river bank", "money", "the river"] * 300
     index = {"bank": 0, "river": 1, "absent": 2}
-    found, counts = anchors.collect(encoder, variables(), iter(lines), "en", index)
+    found, counts = anchors.collect(encoder, iter(lines), "en", index)
     assert counts.tolist() == [900, 600, 0] and not found[2].any()
-    each = encoder.words(variables(), lines[:4], "en")
+    each = encoder.in_context(lines[:4], "en")
     expected = np.mean(
         [v for words, vectors in each for w, v in zip(words, vectors) if w == "bank"], axis=0
     )
@@ -129,10 +128,10 @@ def test_projection_maps_one_language_alone(tmp_path):
     projected.save(path, maps, "orthogonal")
     own = tokenizer()
     objective = projected.load(path, Characters(), own.language_id)
-    plain, mapped = (encoder_of(each, own) for each in (Characters(), objective))
+    plain, mapped = (ModelEncoder(each, own, variables()) for each in (Characters(), objective))
     text = ["the bank of the river"]
-    before = plain.sentences(variables(), text, "de")
-    after = mapped.sentences(variables(), text, "de")
+    before = plain.sentences(text, "de")
+    after = mapped.sentences(text, "de")
     for layer in range(2):
         np.testing.assert_allclose(
             after[0, layer],
@@ -140,9 +139,7 @@ def test_projection_maps_one_language_alone(tmp_path):
             rtol=1e-4,
             atol=1e-5,
         )
-    np.testing.assert_array_equal(
-        plain.sentences(variables(), text, "en"), mapped.sentences(variables(), text, "en")
-    )
+    np.testing.assert_array_equal(plain.sentences(text, "en"), mapped.sentences(text, "en"))
     (tmp_path / projected.FILE).write_bytes(b"not it")
     with pytest.raises(ValueError, match="job=project"):
         projected.load(path, Characters(), own.language_id)
@@ -157,13 +154,19 @@ def test_nearest_sense_by_hand():
 
 
 def test_words_of_one_concept_in_the_domains_mean_it_whatever_else_they_can():
-    evaluator = sense_evaluator.SenseFigures(
-        objective=Characters(), tokenizer=types.SimpleNamespace(languages=["en", "de"]),
-        domains=("money",),
-    )  # fmt: skip
+    languages = ["en", "de"]
+
+    def figures(*domains):
+        context = Context(languages=languages, domains=domains)
+        return sense_evaluator.SenseFigures(
+            sense_evaluator.SenseEvaluator(context=context), Characters(),
+            types.SimpleNamespace(languages=languages),
+        )  # fmt: skip
+
+    evaluator = figures("money")
     assert evaluator._only["en", "bank"] == "bank.money"
     assert set(evaluator._concepts["en", "bank"]) > {"bank.money"}
-    wider = dataclasses.replace(evaluator, domains=("money", "nature"))
+    wider = figures("money", "nature")
     assert ("en", "bank") not in wider._only
     # Words of one concept in any text are among them too.
     for word, concepts in wider._concepts.items():
@@ -205,7 +208,7 @@ def test_the_nearest_sense_by_one_direction_alone():
 def test_disambiguation_reads_given_words():
     """Words as they are given, not as the tokenizer would cut them; layer by layer."""
     own = tokenizer()
-    evaluator = WsdEvaluator(context=Context(languages=own.languages, tokenizer=own))
+    evaluator = WordSenseDisambiguation(context=Context(languages=own.languages, tokenizer=own))
     model = ModelEncoder(Characters(), own, variables())
     sentences = [["The", "bank-note", "river"], ["money"]] * 300
     found = list(evaluator._encode(model, sentences))

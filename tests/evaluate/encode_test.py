@@ -1,12 +1,15 @@
 """Pooling against one row at a time in NumPy; few shapes; what is too long."""
 
+import types
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from clwe_jax.evaluate import encode
 from clwe_jax.evaluate.encode import Row, RowEncoder
-from clwe_jax.types import Hidden
+from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.types import Hidden, piece_batch
 
 
 @pytest.fixture
@@ -37,8 +40,8 @@ def texts(count, most, seed=0):
 def test_sentences_equal_one_at_a_time(setting, language):
     objective, tokenizer, variables, oracle = setting
     sentences = texts(23, 5) + ["the river", "Bank"]
-    encoder = RowEncoder(objective.encode, tokenizer, 16, batch_size=10)
-    found = encoder.sentences(variables, sentences, language)
+    encoder = ModelEncoder(objective, tokenizer, variables, max_length=16, batch_size=10)
+    found = encoder.sentences(sentences, language)
     assert found.shape == (25, 3, variables["pieces"].shape[1]) and found.dtype == np.float32
     for sentence, vectors in zip(sentences, found):
         words = tokenizer.words(sentence, language)
@@ -48,8 +51,8 @@ def test_sentences_equal_one_at_a_time(setting, language):
 def test_words_equal_one_at_a_time(setting):
     objective, tokenizer, variables, oracle = setting
     sentences = texts(9, 5) + ["by the bank"]
-    encoder = RowEncoder(objective.encode, tokenizer, 16, batch_size=4)
-    found = encoder.words(variables, sentences, "de")
+    encoder = ModelEncoder(objective, tokenizer, variables, max_length=16, batch_size=4)
+    found = encoder.in_context(sentences, "de")
     assert len(found) == 10
     for sentence, (words, vectors) in zip(sentences, found):
         assert words == tokenizer.words(sentence, "de") and len(vectors) == len(words)
@@ -61,10 +64,10 @@ def test_words_equal_one_at_a_time(setting):
 def test_long_texts_are_read_in_windows(setting):
     # Six pieces a row: 'ghijkl' fills one alone, 'mnopqrstu' loses its end.
     objective, tokenizer, variables, oracle = setting
-    encoder = RowEncoder(objective.encode, tokenizer, 8)
+    encoder = ModelEncoder(objective, tokenizer, variables, max_length=8)
     words = ["abc", "de", "f", "ghijkl", "mnopqrstu", "bank", "x"]
-    assert list(encoder.windows(words)) == [(0, 3), (3, 4), (4, 5), (5, 7)]
-    [(found, vectors)] = encoder.words(variables, [" ".join(words)], "en")
+    assert list(encoder._windows(words)) == [(0, 3), (3, 4), (4, 5), (5, 7)]
+    [(found, vectors)] = encoder.in_context([" ".join(words)], "en")
     assert found == words and np.abs(vectors).sum((1, 2)).min() > 0
     np.testing.assert_allclose(vectors[1], oracle(words[:3], "en", 1, 2), atol=1e-5)
     np.testing.assert_allclose(vectors[6], oracle(["bank", "x"], "en", 1, 2), atol=1e-5)
@@ -73,8 +76,8 @@ def test_long_texts_are_read_in_windows(setting):
 
 def test_long_sentences_are_cut_and_counted(setting, warnings):
     objective, tokenizer, variables, oracle = setting
-    encoder = RowEncoder(objective.encode, tokenizer, 8)
-    found = encoder.sentences(variables, ["a b c d e f", "a b c d e f g h"], "en")
+    encoder = ModelEncoder(objective, tokenizer, variables, max_length=8)
+    found = encoder.sentences(["a b c d e f", "a b c d e f g h"], "en")
     np.testing.assert_allclose(found[1], oracle(list("abcdef"), "en", 0, 6), atol=1e-5)
     np.testing.assert_array_equal(found[0], found[1])
     assert encoder.cut == {"en": 1} and encoder.seen == {"en": 2}
@@ -83,19 +86,19 @@ def test_long_sentences_are_cut_and_counted(setting, warnings):
 
 def test_empty_texts_are_zero(setting):
     objective, tokenizer, variables, _ = setting
-    encoder = RowEncoder(objective.encode, tokenizer, 16)
-    found = encoder.sentences(variables, ["", "a", " "], "en")
+    encoder = ModelEncoder(objective, tokenizer, variables, max_length=16)
+    found = encoder.sentences(["", "a", " "], "en")
     assert (found[[0, 2]] == 0).all() and (found[1] != 0).any()
-    assert encoder.sentences(variables, [], "en").shape == (0, 3, found.shape[2])
-    assert encoder.words(variables, [], "en") == []
-    [(words, vectors)] = encoder.words(variables, [""], "en")
+    assert encoder.sentences([], "en").shape == (0, 3, found.shape[2])
+    assert encoder.in_context([], "en") == []
+    [(words, vectors)] = encoder.in_context([""], "en")
     assert words == [] and vectors.shape == (0, 3, found.shape[2])
 
 
 def test_a_vector_for_every_piece(setting):
     objective, tokenizer, variables, oracle = setting
-    encoder = RowEncoder(objective.encode, tokenizer, 16)
-    [one, two] = encoder.sentences(variables, ["bank", "a xyz"], "en", pool=False)
+    encoder = ModelEncoder(objective, tokenizer, variables, max_length=16)
+    [one, two] = encoder.pieces(["bank", "a xyz"], "en")
     assert len(one) == 1 and len(two) == 4
     np.testing.assert_allclose(two.mean(0), oracle(["a", "xyz"], "en", 0, 2), atol=1e-5)
     np.testing.assert_allclose(two[0], oracle(["a", "xyz"], "en", 0, 1), atol=1e-5)
@@ -119,11 +122,12 @@ def test_few_programs_are_compiled(setting):
         shapes.append(batch["inputs"].shape)
         return objective.encode(variables, batch)
 
-    encoder = RowEncoder(encode_fn, tokenizer, 50, batch_size=16)
+    own = types.SimpleNamespace(encode=encode_fn, batch_shapes=piece_batch, max_length=50)
+    encoder = ModelEncoder(own, tokenizer, variables, batch_size=16)
     sentences = [" ".join("a" * n) for n in range(1, 60)]
     for _ in range(2):
-        encoder.sentences(variables, sentences, "en")
-    encoder.sentences(variables, sentences[:3], "en")  # few, answered sooner
+        encoder.sentences(sentences, "en")
+    encoder.sentences(sentences[:3], "en")  # few, answered sooner
     compiled = [shape for shape in shapes if shape[0] > 1]  # one-row shapes only ask for sizes
     assert sorted(compiled) == [(8, 8), (16, 8), (16, 16), (16, 32), (16, 50)]
 
@@ -170,9 +174,9 @@ def test_bad_input(setting):
     objective, tokenizer, variables, _ = setting
     with pytest.raises(ValueError, match="max_length=2"):
         RowEncoder(objective.encode, tokenizer, 2)
-    encoder = RowEncoder(objective.encode, tokenizer, 16)
+    encoder = ModelEncoder(objective, tokenizer, variables, max_length=16)
     with pytest.raises(ValueError, match="'dee'.*Did you mean 'de'"):
-        encoder.sentences(variables, ["a"], "dee")
+        encoder.sentences(["a"], "dee")
 
 
 def test_half_precision_is_summed_in_full(setting):
@@ -183,6 +187,7 @@ def test_half_precision_is_summed_in_full(setting):
         x = jnp.full((*batch["inputs"].shape, 4), value, jnp.bfloat16)
         return Hidden(last=x, layers=(x,))
 
-    encoder = RowEncoder(encode_fn, tokenizer, 600)
-    found = encoder.sentences(variables, [" ".join("a" * 500)], "en")
+    own = types.SimpleNamespace(encode=encode_fn, batch_shapes=piece_batch, max_length=600)
+    encoder = ModelEncoder(own, tokenizer, variables)
+    found = encoder.sentences([" ".join("a" * 500)], "en")
     np.testing.assert_allclose(found, value, rtol=1e-6)

@@ -97,7 +97,7 @@ def test_a_run_names_its_figures_and_its_coverage(tmp_path, said):
 def test_what_is_missing_is_said(tmp_path):
     with pytest.raises(FileNotFoundError, match="config.evals.similarity.data"):
         similarity.find(str(tmp_path / "no"), ("en",))
-    with pytest.raises(FileNotFoundError, match="holds no word similarity"):
+    with pytest.raises(FileNotFoundError, match="holds no file .*EN_NAME.txt"):
         similarity.find(str(tmp_path), ("en",))
     (tmp_path / "EN_A.txt").write_text("header\n")
     [one] = similarity.find(str(tmp_path), ("en",))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.evaluate import wsd, wsd_files
+from clwe_jax.evaluate.context import Context
 
 REAL = pathlib.Path(__file__).resolve().parents[3] / "shared" / "data" / "wsd"
 
@@ -16,6 +17,10 @@ SENTENCES = [
     [],
     [("Banks", "bank|NOUN|bank%1"), (".", None)],
 ]
+
+
+def evaluator(**options):
+    return wsd.WordSenseDisambiguation(context=Context(languages=("en",)), **options)
 
 
 def write(folder, sentences, name="toy", zipped=False):
@@ -129,11 +134,10 @@ def test_files_that_are_not_there(tmp_path):
     (tmp_path / "cut.gold.key.txt").write_text("")
     with pytest.raises(ValueError, match="cut.data.xml.gz: not a whole gzip file"):
         wsd_files.read(str(broken))
+    (tmp_path / "b").mkdir()
     for folder, message in ((tmp_path / "no", "is not a folder"), (tmp_path / "b", "has no file")):
-        (tmp_path / "b").mkdir(exist_ok=True)
-        job = wsd.WordSenseDisambiguation(training=path, tests=str(folder))
         with pytest.raises(FileNotFoundError, match=message):
-            wsd._sets(job.tests)
+            wsd._sets(str(folder))
 
 
 TABLE = """sense_key\tlemma\tpos\tsynset\tsense_number
@@ -291,10 +295,10 @@ def test_the_table(tmp_path):
         "sense_key\tlemma\tpos\tsense_number\n"
         + "".join(f"{lemma}%0\t{lemma}\tn\t1\n" for lemma in ("bank", "may", "odd"))
     )
-    job = wsd.WordSenseDisambiguation(
+    job = evaluator(
         training=training, tests=str(tests), wordnet=str(table), development="dev"
     )
-    found = dict(job.run(encode))
+    found = dict(job.measure(encode))
     assert found["wsd/layer"] == 1 and found["wsd/senses"] == 4
     for name in ("dev", "set"):
         assert found[f"wsd/{name}/f1"] == found[f"wsd/{name}/layer1/f1"] == 1
@@ -305,7 +309,7 @@ def test_the_table(tmp_path):
         low, high = (found[f"wsd/{name}/f1_all_{end}"] for end in ("low", "high"))
         assert low < found[f"wsd/{name}/f1_all"] < high
     assert found["wsd/mean/f1"] == 1
-    without = dict(wsd.WordSenseDisambiguation(training=training, tests=str(tests)).run(encode))
+    without = dict(evaluator(training=training, tests=str(tests)).measure(encode))
     assert without["wsd/set/f1"] == pytest.approx(2 * 40 / (40 + 41))
 
 
@@ -323,10 +327,10 @@ def test_the_layer_is_chosen_on_the_development_set(tmp_path, monkeypatch):
 
     monkeypatch.setattr(wsd, "predict", predict)
     options = dict(training=training, tests=str(tests))
-    chosen = dict(wsd.WordSenseDisambiguation(**options, development="dev").run(encode))
+    chosen = dict(evaluator(**options, development="dev").measure(encode))
     assert chosen["wsd/layer"] == 1 and chosen["wsd/one/f1"] == 0 and chosen["wsd/dev/f1"] == 1
     assert chosen["wsd/one/f1_all"] == 0 and chosen["wsd/dev/f1_all"] == 1  # by its own layer, 0
-    by_mean = dict(wsd.WordSenseDisambiguation(**options, development="absent").run(encode))
+    by_mean = dict(evaluator(**options, development="absent").measure(encode))
     assert by_mean["wsd/layer"] == 0 and by_mean["wsd/one/f1"] == 1
 
 

@@ -144,7 +144,7 @@ def test_training_gives_variables_and_evaluators_get_an_encoder():
             yield "x", model.variables["a"]
             yield "step", model.step
 
-    [bound] = evaluators.in_training([evaluators.Keyed(Evaluator(), "other/")], Model())
+    bound = evaluators.InTraining(evaluators.Keyed(Evaluator(), "other/"), Model())
     assert bound.every_steps == 7
     assert dict(bound.run({"a": 3.0}, 7)) == {"other/x": 3.0, "other/step": 7}
     assert dict(bound.run({"a": 4.0}, 9)) == {"other/x": 4.0, "other/step": 9}

@@ -177,7 +177,7 @@ def test_what_is_refused(runs, projected, tmp_path):
     refused(configured(several), tmp_path / "d", "no monolingual language model .*en,fr")
     refused(configured(dict(runs, en=projected)), tmp_path / "e", "job project")
     wide = dict(runs, en=make_run(tmp_path / "wide", "en", 1, width=12))
-    refused(configured(wide), tmp_path / "f", "models of other sizes")
+    refused(configured(wide), tmp_path / "f", "differ in .layers, dimensions")
     cased = dict(runs, en=make_run(tmp_path / "cased", "en", 1, lower_case=False))
     refused(configured(cased), tmp_path / "g", "lower_case")
     without = configured(runs)

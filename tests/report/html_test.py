@@ -136,7 +136,7 @@ def test_steps_that_were_not_applied_are_reported(write_run, page_of):
         for step, share in ((50, 0.0), (100, 0.02), (150, 0.0), (1200, 1.0)):
             file.write(json.dumps({"step": step, "name": "train/skipped", "value": share}) + "\n")
     text = page_of(folder).text
-    assert "2 of the logged intervals hold some, the first ends at step 100, the last" in text
+    assert "2 logged intervals contain some; the first ends at step 100, the last" in text
 
 
 def test_memory_that_the_platform_does_not_give_is_not_zero(write_run, page_of):
@@ -285,7 +285,7 @@ def test_examples_of_uneven_length_are_counted(write_run, page_of):
     row = {"language": "en", "original": ["a"], "transformed": ["b", "c"]}
     row |= {"masked": [True], "languages": ["de"]}
     page = page_of(write_run(without=NO_FIGURES, extras={"examples": [row, row]}))
-    assert "2 whose lists are of different lengths left out." in page.text
+    assert "2 examples with lists of unequal length are left out." in page.text
 
 
 def test_endless_words_and_lines_are_cut(write_run):

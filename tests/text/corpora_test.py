@@ -81,7 +81,7 @@ def test_lines_of_all_kinds(tmp_path):
         "first", "", "second", "bad \ufffd\ufffd byte", " \t", "nul\0inside", "last", "zipped"
     ]  # fmt: skip
     assert counts == corpora.LineCounts(
-        lines=8, empty_lines=2, repaired_lines=1, longest_line=11, bytes=len(data) + 9, share=1.0
+        lines=8, repaired_lines=1, share=1.0
     )
 
 
@@ -103,9 +103,7 @@ def test_blocks_do_not_show(tmp_path, monkeypatch):
 def test_a_line_of_ten_megabytes(tmp_path):
     long = "wörter " * 1_500_000
     directory = write(tmp_path, {"en.txt": f"a\n{long}\nb"})
-    counts = corpora.LineCounts()
-    lines = list(corpora.TextCorpus(directory, ["en"]).lines("en", counts=counts))
-    assert lines == ["a", long, "b"] and counts.longest_line == len(long)
+    assert list(corpora.TextCorpus(directory, ["en"]).lines("en")) == ["a", long, "b"]
 
 
 def test_damaged_gzip(tmp_path):
@@ -155,18 +153,16 @@ def test_inspect(tmp_path, warnings):
         {("en", "zh"): [("bank", "银行"), ("the", "这")], ("en", "fi"): [("shore", "ranta")]}
     )
     corpus = corpora.TextCorpus(directory, ["en", "zh"])
-    found = corpora.inspect(corpus, Words({"zh": ["银行"]}), dictionary)
+    found = corpora.inspect(corpus, Words({"zh": ["银行"]}).words, dictionary)
     english, chinese = found["en"], found["zh"]
-    assert (english.lines, english.empty_lines, english.repaired_lines) == (3, 1, 1)
-    assert (english.words, english.covered_words, english.bytes) == (5, 4, len(text))
-    assert english.coverage == 0.8 and english.words_per_line == 2.5
+    assert (english.lines, english.repaired_lines) == (3, 1)
+    assert (english.words, english.covered_words, english.coverage) == (5, 4, 0.8)
     assert english.frequent == ["the", "bank", "shore"]
     assert (chinese.words, chinese.covered_words) == (3, 1)
-    assert english.sampled_share == 1.0 and english.longest_line == 11
     assert warnings == [
         "en: 1 of 3 lines read are not UTF-8; their bad bytes are treated as spaces"
     ]
-    without = corpora.inspect(corpus, Words(), None)
+    without = corpora.inspect(corpus, Words().words, None)
     assert without["en"].covered_words == 0 and without["en"].words == 5
 
 
@@ -176,10 +172,9 @@ def test_inspect_extrapolates(tmp_path):
     directory = write(tmp_path, {"en.txt": text})
     dictionary = Dictionary.from_pairs({("en", "de"): [("bank", "ufer")]})
     corpus = corpora.TextCorpus(directory, ["en"])
-    whole = corpora.inspect(corpus, Words(), dictionary, None)["en"]
-    part = corpora.inspect(corpus, Words(), dictionary, len(text) // 10)["en"]
-    assert whole.sampled_share == 1.0 and 0.09 < part.sampled_share < 0.11
-    for name in ("lines", "bytes", "words", "covered_words", "coverage", "words_per_line"):
+    whole = corpora.inspect(corpus, Words().words, dictionary, None)["en"]
+    part = corpora.inspect(corpus, Words().words, dictionary, len(text) // 10)["en"]
+    for name in ("lines", "words", "covered_words", "coverage"):
         assert getattr(part, name) == pytest.approx(getattr(whole, name), rel=0.03), name
 
 
@@ -189,10 +184,10 @@ def test_swapped_dictionary_is_pointed_out(tmp_path, warnings):
     directory = write(tmp_path, {"en.txt": " ".join(words * 3), "de.txt": " ".join(others)})
     corpus = corpora.TextCorpus(directory, ["en", "de"])
     straight = Dictionary.from_pairs({("en", "de"): list(zip(words, others))})
-    assert corpora.inspect(corpus, Words(), straight)["en"].coverage == 1.0
+    assert corpora.inspect(corpus, Words().words, straight)["en"].coverage == 1.0
     assert warnings == []
     swapped = Dictionary.from_pairs({("en", "de"): list(zip(others, words))})
-    assert corpora.inspect(corpus, Words(), swapped)["en"].coverage == 0.0
+    assert corpora.inspect(corpus, Words().words, swapped)["en"].coverage == 0.0
     assert len(warnings) == 2
     assert "cover only 0.00% of the running words in en" in warnings[0]
     assert "words in de cover 100%" in warnings[0] and "en-de.txt swapped" in warnings[0]
@@ -201,7 +196,7 @@ def test_swapped_dictionary_is_pointed_out(tmp_path, warnings):
 def test_a_dictionary_of_other_words_is_pointed_out(tmp_path, warnings):
     directory = write(tmp_path, {"en.txt": "completely different words\n"})
     dictionary = Dictionary.from_pairs({("en", "de"): [("bank", "ufer")]})
-    corpora.inspect(corpora.TextCorpus(directory, ["en"]), Words(), dictionary)
+    corpora.inspect(corpora.TextCorpus(directory, ["en"]), Words().words, dictionary)
     assert len(warnings) == 1 and "swapped" not in warnings[0]
     assert "dictionary show --word WORD --lang en DIR" in warnings[0]
 

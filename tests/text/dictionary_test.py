@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from absl import logging
 
-from clwe_jax.text import dictionary, merged
+from clwe_jax.text import dictionary, merged, pair_files
 from clwe_jax.text.dictionary import __main__ as command_line
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
@@ -32,6 +32,24 @@ def warnings(monkeypatch):
     found = []
     monkeypatch.setattr(logging, "warning", lambda text, *values: found.append(text % values))
     return found
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("en-de.txt", ("en", "de", "")),
+        ("en-de.txt.gz", ("en", "de", "")),
+        ("en-fil.5000-6500.txt.gz", ("en", "fil", "5000-6500")),
+        ("en-de.0-5000.txt", ("en", "de", "0-5000")),
+        ("en-de.txt.part", None),
+        ("en-de.zip", None),
+        ("EN-DE.txt", None),
+        ("en.txt", None),
+    ],
+)
+def test_names_of_files(name, expected):
+    file = pair_files.parse_name(os.path.join("folder.a-b", name))
+    assert (file and file[1:]) == expected
 
 
 def test_merges_all_files_both_ways(folder):

@@ -22,23 +22,16 @@ def bilm_tf(word, size=50):
     return code
 
 
-@pytest.mark.parametrize("word", WORDS)
-def test_a_word_is_spelt_as_in_bilm_tf(word):
-    spelt = spelling.spell(word)
-    assert spelt.dtype == np.int32
-    np.testing.assert_array_equal(spelt, bilm_tf(word))
-    np.testing.assert_array_equal(spelling.spell(word, 5), bilm_tf(word, 5))
-
-
-def test_many_words_at_once():
-    spelt = spelling.spell_all([word.encode() for word in WORDS * 3])
-    np.testing.assert_array_equal(spelt, [bilm_tf(word) for word in WORDS * 3])
-    assert spelling.spell_all([]).shape == (0, 50)
+@pytest.mark.parametrize("frame", [5, 50])
+def test_words_are_spelt_as_in_bilm_tf(frame):
+    spelt = spelling.spell_all([word.encode() for word in WORDS * 3], frame)
+    np.testing.assert_array_equal(spelt, [bilm_tf(word, frame) for word in WORDS * 3])
+    assert spelling.spell_all([], frame).shape == (0, frame)
 
 
 def test_a_very_long_word_is_cut():
     word = "ab" * 5_000
-    np.testing.assert_array_equal(spelling.spell(word), bilm_tf("ab" * 24))
+    np.testing.assert_array_equal(spelling.spell_all([word.encode()]), [bilm_tf("ab" * 24)])
 
 
 def test_the_vocabulary_with_its_special_entries(monkeypatch):
@@ -46,7 +39,7 @@ def test_the_vocabulary_with_its_special_entries(monkeypatch):
     vocabulary = WordVocabulary([*SPECIALS, *[word for word in WORDS if word]])
     table = spelling.spell_vocabulary(vocabulary)
     assert spelling.spell_vocabulary(vocabulary) is table and not table.flags.writeable
-    assert table.shape == (len(vocabulary), 50) and table.max() < spelling.IDS
+    assert table.shape == (len(vocabulary), 50) and table.max() < 261
     # bilm-tf's bos_chars and eos_chars; the rest is padding.
     assert table[0, :4].tolist() == [258, 256, 259, 260] and set(table[0, 3:]) == {260}
     assert table[1, :4].tolist() == [258, 257, 259, 260] and set(table[1, 3:]) == {260}
@@ -58,5 +51,5 @@ def test_the_vocabulary_with_its_special_entries(monkeypatch):
 
 
 def test_a_frame_too_small():
-    with pytest.raises(ValueError, match="2 characters: at least 3"):
-        spelling.spell("a", 2)
+    with pytest.raises(ValueError, match="max_chars=2: must be at least 3"):
+        spelling.spell_all([b"a"], 2)

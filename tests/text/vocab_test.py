@@ -65,6 +65,13 @@ def bert_oracle(word, pieces, split_han):
     return result
 
 
+def written(vocabulary, ids):
+    """The word that piece ids spell."""
+    if vocabulary.kind == "sentencepiece":
+        return vocabulary.processor.decode(ids)
+    return "".join(vocabulary.pieces[i].removeprefix("##") for i in ids)
+
+
 @pytest.mark.parametrize("split_han", [True, False])
 def test_wordpiece_equals_berts(split_han):
     rng = np.random.default_rng(0)
@@ -98,7 +105,6 @@ def test_special_pieces_by_name():
     vocabulary = subword_vocab.WordPieceVocabulary(BERT)
     assert (vocabulary.pad_id, vocabulary.unk_id, vocabulary.cls_id) == (0, 2, 3)
     assert vocabulary.special_ids == (0, 2, 3, 4, 5)
-    assert vocabulary.decode([3, 6, 7, 8, 13, 4]) == "[CLS] unaffable 银 [SEP]"
     with pytest.raises(ValueError, match=r"has no \[CLS\], \[MASK\]"):
         subword_vocab.WordPieceVocabulary([p for p in BERT if p not in ("[CLS]", "[MASK]")])
 
@@ -113,7 +119,7 @@ def test_training_gives_what_was_asked(kind, trained):
     for word in counts():
         ids = vocabulary.encode_word(word)
         assert not set(ids) & set(vocabulary.special_ids), word
-        assert vocabulary.decode(ids).replace(" ", "") == word
+        assert written(vocabulary, ids) == word
 
 
 @pytest.mark.parametrize("kind", subword_vocab.KINDS)
@@ -143,7 +149,7 @@ def test_training_twice_gives_the_same_bytes(kind, trained, tmp_path):
 def test_bytes_for_what_was_never_seen(kind, trained):
     ids = trained[kind].encode_word("🦊龘")
     assert trained[kind].unk_id not in ids
-    assert trained[kind].decode(ids) == "🦊龘"
+    assert written(trained[kind], ids) == "🦊龘"
 
 
 def test_wordpiece_covers_the_characters_of_the_dictionary():
@@ -204,7 +210,8 @@ def test_loads_models_with_other_special_pieces(tmp_path):
         "<unk>", "<s>", "</s>"
     ]  # fmt: skip
     assert loaded.pieces[-2:] == ["[PAD]", "[MASK]"]
-    assert loaded.decode([1, *loaded.encode_word("bank"), loaded.mask_id]) == "<s> bank [MASK]"
+    assert loaded.pieces[1] == "<s>" and loaded.pieces[loaded.mask_id] == "[MASK]"
+    assert written(loaded, loaded.encode_word("bank")) == "bank"
     assert loaded.encode_word("龘") and "龘" not in loaded.pieces
 
 

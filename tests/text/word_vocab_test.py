@@ -70,7 +70,6 @@ def test_words_have_one_id_and_no_text_names_a_special_one():
     for name in (*SPECIALS, "[CLS]"):
         assert vocabulary.encode_word(name) == [vocabulary.unk_id]
     assert vocabulary.id("bank") == 5 and len(vocabulary) == 7
-    assert vocabulary.decode([0, 5, 6, 2, 1]) == "<S> bank 银行 <UNK> </S>"
 
 
 def test_tokenizer_counts_words_of_all_languages(corpus):
@@ -82,7 +81,7 @@ def test_tokenizer_counts_words_of_all_languages(corpus):
     assert vocabulary.id("bank") == 5
     ids, index = tokenizer.encode("The BANK, 银行!", "zh")
     assert index == [0, 1, 2, 3, 4]
-    assert tokenizer.decode(ids) == "the bank <UNK> 银行 !"
+    assert [vocabulary.pieces[i] for i in ids] == ["the", "bank", "<UNK>", "银行", "!"]
 
 
 def test_temperature_brings_the_languages_together(corpus):

@@ -162,7 +162,7 @@ def test_all_damaged_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (dict(width=8), r"dense.kernel: \[4, 6\] there, \[4, 8\] here"),
+        (dict(width=8), r"dense.kernel: \[4, 6\] in the checkpoint, \[4, 8\] in the model"),
         (dict(meta={"vocabulary": "xyz"}), "another vocabulary .fingerprint abc, this one has xyz"),
     ],
 )

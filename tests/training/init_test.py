@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import jax
@@ -85,7 +84,7 @@ def params():
 
 def test_any_mapping():
     given = {"model/table": np.full((4, 3), 2.0), "model/bias": [1.0, 2.0, 3.0]}
-    found = init.apply(params(), given)
+    found, _ = init.Initial(given).into(params())
     np.testing.assert_array_equal(found["model"]["table"], given["model/table"])
     np.testing.assert_array_equal(found["model"]["bias"], [1, 2, 3])
     assert found["model"]["table"].dtype == np.float32
@@ -97,25 +96,25 @@ def test_any_mapping():
         (
             {"model/table": np.zeros((4, 2))},
             "model/table",
-            r"model/table: \[4, 2\] there, \[4, 3\]",
+            r"model/table: \[4, 2\] in the source, \[4, 3\] in the model",
         ),
-        ({"model/table": np.zeros((4, 3))}, "", r"model/bias: absent there. Near: model/table"),
+        ({"model/table": np.zeros((4, 3))}, "", r"model/bias: absent in the source. Near: model/table"),
         (
             {"model/tabel": np.zeros((4, 3))},
             "model/ta.*",
-            "model/tabel: absent here. Near: model/t",
+            "model/tabel: absent in the model. Near: model/t",
         ),
         ({"model/table": np.zeros((4, 3))}, "tabel", "config.init.parts='tabel' matches no param"),
     ],
 )
 def test_what_does_not_fit_is_named(given, parts, message):
     with pytest.raises(ValueError, match=message):
-        init.apply(params(), given, parts)
+        init.Initial(given, parts).into(params())
 
 
 def test_a_run_of_another_shape_is_refused(toy, tmp_path, trained):
     folder, _ = trained
-    message = r"backbone/layer_0/mlp/in_kernel: \[16, 32\] there, \[16, 8\] here"
+    message = r"backbone/layer_0/mlp/in_kernel: \[16, 32\] in the source, \[16, 8\] in the model"
     with pytest.raises(ValueError, match=message):
         begin(toy, tmp_path, init.Initial(f"run:{folder}"), model=dict(mlp_dim=8))
 
@@ -152,7 +151,7 @@ def test_a_resumed_run_does_not_look_at_the_source(toy, tmp_path, trained, chang
     [
         (dict(parameters="DIR"), "config.init.parameters='DIR': expected run:DIR or npz:FILE"),
         (dict(parameters="run:"), "expected run:DIR or npz:FILE"),
-        (dict(parts="model/.*"), "config.init.parts='model/.\\*' names parts of no source"),
+        (dict(parts="model/.*"), "config.init.parts='model/.\\*' needs a source"),
         (dict(part="x"), "config.init has no option 'part'. Did you mean 'parts'?"),
     ],
 )
@@ -177,26 +176,17 @@ def main():
     )
     mesh = partition.make_mesh(dict(fsdp=2, tensor=2))
     table = result.state.params["backbone"]["token_embedding"]
-    again = init.apply(
-        {"table": table}, {"table": np.arange(table.size).reshape(table.shape)}
-    )["table"]  # fmt: skip
+    given = {"table": np.arange(table.size).reshape(table.shape)}
+    again = init.Initial(given).into({"table": table})[0]["table"]
     assert again.sharding == table.sharding and table.sharding.mesh == mesh
     np.testing.assert_array_equal(np.asarray(again).ravel(), np.arange(table.size))
     np.savez(os.path.join(workdir, "params.npz"), **arrays(result.state.params))
     print(json.dumps([x.data.shape for x in table.addressable_shards]))
 
 
-def test_arrays_go_to_their_shards(tmp_path, trained):
+def test_arrays_go_to_their_shards(tmp_path, trained, run_python):
     folder, theirs = trained
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(HERE.parents[2]),
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-    }
-    command = [sys.executable, str(HERE), str(tmp_path), str(folder)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = run_python(HERE, tmp_path, folder, devices=4)
     assert json.loads(done.stdout.splitlines()[-1]) == [[32, 8]] * 4
     found = np.load(tmp_path / "params.npz")
     for path, value in theirs.items():

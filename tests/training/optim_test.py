@@ -139,7 +139,7 @@ def test_final_share_and_long_warmup():
         (dict(name="lamp"), "config.optimizer.name='lamp': Did you mean 'lamb'?"),
         (dict(schedule="lineal"), "Did you mean 'linear'?"),
         (dict(lerning_rate=1.0), "no option 'lerning_rate'. Did you mean 'learning_rate'?"),
-        (dict(clip=-1.0), "config.optimizer.clip=-1.0: is negative"),
+        (dict(clip=-1.0), "config.optimizer.clip=-1.0: must be at least 0"),
     ],
 )
 def test_wrong_options_are_answered(spec, message):
@@ -201,14 +201,14 @@ def test_without_groups_the_chain_is_optax():
             {"a": {"pattern": "dense/.*"}, "b": {"pattern": ".*/bias"}},
             "'dense/.*' (a) and '.*/bias' (b) both match the parameter dense/bias",
         ),
-        ({"a": {"pattern": "dense/("}}, "is no regular expression"),
+        ({"a": {"pattern": "dense/("}}, "is not a regular expression"),
         ({"a": {"frozen": True}}, "config.optimizer.groups.a.pattern is missing"),
         ({"a": {"pattern": ".*", "lr": 1}}, "config.optimizer.groups.a has no option 'lr'"),
         (
             {"a": {"pattern": ".*", "learning_rate": -1.0}},
-            "groups.a.learning_rate=-1.0: is negative",
+            "groups.a.learning_rate=-1.0: must be at least 0",
         ),
-        ({"default": {"pattern": ".*"}}, "'default' is the group of all parameters that no"),
+        ({"default": {"pattern": ".*"}}, "'default' is the name of the group of all"),
     ],
 )
 def test_wrong_groups_are_answered(groups, message):

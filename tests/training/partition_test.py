@@ -18,7 +18,7 @@ def test_mesh_takes_what_is_left():
         (dict(data=3, fsdp=1), r"does not cover \d+ devices"),
         (dict(data=-1, fsdp=-1), "one of them may be -1"),
         (dict(data=0), "sizes are positive"),
-        (dict(date=1), "no axis 'date'. Did you mean 'data'"),
+        (dict(date=1), "config.mesh has no option 'date'. Did you mean 'data'"),
     ],
 )
 def test_meshes_that_cannot_be(sizes, message):

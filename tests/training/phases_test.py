@@ -50,7 +50,7 @@ def test_phases_repeat():
         ([{"steps": 0, "learn": "tabel"}], "phases[0].learn='tabel': Did you mean 'table'?"),
         ([{"steps": 0, "learn": "norms"}], "The group 'norms' is frozen."),
         ([{"step": 3}], "config.train.phases[0] has no option 'step'. Did you mean 'steps'?"),
-        ([{"steps": 0}, {"steps": 3}], "each phase has at least one"),
+        ([{"steps": 0}, {"steps": 3}], "each phase needs at least one"),
         ([{"steps": 3}], "ends at step 3 of 20"),
     ],
 )

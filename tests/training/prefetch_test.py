@@ -64,7 +64,9 @@ def test_runs_ahead_but_not_further_than_depth():
 @pytest.mark.parametrize("depth", [0, 2])
 def test_the_end_and_errors_reach_the_caller(depth):
     prefetcher = Prefetcher(Numbers(end=3), lambda batch: batch, depth)
-    assert len(list(prefetcher)) == 3
+    assert values(prefetcher, 3) == [0, 1, 2]
+    with pytest.raises(StopIteration):
+        next(prefetcher)
     prefetcher.close()
     prefetcher = Prefetcher(Numbers(broken_at=2), lambda batch: batch, depth)
     assert values(prefetcher, 2) == [0, 1]

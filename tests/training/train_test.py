@@ -165,7 +165,7 @@ def test_bad_batches_in_a_row_stop_the_run(toy, tmp_path):
 def test_sizes_that_do_not_fit(toy, tmp_path):
     with pytest.raises(ValueError, match="config.train.batch_size=9 or 12"):
         toy.fit(tmp_path, batch_size=10, microbatches=3)
-    with pytest.raises(ValueError, match="8 rows a batch and host; config.train.batch_size=16"):
+    with pytest.raises(ValueError, match="has 8 rows; config.train.batch_size=16"):
         toy.fit(tmp_path, batch_size=16)
 
 

@@ -1,1 +1,1 @@
-"""Text to batches of pretraining in tf.data. No other room imports TensorFlow or seqio."""
+"""Text to pretraining batches in tf.data. No other package imports TensorFlow or seqio."""

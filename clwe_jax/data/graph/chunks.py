@@ -1,14 +1,14 @@
-"""Blocks of lines to numbered chunks: held-out lines apart, long lines cut, sizes bounded."""
+"""Blocks of lines to numbered chunks of bounded size; held-out lines go, long lines are cut."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
 _HASHES = 1 << 20
-_LONG_LINE = 1 << 16  # bytes; a longer one is cut
-_CHUNK_BYTES = 1 << 18  # roughly the most text in a chunk
-_WINDOW = 256  # bytes in which a place to cut is looked for
-PADDING = b"\x00\x00"  # no line that has a word
+_LONG_LINE = 1 << 16  # bytes; longer lines are cut
+_CHUNK_BYTES = 1 << 18  # approximate maximum of the text of a chunk
+_WINDOW = 256  # bytes that are searched for a place to cut
+PADDING = b"\x00\x00"  # no line with a word equals it
 
 Chunk = tuple[tf.Tensor, tf.Tensor]  # lines, [N] string, and their languages, [N] int32
 
@@ -16,7 +16,7 @@ Chunk = tuple[tf.Tensor, tf.Tensor]  # lines, [N] string, and their languages, [
 def heldout(lines: tf.Tensor, share: float) -> tf.Tensor:
     """[N] string -> [N] bool: the lines kept for evaluation, by a hash of their bytes.
 
-    Equal lines fall on the same side, so that duplicates do not leak.
+    Equal lines are all held out or all trained on, so duplicates do not leak.
     """
     return tf.strings.to_hash_bucket_fast(lines, _HASHES) < round(share * _HASHES)
 
@@ -27,7 +27,7 @@ def training(lines: tf.Tensor, share: float) -> tf.Tensor:
 
 
 def of_language(lines: tf.Tensor, language: int) -> Chunk:
-    """Lines of one language as a chunk, long ones cut."""
+    """The chunk of lines of one language; long lines are cut."""
     return cut_long_lines(lines, tf.fill([tf.size(lines)], language))
 
 
@@ -36,8 +36,8 @@ def chunks(blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float)
 
     Args:
       blocks: {'lines': [n] string, 'language': scalar int32}.
-      blocks_per_chunk: gathered at once; a chunk is less where lines are long.
-      heldout_share: of the lines, see `heldout`; they are left out.
+      blocks_per_chunk: number of blocks of a chunk; fewer where lines are long.
+      heldout_share: share of the lines that are held out and therefore left out; see `heldout`.
 
     Returns:
       A dataset of (number int64, `Chunk`).
@@ -57,7 +57,7 @@ def chunks(blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float)
         lines, languages = cut_long_lines(lines, languages)
         size = tf.cast(tf.strings.length(lines), tf.int64)
         part = tf.cumsum(size, exclusive=True) // _CHUNK_BYTES
-        # At least one chunk, which may be empty; parts that a long line skips are left out.
+        # A batch yields at least one chunk, which may be empty. `unique` drops parts without a line.
         _, part = tf.unique(part)
         rows = tf.cast(part, tf.int64)
         count = tf.reduce_max(tf.concat([rows, [0]], 0)) + 1
@@ -68,9 +68,9 @@ def chunks(blocks: tf.data.Dataset, blocks_per_chunk: int, heldout_share: float)
 
 
 def cut_long_lines(lines: tf.Tensor, languages: tf.Tensor) -> Chunk:
-    """Cuts lines of more than 64 KiB, at a space where there is one, else between characters.
+    """Cuts lines of more than 64 KiB at a space, or between two characters if no space is near.
 
-    No text is lost; a cut may run through a word of a script without spaces.
+    No text is lost; a cut may split a word of a script without spaces.
     """
 
     def cut():
@@ -80,13 +80,13 @@ def cut_long_lines(lines: tf.Tensor, languages: tf.Tensor) -> Chunk:
         number = tf.range(tf.size(line)) - tf.gather(tf.cumsum(parts, exclusive=True), line)
         text = tf.gather(lines, line)
         begin = number * _LONG_LINE
-        # The first part begins at 0; every other begins a little before its nominal place.
+        # The first part begins at 0, each other part up to `_WINDOW` bytes before its place.
         start = begin - _WINDOW
         window = tf.strings.substr(text, tf.maximum(start, 0), tf.fill(tf.shape(start), _WINDOW))
         letters = tf.cast(tf.io.decode_raw(window, tf.uint8, fixed_length=_WINDOW), tf.int32)
         place = tf.range(1, _WINDOW + 1)
         space = tf.reduce_max(tf.where(letters <= ord(" "), place, 0), axis=1)
-        # A byte that does not continue a character.
+        # UTF-8 continuation bytes begin with the bits 10.
         leading = tf.reduce_max(tf.where((letters & 0xC0) != 0x80, place, 1), axis=1) - 1
         begin = tf.where(number > 0, start + tf.where(space > 0, space, leading), 0)
         end = tf.concat([begin[1:], [0]], 0)

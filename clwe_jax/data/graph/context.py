@@ -1,11 +1,11 @@
-"""Synonym choice by context, beyond the paper: the translation whose meaning fits the sentence.
+"""Synonym choice by context, beyond the paper: prefers translations that fit the sentence.
 
-A word's context vector sums up the words around it in its own language's text, by random indexing:
-every word of the dictionary has an index vector that its translations nearly share (random vectors,
-averaged along the dictionary), so that contexts of different languages can be compared without
-parallel text. Among the words of the language that was drawn, one is drawn with a probability
-proportional to exp(cosine(its context vector, the sentence) / temperature): in a sentence about
-rivers 'bank' becomes 'Ufer' more often than 'Bank'.
+A word's context vector is the sum of the index vectors of the words around it in text of its own
+language (random indexing). Index vectors are random vectors averaged along the dictionary, so that
+translations have similar ones, and contexts of different languages can be compared without parallel
+text. Among the words of the drawn language, one is drawn with a probability proportional to
+exp(cosine(its context vector, the sentence) / temperature): in a sentence about rivers, 'bank'
+becomes 'Ufer' more often than 'Bank'.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from clwe_jax.data.graph.synonyms import Drawn
 
 _SIZE = 128
 _TEMPERATURE = 0.05
-_STEPS = 3  # along the dictionary
+_STEPS = 3  # steps of averaging along the dictionary
 
 
 class ContextModel:
     """Index vectors and context vectors of the dictionary's words that occur in a sample of text.
 
-    Two tables of 128 float16 numbers a word. Words that do not occur have zeros: they add nothing to
-    a sentence, and every sentence fits them equally.
+    Each table has 128 float16 numbers per word. Words that do not occur have zeros, so they add
+    nothing to a sentence, and every sentence fits them equally.
     """
 
     def __init__(
         self, encoder: TextEncoder, texts: Iterable[tuple[tf.Tensor, tf.Tensor]], seed: int = 0
     ):
         """Args:
-        encoder: has a dictionary.
-        texts: chunks of lines, [N] string, and their languages, [N] int32: a sample of each
-            language's text.
-        seed: of the random vectors.
+        encoder: encoder with a dictionary.
+        texts: sample of each language's text, in chunks of lines, [N] string, with their language
+          ids, [N] int32.
+        seed: seed of the random vectors.
         """
         self._synonyms = encoder.synonyms
         dictionary = self._synonyms.dictionary
@@ -49,7 +49,7 @@ class ContextModel:
             words = encoder.encode(lines, languages)
             entry, line = words.entry.numpy(), words.line.numpy().astype(np.int64)
             known = entry >= 0
-            # Each word once a line.
+            # A word counts once per line.
             line, entry = np.divmod(
                 np.unique(line[known] * len(dictionary) + entry[known]), len(dictionary)
             )
@@ -60,7 +60,7 @@ class ContextModel:
         slots = np.zeros(len(dictionary), np.int32)
         slots[seen] = 1 + np.arange(len(seen))
         index = _index_vectors(dictionary, seen, slots, seed)
-        # Inverse document frequency, in each language: frequent words weigh little.
+        # Inverse document frequency within each language, so that frequent words weigh little.
         total = lines_of[dictionary.word_language[seen]]
         index[1:] *= np.log((1 + total) / (1 + found_in[seen]))[:, None].astype(np.float32)
 
@@ -68,7 +68,7 @@ class ContextModel:
         for line, entry in chunks:
             _add_contexts(context, index, line, slots[entry])
         context = _unit(context)
-        # Center each language: its mean vector distinguishes no word.
+        # Center each language, because its mean vector distinguishes no words.
         for number in range(len(dictionary.languages)):
             first, last = np.searchsorted(seen, dictionary.language_splits[number : number + 2]) + 1
             if last > first:
@@ -78,11 +78,12 @@ class ContextModel:
         self._context = tf.constant(_unit(context).astype(np.float16))
 
     def draw(self, words: Encoded, place: tf.Tensor, random: draws.Draws) -> Drawn:
-        """One synonym for each of some words of a chunk.
+        """Draws one synonym for each of some words of a chunk.
 
         Args:
-          words: of the chunk.
-          place: [M] int32, which of them; all have entries.
+          words: words of the chunk.
+          place: [M] int32, indices of words with entries.
+          random: random numbers of the chunk.
         """
         entries = tf.gather(words.entry, place)
         group, first, count = self._synonyms.draw_group(entries, random)
@@ -94,7 +95,7 @@ class ContextModel:
         around = tf.gather(around, tf.gather(words.line, place)) - tf.gather(vectors, place)
         around = tf.math.l2_normalize(around, axis=1)
 
-        # All candidates in one list; the Gumbel trick draws one for each word.
+        # The Gumbel trick draws one of the candidates of each word.
         owner = tf.repeat(tf.range(tf.size(place)), count)
         within = tf.range(tf.size(owner)) - tf.gather(tf.cumsum(count, exclusive=True), owner)
         target = tf.gather(first, owner) + within
@@ -108,14 +109,14 @@ class ContextModel:
         return self._synonyms.drawn(group, chosen)
 
     def _look_up(self, table: tf.Tensor, entries: tf.Tensor) -> tf.Tensor:
-        """[N] int32 entries, -1 for none -> [N, 128] float32, zeros for words that do not occur."""
+        """[N] int32 entries, or -1 -> [N, 128] float32, zeros for words that do not occur."""
         slots = tf.where(entries >= 0, tf.gather(self._slots, tf.maximum(entries, 0)), 0)
         return tf.cast(tf.gather(table, slots), tf.float32)
 
 
 def _index_vectors(dictionary, seen: np.ndarray, slots: np.ndarray, seed: int) -> np.ndarray:
     """Unit vectors [1 + seen, 128] float32, close for translations; row 0 is zeros."""
-    # Pairs of translations, both of them seen.
+    # Keep the pairs of translations that both occur.
     splits = dictionary.group_splits[dictionary.entry_splits].astype(np.int64)
     sizes = splits[seen + 1] - splits[seen]
     source = np.repeat(1 + np.arange(len(seen)), sizes)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def fold(*parts: object) -> int:
-    """A seed in [0, 2^62) from any values; the same in every process and version."""
+    """A seed in [0, 2^62) from a hash of any values; equal in every process and Python version."""
     digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 2
 
@@ -16,11 +16,14 @@ def fold(*parts: object) -> int:
 class Draws:
     """Independent streams of uniform numbers for one chunk of text.
 
-    Every call is another stream; the streams of two chunks, and of two seeds, differ.
+    Every call draws from another stream; different chunks and seeds have different streams.
     """
 
     def __init__(self, seed: tf.Tensor, chunk: tf.Tensor):
-        """Args: seed, scalar int64, see `fold`; chunk, scalar int64, the number of the chunk."""
+        """Args:
+        seed: scalar int64; see `fold`.
+        chunk: scalar int64, number of the chunk.
+        """
         self._seed = tf.cast(seed, tf.int64)
         self._chunk = tf.cast(chunk, tf.int64) * 256
         self._streams = 0
@@ -39,7 +42,7 @@ class Draws:
     def below(self, limits: tf.Tensor) -> tf.Tensor:
         """[N] int32 limits >= 1 -> [N] int32, uniform in [0, limit)."""
         drawn = self.uniform(tf.size(limits)) * tf.cast(limits, tf.float32)
-        # A number just below 1 times the limit may round to the limit.
+        # The product of the limit and a number just below 1 may round to the limit.
         return tf.minimum(tf.cast(drawn, tf.int32), limits - 1)
 
     def _next(self) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""Lines of text to words with their pieces and dictionary entries, a chunk at a time."""
+"""Lines of text to words with their pieces and dictionary entries, one chunk at a time."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Encoded(NamedTuple):
 
     Attributes:
       text: [W] string, normalised.
-      line: [W] int32, which line of the chunk it stands in.
-      language: [W] int32.
-      ends_sentence: [W] bool.
-      entry: [W] int32, its number in the dictionary, -1 where it has no synonyms.
-      start, size: [W] int32, its pieces are `pieces[start : start + size]`.
-      pieces: int32, of the distinct words of the chunk.
-      repaired: scalar int32, lines in which bytes were not UTF-8.
+      line: [W] int32, the word's line in the chunk.
+      language: [W] int32, language id.
+      ends_sentence: [W] bool; see `segmentation.Words`.
+      entry: [W] int32, the word's number in the dictionary; -1 for a word without synonyms.
+      start, size: [W] int32; the word's pieces are `pieces[start : start + size]`.
+      pieces: int32, pieces of the distinct words of the chunk.
+      repaired: scalar int32, number of lines that were not UTF-8.
     """
 
     text: tf.Tensor
@@ -42,8 +42,8 @@ class TextEncoder:
     """A tokenizer and a dictionary in the graph.
 
     Attributes:
-      synonyms: None where there is no dictionary.
-      encode: the same as calling it, traced once.
+      synonyms: the dictionary in the graph; None without a dictionary.
+      encode: the encoder itself as a tf.function, traced once.
     """
 
     def __init__(self, tokenizer: Tokenizer, dictionary: Dictionary | None):
@@ -66,7 +66,7 @@ class TextEncoder:
         )
 
     def __call__(self, lines: tf.Tensor, languages: tf.Tensor) -> Encoded:
-        """Args: lines, [N] string; languages, [N] int32."""
+        """The words of lines, [N] string, in languages, [N] int32."""
         words = self._segmenter(lines, languages)
         language = tf.gather(languages, words.line)
         # Each distinct word of the chunk is tokenised and looked up once.

@@ -1,4 +1,4 @@
-"""A chunk of lines to rows of masked examples: where the tasks differ."""
+"""Chunks of lines to rows of masked examples, in the way of each task."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ COUNTERS = (
     "words_with_entry",
     "masked_words",
     "switched_words",
-    "unmasked_words",  # too many pieces for `max_predictions`
-    "cut_words",  # more pieces than a row holds: the rest is lost
-    "cut_pieces",  # pieces lost with them, or with sentence pairs longer than a row
+    "unmasked_words",  # words with more pieces than `max_predictions`
+    "cut_words",  # words with more pieces than a row holds
+    "cut_pieces",  # pieces lost from these words, or from sentence pairs longer than a row
 )
-
 
 _CHUNK = [
     tf.TensorSpec([], tf.int64),
@@ -40,8 +39,8 @@ class Masked(NamedTuple):
     """The words of a chunk after masking and switching; all [W].
 
     Attributes:
-      start, size, switched, masked, language: as in `rows.Sequences`.
-      synonym: int32, the word's number in the dictionary where it is switched, else -1.
+      start, size, switched, masked, language: see `rows.Sequences`.
+      synonym: int32, the synonym's number in the dictionary for a switched word, else -1.
     """
 
     start: tf.Tensor
@@ -56,8 +55,8 @@ class ExampleMaker:
     """Makes rows of one task from chunks of text.
 
     Attributes:
-      rows: (seed, number, lines, languages) -> features, see `_make_rows`.
-      words: (seed, number, lines, languages) -> words before and after.
+      rows: tf.function (seed, number, lines, languages) -> features; see `_make_rows`.
+      words: tf.function (seed, number, lines, languages) -> words before and after masking.
     """
 
     def __init__(
@@ -71,9 +70,13 @@ class ExampleMaker:
         context: ContextModel | None = None,
     ):
         """Args:
-        task: `DictTlm` makes pairs of a text and its copy; the others, rows of running text.
-        pairs: lines 2i and 2i + 1 translate each other and stand in one segment (TLM).
-        context: chooses the synonyms of a task with choice='context'.
+        encoder: encoder of the text.
+        vocabulary: vocabulary of the run.
+        task: `DictTlm` makes pairs of a text and its copy, the other tasks rows of running text.
+        length: number of positions of a row.
+        max_predictions: maximum number of masked pieces of a row.
+        pairs: whether lines 2i and 2i + 1 translate each other and share a segment (TLM).
+        context: model that draws the synonyms for choice='context'; None for 'uniform'.
         """
         self._context = context
         self._encoder = encoder
@@ -85,7 +88,7 @@ class ExampleMaker:
             packed=not isinstance(task, Copies),
         )  # fmt: skip
         self._max_predictions = min(max_predictions, self._builder.room)
-        # Traced once, whatever uses them.
+        # Each function is traced once.
         self.rows = tf.function(self._make_rows, autograph=False, input_signature=_CHUNK)
         self.words = tf.function(self._make_words, autograph=False, input_signature=_CHUNK)
         self._synonyms = encoder.synonyms if isinstance(task, (Copies, DictMlm, DictTlm)) else None
@@ -96,14 +99,14 @@ class ExampleMaker:
         """The rows of a chunk.
 
         Args:
-          seed: scalar int64, see `draws.fold`; of every random choice, together with
-          number: scalar int64, the number of the chunk.
+          seed, number: scalars int64, a seed of `draws.fold` and the number of the chunk, which
+            together determine all random choices.
           lines: [N] string.
           languages: [N] int32.
 
         Returns:
-          The arrays of `types.piece_batch`, [rows, length], and 'counters', [rows, COUNTERS]
-          int64, all in the first row.
+          The arrays of `types.piece_batch`, [rows, length], and 'counters', int64 [rows, COUNTERS],
+          with the chunk's counts in the first row.
         """
         random = draws.Draws(seed, number)
         words = self._encoder(lines, languages)
@@ -146,7 +149,7 @@ class ExampleMaker:
     def _make_words(
         self, seed: tf.Tensor, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
     ) -> tuple[Encoded, Masked]:
-        """The words of a chunk before and after masking, as the rows of running text have them."""
+        """The words of a chunk before and after the masking of running text."""
         random = draws.Draws(seed, number)
         words = self._encoder(lines, languages)
         return words, self._mask(words, random, self._builder.room)[0]
@@ -158,7 +161,10 @@ class ExampleMaker:
         return self._limit(changed._replace(masked=chosen), words, room)
 
     def _eligible(self, words: Encoded) -> tf.Tensor:
-        """The words that may be masked: all, or those with an entry in languages with entries."""
+        """[W] bool, the words that may be masked: all words, or the words with a dictionary entry.
+
+        In a language without any entry, all words may be masked.
+        """
         synonyms = self._encoder.synonyms
         if not self._task.only_words_with_entries or synonyms is None:
             return tf.ones_like(words.entry, tf.bool)
@@ -177,7 +183,7 @@ class ExampleMaker:
         )
         if self._synonyms is None or not rate:
             return same
-        # Only few words are switched: the draws are made for those alone.
+        # Few words are switched, so synonyms are drawn for these words only.
         switched = tf.logical_and(where, words.entry >= 0)
         switched = tf.logical_and(switched, random.uniform(tf.size(where)) < rate)
         place = tf.cast(tf.where(switched)[:, 0], tf.int32)
@@ -197,7 +203,7 @@ class ExampleMaker:
         )
 
     def _limit(self, changed: Masked, words: Encoded, room: int) -> tuple[Masked, dict]:
-        """Unmasks words of more pieces than a row can predict; cuts words longer than a row."""
+        """Unmasks words with more pieces than a row can predict; cuts words longer than a row."""
         too_many = tf.logical_and(changed.masked, changed.size > self._max_predictions)
         back = lambda old, new: tf.where(too_many, old, new)
         size = back(words.size, changed.size)
@@ -246,7 +252,7 @@ class ExampleMaker:
         copy, counts = self._limit(copy._replace(masked=chosen[count:]), words, room)
         counts = {name: value + plain_counts[name] for name, value in counts.items()}
         predictions = lambda side: tf.where(side.masked, side.size, 0)
-        # A word whose two sides are more than a row can predict is predicted in the text only.
+        # If both copies of a word exceed what a row can predict, only the first is predicted.
         both = predictions(plain) + predictions(copy) > self._max_predictions
         counts["unmasked_words"] += count_true(both)
         copy = copy._replace(masked=tf.logical_and(copy.masked, tf.logical_not(both)))
@@ -258,7 +264,7 @@ class ExampleMaker:
             self._builder.room,
             self._max_predictions,
         )
-        # Each segment's words, then their copies.
+        # Order: the words of each segment, then their copies.
         of_segment = tf.math.segment_sum(tf.ones_like(segment), segment)
         first = tf.gather(tf.cumsum(of_segment, exclusive=True), segment)
         place = tf.range(count) + first
@@ -273,7 +279,7 @@ class ExampleMaker:
         ), counts
 
     def _pair_segments(self, words: Encoded, random: draws.Draws) -> tuple[Sequences, dict]:
-        """Sentence pairs, both sides masked (TLM). Pairs with an empty side are left out."""
+        """Sentence pairs with both sides masked (TLM); pairs with an empty side are left out."""
         pair, second = words.line // 2, tf.equal(words.line % 2, 1)
         pairs = tf.reduce_max(tf.concat([pair, [-1]], 0)) + 1
         sides = tf.math.bincount(words.line, minlength=2 * pairs, dtype=tf.int32)[: 2 * pairs]
@@ -290,7 +296,7 @@ class ExampleMaker:
         words = words._replace(line=segment)
         masked, counts = self._mask(words, random, self._builder.room // 2)
 
-        # A side may be longer than half where the other is shorter; beyond that its end is cut.
+        # A side may exceed half of the room if the other side is shorter; the rest is cut.
         count = tf.reduce_sum(tf.cast(whole, tf.int32))
         side = 2 * segment + tf.cast(second, tf.int32)
         lengths = tf.reshape(tf.math.segment_sum(masked.size, side), [count, 2])
@@ -300,7 +306,7 @@ class ExampleMaker:
         counts["cut_pieces"] += tf.reduce_sum(tf.where(fits, 0, masked.size))
         short = Masked(*(tf.boolean_mask(value, fits) for value in masked))
         segment, second = tf.boolean_mask(segment, fits), tf.boolean_mask(second, fits)
-        # Words beyond what a row can predict are not masked.
+        # Masked words beyond `max_predictions` are unmasked.
         predicted = tf.where(short.masked, short.size, 0)
         few = running_sum(predicted, segment) <= self._max_predictions
         counts["unmasked_words"] += count_true(tf.logical_and(short.masked, tf.logical_not(few)))
@@ -325,7 +331,7 @@ def sequences_of(
 
 
 def running_sum(values: tf.Tensor, group: tf.Tensor) -> tf.Tensor:
-    """[N] sums of each group's values up to and including each; groups ascend without gaps."""
+    """[N] cumulative sums within groups, [N], which ascend from 0 without gaps."""
     total = tf.math.segment_sum(values, group)
     return tf.cumsum(values) - tf.gather(tf.cumsum(total, exclusive=True), group)
 

@@ -1,4 +1,4 @@
-"""Which words are predicted, and how texts are cut into segments that a row can hold."""
+"""Chooses the words to predict, and cuts texts into segments that fit into a row."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from clwe_jax.data.graph import draws, packing
 
 
 def choose(eligible: tf.Tensor, text: tf.Tensor, rate: float, random: draws.Draws) -> tf.Tensor:
-    """Chooses words to mask: `rate` of each text's words, among those that are eligible.
+    """Chooses words to mask: the share `rate` of each text's words, from the eligible words.
 
     A text of n words gets floor(rate * n + u) masked words, u uniform in [0, 1), so that the
-    expected number is exactly rate * n; fewer where fewer are eligible. Which ones is uniform,
-    without replacement.
+    expected number is exactly rate * n, but never more than its eligible words. They are drawn
+    uniformly without replacement.
 
     Args:
       eligible: [W] bool.
-      text: [W] int32, the text that each word belongs to, not necessarily in order.
+      text: [W] int32, the text of each word, in any order.
+      rate: share of masked words.
+      random: random numbers of the chunk.
 
     Returns:
       [W] bool.
@@ -25,7 +27,7 @@ def choose(eligible: tf.Tensor, text: tf.Tensor, rate: float, random: draws.Draw
     texts = tf.reduce_max(tf.concat([text, [-1]], 0)) + 1
     words = tf.math.bincount(text, minlength=texts, dtype=tf.int32)[:texts]
     quota = tf.cast(rate * tf.cast(words, tf.float32) + random.uniform(texts), tf.int32)
-    # Sorted by text, the eligible first, the order among those being random.
+    # Sort by text, the eligible words first, equals in random order.
     key = tf.bitwise.left_shift(tf.cast(text, tf.int64), tf.constant(32, tf.int64))
     late = tf.where(eligible, tf.constant(0, tf.int64), tf.constant(1 << 31, tf.int64))
     order = tf.argsort(key + late + random.bits(count))
@@ -46,17 +48,17 @@ def segments(
     length: int,
     max_predictions: int,
 ) -> tf.Tensor:
-    """Cuts documents into segments: at sentence ends, within a sentence only where it is too long.
+    """Cuts documents into segments at sentence ends, and inside sentences that are too long.
 
     Args:
       line: [W] int32, the document of each word, ascending.
       ends_sentence: [W] bool.
-      pieces, predictions: [W] int32, the pieces and the masked pieces of each word; no word has
-        more than a segment can hold.
-      length, max_predictions: the most pieces and masked pieces of a segment.
+      pieces, predictions: [W] int32, numbers of pieces and of masked pieces of each word; each word
+        fits into a segment.
+      length, max_predictions: maximum numbers of pieces and of masked pieces of a segment.
 
     Returns:
-      [W] int32, the segment of each word: 0, 1, ... ascending.
+      [W] int32, the segment of each word, ascending from 0 without gaps.
     """
     count = tf.size(line)
     first = tf.concat([[True], line[1:] != line[:-1]], 0)[:count]
@@ -64,7 +66,7 @@ def segments(
     capacities = ((pieces, length), (predictions, max_predictions))
     begins = packing.next_fit(tf.logical_or(first, after_end), capacities)
     part = tf.cumsum(tf.cast(begins, tf.int32)) - 1
-    # As many whole sentences of a document as fit stand in one segment.
+    # A segment takes as many whole sentences of a document as fit.
     begins = packing.next_fit(
         tf.boolean_mask(first, begins),
         (

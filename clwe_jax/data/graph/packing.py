@@ -1,8 +1,8 @@
-"""Bin packing as tensor arithmetic: no loop over items, so that packing keeps up with reading.
+"""Bin packing as tensor arithmetic, without a loop over items, which would be slower than reading.
 
-`next_fit` cuts an ordered sequence (words into sentences' parts, sentences into segments); `pack`
-places segments into rows of fixed length in any order. Both respect several capacities at once:
-pieces and masked positions.
+`next_fit` cuts an ordered sequence (words into parts of sentences, sentences into segments); `pack`
+places segments into rows of fixed length in any order. Both respect two capacities, the numbers of
+pieces and of masked positions.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _ROUNDS = 3
 
 
 def next_fit(starts: tf.Tensor, costs: Sequence[tuple[tf.Tensor, int]]) -> tf.Tensor:
-    """Where next-fit opens a bin: items go into the open bin until one capacity is exceeded.
+    """Packs items in order: each goes into the open bin, or opens the next bin if it does not fit.
 
-    The bin that would follow the one opened at item i is found for every i at once by binary
-    search in the running sums; which bins are really opened, by pointer doubling from the forced
-    ones. An item that is larger than a capacity gets a bin of its own.
+    For every item i, binary search in the running sums finds the bin that would follow a bin opened
+    at i. Pointer doubling from the forced bins then finds the bins that are opened. An item that
+    exceeds a capacity gets its own bin.
 
     Args:
-      starts: [N] bool, where a bin must open (a sentence's or document's first item); the first
-        item opens one in any case.
+      starts: [N] bool, True where a bin must open (the first item of a sentence or document); the
+        first of all items always opens one.
       costs: pairs of [N] int32 costs >= 0 and the capacity for their sum in a bin.
 
     Returns:
@@ -49,7 +49,7 @@ def _cut(starts, costs, forced, group):
         sums = tf.concat([[0], tf.cumsum(cost)], 0)
         reach = tf.searchsorted(sums, sums[:-1] + capacity, side="right") - 1
         jump = tf.minimum(jump, tf.maximum(reach, index + 1))
-    # The place after the last item leads to itself, so that chains end there.
+    # The place after the last item points to itself, so that chains end there.
     jump = tf.concat([jump, count[None]], 0)
 
     def double(opened, jump, _):
@@ -74,22 +74,22 @@ def _cut(starts, costs, forced, group):
 def pack(
     sizes: tf.Tensor, predictions: tf.Tensor, length: int, max_predictions: int
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Places items into rows: next-fit on the large ones, then the holes are filled with the rest.
+    """Places items into rows: the large ones by next-fit, then the others into the remaining room.
 
-    The largest items open as many rows as the sum of all sizes needs. The others go into the
-    holes by a few rounds of best-fit matching: every row takes the largest item that fits, the
-    roomiest row choosing first, all rows at once. The remaining items open rows by next-fit. On
-    sentences of real text rows of 64 are filled to 97% (79% by next-fit alone, 99% by best-fit
-    decreasing, which is a loop over items).
+    The largest items open as many rows as the sum of all sizes needs. The other items fill the room
+    of these rows in a few rounds of best-fit matching: all rows at once, the roomiest first, take
+    the largest item that fits. The remaining items open rows by next-fit. With sentences of real
+    text, rows of 64 are filled to 97% (79% by next-fit alone; 99% by best-fit decreasing, which
+    loops over items).
 
     Args:
       sizes: [N] int32 in [1, length].
-      predictions: [N] int32 in [0, max_predictions], the masked positions of the items.
-      length: the capacity of a row for `sizes`.
-      max_predictions: the capacity of a row for `predictions`.
+      predictions: [N] int32 in [0, max_predictions], numbers of masked positions of the items.
+      length: capacity of a row for `sizes`.
+      max_predictions: capacity of a row for `predictions`.
 
     Returns:
-      [N] int32 row of each item, and the number of rows.
+      [N] int32, the row of each item, and the number of rows.
     """
     count = tf.size(sizes)
     order = tf.argsort(-sizes, stable=True)
@@ -128,23 +128,23 @@ def pack(
 
 
 def _match(size, masked, room, room_masked, length):
-    """Gives each row at most one item: the largest that fits, the roomiest row choosing first.
+    """Gives each row at most one item, the largest that fits; the roomiest row is served first.
 
     Args:
-      size, masked: [M] of the items, by ascending size.
-      room, room_masked: [R] capacities that the rows have left.
-      length: larger than any item by less than 1.
+      size, masked: [M], sizes and masked positions of the items, by ascending size.
+      room, room_masked: [R], remaining capacities of the rows.
+      length: capacity of an empty row.
 
     Returns:
-      Equally long lists of rows and of places in `size`.
+      The rows that get an item, and for each of them the item's index in `size`.
     """
     by_room = tf.argsort(room, stable=True)
     place = tf.range(tf.size(room))
-    # A last item that fits nowhere keeps the gathers below in range.
+    # An additional item that fits into no row keeps the gathers below in range.
     size = tf.concat([size, [length + 1]], 0)
     masked = tf.concat([masked, [0]], 0)
     best = tf.searchsorted(size, tf.gather(room, by_room), side="right") - 1
-    # Item a(k) for row k: as large as fits, and below a(k+1), so that no item goes to two rows.
+    # Row k takes the largest item a(k) that fits with a(k) < a(k+1), so that no two rows share one.
     item = _suffix_minimum(best - place) + place
     fits = tf.logical_and(
         item >= 0,
@@ -154,7 +154,7 @@ def _match(size, masked, room, room_masked, length):
 
 
 def _suffix_minimum(x: tf.Tensor) -> tf.Tensor:
-    """[N] int32 -> [N]: min(x[i:]) for every i, in two levels of blocks."""
+    """[N] int32 -> [N]: min(x[i:]) for every i, computed within blocks and then across them."""
     count = tf.size(x)
     blocks = -(-count // _BLOCK)
     highest = tf.int32.max

@@ -13,7 +13,7 @@ from absl import logging
 from clwe_jax.data.graph import chunks, sources
 
 _BLOCK_PAIRS = 8
-_LONGEST = 1 << 14  # bytes of a sentence that are looked at; a row holds far less
+_LONGEST = 1 << 14  # bytes of a sentence that are read; a row holds far less
 _HELP = (
     "config.task.parallel names a folder of xx-yy.xx and xx-yy.yy (line n translates line n) or "
     "xx-yy.tsv (two columns), each may end in .gz"
@@ -23,21 +23,21 @@ _HELP = (
 class ParallelSource(sources.BlockSource):
     """The sentence pairs of two languages, in blocks of {'first', 'second', 'language'}.
 
-    'language' is the number of the pair. With several hosts each reads its own lines.
+    'language' is the number of the language pair. Each of several hosts reads its own lines.
 
     Attributes:
-      languages: the numbers of the two languages.
+      languages: ids of the two languages.
     """
 
     def __init__(
         self, files: Sequence[str], name: str, languages: tuple[int, int], number: int, buffer: int
     ):
         """Args:
-        files: the two sides' files, or one file with a tab between them.
-        name: of the pair; no two pairs are shuffled alike.
-        languages: the numbers of the two languages.
-        number: of the pair.
-        buffer: pairs of the shuffle buffer.
+        files: the files of the two sides, or one file with two columns separated by a tab.
+        name: name of the language pair; each name is shuffled in its own order.
+        languages: ids of the two languages.
+        number: number of the language pair.
+        buffer: size of the shuffle buffer in sentence pairs.
         """
         super().__init__()
         self._files = tuple(files)
@@ -50,7 +50,6 @@ class ParallelSource(sources.BlockSource):
     def blocks(
         self, shuffle: bool, seed: int | None, shard: seqio.ShardInfo | None
     ) -> tf.data.Dataset:
-        """The shard's blocks of pairs."""
         lines = tf.data.Dataset.zip(*map(sources.read_lines, self._files))
         if shard is not None:
             lines = lines.shard(shard.num_shards, shard.index)
@@ -64,7 +63,6 @@ class ParallelSource(sources.BlockSource):
         return blocks.map(tf.autograph.experimental.do_not_convert(name))
 
     def sample(self) -> sources.Sample:
-        """Some lines of both sides."""
         parts = [
             sources.LineSource([name], self._name, language, 0).sample()
             for name, language in zip(self._files, self.languages)
@@ -78,20 +76,21 @@ class ParallelSource(sources.BlockSource):
 
 
 def _columns(lines: tf.Tensor) -> dict[str, tf.Tensor]:
-    """The two columns; a line of one column has an empty second one, and is left out later."""
+    """The two columns. The second one is empty in a line without a tab, which is left out later."""
     table = tf.strings.split(lines, "\t", maxsplit=1).to_tensor("", shape=[None, 2])
     return {"first": table[:, 0], "second": table[:, 1]}
 
 
 def find(directory: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, ParallelSource]:
-    """The pairs of a folder, by name ('de-en'). Pairs of other languages are named in the log.
+    """The language pairs in a folder: name ('de-en') -> source; the log names the other pairs.
 
     Raises:
       FileNotFoundError: the folder is missing.
-      ValueError: it has no pair of the languages, or the two sides have not as many lines.
+      ValueError: the folder has no pair of the languages, or two sides differ in their numbers of
+        lines.
     """
     if not os.path.isdir(directory):
-        raise FileNotFoundError(f"{directory!r} is no folder of parallel text. {_HELP}")
+        raise FileNotFoundError(f"{directory!r} is not a folder of parallel text. {_HELP}")
     found: dict[str, list[str]] = {}
     for name in sorted(os.listdir(directory)):
         stem, _, end = name.removesuffix(".gz").partition(".")
@@ -121,7 +120,7 @@ def find(directory: str, languages: Sequence[str], shuffle_lines: int) -> dict[s
 
 
 def _sides(stem: str, paths: list[str]) -> list[tuple[str, ...]]:
-    """The files of a pair: one with two columns, two with a side each, or all three."""
+    """The sources of a language pair: a file with two columns, a file per side, or both."""
     columns = [(path,) for path in paths if path.removesuffix(".gz").endswith(".tsv")]
     sides = {}
     for path in paths:
@@ -159,8 +158,9 @@ def pair_chunks(
     """Gathers blocks of pairs into chunks in which lines 2i and 2i + 1 translate each other.
 
     Args:
-      blocks: of `ParallelSource`.
-      languages: the two languages of every pair number.
+      blocks: blocks of `ParallelSource`.
+      blocks_per_chunk: number of blocks of a chunk.
+      languages: the ids of the two languages, for each number of a language pair.
 
     Returns:
       A dataset of (number int64, `chunks.Chunk` of 2N lines).

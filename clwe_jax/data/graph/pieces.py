@@ -6,19 +6,20 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from clwe_jax.text import characters
-from clwe_jax.text.base_vocab import Vocabulary
+from clwe_jax.text.base_vocab import LONGEST_WORD, Vocabulary
 from clwe_jax.text.subword_vocab import SentencePieceVocabulary, WordPieceVocabulary
 from clwe_jax.text.word_vocab import WordVocabulary
 
-_LONGEST_PIECE = 256  # bytes; a longer piece cannot stand in the tokenizer's trie
-_LONGEST_WORD = 100  # characters; a longer word is unknown, as in BERT
+_LONGEST_PIECE = 256  # bytes; the tokenizer's trie takes no longer piece
 
 
 class PieceEncoder:
-    """Encodes words, each by itself."""
+    """Encodes each word independently of the others."""
 
     def __init__(self, vocabulary: Vocabulary):
-        """Raises: TypeError, a kind of vocabulary that has no twin here."""
+        """Raises:
+        TypeError: the kind of the vocabulary is unknown here.
+        """
         kinds = (WordPieceVocabulary, SentencePieceVocabulary, WordVocabulary)
         if not isinstance(vocabulary, kinds):
             raise TypeError(f"{type(vocabulary).__name__} has no twin in the data graph")
@@ -28,7 +29,7 @@ class PieceEncoder:
         if isinstance(vocabulary, WordPieceVocabulary):
             self._split_han = vocabulary.split_han
             self._han = tf.constant(characters.han_table())
-            # A piece that is too long, or a second of its kind, keeps its id and is never found.
+            # A piece that is too long, or a duplicate, keeps its id but is never found.
             seen: set[str] = set()
             pieces = []
             for number, piece in enumerate(vocabulary.pieces):
@@ -40,7 +41,7 @@ class PieceEncoder:
                 unknown_token=self._unknown_text,
                 no_pretokenization=True,
                 token_out_type=tf.int32,
-                max_bytes_per_word=8 * _LONGEST_WORD,
+                max_bytes_per_word=8 * LONGEST_WORD,
                 support_detokenization=False,
             )
         elif isinstance(vocabulary, SentencePieceVocabulary):
@@ -57,7 +58,7 @@ class PieceEncoder:
             )
 
     def __call__(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """[W] string -> the ids of all words in order, int32, and [W] int32, ids a word (>= 1)."""
+        """[W] string -> int32, ids of all words in order, and [W] int32, ids per word (>= 1)."""
         if self._table is not None:
             return self._table.lookup(words), tf.ones_like(words, tf.int32)
         if self._split_han:
@@ -72,13 +73,13 @@ class PieceEncoder:
 
     def _encode(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         if self._wordpiece:
-            long = tf.strings.length(words, unit="UTF8_CHAR") > _LONGEST_WORD
+            long = tf.strings.length(words, unit="UTF8_CHAR") > LONGEST_WORD
             words = tf.where(long, self._unknown_text, words)
         encoded = self._tokenizer.tokenize(words)
         return encoded.flat_values, tf.cast(encoded.row_lengths(), tf.int32)
 
     def _around_han(self, words: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Han characters one by one, the text between them, and the word of each part."""
+        """The parts of words, Han characters and the text between them, and each part's word."""
         decoded = tf.strings.unicode_decode(words, "UTF-8")
         code, word = decoded.flat_values, tf.cast(decoded.value_rowids(), tf.int32)
         han = tf.gather(self._han, code)
@@ -90,7 +91,7 @@ class PieceEncoder:
         return tf.strings.unicode_encode(parts, "UTF-8"), tf.gather(word, place)
 
     def _fill(self, ids: tf.Tensor, sizes: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Makes words without pieces unknown: the vocabulary's own normalisation emptied them."""
+        """Encodes words that the vocabulary's own normalisation emptied as unknown."""
         filled = tf.maximum(sizes, 1)
         word = tf.repeat(tf.range(tf.size(sizes)), filled)
         within = tf.range(tf.size(word)) - tf.gather(tf.cumsum(filled, exclusive=True), word)

@@ -1,7 +1,7 @@
-"""Text in, batches of masked examples out: training stream, held-out batches, examples to look at.
+"""Text to batches of masked examples: training stream, held-out batches, examples for the report.
 
-The stream is: blocks of lines of all languages (`sources`) -> chunks (`chunks`) -> rows of masked
-examples (`examples`) -> batches. Only operations of the graph take part, so that an iterator can be
+Blocks of lines of all languages (`sources`) become chunks (`chunks`), then rows of masked examples
+(`examples`), then batches. Only graph operations take part, so that the place of an iterator can be
 saved and restored exactly.
 """
 
@@ -32,10 +32,10 @@ from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.world import World
 from clwe_jax.types import Batch
 
-_MOST_CALLS = 16  # chunks made at the same time
-_CONTEXT_BYTES = 1 << 21  # of a language's text, for choice='context'
-_SHOWN = 32  # blocks of a language that examples are looked for in
-_SENTENCE = range(5, 31)  # words of a sentence that is shown
+_MOST_CALLS = 16  # maximum number of chunks that are processed in parallel
+_CONTEXT_BYTES = 1 << 21  # text of each language that choice='context' reads
+_SHOWN = 32  # blocks of each language that are searched for examples
+_SENTENCE = range(5, 31)  # numbers of words of an example
 
 
 def build(
@@ -97,7 +97,7 @@ class PiecePipeline(texts.Pipeline):
     def source(self, repeat: bool = True) -> GraphSource:
         """See `texts.Pipeline`. The last batch of a pass is filled up with empty rows.
 
-        With parallel text a pass goes through the running text, in whole batches only.
+        With parallel text, a pass reads the running text once and drops an incomplete last batch.
         """
         rows = self._rows(self._chunks(repeat), self._maker, "rows")
         pair_rows = 0
@@ -117,7 +117,7 @@ class PiecePipeline(texts.Pipeline):
         masks = tf.constant(draws.fold("heldout", self.seed), tf.int64)
         parts, count = [], 0
         for place, chunk in enumerate(self._heldout_chunks(number, text)):
-            # Chunks of different languages draw different numbers.
+            # The number of the chunk includes the language, so languages draw different numbers.
             made = self._maker.rows(masks, tf.constant(number << 32 | place, tf.int64), *chunk)
             parts.append({name: x.numpy() for name, x in made.items() if name != "counters"})
             count += len(parts[-1]["inputs"])
@@ -129,10 +129,7 @@ class PiecePipeline(texts.Pipeline):
         return list(ArraySource(rows, self.batch_size, shuffle=False, epochs=1, **self.host))
 
     def examples(self, count: int) -> list[dict[str, list[Any]]]:
-        """See `texts.Pipeline` (Fig. 1 of DICT-MLM).
-
-        Sentences with a switched word come first, the languages in turn.
-        """
+        """See `texts.Pipeline`. Sentences with a switched word come first, languages in turn."""
         masks = tf.constant(draws.fold("examples", self.seed), tf.int64)
         found: list[tuple[bool, int, dict[str, list[Any]]]] = []
         for number, text in enumerate(self.texts.values()):
@@ -147,7 +144,7 @@ class PiecePipeline(texts.Pipeline):
         return [example for _, _, example in found[:count]]
 
     def _sentences(self, number, words, after) -> Iterator[tuple[bool, dict[str, list[Any]]]]:
-        """Whether a word of a sentence is switched, and the sentence as an example."""
+        """Yields (whether a word is switched, example) for each sentence of suitable length."""
         languages = self.tokenizer.languages
         begins = words.line.numpy()[1:] != words.line.numpy()[:-1]
         sentence = np.cumsum(np.append(False, begins | words.ends_sentence.numpy()[:-1]))
@@ -173,7 +170,7 @@ class PiecePipeline(texts.Pipeline):
 
     @functools.cached_property
     def _maker(self) -> ExampleMaker:
-        # One for training, evaluation and examples: tracing takes seconds.
+        # Shared by training, evaluation and examples, because tracing takes seconds.
         return self._new_maker(self._context())
 
     def _new_maker(self, context: ContextModel | None, pairs: bool = False) -> ExampleMaker:
@@ -189,7 +186,7 @@ class PiecePipeline(texts.Pipeline):
         )
 
     def _context(self) -> ContextModel | None:
-        """The context vectors of a sample of each language's training text, where they choose."""
+        """Context vectors from a sample of the training text; None for tasks without them."""
         if self.task.choice != "context" or self.encoder.synonyms is None:
             return None
 
@@ -217,7 +214,7 @@ class PiecePipeline(texts.Pipeline):
         )
 
     def _pair_rows(self) -> tf.data.Dataset:
-        """Rows of sentence pairs (TLM), without end."""
+        """An endless dataset of rows of sentence pairs (TLM)."""
         pairs = parallel.find(
             self.task.parallel, self.tokenizer.languages, self.config.shuffle_lines
         )
@@ -231,7 +228,7 @@ class PiecePipeline(texts.Pipeline):
 
 
 def _alternate(rows, pairs, batch_size: int, pair_rows: int) -> tf.data.Dataset:
-    """Batches of rows of both kinds, spread evenly."""
+    """Batches in which `pair_rows` rows of `pairs` are spread evenly among the rows of `rows`."""
     if pair_rows == batch_size:
         return pairs.rebatch(batch_size, drop_remainder=True)
     plain_rows = batch_size - pair_rows
@@ -249,7 +246,7 @@ def _alternate(rows, pairs, batch_size: int, pair_rows: int) -> tf.data.Dataset:
 
 
 def _fixed_size(rows: tf.data.Dataset, batch_size: int) -> tf.data.Dataset:
-    """Chunks' rows to batches of exactly `batch_size`, the last one filled up with empty rows."""
+    """Batches of exactly `batch_size` rows; the last one is filled up with empty rows."""
 
     @tf.autograph.experimental.do_not_convert
     def fill(batch):

@@ -1,4 +1,4 @@
-"""Words with their pieces to rows of a batch: special pieces, 80/10/10, packing, features."""
+"""Lays words out as rows of a batch: special pieces, 80/10/10 replacement, packing, features."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from clwe_jax.text.base_vocab import Vocabulary
 
 
 class Sequences(NamedTuple):
-    """W words in segments, ready to be laid out; all [W].
+    """The W words of segments; all [W].
 
     Attributes:
-      segment: int32, ascending from 0 without gaps.
-      second: bool, the word stands in the second text of its segment (pairs only).
-      start, size: int32, its pieces are `pieces[start : start + size]`.
-      switched: bool, they are in the synonyms' pool, else in the chunk's.
-      masked: bool, it is to be predicted.
-      language: int32, of the word itself (a switched word: its synonym's).
-      source: int32, of the text that it stands in.
+      segment: int32, the word's segment, ascending from 0 without gaps.
+      second: bool, whether the word belongs to the second text of its segment (pairs only).
+      start, size: int32; the word's pieces are `pieces[start : start + size]`.
+      switched: bool, whether `pieces` are those of the synonyms instead of those of the chunk.
+      masked: bool, whether the word is predicted.
+      language: int32, language id of the word, or of the synonym that replaces it.
+      source: int32, language id of the text that contains the word.
     """
 
     segment: tf.Tensor
@@ -37,8 +37,9 @@ class Sequences(NamedTuple):
 class RowBuilder:
     """Lays segments out as rows of a fixed length.
 
-    A segment is [CLS] text [SEP], of a pair [CLS] text [SEP] text [SEP] with positions that begin
-    at 0 again in the second text (XLM). Special pieces have the language ids of their text.
+    A segment is [CLS] text [SEP]. The segment of a pair is [CLS] text [SEP] text [SEP], and its
+    positions restart at 0 in the second text (XLM). Special pieces have the language id of their
+    text.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class RowBuilder:
 
     @property
     def room(self) -> int:
-        """Pieces that a segment can hold beside its special ones."""
+        """The maximum number of pieces of a segment without its special pieces."""
         return self._length - (3 if self._pairs else 2)
 
     def __call__(
@@ -74,9 +75,10 @@ class RowBuilder:
         """The arrays of `types.piece_batch`, each [rows, length].
 
         Args:
-          words: no segment holds more than `room` pieces or `max_predictions` masked ones.
-          pieces: of the chunk's words.
-          synonym_pieces: None where no word is switched.
+          words: words of segments with at most `room` pieces and `max_predictions` masked pieces.
+          pieces: int32, pieces of the chunk's words.
+          synonym_pieces: int32, pieces of the dictionary's words; None if no word is switched.
+          random: random numbers of the chunk.
         """
         of_segment = tf.math.segment_sum(words.size, words.segment)
         sizes = of_segment + (self._length - self.room)
@@ -89,7 +91,7 @@ class RowBuilder:
                 self._length,
                 self._max_predictions,
             )
-            # Packing leaves the rows with long segments first.
+            # Shuffle the rows, because packing puts those with long segments first.
             row = tf.gather(tf.argsort(random.uniform(rows)), row)
         offset, number = _places(row, rows, sizes)
         begin = row * self._length + offset
@@ -152,7 +154,7 @@ class RowBuilder:
             middle = of_first + 1
             parts.append(special(self._vocabulary.sep_id, begin + middle, middle, opening))
 
-        # Element 0 is padding; it stands where a row holds nothing else.
+        # Element 0 is padding, for the slots that nothing else fills.
         slots = tf.concat([slot for slot, _ in parts], 0)
         source = tf.tensor_scatter_nd_update(
             tf.zeros([rows * self._length], tf.int32), slots[:, None], 1 + tf.range(tf.size(slots))
@@ -183,7 +185,7 @@ class RowBuilder:
 
 
 def _places(row: tf.Tensor, rows: tf.Tensor, sizes: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Where each segment begins in its row, and its number there from 1; both [S] int32."""
+    """The offset of each segment in its row, and its number there, from 1; both [S] int32."""
     order = tf.argsort(row, stable=True)
     row = tf.gather(row, order)
     end = tf.cumsum(tf.gather(sizes, order), exclusive=True)

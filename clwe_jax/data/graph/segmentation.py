@@ -1,7 +1,7 @@
 """Lines to words inside the graph: the twin of `text.normalize` and `text.words`.
 
-Both sides read the same character tables, so they agree by construction on everything but the
-longest match, which here is a fast WordPiece tokenizer whose vocabulary is the lexicon.
+Both sides read the same character tables, so they agree by construction except for the longest
+match, for which a fast WordPiece tokenizer is used here, with the lexicon as its vocabulary.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import tensorflow_text as tf_text
 from clwe_jax.text import characters
 from clwe_jax.text.normalize import Normalizer
 
-# Replaces every character that the lexicon lacks: else the tokenizer gives up the whole run.
+# Replaces each character that the lexicon lacks, which would make a whole run unknown.
 _ABSENT = 0xE000
-_LONGEST_RUN = 1 << 30  # bytes; above this the tokenizer would give up a run too
+_LONGEST_RUN = 1 << 30  # bytes; the tokenizer makes longer runs unknown
 
 
 class Words(NamedTuple):
@@ -25,9 +25,10 @@ class Words(NamedTuple):
 
     Attributes:
       text: [W] string, the word after normalisation.
-      line: [W] int32, which line it stands in.
-      ends_sentence: [W] bool, a full stop or its like, or the last word before a line break.
-      repaired: scalar int32, lines in which bytes were not UTF-8.
+      line: [W] int32, the word's line.
+      ends_sentence: [W] bool, whether the word is a mark that ends a sentence, or the last word
+        before a line break.
+      repaired: scalar int32, number of lines that were not UTF-8.
     """
 
     text: tf.Tensor
@@ -46,9 +47,9 @@ class GraphSegmenter:
         lexicons: Mapping[str, Iterable[str]],
     ):
         """Args:
-        languages: a line's language is an index into these.
-        normalizer: its options are followed.
-        lexicons: `text.words.Segmenter.lexicons`.
+        languages: languages of the run; language ids are indices into them.
+        normalizer: normalizer whose options apply.
+        lexicons: lexicons of a `text.words.Segmenter`.
         """
         table = np.arange(characters.CODE_POINTS, dtype=np.int32)
         if normalizer.lower_case:
@@ -69,7 +70,7 @@ class GraphSegmenter:
         }
 
     def __call__(self, lines: tf.Tensor, languages: tf.Tensor) -> Words:
-        """Args: lines, [N] string; languages, [N] int32."""
+        """The words of lines, [N] string, in languages, [N] int32."""
         decoded = tf.strings.unicode_decode(
             tf_text.normalize_utf8(lines, "NFKC"), "UTF-8", errors="replace"
         )
@@ -87,7 +88,7 @@ class GraphSegmenter:
             chinese = tf.equal(tf.gather(languages, line), self._chinese)
             character = tf.where(chinese, tf.gather(self._simplified, raw), character)
 
-        # A line's first character follows nothing.
+        # A word begins at the first character of a line, and where the class changes.
         first = tf.concat([[True], tf.not_equal(line[1:], line[:-1])], 0)[:count]
         before = tf.concat([kind[:1], kind[:-1]], 0)
         differs = tf.logical_or(first, tf.not_equal(kind, before))
@@ -96,7 +97,7 @@ class GraphSegmenter:
         written = tf.not_equal(kind, characters.SPACE)
         begins = tf.logical_and(begins, written)
 
-        # Every written character belongs to the word that began last.
+        # Every written character belongs to the last word that began before it.
         spelt = tf.boolean_mask(character, written)
         place = _where(tf.boolean_mask(begins, written))
         splits = tf.concat([place, tf.size(spelt)[None]], 0)
@@ -105,7 +106,7 @@ class GraphSegmenter:
         )
         single = tf.equal(splits[1:] - splits[:-1], 1)
         ends = tf.logical_and(single, tf.gather(self._ends, tf.gather(spelt, place)))
-        # A line break inside a document ends a sentence: more breaks lie before the next word.
+        # A line break inside a document ends a sentence; it raises the count at the next word.
         at = _where(begins)
         breaks = tf.gather(tf.cumsum(tf.cast(tf.equal(raw, ord("\n")), tf.int32)), at)
         broken = tf.concat([breaks[1:] > breaks[:-1], [False]], 0)[: tf.size(at)]
@@ -118,7 +119,7 @@ class GraphSegmenter:
         )
 
     def _cut_runs(self, begins, character, kind, language):
-        """Adds to `begins` where words begin inside runs of unspaced characters."""
+        """`begins`, with the beginnings of words inside runs of unspaced characters added."""
         unspaced = tf.equal(kind, characters.UNSPACED)
 
         def cut():
@@ -133,7 +134,7 @@ class GraphSegmenter:
                 starts, words = matcher(tf.gather(own, mine), tf.gather(run_starts, mine))
                 token_starts = tf.tensor_scatter_nd_update(token_starts, mine[:, None], starts)
                 matched = tf.tensor_scatter_nd_update(matched, mine[:, None], words)
-            # Characters outside the lexicon join their kind; a mark joins anything.
+            # A character outside the lexicon joins one of its class; a mark joins any character.
             stretch = tf.where(
                 matched, tf.cast(characters.ALONE, tf.uint8), tf.gather(self._stretches, own)
             )
@@ -174,11 +175,15 @@ class _LongestMatch:
         )
 
     def __call__(self, character: tf.Tensor, starts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """[C] int32 characters and [C] bool, where runs start.
+        """Cuts runs.
+
+        Args:
+          character: [C] int32, characters of all runs.
+          starts: [C] bool, whether a run starts at the character.
 
         Returns:
-          [C] bool, where a lexicon word or a character outside all of them starts; [C] bool, the
-          characters of lexicon words.
+          [C] bool, whether a lexicon word, or a character outside all lexicon words, starts; and
+          [C] bool, whether the character belongs to a lexicon word.
         """
         count = tf.size(character)
         splits = tf.concat([_where(starts), count[None]], 0)

@@ -1,8 +1,7 @@
-"""Text as a stream of blocks of lines: a thin seqio Task a language, one Mixture over them.
+"""Text as a stream of blocks of lines: a seqio Task per language, and a Mixture of the tasks.
 
-A block is a few lines of one language. Everything that costs time happens later, once, on large
-chunks of blocks, so that a hundred languages start fast and seqio's work on every element is spread
-over the lines of a block.
+A block is a few lines of one language. All expensive work happens later, on large chunks of blocks.
+So a hundred languages start fast, and seqio's cost per element is shared by the lines of a block.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ import tensorflow as tf
 from clwe_jax.data.graph import draws
 
 _BLOCK_LINES = 8
-_OPEN_FILES = 4  # of a language, where they are read in turn
-_MIXED_FILES = 8  # of a language: so many are read by their sizes, more in turn
-_SAMPLE_BYTES = 1 << 17  # of a language's text
+_OPEN_FILES = 4  # files of a language that are read in turn
+_MIXED_FILES = 8  # more files of a language are read in turn, fewer mixed by their sizes
+_SAMPLE_BYTES = 1 << 17  # sample of a language's text
 _SAMPLE_DOCUMENTS = 50
-_PLACES = 16  # of a file that a sample is taken from
+_PLACES = 16  # places in a file from which a sample is taken
 _LONGEST_SKIP = 1 << 16  # bytes
-_DRAWS = 4096  # of the mixture, at once
-_SEEDS = 2**31 - 1  # tf.data's seeds are below
+_DRAWS = 4096  # draws of the mixture that are made together
+_SEEDS = 2**31 - 1  # exclusive upper bound of tf.data's seeds
 
 
 class Sample(NamedTuple):
-    """Some of a language's text.
+    """A sample of a language's text.
 
     Attributes:
       texts: lines or documents.
-      languages: the number of each text's language.
-      times: how many times as much text there is; less than 1 where parts of it were read twice.
-      lines: an estimate of how many lines each file has.
+      languages: language id of each text.
+      times: size of the whole text / size of the sample; less than 1 where parts were read twice.
+      lines: file -> estimated number of lines.
     """
 
     texts: list[bytes]
@@ -48,7 +47,7 @@ class Sample(NamedTuple):
 
 
 class BlockSource(seqio.DataSource):
-    """Text in blocks, shuffled by itself, with any number of shards."""
+    """Text in blocks, which shuffles itself and has any number of shards."""
 
     supports_arbitrary_sharding = True
 
@@ -61,7 +60,6 @@ class BlockSource(seqio.DataSource):
         self, split="train", shuffle=True, seed=None, shard_info=None, *, sequence_length=None,
         use_cached=False, num_epochs=1,
     ) -> tf.data.Dataset:  # fmt: skip
-        """The shard's blocks."""
         del split, sequence_length, use_cached, num_epochs
         return self.blocks(shuffle, seed, shard_info)
 
@@ -69,27 +67,27 @@ class BlockSource(seqio.DataSource):
     def blocks(
         self, shuffle: bool, seed: int | None, shard: seqio.ShardInfo | None
     ) -> tf.data.Dataset:
-        """The shard's blocks, with an int32 'language'."""
+        """The shard's blocks: dicts with vectors of lines and an int32 'language'."""
 
     @abc.abstractmethod
     def sample(self) -> Sample:
-        """Some of the text."""
+        """A sample of the text."""
 
 
 class TextSource(BlockSource):
     """Lines or documents of one language in blocks of {'lines', 'language'}.
 
     Attributes:
-      block_lines: lines of a block.
+      block_lines: number of lines or documents of a block.
     """
 
     block_lines: int
 
     def __init__(self, name: str, language: int, buffer: int):
         """Args:
-        name: of the text; no two texts are shuffled alike.
-        language: number that the blocks bear.
-        buffer: lines or documents of the shuffle buffer.
+        name: name of the text; each name is shuffled in its own order.
+        language: language id of the blocks.
+        buffer: size of the shuffle buffer in lines or documents.
         """
         super().__init__()
         self._name, self._language, self._buffer = name, language, buffer
@@ -98,13 +96,12 @@ class TextSource(BlockSource):
     def lines(
         self, shuffle: bool, seed: int | None, shard: seqio.ShardInfo | None = None
     ) -> tf.data.Dataset:
-        """The shard's lines or documents, each one a string."""
+        """The shard's lines or documents, scalar strings."""
 
     def blocks(
         self, shuffle: bool, seed: int | None, shard: seqio.ShardInfo | None
     ) -> tf.data.Dataset:
-        """The shard's blocks."""
-        # Zipped and not mapped: calling a function costs more than reading a block does.
+        # Zipped, because a call of a mapped function costs more than reading a block.
         lines = self.lines(shuffle, seed, shard).batch(self.block_lines)
         return tf.data.Dataset.zip({"lines": lines, "language": numbered(self._language)})
 
@@ -115,15 +112,14 @@ class TextSource(BlockSource):
 class LineSource(TextSource):
     """Lines of text files, plain or `.gz`.
 
-    With several hosts each reads its own files where there are at least as many, else its own
-    lines.
+    Each of several hosts reads its own files, or its own lines where files are fewer than hosts.
     """
 
     block_lines = _BLOCK_LINES
 
     def __init__(self, files: Sequence[str], name: str, language: int, buffer: int):
         """Args:
-        files: read in this order when nothing is shuffled.
+        files: files in the order in which unshuffled text is read.
         name, language, buffer: see `TextSource`.
         """
         super().__init__(name, language, buffer)
@@ -135,7 +131,6 @@ class LineSource(TextSource):
     def lines(
         self, shuffle: bool, seed: int | None, shard: seqio.ShardInfo | None = None
     ) -> tf.data.Dataset:
-        """The shard's lines, one by one."""
         seed = shuffle_seed(seed, self._name)
         files, by_line = self._files, False
         if shard is not None and shard.num_shards > 1:
@@ -143,7 +138,7 @@ class LineSource(TextSource):
             if not by_line:
                 files = files[shard.index :: shard.num_shards]
         if shuffle and 1 < len(files) <= _MIXED_FILES:
-            # Files of different kinds last equally long, so that an epoch is alike throughout.
+            # All files end at about the same time, so that an epoch does not end with one file.
             weights = [self._sampled.lines[name] for name in files]
             order = np.random.default_rng(seed).choice(
                 len(files), _DRAWS, p=np.array(weights) / sum(weights)
@@ -167,7 +162,6 @@ class LineSource(TextSource):
         return self._shuffled(dataset, seed) if shuffle else dataset
 
     def sample(self) -> Sample:
-        """Lines from all files."""
         return self._sampled
 
     @functools.cached_property
@@ -180,7 +174,7 @@ class LineSource(TextSource):
             if name.endswith(".gz"):
                 with open(name, "rb") as raw, gzip.GzipFile(fileobj=raw) as file:
                     texts = [file.read(part) + file.readline(_LONGEST_SKIP)]
-                    # More was read than is used, by a buffer: the ratio is a rough one.
+                    # The ratio is rough, because the reader's buffer holds more than was used.
                     size *= len(texts[0]) / max(min(raw.tell(), size), 1)
             else:
                 with open(name, "rb") as file:
@@ -206,7 +200,7 @@ def _compression(name: str) -> str:
 
 
 def _lines_at(file: BinaryIO, place: int, size: int) -> bytes:
-    """Whole lines from `place` on, `size` bytes and the rest of the last line."""
+    """Whole lines after `place`: `size` bytes and the rest of the last line."""
     file.seek(place)
     if place:
         file.readline(_LONGEST_SKIP)
@@ -214,19 +208,19 @@ def _lines_at(file: BinaryIO, place: int, size: int) -> bytes:
 
 
 class DocumentSource(TextSource):
-    """The documents of a TFDS data set such as `wikipedia/20230601.de`, a document a block."""
+    """The documents of a TFDS data set such as `wikipedia/20230601.de`, one document per block."""
 
     block_lines = 1
 
     def __init__(self, name: str, data_dir: str, language: int, buffer: int):
         """Args:
-        name: of the data set.
-        data_dir: where TFDS has its data sets; '' for its own place.
+        name: name of the data set.
+        data_dir: folder of TFDS data sets; '' for the default folder of TFDS.
         language, buffer: see `TextSource`.
 
         Raises:
-          ValueError: an unknown data set.
-          FileNotFoundError: a data set that is not prepared.
+          ValueError: the data set is unknown.
+          FileNotFoundError: the data set is not prepared.
         """
         super().__init__(name, language, buffer)
         _require_prepared(name, data_dir)
@@ -238,7 +232,6 @@ class DocumentSource(TextSource):
         return self._source.list_shards(split)
 
     def sample(self) -> Sample:
-        """The first documents."""
         documents = self.lines(shuffle=False, seed=0).take(_SAMPLE_DOCUMENTS)
         texts = list(documents.as_numpy_iterator())
         times = self._source.num_input_examples("train") / max(len(texts), 1)
@@ -247,7 +240,6 @@ class DocumentSource(TextSource):
     def lines(
         self, shuffle: bool, seed: int | None, shard: seqio.ShardInfo | None = None
     ) -> tf.data.Dataset:
-        """The shard's documents, each one a string."""
         seed = shuffle_seed(seed, self._name)
         by_document = shard is not None and len(self.list_shards("train")) < shard.num_shards
         dataset = self._source.get_dataset(
@@ -260,15 +252,15 @@ class DocumentSource(TextSource):
 
 
 def _require_prepared(name: str, data_dir: str) -> None:
-    """Raises ValueError for an unknown data set, FileNotFoundError for one that is not there."""
-    import tensorflow_datasets as tfds  # seconds that text files need not wait for
+    """Raises ValueError for an unknown data set, FileNotFoundError for one that is not prepared."""
+    import tensorflow_datasets as tfds  # takes seconds, which runs on text files save
 
     where = data_dir or "~/tensorflow_datasets"
     try:
         builder = tfds.builder(name, data_dir=data_dir or None)
         splits = builder.info.splits
     except Exception as error:
-        # TFDS raises errors of many kinds; the first line says which name it does not know.
+        # TFDS raises errors of many kinds; the first line names the unknown part of the name.
         first = str(error).strip().split("\n")[0][:300]
         raise ValueError(
             f"config.data.source=tfds: no data set {name} in {where}: {first}"
@@ -283,12 +275,12 @@ def _require_prepared(name: str, data_dir: str) -> None:
 
 
 def numbered(number: int) -> tf.data.Dataset:
-    """The number of a language, or of a pair of languages, for every block."""
+    """An endless dataset of one number, the id of a language or of a language pair."""
     return tf.data.Dataset.from_tensors(tf.constant(number, tf.int32)).repeat()
 
 
 def shuffle_seed(seed: int | None, name: str) -> int:
-    """The seed of the shuffles of a text."""
+    """The seed of the shuffles of the text `name`."""
     return draws.fold("shuffle", seed, name) % _SEEDS
 
 
@@ -304,12 +296,12 @@ def mix(
     """A stream of blocks of all languages.
 
     Args:
-      sources: a language (or a pair of languages): its text, blocks with an int32 'language' (the
-        number of the language or pair) and vectors of lines.
-      rates: its share of the blocks.
-      seed: of the shuffles and of the order of languages.
-      process_index, process_count: this host reads only its shard.
-      repeat: without end; else each language once.
+      sources: language (or language pair) -> its text.
+      rates: language -> its share of the blocks, up to a common factor.
+      seed: seed of the shuffles and of the order of languages.
+      process_index, process_count: number of this host, which reads only its shard, and number of
+        hosts.
+      repeat: whether the stream is endless or reads each text once.
     """
     specs = next(iter(sources.values())).get_dataset(shuffle=False, seed=0).element_spec
     features = {
@@ -331,7 +323,7 @@ def mix(
         )
         for language, source in sources.items()
     ]
-    # Hosts differ in the order of languages.
+    # Each host has its own order of languages.
     order_seed = draws.fold("mixture", seed, process_index)
     mixture = seqio.Mixture(
         "text", tasks, sample_fn=lambda datasets, weights, _: _sample(datasets, weights, order_seed)
@@ -348,7 +340,7 @@ def mix(
 
 
 def _sample(datasets, weights, seed: int) -> tf.data.Dataset:
-    """`Dataset.sample_from_datasets`, which calls a function for every draw, with draws in bulk."""
+    """As `Dataset.sample_from_datasets`, with draws in bulk instead of a function call per draw."""
     bounds = tf.constant(np.cumsum(weights) / np.sum(weights), tf.float32)
 
     def draw(number):
@@ -357,10 +349,10 @@ def _sample(datasets, weights, seed: int) -> tf.data.Dataset:
         return tf.minimum(place, len(datasets) - 1)
 
     order = tf.data.Dataset.counter().map(draw).unbatch()
-    # A shard may lack a small language: the others go on.
+    # A shard may lack a small language; the other languages continue.
     return tf.data.Dataset.choose_from_datasets(datasets, order, stop_on_empty_dataset=False)
 
 
 def shuffle_share(total: int, languages: int) -> int:
-    """Each language's part of a shuffle buffer of `total` lines; at least 16, unless it is off."""
+    """The lines of each language's shuffle buffer, `total` in all, at least 16; 0: no shuffling."""
     return max(total // max(languages, 1), 16) if total > 1 else 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import io
 import json
 import os
 import tempfile
 import zipfile
-from typing import Sequence
+from typing import Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -17,29 +18,53 @@ from clwe_jax.data.arrays import Counts
 from clwe_jax.types import Batch
 
 
+def pack(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The bytes of a state, from its arrays."""
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **arrays)
+    return packed.getvalue()
+
+
+@contextlib.contextmanager
+def unpacked(state: bytes) -> Iterator[dict[str, np.ndarray]]:
+    """A context with the arrays that `pack` packed.
+
+    Raises:
+      ValueError: the state is damaged, or the context does not find what it looks for there.
+    """
+    try:
+        with np.load(io.BytesIO(state), allow_pickle=False) as packed:
+            yield {name: packed[name] for name in packed.files}
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"The saved state of the data is damaged, or of another release: {error}"
+        ) from error
+
+
 class GraphSource:
     """Batches of a tf.data graph; a `types.BatchSource`.
 
-    A graph of pure operations: the state holds the places in the files, the shuffle buffers and
-    the elements that were made in advance.
+    The graph has pure operations only. The state holds the places in the files, the shuffle buffers
+    and the elements that were made in advance.
 
     Attributes:
-      batches: how many have come out.
+      batches: number of batches that were returned.
     """
 
     def __init__(
         self, dataset: tf.data.Dataset, counts: Counts, counters: Sequence[str], fingerprint: str
     ):
         """Args:
-        dataset: of batches with 'counters', int64 [rows, counters].
-        counts: of the figures of `stats`.
+        dataset: batches with the key 'counters', int64 [rows, counters].
+        counts: computes the figures of `stats`.
         counters: names of the columns of 'counters'.
-        fingerprint: everything that the stream depends on; a state fits only where it is the same.
+        fingerprint: hash of everything that the stream depends on; a state with another fingerprint
+          is refused.
         """
         settings = tf.data.Options()
         settings.deterministic = True
         settings.threading.max_intra_op_parallelism = 1
-        # Lookup tables and tokenizers count as state; they never change, so the place can be saved.
+        # TensorFlow counts lookup tables and tokenizers as state, but they never change.
         ignore = tf.data.experimental.ExternalStatePolicy.IGNORE
         settings.experimental_external_state_policy = ignore
         self._iterator = iter(dataset.prefetch(2).with_options(settings))
@@ -54,28 +79,27 @@ class GraphSource:
 
     def __next__(self) -> Batch:
         batch = {name: value.numpy() for name, value in next(self._iterator).items()}
-        self._count(batch.pop("counters").sum(axis=0))
-        return self._passed(batch)
+        self._add_counters(batch.pop("counters").sum(axis=0))
+        return self._counted(batch)
 
-    def _count(self, counters: np.ndarray) -> None:
+    def _add_counters(self, counters: np.ndarray) -> None:
         """Adds a row of 'counters' to the sums."""
         self._sums.update(dict(zip(self._counters, counters.tolist())))
 
-    def _passed(self, batch: Batch) -> Batch:
-        """The batch, counted."""
+    def _counted(self, batch: Batch) -> Batch:
+        """The batch, after its figures are added to the sums."""
         self.batches += 1
         self._sums.update(self._counts.count(batch))
         return batch
 
     def stats(self) -> dict[str, float]:
-        """The figures of `counts` and the counters, of the text that was read so far."""
+        """The figures of `counts` and the counters, over the text that was read so far."""
         return {
             **self._counts.stats(self._sums),
             **{name: self._sums[name] for name in self._counters},
         }
 
     def get_state(self) -> bytes:
-        """The place in the stream: the next batch after `set_state` is the same batch."""
         files: dict[str, np.ndarray] = {}
         with tempfile.TemporaryDirectory() as folder:
             tf.train.Checkpoint(iterator=self._iterator).write(os.path.join(folder, "state"))
@@ -83,25 +107,12 @@ class GraphSource:
                 files[name] = np.fromfile(os.path.join(folder, name), np.uint8)
         own = {"fingerprint": self._fingerprint, "batches": self.batches, "sums": self._sums}
         files["own.json"] = np.frombuffer(json.dumps(own).encode(), np.uint8)
-        packed = io.BytesIO()
-        np.savez_compressed(packed, **files)
-        return packed.getvalue()
+        return pack(files)
 
     def set_state(self, state: bytes) -> None:
-        """Goes to a place that `get_state` gave.
-
-        Raises:
-          ValueError: the state is damaged, or belongs to a stream with other settings.
-        """
-        try:
-            with np.load(io.BytesIO(state), allow_pickle=False) as packed:
-                files = {name: packed[name] for name in packed.files}
+        with unpacked(state) as files:
             own = json.loads(files.pop("own.json").tobytes())
             fingerprint, batches, sums = own["fingerprint"], own["batches"], own["sums"]
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise ValueError(
-                f"The saved state of the data is damaged, or of another release: {error}"
-            ) from error
         if fingerprint != self._fingerprint:
             raise ValueError(
                 "The saved state of the data belongs to a stream with other settings (task, "

@@ -1,7 +1,7 @@
 """Dictionary entries and synonyms inside the graph (DICT-MLM, D1 and D3).
 
-A word is found by a 64-bit fingerprint of its language and spelling; a synonym is drawn uniformly
-over the entry's languages first, then over that language's words.
+A word is looked up by a 64-bit fingerprint of its language and spelling. Its synonym is drawn
+uniformly from a language that is drawn uniformly from the languages of the entry.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from clwe_jax.data.graph.segmentation import GraphSegmenter
 from clwe_jax.text.dictionary import Dictionary
 
 _BUCKETS = 2**63 - 1
-_AT_ONCE = 1 << 16  # words tokenised in one call
+_AT_ONCE = 1 << 16  # words that one call tokenises
 
 
 class WordKeys:
-    """Fingerprints of (language, word): the key of the tables here and within a chunk.
+    """Fingerprints of (language, word), the keys of the tables of a dictionary and of a chunk.
 
-    With a million dictionary words one other word in 10^13 is taken for one of them.
+    With a million dictionary words, one other word in 10^13 is mistaken for one of them.
     """
 
     def __init__(self, languages: Sequence[str]):
@@ -40,10 +40,9 @@ class Drawn(NamedTuple):
     """A synonym for each of W words; all [W] int32.
 
     Attributes:
-      language: of the synonym.
-      start: where its pieces begin in `Synonyms.pieces`.
-      size: how many pieces it has.
-      word: its number in the dictionary.
+      language: language id of the synonym.
+      start, size: the synonym's pieces are `Synonyms.pieces[start : start + size]`.
+      word: the synonym's number in the dictionary.
     """
 
     language: tf.Tensor
@@ -53,12 +52,12 @@ class Drawn(NamedTuple):
 
 
 class Synonyms:
-    """The merged dictionary as tensors: words to entries, entries to languages, those to words.
+    """The merged dictionary as tensors: word -> entry -> groups by language -> synonyms.
 
     Attributes:
-      dictionary: the dictionary of the run's languages, in their order.
-      targets: [pairs] int32, the synonyms' words, group by group.
-      pieces: int32, the pieces of all words one after the other.
+      dictionary: dictionary between the run's languages, in their order.
+      targets: [pairs] int32, `Dictionary.target_ids`.
+      pieces: int32, the pieces of all words, concatenated.
       has_entries: [languages] bool, whether any word of the language has an entry.
     """
 
@@ -71,8 +70,9 @@ class Synonyms:
         encoder: PieceEncoder,
     ):
         """Args:
-        dictionary: merged; entries of other languages than `languages` are left out.
-        languages: the run's.
+        dictionary: merged dictionary; words of other languages are left out.
+        languages: languages of the run.
+        keys, segmenter, encoder: fingerprints, segmenter and piece encoder of the run.
         """
         if dictionary.languages != tuple(languages):
             dictionary = dictionary.restricted(languages)
@@ -80,7 +80,7 @@ class Synonyms:
         self.dictionary = dictionary
         self.has_entries = tf.constant(np.diff(dictionary.language_splits) > 0)
         word_keys, splits, pieces = _encode_all(dictionary, language, keys, segmenter, encoder)
-        # Where two words share a fingerprint, the first is found for both.
+        # If two words share a fingerprint, the entry of the first serves both.
         unique, entries = np.unique(word_keys, return_index=True)
         self._entries = tf.lookup.StaticHashTable(
             tf.lookup.KeyValueTensorInitializer(
@@ -96,7 +96,7 @@ class Synonyms:
         self.pieces = tf.constant(pieces)
 
     def entries(self, keys: tf.Tensor) -> tf.Tensor:
-        """[W] int64 keys -> [W] int32 entries, -1 for a word that has none."""
+        """[W] int64 keys -> [W] int32 entries; -1 for a word without an entry."""
         return tf.cast(self._entries.lookup(keys), tf.int32)
 
     def draw(self, entries: tf.Tensor, random: draws.Draws) -> Drawn:
@@ -107,14 +107,19 @@ class Synonyms:
     def draw_group(
         self, entries: tf.Tensor, random: draws.Draws
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """A language for each entry, uniformly: its group; the place and number of its targets."""
+        """Draws a language for each entry, uniformly.
+
+        Returns:
+          All [W] int32: the group of the language, the place of its first synonym in `targets`, and
+          the number of its synonyms.
+        """
         first = tf.gather(self._entry_splits, entries)
         group = first + random.below(tf.gather(self._entry_splits, entries + 1) - first)
         first = tf.gather(self._group_splits, group)
         return group, first, tf.gather(self._group_splits, group + 1) - first
 
     def drawn(self, group: tf.Tensor, target: tf.Tensor) -> Drawn:
-        """The synonyms at some places of `targets`, and their languages' groups."""
+        """The synonyms at the places `target` of `targets`, in the groups `group`."""
         word = tf.gather(self.targets, target)
         start = tf.gather(self._piece_splits, word)
         return Drawn(
@@ -126,14 +131,14 @@ class Synonyms:
 
 
 def _encode_all(dictionary, language, keys, segmenter, encoder):
-    """Every word of a dictionary: int64 keys [W], int32 row splits of its pieces [W + 1], pieces."""
+    """The keys, int64 [W], splits of pieces, int32 [W + 1], and pieces, int32, of all words."""
 
     @tf.function(
         input_signature=[tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.int32)],
         autograph=False,
     )
     def encode(words, languages):
-        # An entry may be several words: it goes through the same graph as a line of text.
+        # A dictionary word may be several words of text, so it is segmented like a line of text.
         found = segmenter(words, languages)
         ids, sizes = encoder(found.text)
         sizes = tf.math.unsorted_segment_sum(sizes, found.line, tf.size(words))

@@ -34,18 +34,19 @@ tf.config.set_visible_devices([], "GPU")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Pipeline(abc.ABC):
-    """Text in, batches of one host out. `pipeline.build` picks the class by the task.
+    """Makes one host's batches from text. `pipeline.build` picks the class by the task.
 
     Attributes:
       config: `config.data`.
-      task: how examples are made.
-      tokenizer: its languages are the run's.
-      dictionary: None: no word has a synonym.
+      task: options of the examples.
+      tokenizer: tokenizer of the run; its languages are read.
+      dictionary: merged dictionary; None means that no word has a synonym.
       text: text files, or 'tfds:NAME'.
       batch_size: rows of a batch of this host.
-      seed: of shuffles, masks and synonyms. They differ between languages, hosts and epochs, and
-        are the same in two pipelines that are built alike.
-      process_index, process_count: this host reads only its shard of the text.
+      seed: seed of shuffles, masks and synonyms, which differ between languages, hosts and epochs.
+        Two pipelines with the same arguments yield the same batches.
+      process_index, process_count: number of this host, which reads only its shard of the text, and
+        number of hosts.
     """
 
     config: ConfigDict
@@ -63,11 +64,11 @@ class Pipeline(abc.ABC):
         """The stream of training batches.
 
         Args:
-          repeat: without end, shuffled again every epoch; else once through the text.
+          repeat: whether the stream is endless, with another order in every epoch, or reads the
+            text once.
 
         Raises:
-          ValueError, FileNotFoundError: no text where the config says, or settings that cannot
-            work.
+          ValueError, FileNotFoundError: the text is missing, or the settings do not fit it.
         """
 
     @abc.abstractmethod
@@ -76,19 +77,19 @@ class Pipeline(abc.ABC):
 
         Returns:
           For each sentence its 'language' and its words: 'original' and 'transformed' (words),
-          'masked' (bool: its label is the transformed word) and 'languages' (codes, of the
-          transformed words). None for a task that switches no words.
+          'masked' (bool, whether the transformed word is a label) and 'languages' (codes of the
+          transformed words). The list is empty for a task that switches no words.
         """
 
     @abc.abstractmethod
     def _heldout(self, number: int, text: sources.TextSource, batches: int) -> list[Batch]:
-        """Held-out batches of one language, the number `number` of the run's."""
+        """Held-out batches of one language; `number` is its language id."""
 
     def heldout(self, batches: int) -> dict[str, list[Batch]]:
-        """At most `batches` batches of the held-out lines of each language, always the same.
+        """The same at most `batches` batches of held-out lines of each language in every call.
 
-        Every host gets as many batches as the others; padding fills what is missing. A language
-        without held-out lines is left out, and named in the log.
+        All hosts get equally many batches, filled up with padding. The log names a language without
+        held-out lines, and the result lacks it.
         """
         result = {}
         for number, (language, text) in enumerate(self.texts.items()):
@@ -114,7 +115,7 @@ class Pipeline(abc.ABC):
 
     @functools.cached_property
     def rates(self) -> dict[str, float]:
-        """The share of each language among the blocks."""
+        """Language -> its share of the blocks; see the function `rates`."""
         return rates(self.texts, self.encoder, self.config.temperature)
 
     @property
@@ -123,7 +124,7 @@ class Pipeline(abc.ABC):
         return dict(process_index=self.process_index, process_count=self.process_count)
 
     def _open(self, shuffle_lines: int) -> dict[str, sources.TextSource]:
-        """The text of each language, with shuffle buffers of so many lines altogether."""
+        """The text of each language; their shuffle buffers have `shuffle_lines` lines in total."""
         languages = self.tokenizer.languages
         buffer = sources.shuffle_share(shuffle_lines, len(languages))
         if isinstance(self.text, TextCorpus):
@@ -133,7 +134,7 @@ class Pipeline(abc.ABC):
             }
         if not self.text.startswith("tfds:"):
             raise ValueError(f"config.data.source={self.text!r}: expected text files or tfds:NAME")
-        # tfds:wikipedia/20230601, one builder config a language; a version may follow a colon.
+        # tfds:wikipedia/20230601 has one builder config per language; a version may follow a colon.
         name, _, version = self.text.removeprefix("tfds:").partition(":")
         return {
             language: sources.DocumentSource(
@@ -150,9 +151,20 @@ class Pipeline(abc.ABC):
         return chunks.chunks(blocks, wanted, self.config.heldout_share)
 
     def _heldout_chunks(self, number: int, text: sources.TextSource) -> Iterator[chunks.Chunk]:
-        """The held-out lines of a language, at most config.data.chunk_lines at a time."""
-        for lines in heldout_lines(text, self.config.heldout_share, self.config.chunk_lines):
-            yield chunks.of_language(lines, number)
+        """Yields the held-out lines of a language, at most config.data.chunk_lines at a time."""
+        share, size = self.config.heldout_share, self.config.chunk_lines
+        waiting: list[bytes] = []
+        scanned = 0
+        for lines in text.lines(shuffle=False, seed=0).batch(SCANNED_LINES) if share else ():
+            scanned += int(tf.reduce_sum(tf.strings.length(lines)))
+            waiting += tf.boolean_mask(lines, chunks.heldout(lines, share)).numpy().tolist()
+            while len(waiting) >= size:
+                yield chunks.of_language(tf.constant(waiting[:size]), number)
+                del waiting[:size]
+            if scanned > _HELDOUT_SCAN:
+                break
+        if waiting:
+            yield chunks.of_language(tf.constant(waiting), number)
 
     def _fingerprint(self, *own: Any) -> str:
         """A hash of everything that the stream depends on, and of `own`."""
@@ -173,16 +185,14 @@ class Pipeline(abc.ABC):
 def rates(
     texts: Mapping[str, sources.TextSource], encoder: TextEncoder, temperature: float
 ) -> dict[str, float]:
-    """The share of each language among the blocks.
+    """Language -> its share of the blocks, up to a common factor.
 
-    The temperature is applied to the languages' numbers of words; as lines of one language are
-    longer than those of another, the blocks are weighed so that the pieces have those shares.
+    The temperature applies to the numbers of words. Lines are longer in some languages than in
+    others, so the blocks are weighed such that the pieces have the resulting shares.
 
     Raises:
       ValueError: a temperature that is not positive.
     """
-    if not temperature > 0:
-        raise ValueError(f"config.data.temperature={temperature}: must be positive")
     words, pieces_per_line = {}, {}
     for language, text in texts.items():
         sample = text.sample()
@@ -199,23 +209,3 @@ def rates(
         ", ".join(f"{language} {share:.1%}" for language, share in shares.items()),
     )
     return {language: shares[language] / pieces_per_line[language] for language in texts}
-
-
-def heldout_lines(text: sources.TextSource, share: float, chunk_lines: int) -> Iterator[tf.Tensor]:
-    """The held-out lines of a language, [at most chunk_lines] string at a time."""
-    if not share:
-        return
-    lines = text.lines(shuffle=False, seed=0).batch(SCANNED_LINES)
-    waiting: list[bytes] = []
-    scanned = 0
-    for batch in lines:
-        scanned += int(tf.reduce_sum(tf.strings.length(batch)))
-        kept = tf.boolean_mask(batch, chunks.heldout(batch, share))
-        waiting += kept.numpy().tolist()
-        while len(waiting) >= chunk_lines:
-            yield tf.constant(waiting[:chunk_lines])
-            del waiting[:chunk_lines]
-        if scanned > _HELDOUT_SCAN:
-            break
-    if waiting:
-        yield tf.constant(waiting)

@@ -1,7 +1,7 @@
-"""Chunks of lines to texts of word numbers: sentences framed, unknown words kept by their spelling.
+"""Chunks of lines to texts of word numbers, with `<S>` and `</S>` around each sentence.
 
-A word of the vocabulary has its id as its number; an unknown word, which a character model reads
-all the same, has a number from the vocabulary's size on, given when it is first met.
+The number of a vocabulary word is its id. An unknown word, whose characters the model still reads,
+gets the next number from the vocabulary's size on when it first occurs.
 """
 
 from __future__ import annotations
@@ -17,32 +17,33 @@ from clwe_jax.text.word_vocab import WordVocabulary
 
 # The counters of a chunk, in this order.
 COUNTERS = ("lines", "empty_lines", "repaired_lines", "words", "unknown_words", "cut_words")
-_FEW = 1 << 16  # unknown words that are kept before unused ones are forgotten
+_FEW = 1 << 16  # number of unknown words from which unused ones are forgotten
 
-# A text is a line or a document, each sentence in `<S>` ... `</S>`: int32 [n, 4]. Columns: the word's
-# number, the word's number at this place of the reversed text, the language, 1 where a text begins.
+# A text is a line or a document, int32 [n, 4], with a row for each word, `<S>` and `</S>`. Columns:
+# number, number at this place of the reversed text, language id, 1 in the first row of a text.
 WORD, MIRRORED, LANGUAGE, BEGINS = range(4)
 
 
 class ChunkEncoder:
-    """The part that runs in the graph."""
+    """Encodes texts in the graph."""
 
     def __init__(self, texts: TextEncoder, unknown: int, at_marks: bool):
         """Args:
-        texts: encodes lines, with a word-level vocabulary and no dictionary.
-        unknown: the id of unknown words.
-        at_marks: sentences end at marks, too, not at line breaks alone.
+        texts: encoder of lines, with a word-level vocabulary and no dictionary.
+        unknown: id of unknown words.
+        at_marks: whether sentences end at marks as well as at line breaks.
         """
         self._encode = texts.encode
         self._unknown = unknown
         self._at_marks = at_marks
 
     def __call__(self, texts: tf.Tensor, languages: tf.Tensor) -> dict[str, tf.Tensor]:
-        """[N] string, [N] int32 -> the input of `frame`; W words, K distinct unknown ones.
+        """[N] string, [N] int32 language ids -> the input of `frame`.
 
-        'ids' [W] int32; 'sentence', 'text' [W] int32, ascending; 'language' [W] int32;
-        'unknown' [K] string, and 'which' int32, the place of every unknown word there;
-        'counters' int64, see `COUNTERS`.
+        Returns:
+          'ids' and 'language', [W] int32; 'sentence' and 'text', [W] int32, ascending; 'unknown',
+          [K] string, distinct unknown words; 'which', int32, the index into 'unknown' of each
+          occurrence of an unknown word; 'counters', int64, see `COUNTERS`.
         """
         # Documents have line breaks.
         split = tf.strings.split(texts, "\n")
@@ -75,8 +76,8 @@ class Spellings:
     """The characters of every word number.
 
     Attributes:
-      size: of the vocabulary; the numbers of unknown words begin there.
-      unknown: the id that they have in common.
+      size: size of the vocabulary, and number of the first unknown word.
+      unknown: id of unknown words.
     """
 
     def __init__(self, vocabulary: WordVocabulary, max_characters: int):
@@ -90,7 +91,7 @@ class Spellings:
         self._limit = _FEW
 
     def numbers(self, words: Sequence[bytes]) -> np.ndarray:
-        """int32 [len(words)]: the numbers of unknown words, old or new."""
+        """int32 [len(words)]: the numbers of unknown words; a new word gets the next number."""
         found = np.empty(len(words), np.int32)
         for place, word in enumerate(words):
             number = self._number.setdefault(word, self.size + len(self._words))
@@ -100,28 +101,28 @@ class Spellings:
         return found
 
     def characters(self, numbers: np.ndarray) -> np.ndarray:
-        """int32 [N] ascending -> uint16 [N, max_characters]."""
+        """int32 [N] word numbers, ascending -> uint16 [N, max_characters]."""
         known = int(np.searchsorted(numbers, self.size))
         words = [self._words[number - self.size] for number in numbers[known:].tolist()]
         own = spelling.spell_all(words, self._max_characters)
         return np.concatenate([self._table[numbers[:known]], own])
 
     def cut(self, words: Sequence[bytes]) -> np.ndarray:
-        """bool [len(words)]: which have more bytes than their frame holds."""
+        """bool [len(words)]: whether a word has more bytes than its frame holds."""
         sizes = np.fromiter(map(len, words), np.int64, len(words))
         return sizes > self._max_characters - 2
 
     def count_cut(self, ids: np.ndarray, unknown: Sequence[bytes], which: np.ndarray) -> int:
-        """How many words of a text lose bytes: of `ids`, where the unknown ones are `which`."""
+        """The number of words that lose bytes; the arguments are arrays of `ChunkEncoder`."""
         return int(self._is_cut[ids].sum() + self.cut(unknown)[which].sum())
 
     @property
     def crowded(self) -> bool:
-        """Whether so many unknown words are kept that one should `keep` those in use only."""
+        """Whether there are so many unknown words that `keep` should drop the unused ones."""
         return len(self._words) > self._limit
 
     def keep(self, texts: Sequence[np.ndarray]) -> None:
-        """Forgets the unknown words that the texts do not have, and numbers those that are left."""
+        """Drops the unknown words that the texts lack, and renumbers the others, in `texts` too."""
         present = [text[text[:, WORD] >= self.size, WORD] for text in texts]
         kept = np.unique(np.concatenate([*present, np.zeros(0, np.int32)]))
         renumbered = np.arange(self.size + len(self._words), dtype=np.int32)
@@ -136,7 +137,7 @@ class Spellings:
         return list(self._words), self._limit
 
     def restore(self, words: Sequence[bytes], limit: int) -> None:
-        """Takes these as the unknown words, numbered in this order."""
+        """Replaces the unknown words by `words`, numbered in this order."""
         self._words = list(words)
         self._number = {word: self.size + place for place, word in enumerate(words)}
         self._limit = limit
@@ -145,12 +146,12 @@ class Spellings:
 def frame(
     chunk: Mapping[str, np.ndarray], spellings: Spellings, begin: int, end: int
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """The texts of a chunk that have a word, in order, and the chunk's counters.
+    """The texts of a chunk that have words, in order, and the chunk's counters.
 
     Args:
       chunk: arrays of `ChunkEncoder`.
-      spellings: learns the unknown words.
-      begin, end: the ids of `<S>` and `</S>`.
+      spellings: spellings, to which the unknown words are added.
+      begin, end: ids of `<S>` and `</S>`.
     """
     counters = chunk["counters"].copy()
     ids = chunk["ids"]
@@ -175,7 +176,7 @@ def frame(
 
 
 def assemble(words: np.ndarray, sizes: np.ndarray, languages: np.ndarray) -> list[np.ndarray]:
-    """Texts from word numbers one after the other, and each text's size and language."""
+    """Texts from their concatenated word numbers, sizes and language ids."""
     ends = np.cumsum(sizes)
     starts = ends - sizes
     table = np.empty((len(words), 4), np.int32)

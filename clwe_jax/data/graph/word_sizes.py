@@ -13,12 +13,12 @@ from clwe_jax.data.graph import chunks
 from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.data.graph.sources import TextSource
 
-_MULTIPLE = 128  # of an estimate: such arrays shard
+_MULTIPLE = 128  # an estimate is a multiple of it, so that arrays can be sharded
 _LEAST = 8
 _TRIALS = 3
 _SPARE = 1.15
 _HASHES = 2**63 - 1
-_LINES = 64  # at once
+_LINES = 64  # lines that are encoded together
 
 
 def distinct_words(
@@ -31,14 +31,14 @@ def distinct_words(
     """The number of distinct words that a batch has room for.
 
     Args:
-      given: `config.data.distinct_words`: so many, or 0 for an estimate: what batches drawn from a
-        sample of the text hold and some more, as a multiple of 128.
-      words: of a batch.
-      texts, rates: see `texts`.
-      encoder: of the text.
+      given: `config.data.distinct_words`, the result unless it is 0; 0 estimates the number from
+        batches drawn from a sample of the text, with some spare room.
+      words: number of words of a batch.
+      texts, rates: language -> its text and its share of the blocks.
+      encoder: encoder of the text.
 
     Raises:
-      ValueError: too few to be of use.
+      ValueError: `given` is too small.
     """
     if not given:
         most = -(-words // _MULTIPLE) * _MULTIPLE
@@ -46,14 +46,14 @@ def distinct_words(
         return min(most, -(-int(expected) // _MULTIPLE) * _MULTIPLE)
     if given < _LEAST:
         raise ValueError(
-            f"config.data.distinct_words={given}: must be at least {_LEAST}, or 0 for what the "
-            "text needs"
+            f"config.data.distinct_words={given}: must be at least {_LEAST}, or 0 for an "
+            "estimate from the text"
         )
     return given
 
 
 def _expected(words, texts, rates, encoder) -> float:
-    """The most distinct words that a few random batches have."""
+    """The largest number of distinct words among a few random batches."""
     hashed, lines = {}, {}
     for language, text in texts.items():
         sample = text.sample()
@@ -63,7 +63,7 @@ def _expected(words, texts, rates, encoder) -> float:
         hashed[language] = tf.strings.to_hash_bucket_fast(found.text, _HASHES).numpy()
         bounds = np.searchsorted(found.line.numpy(), np.arange(len(sample.texts) + 1))
         lines[language] = list(zip(bounds[:-1].tolist(), bounds[1:].tolist()))
-    # Words of a language: its share of the lines times their length.
+    # A language's share of the words is its share of the lines times their mean length.
     weights = {x: rates[x] * len(hashed[x]) / max(1, len(lines[x])) for x in texts}
     whole = sum(weights.values()) or 1.0
     most = 0.0
@@ -80,7 +80,7 @@ def _expected(words, texts, rates, encoder) -> float:
                 if count >= wanted:
                     break
             if count:
-                # From too small a sample, as if words went on to be new as often.
+                # A sample that is too small is extrapolated, with the same rate of new words.
                 total += len(np.unique(np.concatenate(chosen))) * max(1.0, wanted / count)
         most = max(most, total)
     return most
@@ -97,12 +97,12 @@ def check_length(
     """Checks that the training text fills a window; warns where it does not fill a batch.
 
     Args:
-      length: of a window.
-      rows: of a batch.
-      texts: see `texts`.
-      heldout_share: of the lines.
-      encoder: of the text.
-      shard: this host's.
+      length: length of a window in words.
+      rows: number of rows of a batch.
+      texts: language -> its text.
+      heldout_share: share of the lines that are held out.
+      encoder: encoder of the text.
+      shard: shard of this host.
 
     Raises:
       ValueError: a window is longer than the text, or a language has no text to train on.
@@ -113,20 +113,20 @@ def check_length(
         for lines in text.lines(shuffle=False, seed=0, shard=shard).batch(_LINES):
             chunk = chunks.of_language(chunks.training(lines, heldout_share), number)
             words = encoder.encode(*chunk).line.numpy()
-            found += len(words) + 2 * len(np.unique(words))  # and the sentences' frames
+            found += len(words) + 2 * len(np.unique(words))  # with <S> and </S>
             if found >= length * rows:
                 break
         if not found and shard.num_shards == 1:
             raise ValueError(
                 f"{language} has no text to train on: its lines are empty or all held out. "
-                f"Bring more, lower config.data.heldout_share ({heldout_share:g}), or take "
+                f"Add text, lower config.data.heldout_share ({heldout_share:g}), or take "
                 f"{language} out of --config.data.languages"
             )
         total += found
     if total < length:
         raise ValueError(
             f"config.data.sequence_length={length}: a window is longer than the whole text, "
-            f"{total} words with <S> and </S>. Bring more text, or give a shorter one"
+            f"{total} words with <S> and </S>. Add text, or lower config.data.sequence_length"
         )
     if total < length * rows:
         logging.warning(

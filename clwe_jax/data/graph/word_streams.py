@@ -1,16 +1,14 @@
 """Contiguous streams of words for bidirectional language models (A1, A12).
 
-Lines of all languages, mixed and shuffled as in every run, are encoded in the graph; rows then take
-the texts one after the other, and windows are cut from rows. The window after next continues
-exactly where the next one ends, and so does a stream whose place was saved.
+The graph encodes lines of all languages, mixed and shuffled as in every run. The rows of a batch
+take the resulting texts one after the other, and windows are cut from the rows. Each window of a
+row continues exactly where the one before ended, also after a saved place was restored.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import io
-import zipfile
 from typing import Any, Iterator, Mapping
 
 import numpy as np
@@ -21,7 +19,7 @@ from absl import logging
 from clwe_jax.data import counts
 from clwe_jax.data.graph import chunks, draws, sources, texts, word_sizes
 from clwe_jax.data.graph.encoding import TextEncoder
-from clwe_jax.data.graph.stream import GraphSource
+from clwe_jax.data.graph.stream import GraphSource, pack, unpacked
 from clwe_jax.data.graph.word_chunks import (
     COUNTERS,
     LANGUAGE,
@@ -41,7 +39,7 @@ _CALLS = 4  # chunks encoded at the same time
 class WordPipeline(texts.Pipeline):
     """Windows of words; `word_windows.BatchMaker` lists the keys of a batch.
 
-    config.sequence_length is the window. The dictionary takes no part.
+    config.sequence_length is the length of a window. The dictionary is not used.
     """
 
     def source(self, repeat: bool = True) -> "WordStream":
@@ -72,7 +70,7 @@ class WordPipeline(texts.Pipeline):
         )
 
     def _heldout(self, number: int, text: sources.TextSource, batches: int) -> list[Batch]:
-        """Windows of one stream a row, in the order of the text; state is carried between them."""
+        """Windows in the order of the text, so that state can be carried along each row."""
         vocabulary = self.vocabulary
         spellings = Spellings(vocabulary, self.task.max_characters)
         maker = self._maker(spellings)
@@ -94,8 +92,7 @@ class WordPipeline(texts.Pipeline):
             yield from frame(arrays, spellings, self.vocabulary.cls_id, self.vocabulary.sep_id)[0]
 
     def examples(self, count: int) -> list[dict[str, Any]]:
-        """None: no word is switched."""
-        return []
+        return []  # no word is switched
 
     @functools.cached_property
     def encoder(self) -> TextEncoder:
@@ -104,10 +101,10 @@ class WordPipeline(texts.Pipeline):
 
     @functools.cached_property
     def vocabulary(self) -> WordVocabulary:
-        """The words.
+        """The word-level vocabulary.
 
         Raises:
-          ValueError: the vocabulary has pieces of words.
+          ValueError: the tokenizer has a vocabulary of subwords.
         """
         vocabulary = self.tokenizer.vocabulary
         if not isinstance(vocabulary, WordVocabulary):
@@ -145,13 +142,13 @@ class WordCounts:
     """`arrays.Counts` of windows of words; `<S>` and `</S>` count as words.
 
     Attributes:
-      languages: of the run, in the order that numbers them.
+      languages: languages of the run; language ids are indices into them.
     """
 
     languages: tuple[str, ...]
 
     def count(self, batch: Batch) -> dict[str, int]:
-        """Positions, and words by language."""
+        """Numbers of positions, and of words by language."""
         filled = batch["loss_weights"] > 0
         return {
             "positions": filled.size,
@@ -165,11 +162,7 @@ class WordCounts:
 
 
 class WordStream(GraphSource):
-    """Batches of windows; a `types.BatchSource`.
-
-    Attributes:
-      batches: how many have come out.
-    """
+    """Batches of windows."""
 
     def __init__(
         self,
@@ -181,20 +174,20 @@ class WordStream(GraphSource):
         seed: int,
     ):
         """Args:
-        stream: arguments of `GraphSource`; the dataset is of chunks, see
-          `word_chunks.ChunkEncoder`, with their 'number'.
-        vocabulary, spellings, rows, maker: of the stream's own.
-        seed: of the order of the texts of a chunk.
+        stream: arguments of `GraphSource`; the dataset has chunks of `word_chunks.ChunkEncoder`,
+          each with its 'number'.
+        vocabulary, spellings, rows, maker: objects that no other stream uses.
+        seed: seed of the order of the texts within a chunk.
         """
         super().__init__(*stream)
         self._begin, self._end = vocabulary.cls_id, vocabulary.sep_id
         self._spellings, self._rows, self._maker = spellings, rows, maker
         self._seed = seed
-        self._waiting: list[np.ndarray] = []  # the last one goes first
+        self._waiting: list[np.ndarray] = []  # texts in reverse order
         self._warned = False
 
     def __next__(self) -> Batch:
-        # Between windows: one that is half made has the old numbers.
+        # Between two windows, because a window in progress has the old numbers.
         if self._spellings.crowded:
             self._spellings.keep([*self._rows.texts(), *self._waiting])
         window = self._rows.window(self._texts())
@@ -205,14 +198,14 @@ class WordStream(GraphSource):
         if self._maker.unspelt and not self._warned:
             self._warned = True
             logging.warning(
-                "A batch has more distinct words than it holds spellings (%d): its rarest are "
-                "spelt <UNK>. Raise --config.data.distinct_words",
+                "A batch has more distinct words than room for spellings (%d): its rarest words "
+                "are spelt <UNK>. Raise --config.data.distinct_words",
                 len(batch["characters"]),
             )
-        return self._passed(batch)
+        return self._counted(batch)
 
     def _texts(self) -> Iterator[np.ndarray]:
-        """The texts from here on; another iterator goes on where this one was left."""
+        """Yields the texts from the current place on; a new call continues at that place."""
         while True:
             while self._waiting:
                 yield self._waiting.pop()
@@ -221,16 +214,15 @@ class WordStream(GraphSource):
                 return
             arrays = {name: value.numpy() for name, value in chunk.items()}
             found, counters = frame(arrays, self._spellings, self._begin, self._end)
-            self._count(counters)
-            # A chunk has some lines of a language in a row: rows should not.
+            self._add_counters(counters)
+            # A chunk has several lines of one language in succession; a row should not.
             order = np.random.default_rng([self._seed, int(arrays["number"])])
             self._waiting = [found[place] for place in order.permutation(len(found))]
 
     def get_state(self) -> bytes:
-        """The place in the stream: the next batch after `set_state` is the same batch."""
         words, limit = self._spellings.state()
         kept = [*self._rows.texts(), *self._waiting]
-        arrays = {
+        return pack({
             "graph": np.frombuffer(super().get_state(), np.uint8),
             "sizes": np.array([len(text) for text in kept], np.int64),
             "words": np.concatenate([text[:, WORD] for text in kept]),
@@ -238,30 +230,16 @@ class WordStream(GraphSource):
             "unknown": np.frombuffer(b"\n".join(words), np.uint8),
             "unknown_words": np.array([len(words), limit], np.int64),
             **{f"rows_{name}": value for name, value in self._rows.state().items()},
-        }
-        packed = io.BytesIO()
-        np.savez_compressed(packed, **arrays)
-        return packed.getvalue()
+        })  # fmt: skip
 
     def set_state(self, state: bytes) -> None:
-        """Goes to a place that `get_state` gave.
-
-        Raises:
-          ValueError: the state is damaged, or belongs to a stream with other settings.
-        """
-        try:
-            with np.load(io.BytesIO(state), allow_pickle=False) as packed:
-                arrays = {name: packed[name] for name in packed.files}
+        with unpacked(state) as arrays:
             graph = arrays["graph"].tobytes()
             rows = {name[5:]: value for name, value in arrays.items() if name[:5] == "rows_"}
             count, limit = arrays["unknown_words"].tolist()
             unknown = arrays["unknown"].tobytes().split(b"\n") if count else []
             kept = assemble(arrays["words"], arrays["sizes"], arrays["languages"])
             inside = len(rows["places"])
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise ValueError(
-                f"The saved state of the data is damaged, or of another release: {error}"
-            ) from error
         super().set_state(graph)
         self._spellings.restore(unknown, limit)
         self._rows.restore(rows, kept[:inside])

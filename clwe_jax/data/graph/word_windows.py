@@ -1,4 +1,4 @@
-"""Texts of words to windows: every row a contiguous stream that goes on from batch to batch."""
+"""Texts of words to windows: each row is a contiguous stream that continues from batch to batch."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from clwe_jax.types import Batch
 
 
 class Rows:
-    """Deals texts to rows: each takes the next one when its own ends."""
+    """Distributes texts to rows: a row takes the next text when its own ends."""
 
     def __init__(self, rows: int, length: int, padding: int):
         """Args:
-        rows: how many.
-        length: of a window.
+        rows: number of rows.
+        length: length of a window.
         padding: id after the end of a row.
         """
         self._length = length
         self._padding = padding
         self._texts: list[np.ndarray] = [np.zeros((0, 4), np.int32)] * rows
         self._places = [0] * rows
-        # The last word of the window before.
+        # The last word of the previous window.
         self._previous = np.full(rows, padding, np.int32)
 
     def window(self, texts: Iterator[np.ndarray]) -> dict[str, np.ndarray] | None:
-        """The next window of all rows; None where neither they nor `texts` have a word left.
+        """The next window of all rows; None if neither the rows nor `texts` have a word left.
 
         Returns:
-          'words', 'reverse' int32 [rows, length + 1]: word numbers, with the one that follows;
-          'previous' int32 [rows]; 'filled' bool, 'begins' bool (a text), 'language' int32
-          [rows, length].
+          'words' and 'reverse', int32 [rows, length + 1], the numbers of the window's words and of
+          the word after it; 'previous', int32 [rows], the last word of the previous window;
+          'filled' bool, 'begins' bool (whether a text begins), 'language' int32, [rows, length].
         """
         rows, width = len(self._texts), self._length + 1
         window = np.zeros((rows, width, 4), np.int32)
@@ -49,7 +49,7 @@ class Rows:
                     if text is None:
                         text, place = self._texts[row][:0], 1
                         break
-            # The word that follows is the first of the next window.
+            # The word after this window is the first word of the next one.
             self._texts[row], self._places[row] = text, place - 1
         words = window[:, :, WORD]
         filled = words[:, :-1] != self._padding
@@ -62,15 +62,15 @@ class Rows:
         )  # fmt: skip
 
     def texts(self) -> list[np.ndarray]:
-        """The text that each row is in the middle of; an empty one where it is in none."""
+        """The current text of each row; an empty one for a row without a text."""
         return list(self._texts)
 
     def state(self) -> dict[str, np.ndarray]:
-        """The place in the streams, without the texts."""
+        """The places in the current texts, without the texts."""
         return {"places": np.array(self._places, np.int64), "previous": self._previous.copy()}
 
     def restore(self, state: Mapping[str, np.ndarray], texts: Sequence[np.ndarray]) -> None:
-        """Goes to a place that `state` gave, with the texts that `texts` gave then."""
+        """Restores what `state` and `texts` returned."""
         self._texts = list(texts)
         self._places = state["places"].tolist()
         self._previous = state["previous"].astype(np.int32)
@@ -79,29 +79,30 @@ class Rows:
 class BatchMaker:
     """Windows to batches.
 
-    The keys of a batch, int32 [rows, length] where nothing else is said:
+    The keys of a batch, int32 [rows, length] unless stated otherwise:
 
-      words: ids; `<S>`, words and `</S>` of one sentence after another; `[PAD]` after the end.
-      spelling: for each word the row of `characters` that spells it.
-      characters: [distinct, max_characters], of the batch's distinct words; padding after them.
-        With several hosts `spelling` counts through the characters of all hosts in their order.
-      language_ids: of the text that the word stands in.
-      reset: float32, 1 where a text begins and the state is to be zeroed before; else 0.
+      words: ids of `<S>`, words and `</S>`, sentence after sentence; `[PAD]` after the end.
+      spelling: the row of `characters` that spells each word.
+      characters: [distinct, max_characters], characters of the batch's words, then padding.
+        With several hosts, `spelling` counts through the rows of all hosts in their order.
+      language_ids: language id of the text that contains the word.
+      reset: float32, 1 where a text begins and the state is zeroed first; else 0.
       loss_weights: float32, 1 at words, 0 at padding.
-      target_forward: the id that follows; at the window's end the first of the next window.
+      target_forward: id of the next word; at the end of the window, the first of the next window.
       weights_forward: float32, `loss_weights`, but 0 at `</S>`, which only `<S>` follows.
-      target_backward: the id before; at the window's beginning the last of the window before.
+      target_backward: id of the previous word; at the beginning of the window, the last of the
+        previous window.
       weights_backward: float32, `loss_weights`, but 0 at `<S>`.
 
-    A stream of its own for the backward model, of the same texts, each from its last word to its
-    first; language_ids, reset and loss_weights hold for both:
+    The backward model may have a separate stream of the same texts, each from its last word to its
+    first, for which language_ids, reset and loss_weights hold too:
 
       words_reverse, spelling_reverse: as words and spelling.
-      target_reverse: the id that follows in the reversed stream: the one before in the text.
+      target_reverse: id of the next word of the reversed stream, the previous word of the text.
       weights_reverse: float32, `loss_weights`, but 0 at `<S>`.
 
     Attributes:
-      unspelt: words of the last batch without room in `characters`; they are spelt `<UNK>`.
+      unspelt: number of words of the last batch without room in `characters`, spelt `<UNK>`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Parts of tables over the vocabulary that are sharded evenly over devices."""
+"""Splits tables over the vocabulary into parts that are sharded evenly over devices."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from clwe_jax.types import Array
 
 
 def even(words: int, numbers: Iterable[int]) -> int | None:
-    """The first of `numbers` that divides the words; None where none does.
+    """The first of `numbers` that divides the number of words; None where none does.
 
-    A number whose parts have a multiple of `PAD_ROWS_TO` words comes first: every device then holds
-    the same share of each part, and nothing has to be gathered.
+    Numbers whose parts have a multiple of `PAD_ROWS_TO` words come first, because every device then
+    holds the same share of each part, and nothing has to be gathered.
     """
     whole = [number for number in numbers if words % number == 0]
     return next((n for n in whole if words // n % PAD_ROWS_TO == 0), next(iter(whole), None))
@@ -24,10 +24,10 @@ def even(words: int, numbers: Iterable[int]) -> int | None:
 
 @dataclasses.dataclass(frozen=True)
 class Cut:
-    """Tables over V words, processed in parts so that little memory is needed beside a table.
+    """Tables over V words, processed in parts to save memory.
 
-    Part k of K has the words k, k + K, ...: devices hold runs of words, so each of them has the
-    same share of every part, and no table is gathered.
+    Part k of K has the words k, k + K, ...: devices hold consecutive words, so that each device has
+    the same share of every part, and no table is gathered.
 
     Attributes:
       words: V.
@@ -57,7 +57,7 @@ class Cut:
 
         Args:
           table: the array.
-          change: function that keeps the part's shape.
+          change: function that keeps the shape of a part.
           axis: axis of the words.
           now: bool []; False leaves the table as it is.
         """
@@ -66,7 +66,7 @@ class Cut:
             new = change(index, self._part(dealt, index, axis))
             return jax.lax.dynamic_update_index_in_dim(dealt, new, index, axis + 1)
 
-        # A loop of no round where lax.cond would copy the table.
+        # A loop without rounds, because lax.cond would copy the table.
         rounds = jnp.where(now, self.parts, 0)
         dealt = jax.lax.fori_loop(0, rounds, one, self._dealt(table, axis))
         return dealt.reshape(table.shape)

@@ -13,7 +13,7 @@ from clwe_jax.types import Array
 
 def project(vectors: Array, projection: Array) -> Array:
     """Vectors [..., d] times P [d, d']."""
-    # Full precision: accelerators' default loses the digits that near ties are decided by.
+    # Full precision, because the accelerators' default loses the digits that decide near ties.
     return jnp.matmul(vectors, projection, precision=jax.lax.Precision.HIGHEST)
 
 
@@ -35,7 +35,7 @@ def push(
     size = queue.shape[0]
     rank = jnp.cumsum(counted, dtype=jnp.int32) - 1
     count = rank[-1] + 1
-    # Of more rows than places the last ones stay.
+    # Of more rows than places only the last rows stay.
     stays = counted & (rank >= count - size)
     place = jnp.where(stays, (position + rank) % size, size)
     queue = queue.at[place].set(rows.astype(queue.dtype), mode="drop")

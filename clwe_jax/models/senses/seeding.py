@@ -1,7 +1,8 @@
-"""The centers and vectors that senses start from at the end of the warm-up.
+"""The initial centers and vectors of senses at the end of the warm-up.
 
-Centers are a word's mean plus noise, or clusters of its latest representations: k-means++ (Arthur &
-Vassilvitskii 2007) and a few of Lloyd's rounds for all words at once, after the projection.
+Centers are a word's mean plus noise, or the means of clusters of its latest representations:
+k-means++ (Arthur & Vassilvitskii 2007) and a few rounds of Lloyd's algorithm for all words at once,
+after the projection.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from clwe_jax.models.senses.parts import Cut
 from clwe_jax.types import Array
 
 _TINY = 1e-12
-_APART = 1e-6  # squared distance below which two directions count as one
+_APART = 1e-6  # squared distance below which two directions count as equal
 _ROUNDS = 4
 
 
@@ -40,18 +41,18 @@ def remember(sample: Array, seen: Array, words: Array, h: Array, kept: Array) ->
 
 
 def clusters(sample: Array, seen: Array, projection: Array, count: int, key: Array) -> Array:
-    """The clusters of every word's sample, by direction after the projection.
+    """Clusters every word's sample by its directions after the projection.
 
     Args:
       sample: [V, R, d].
       seen: number of each word's representations, int [V]; min(R, seen) rows are filled.
       projection: float32 [d, d'].
-      count: clusters of a word.
+      count: number of clusters of a word.
       key: a PRNG key.
 
     Returns:
-      Weights of the sample's rows in the mean of each cluster, float32 [V, count, R]; all 0 for
-      the clusters that a word with too few different rows lacks.
+      Weights of the sample's rows in the mean of each cluster, float32 [V, count, R]; all 0 for a
+      cluster that does not exist because the word has too few different rows.
     """
     words, size, _ = sample.shape
     points = jnp.einsum("vrd,dp->vrp", sample, projection)
@@ -91,7 +92,7 @@ def inherit(table: Array, axis: int, now: Array | bool) -> Array:
     """Copies the entry of each word's first slot to all its slots, in place.
 
     Senses start with the warm-up's output vector, its bias and the optimizer's moments of both
-    (A6): without its moments the first updates of a copied vector would be far too large.
+    (A6); without the moments the first updates of a copied vector would be far too large.
 
     Args:
       table: array whose axes `axis` and `axis` + 1 are words and slots.

@@ -1,7 +1,7 @@
-"""Sense selection: the cosine of a representation with the centers of words (Algorithm 1).
+"""Sense selection (multi-sense cross-lingual alignment, Algorithm 1).
 
-Multi-sense cross-lingual alignment, Algorithm 1: an occurrence has the enabled sense whose center
-has the largest cosine with its representation, both projected to a few principal components.
+An occurrence has the enabled sense whose center has the largest cosine with its representation,
+both projected to a few principal components.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ _TINY = 1e-12
 
 
 def assign(state: SenseState, words: Array, h: Array) -> Array:
-    """The sense of every occurrence: the enabled center with the largest cosine.
+    """Slots of the occurrences' senses, int32 [N]; the first slot of equal cosines.
 
     Args:
       state: the senses.
       words: word ids, int [N].
       h: representations of the words themselves, [N, d]. Not differentiated.
-
-    Returns:
-      int32 [N], slots; the first of equal ones.
     """
     scores, _ = _scores(state, words[:, None], h, None)
     return scores[:, 0].argmax(-1).astype(jnp.int32)
@@ -38,7 +35,7 @@ def cosines(state: SenseState, words: Array, h: Array, enabled: Array | None = N
       state: the senses.
       words: ids of K words for each representation, int [N, K].
       h: representations, [N, d]. Not differentiated.
-      enabled: bool [N, K, S], the senses to compare with; None: the enabled ones.
+      enabled: bool [N, K, S], the senses to compare with; None: all enabled senses.
 
     Returns:
       float32 [N, K, S], -inf for senses that are not compared.

@@ -33,8 +33,8 @@ class Labels:
 
     Attributes:
       words, senses: word ids and slots of the words' own senses, int [N].
-      translations, translation_senses: the same of their translations, int [N], or None.
-      translated: whether the word has a translation, bool [N], or None.
+      translations, translation_senses: the same for their translations, int [N], or None.
+      translated: whether each word has a translation, bool [N], or None.
     """
 
     words: Array
@@ -90,7 +90,7 @@ def sense_cross_entropy(
 
 
 def _labelled(labels: Labels) -> list[tuple[Array, Array]]:
-    """Words and slots of the own senses, and of the translations' senses where labels have them."""
+    """Words and slots of the own senses, and of the translations' senses if labels have them."""
     own = labels.words, labels.senses
     if labels.translations is None:
         return [own]
@@ -106,7 +106,7 @@ def _losses(log_z: Array, own: Array, other: Array, translated: Array) -> SenseL
 
 
 def _offset(bias: Array | None, enabled: Array) -> Array:
-    """The bias that is added to scores, float32 [V, S]; -inf where disabled."""
+    """The bias of the scores, float32 [V, S]; -inf where disabled."""
     return jnp.where(enabled, 0.0 if bias is None else bias, -jnp.inf).astype(jnp.float32)
 
 
@@ -118,7 +118,7 @@ def _rows(
 ) -> list[tuple[Array, Array]]:
     """The vectors [n, d] and biases [n] of several lists of (words, senses).
 
-    One gather for all lists: its gradient is one table, not one for each list.
+    All lists have one gather, whose gradient is one table instead of one for each list.
     """
     words, senses = (jnp.concatenate(parts) for parts in zip(*wanted))
     vectors = table[words, senses].astype(dtype)
@@ -144,8 +144,8 @@ def _parts(words: int, chunk: int) -> tuple[int, int]:
 def log_partition(hidden: Array, table: Array, offset: Array, chunk: int = CHUNK) -> Array:
     """float32 [N]: log of the sum over v, s of exp(h . table[v, s] + offset[v, s]).
 
-    A block is one slot of the words k, k + K, k + 2 K, ...: devices hold runs of words, so all of
-    them work on each block, and no vector is sent.
+    A block is one slot of the words k, k + K, k + 2 K, ...: devices hold consecutive words, so that
+    all of them work on each block, and no vector is sent.
 
     Args:
       hidden: [N, d].
@@ -170,7 +170,7 @@ def log_partition(hidden: Array, table: Array, offset: Array, chunk: int = CHUNK
 
 @jax.custom_vjp
 def _log_partition(hidden: Array, blocks: Array, offset: Array) -> Array:
-    """As log_partition, of vectors [m, blocks, d] and offset [m, blocks]."""
+    """As `log_partition`, for vectors [m, blocks, d] and an offset [m, blocks]."""
     return _log_partition_forward(hidden, blocks, offset)[0]
 
 
@@ -188,7 +188,7 @@ def _log_partition_forward(hidden, blocks, offset):
     def add(index, so_far):
         top, total = so_far
         scores, _ = _block_scores(hidden, blocks, offset, index)
-        # `top` starts finite: a block whose senses are all disabled has no finite score.
+        # `top` starts finite, because a block of disabled senses has no finite score.
         new = jnp.maximum(top, scores.max(-1))
         total = total * jnp.exp(top - new) + jnp.exp(scores - new[:, None]).sum(-1)
         return new, total
@@ -235,13 +235,13 @@ def sampled_sense_cross_entropy(
     samples: Samples,
     rng: Array,
 ) -> SenseLosses:
-    """The losses against sampled senses, all scores less the log of their expected counts (A2).
+    """The losses against sampled senses, with scores minus the log of their expected counts (A2).
 
-    One enabled sense of each drawn word is drawn uniformly, so that there are as many scores as
-    without senses. A negative that is one of a position's labels is left out at that position. The
-    scores of the labels are corrected, too (`tf.nn.sampled_softmax_loss` with `subtract_log_q`; Jean
-    et al. 2015): the expected loss is least at the true probabilities, however few the draws. With
-    one sense a word the losses tend to those over all words as draws grow.
+    One enabled sense of each drawn word is drawn uniformly, so that the number of scores is as
+    without senses. A negative that is a label of a position is left out at that position. The
+    scores of the labels are corrected too (`tf.nn.sampled_softmax_loss` with `subtract_log_q`; Jean
+    et al. 2015), so that the expected loss is least at the true probabilities for any number of
+    draws. With one sense for each word the losses tend to the losses over all words as draws grow.
 
     Args:
       hidden: hidden states, [N, d].
@@ -275,21 +275,21 @@ def sampled_sense_cross_entropy(
     [other] = others
     other_id = labels.translations * slots + labels.translation_senses
     negative &= ~labels.translated[:, None] | (drawn != other_id[:, None])
-    # A word may be its own translation: its sense is in the sum once.
+    # A word may be its own translation, whose sense counts once in the sum.
     second = labels.translated & (other_id != own_id)
     labelled = jnp.where(second, jnp.logaddexp(own, jnp.where(second, other, own)), own)
     return _losses(_against(labelled, scores, negative), own, other, labels.translated)
 
 
 def _log_counts(samples: Samples, words: Array, enabled: Array) -> Array:
-    """Log of the expected count of one sense of each of some words among the draws."""
+    """Log of the expected count of one sense of each word among the draws."""
     senses = jnp.maximum(enabled[words].sum(-1), 1).astype(jnp.float32)
     return samples.log_count(words) - jnp.log(senses)
 
 
 def _against(labelled: Array, scores: Array, negative: Array) -> Array:
     """Log of the sum of exponentials of the labels' and the negatives' scores."""
-    # -1e30, not -inf: at a position without negatives the gradient is 0, not nan.
+    # With -1e30 the gradient at a position without negatives is 0; with -inf it would be nan.
     return jnp.logaddexp(labelled, log_sum_exp(jnp.where(negative, scores, -1e30)))
 
 
@@ -314,22 +314,13 @@ def word_log_likelihood(
     return jax.nn.logsumexp(scores + offset[words], axis=-1) - log_z
 
 
-def top_words(
-    hidden: Array,
-    table: Array,
-    bias: Array | None,
-    enabled: Array,
-    count: int = 1,
-    chunk: int = CHUNK,
-) -> tuple[Array, Array]:
-    """The most probable words; a word's probability is the sum over its senses.
+def best_words(
+    hidden: Array, table: Array, bias: Array | None, enabled: Array, chunk: int = CHUNK
+) -> Array:
+    """The most probable words, int32 [N]; a word's probability is the sum over its senses.
 
     Args:
       hidden, table, bias, enabled, chunk: as `sense_cross_entropy`.
-      count: k, at most V.
-
-    Returns:
-      Word ids int32 [N, k], most probable first, and their log-probabilities float32 [N, k].
     """
     words, slots, width = table.shape
     offset = _offset(bias, enabled)
@@ -339,19 +330,15 @@ def top_words(
     offset = jnp.pad(offset, ((0, more), (0, 0)), constant_values=-jnp.inf)
     offset = offset.reshape(size, parts, slots)
 
-    def add(so_far, index):
+    def compare(index, so_far):
         vectors = _block(table, index).astype(hidden.dtype)
         scores = jnp.einsum("nd,msd->nms", hidden, vectors, preferred_element_type=jnp.float32)
         scores = jax.nn.logsumexp(scores + _block(offset, index), axis=-1)
-        ids = jnp.broadcast_to(jnp.arange(size) * parts + index, scores.shape)
-        best, log_z = so_far
-        scores_of = jnp.concatenate([best[0], scores], axis=1)
-        highest, place = jax.lax.top_k(scores_of, count)
-        ids = jnp.take_along_axis(jnp.concatenate([best[1], ids], axis=1), place, axis=1)
-        log_z = jnp.logaddexp(log_z, jax.nn.logsumexp(scores, axis=-1))
-        return ((highest, ids), log_z), None
+        highest, ids = so_far
+        new = scores.max(-1)
+        best = (scores.argmax(-1) * parts + index).astype(jnp.int32)
+        return jnp.maximum(highest, new), jnp.where(new > highest, best, ids)
 
-    none = jnp.full((hidden.shape[0], count), -jnp.inf, jnp.float32)
-    start = (none, jnp.zeros(none.shape, jnp.int32)), none[:, 0]
-    ((scores, ids), log_z), _ = jax.lax.scan(add, start, jnp.arange(parts))
-    return ids, scores - log_z[:, None]
+    count = hidden.shape[0]
+    start = jnp.full(count, -jnp.inf, jnp.float32), jnp.zeros(count, jnp.int32)
+    return jax.lax.fori_loop(0, parts, compare, start)[1]

@@ -38,9 +38,9 @@ class SenseState:
     Attributes:
       centers: float32 [V, S, d].
       projected: centers times P, float32 [V, S, d'].
-      counts: uses in each language, int32 [V, S, L], the latest ones with `age_counts`. L is 1 where languages are
-        not distinguished.
-      total: uses, int32 [V, S]; for an enabled sense since the senses were seeded.
+      counts: uses in each language, int32 [V, S, L]; with `age_counts` only the latest uses. L is 1
+        where languages are not distinguished.
+      total: uses, int32 [V, S]; of an enabled sense, since the senses were seeded.
       enabled: bool [V, S].
       projection: P, float32 [d, d'].
       queue: ring of representations, float32 [Q, d].
@@ -106,7 +106,7 @@ def create(
 
 
 def boxed(state: SenseState) -> SenseState:
-    """The state with every array boxed with its logical axis names, as linen's parameters are."""
+    """The state with every array boxed with its logical axis names, like linen's parameters."""
     names = SenseState(
         centers=("vocab", None, "embed"),
         projected=("vocab", None, None),
@@ -189,7 +189,7 @@ def _left(config: SenseConfig, warm: Array, before: Array, uses: Array) -> Array
 
 
 def push(state: SenseState, h: Array, weights: Array) -> SenseState:
-    """Adds representations [N, d] with a weight, [N], to the queue in their order."""
+    """Adds the representations [N, d] with a positive weight [N] to the queue in their order."""
     queue, position, filled = projections.push(
         state.queue, state.queue_position, state.queue_filled, h, _counted(h, weights)
     )
@@ -254,8 +254,8 @@ def prune(state: SenseState, config: SenseConfig) -> SenseState:
 def age(state: SenseState, config: SenseConfig) -> SenseState:
     """Halves the counts of a word in a language where they are at least twice `prune_least`.
 
-    So the counts are of the latest uses. Fewer ones stay: halved again and again a rare word's
-    counts would be 0, and its used senses would look unused.
+    The counts are then those of the latest uses. Small counts stay, because after repeated halving
+    the used senses of a rare word would have count 0 and look unused.
     """
     enough = state.counts.sum(1, keepdims=True) >= 2 * config.prune_least
     return state.replace(counts=jnp.where(enough, state.counts // 2, state.counts))
@@ -280,8 +280,8 @@ def after_step(
       words, senses, h, weights, languages: as `update`.
 
     Returns:
-      The senses; bool [], whether this step seeded them, so that their output vectors are to be
-      copied from the warm-up's.
+      The senses; bool [], whether this step seeded them: the caller then copies the warm-up's
+      output vectors to the senses.
     """
     h = jax.lax.stop_gradient(h)
     if state.sample is not None:
@@ -293,7 +293,7 @@ def after_step(
         return state, jnp.array(False)
     state = push(state, h, weights)
     done = step + 1
-    # Not at that step alone: the training loop may have skipped it.
+    # Also in a later step, because the training loop may have skipped that one.
     seeds = state.warm & (done >= config.warmup_steps)
     refreshes = seeds | (done % config.refresh_every == 0)
     # Senses that are seeded in this step have no uses yet.
@@ -313,11 +313,11 @@ def _if(now: Array, change: Callable[[Any], Any], held: Any) -> Any:
 
 
 def statistics(state: SenseState) -> dict[str, Array]:
-    """Figures of the words with at least as many uses, by `counts`, as slots.
+    """Statistics of the words that have at least as many uses (`counts`) as slots.
 
     Returns:
       'senses_in_use': share of their enabled senses that were used.
-      'sense_entropy': entropy of a word's uses over its enabled senses, in nats, the mean over
+      'sense_entropy': entropy of a word's uses over its enabled senses, in nats, averaged over
         words weighted by their uses.
       'enabled_senses': mean number of a word's enabled senses.
       'words_in_use': number of these words.

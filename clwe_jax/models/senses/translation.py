@@ -1,7 +1,7 @@
 """The sense of a translation that fits a word in context best.
 
-Multi-sense cross-lingual alignment, section 3.2: among all senses of all translations of a word,
-the one whose center has the largest cosine with the word's representation, both projected.
+Multi-sense cross-lingual alignment, section 3.2: of all senses of all translations of a word, the
+best one has the center with the largest cosine with the word's representation, both projected.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ def choose(
     Args:
       state: the senses.
       config: the senses' configuration.
-      translations: ids of the words' translations, int [N, T]; -1 fills a row up.
+      translations: ids of the words' translations, int [N, T]; -1 pads a row.
       into: language ids of the translations, int [N] or [N, T].
       h: representations of the words themselves, [N, d]. Not differentiated.
 
     Returns:
-      int32 [N] word, int32 [N] slot, bool [N] whether the word has a translation; 0, 0 where not.
+      int32 [N], words; int32 [N], slots; bool [N], whether the word has a translation. Word and
+      slot are 0 without a translation.
     """
     found = cosines(state, config, translations, into, h)
     count, _, slots = found.shape
@@ -44,7 +45,7 @@ def cosines(
     """The projected cosines of words in context with the senses of their translations.
 
     A sense with less than `config.translated_share` of its word's latest uses in the language
-    `into` does not take part: "bank" of a river is no German word.
+    `into` does not take part: the sense "bank of a river" of "bank" is no German word.
 
     Args: as `choose`.
 

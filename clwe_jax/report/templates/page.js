@@ -1,4 +1,5 @@
-// A click on a column's head sorts its table by the cells' data-v (or text), again the other way.
+// A click on a column's head sorts its table by the cells' data-v (or text); a second click reverses
+// the order.
 // A bar of filters hides the rows of its table that do not match: a select compares with the text
 // of one column, an input looks for its words anywhere in the row.
 for (const head of document.querySelectorAll('th:has(button)')) head.onclick = () => {

@@ -19,20 +19,19 @@ import numpy as np
 from absl import logging
 
 from clwe_jax import atomic
-from clwe_jax.text import jmdict
+from clwe_jax.text import jmdict, pair_files
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.pair_files import Pairs, read_pairs
+from clwe_jax.text.pair_files import PairFile, Pairs, read_pairs
 
 __all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs", "test_words"]
 
 CLEANINGS = ("identical", "one_to_many")
 _MOST_TRANSLATIONS = 8  # default number of one_to_many
-_PAIR_FILE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})\.txt(\.gz)?")
 _JMDICT_FILE = re.compile(r"JMdict(?!.*\.(part|tmp)$).*")  # not an unfinished download
-_TEST_FILE = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(\.[0-9]+-[0-9]+)?\.txt(\.gz)?")
+_TEST_SPLIT = re.compile(r"([0-9]+-[0-9]+)?")
 _CACHE_VERSION = 3
-_ABOUT = ("languages", "skipped", "unpaired", "left_out")  # attributes that are cached beside the arrays
+_ABOUT = ("languages", "skipped", "unpaired", "left_out")  # attributes cached beside the arrays
 _SAMPLE = 500  # words of each column that the test for swapped columns looks up
 
 
@@ -42,7 +41,7 @@ class _Merger:
     def __init__(self, normalizer: Normalizer):
         self.normalizer = normalizer
         self.numbers: dict[str, dict[str, int]] = {}  # language -> normalised word -> number
-        self._others: dict[str, dict[str, int]] = {}  # the same for spellings that differ
+        self._others: dict[str, dict[str, int]] = {}  # language -> other spelling -> number
         self.edges: list[tuple[str, str, np.ndarray, np.ndarray]] = []
 
     def intern(self, words: Iterable[str], language: str) -> np.ndarray:
@@ -90,8 +89,8 @@ def load(
     """Reads dictionaries and merges them into one, in both directions.
 
     Args:
-      directory_or_files: a directory, whose files `xx-yy.txt[.gz]` and `JMdict*` are read, or paths
-        of such files.
+      directory_or_files: directory whose files `xx-yy.txt[.gz]` and `JMdict*` are read, or paths of
+        such files.
       languages: languages whose pairs are read, in the order of the result; None means all
         languages of the file names, sorted.
       normalizer: normalizer of each word; the text needs the same.
@@ -105,8 +104,9 @@ def load(
         options; None keeps nothing.
 
     Raises:
-      FileNotFoundError: no such directory or file.
-      ValueError: no dictionary file, no file for two of `languages`, or an unknown cleaning.
+      FileNotFoundError: the directory or a file is missing.
+      ValueError: there is no dictionary file or none between two of `languages`, or a cleaning is
+        unknown.
     """
     languages = tuple(languages) if languages else None
     most_translations = _most_translations(clean)
@@ -172,8 +172,8 @@ def _most_translations(clean: Sequence[str]) -> int:
 
 def _files(
     directory_or_files: str | Sequence[str], languages: Sequence[str] | None
-) -> list[tuple[str, str, str]]:
-    """(path, language, language) of each file to read; (path, 'ja', '') for JMdict."""
+) -> list[PairFile]:
+    """The files to read; JMdict has the source 'ja' and the target ''."""
     hint = (
         "Name a directory of xx-yy.txt with --config.data.dictionaries=DIR ('' for none), or fetch "
         "the public ones: python -m clwe_jax.text.dictionary download --out DIR"
@@ -192,19 +192,18 @@ def _files(
                 raise FileNotFoundError(f"There is no dictionary file {path}. {hint}")
     found = []
     for path in paths:
-        name = os.path.basename(path)
-        match = _PAIR_FILE.fullmatch(name)
-        if match and match[1] != match[2]:
-            found.append((path, match[1], match[2]))
-        elif _JMDICT_FILE.fullmatch(name):
-            found.append((path, "ja", ""))
+        file = pair_files.parse_name(path)
+        if file and not file.split and file.source != file.target:
+            found.append(file)
+        elif _JMDICT_FILE.fullmatch(os.path.basename(path)):
+            found.append(PairFile(path, "ja", "", ""))
     if not found:
         raise ValueError(f"{_name(directory_or_files)} holds no xx-yy.txt and no JMdict. {hint}")
     if languages is None:
         return found
-    wanted = [f for f in found if f[1] in languages and (not f[2] or f[2] in languages)]
+    wanted = [f for f in found if {f.source, f.target} <= {*languages, ""}]
     if not wanted:
-        there = ", ".join(sorted({f"{a}-{b}" for _, a, b in found if b}))
+        there = ", ".join(sorted({f"{f.source}-{f.target}" for f in found if f.target}))
         raise ValueError(
             f"{_name(directory_or_files)} holds no dictionary between any two of "
             f"{','.join(languages)}; it has {there or 'JMdict (ja)'}. Change "
@@ -215,7 +214,7 @@ def _files(
 
 def _test_files(
     exclude: str | Sequence[str] | None, languages: Sequence[str] | None
-) -> list[tuple[str, str, str]]:
+) -> list[PairFile]:
     if not exclude:
         return []
     found = []
@@ -224,25 +223,25 @@ def _test_files(
             raise FileNotFoundError(
                 f"There is no {place} to take test words from: see config.data.exclude_dictionaries"
             )
-        inside = os.path.isdir(place)
-        names = sorted(os.listdir(place)) if inside else [os.path.basename(place)]
-        count = len(found)
-        for name in names:
-            match = _TEST_FILE.fullmatch(name)
-            if match and not (inside and (match[3] or "").startswith(".0-")):
-                path = os.path.join(place, name) if inside else place
-                found.append((path, match[1], match[2]))
-        if len(found) == count:
+        if os.path.isdir(place):
+            files = [f for f in pair_files.find(place) if not f.split.startswith("0-")]
+        else:
+            files = [f for f in [pair_files.parse_name(place)] if f]
+        files = [f for f in files if _TEST_SPLIT.fullmatch(f.split)]
+        found += files
+        if not files:
             raise ValueError(f"{place} holds no test dictionary (xx-yy.5000-6500.txt, xx-yy.txt)")
     if languages is None:
         return found
-    return [f for f in found if f[1] in languages and f[2] in languages]
+    return [f for f in found if f.source in languages and f.target in languages]
 
 
-def _read_all(files, merger: _Merger, languages: Sequence[str] | None) -> dict[str, int]:
+def _read_all(
+    files: Sequence[PairFile], merger: _Merger, languages: Sequence[str] | None
+) -> dict[str, int]:
     """Reads each file into the merger; file name -> number of skipped lines."""
     skipped = {}
-    for path, left, right in files:
+    for path, left, right, _ in files:
         if not right:
             _read_jmdict(path, merger, languages)
             continue
@@ -287,7 +286,7 @@ def _filter(merger: _Merger, keep: Callable[..., np.ndarray]) -> None:
     merger.edges = filtered
 
 
-def _leave_out(merger: _Merger, tests: Sequence[tuple[str, str, str]]) -> int:
+def _leave_out(merger: _Merger, tests: Sequence[PairFile]) -> int:
     """Removes pairs with a test word between the languages of its test dictionary.
 
     Returns:
@@ -307,12 +306,10 @@ def _leave_out(merger: _Merger, tests: Sequence[tuple[str, str, str]]) -> int:
     return before - _distinct(merger)
 
 
-def _held(
-    merger: _Merger, tests: Sequence[tuple[str, str, str]]
-) -> dict[tuple[str, str], np.ndarray]:
+def _held(merger: _Merger, tests: Sequence[PairFile]) -> dict[tuple[str, str], np.ndarray]:
     """(language, other language) -> the numbers of the test words of `language`."""
     held: dict[tuple[str, str], list[np.ndarray]] = {}
-    for path, left, right in tests:
+    for path, left, right, _ in tests:
         pairs = read_pairs(path)
         for language, other, words in ((left, right, pairs.left), (right, left, pairs.right)):
             held.setdefault((language, other), []).append(merger.intern(words, language))
@@ -320,7 +317,7 @@ def _held(
 
 
 def _distinct(merger: _Merger) -> int:
-    """The number of pairs, those of two files or of both directions counted once."""
+    """The number of distinct pairs; a pair in two files or in both directions counts once."""
     keys: dict[tuple[str, str], list[np.ndarray]] = {}
     for left, right, a, b in merger.edges:
         if left > right:
@@ -366,7 +363,7 @@ def _cache_path(cache_dir: str | None, files, tests, options: list[Any]) -> str 
         return None
     stamps = [
         (os.path.basename(path), left, right, os.stat(path).st_size, os.stat(path).st_mtime_ns)
-        for path, left, right in files + tests
+        for path, left, right, _ in files + tests
     ]
     key = json.dumps([_CACHE_VERSION, stamps, len(tests), options], sort_keys=True)
     digest = hashlib.sha256(key.encode("utf-8")).hexdigest()[:16]

@@ -108,22 +108,13 @@ def _stats(options: argparse.Namespace) -> None:
         print(f"Lines skipped: {listed}")
 
 
-class _Words:
-    """A tokenizer without a vocabulary: the method `words` only."""
-
-    def __init__(self, dictionary: Dictionary, normalizer: Normalizer):
-        self.normalizer = normalizer
-        self.segmenter = Segmenter({x: dictionary.lexicon(x) for x in dictionary.languages})
-
-    def words(self, text: str, language: str) -> list[str]:
-        return self.segmenter.words(self.normalizer(text, language), language)
-
-
 def _add_coverage(rows: list[list[str]], dictionary: Dictionary, options) -> None:
     """Adds the share of running words with an entry, for each language that has text."""
     languages = [x for x in dictionary.languages if corpora.files_of(options.text, x)]
     corpus = corpora.TextCorpus(options.text, languages)
-    words = _Words(dictionary, Normalizer(lower_case=not options.keep_case))
+    normalizer = Normalizer(lower_case=not options.keep_case)
+    segmenter = Segmenter({x: dictionary.lexicon(x) for x in dictionary.languages})
+    words = lambda text, language: segmenter.words(normalizer(text, language), language)
     described = corpora.inspect(corpus, words, dictionary, options.sample_bytes)
     rows[0].append("coverage")
     for row in rows[1:]:

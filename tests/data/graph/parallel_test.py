@@ -59,7 +59,7 @@ def test_files_are_paired(tmp_path):
 
 
 def test_bad_folders_are_answered(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere. is no folder of parallel text"):
+    with pytest.raises(FileNotFoundError, match="nowhere. is not a folder of parallel text"):
         parallel.find(str(tmp_path / "nowhere"), LANGUAGES, 10)
     with pytest.raises(ValueError, match="no parallel text in de, en, fr; it has none"):
         parallel.find(str(tmp_path), LANGUAGES, 10)

@@ -298,8 +298,6 @@ def test_a_words_probability_is_the_sum_over_its_senses(chunk):
     found = softmax.word_log_likelihood(*case.arrays(), case.words, case.enabled, chunk)
     np.testing.assert_allclose(found, log_p[np.arange(N), case.words], atol=1e-5)
     np.testing.assert_allclose(np.exp(log_p).sum(1), 1, atol=1e-5)
-    words, log_likelihood = softmax.top_words(*case.arrays(), case.enabled, 4, chunk)
-    assert np.diff(np.sort(log_p, axis=1)[:, -5:]).min() > 1e-4  # no near ties
-    expected, expected_words = jax.lax.top_k(log_p, 4)
-    np.testing.assert_array_equal(words, expected_words)
-    np.testing.assert_allclose(log_likelihood, expected, atol=1e-5)
+    words = softmax.best_words(*case.arrays(), case.enabled, chunk)
+    assert np.diff(np.sort(log_p, axis=1)[:, -2:]).min() > 1e-4  # no near ties
+    np.testing.assert_array_equal(words, log_p.argmax(1))

@@ -1,0 +1,44 @@
+"""The files of an evaluation in a folder, found by their names."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Iterable
+
+from absl import logging
+
+
+def matching(
+    directory: str, pattern: re.Pattern[str], option: str, expected: str, required: bool = True
+) -> list[re.Match[str]]:
+    """The matches of a pattern with the names of a folder's files, sorted by name.
+
+    Args:
+      directory: folder of test files.
+      pattern: pattern of a whole name; other files are ignored.
+      option: the config option that names the folder, for the error.
+      expected: the expected files, for the error.
+      required: whether a folder without such a file is an error.
+
+    Raises:
+      FileNotFoundError: the folder is missing, or holds no such file where one is required.
+    """
+    there = os.path.isdir(directory)
+    names = sorted(os.listdir(directory)) if there else []
+    found = [match for match in map(pattern.fullmatch, names) if match]
+    if not there or (required and not found):
+        fault = "holds no file of the expected name" if there else "is not a folder"
+        raise FileNotFoundError(
+            f"{directory} {fault} ({option}). Expected {expected} there; --{option}='' reads no "
+            "such files"
+        )
+    return found
+
+
+def log_unlearned(directory: str, names: Iterable[str]) -> None:
+    """Logs the test sets that are left out because of their languages."""
+    if listed := ", ".join(names):
+        logging.info(
+            "%s: left out, as the model has not learned both languages: %s", directory, listed
+        )
