@@ -319,7 +319,7 @@ def load(workdir: str, step: int | None = None) -> Model:
     # The checkpoint has the translations; parameters have the same shapes for any number of them.
     target = _abstract_params(_objective(config, vocabulary, np.full((1, 1, 1), -1)))
     # A step is the pretraining's; without one, the final parameters are loaded.
-    folder = finish.final_folder(config, workdir) if step is None else workdir
+    folder = finish.final_folder(workdir) if step is None else workdir
     variables, meta = checkpoint.restore_variables(
         folder, target, step, ("senses", "translations")
     )

@@ -14,6 +14,7 @@ from typing import Any
 from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
+from clwe_jax import config as options
 from clwe_jax.objectives.contrastive import ContrastiveObjective
 from clwe_jax.training import checkpoint, optim, partition
 from clwe_jax.training.optim import Optimizer
@@ -27,20 +28,20 @@ def steps(config: ConfigDict) -> int:
     return config.get("finish", {}).get("steps", 0)
 
 
-def final_folder(config: ConfigDict, workdir: str) -> str:
+def final_folder(workdir: str) -> str:
     """The folder whose checkpoints/ hold the run's final parameters.
 
-    WORKDIR/finish where the run has a finish that has begun, else WORKDIR.
+    It is WORKDIR/finish where the run's finish has a checkpoint, else WORKDIR.
     """
     folder = os.path.join(workdir, FOLDER)
-    begun = steps(config) and checkpoint.complete_steps(os.path.join(folder, "checkpoints"))
-    return folder if begun else workdir
+    if not checkpoint.complete_steps(os.path.join(folder, "checkpoints")):
+        return workdir
+    return folder if steps(options.read_config(workdir)) else workdir
 
 
 def objective(config: ConfigDict, base: Objective) -> ContrastiveObjective:
     """The loss of the finish on the pretraining's model."""
-    finish = config.finish
-    return ContrastiveObjective(base, finish.temperature, finish.microbatches)
+    return ContrastiveObjective(base, config.finish.temperature, config.finish.microbatches)
 
 
 def optimizer(config: ConfigDict) -> Optimizer:
@@ -85,12 +86,12 @@ def train_options(config: ConfigDict, mesh: Mesh) -> dict[str, Any]:
     Raises:
       ValueError: pairs that cannot be dealt out to the devices of the mesh.
     """
-    options = config.finish
-    partition.check_batch_size(options.batch_size, options.microbatches, mesh, "config.finish")
+    found = config.finish
+    partition.check_batch_size(found.batch_size, found.microbatches, mesh, "config.finish")
     keep = ("log_every_steps", "prefetch", "max_skipped_in_row")
     return dict(
         {name: config.train[name] for name in keep},
-        steps=config.finish.steps,
-        batch_size=config.finish.batch_size,
+        steps=found.steps,
+        batch_size=found.batch_size,
         microbatches=1,  # the objective cuts its batch itself: all pairs repel each other
     )

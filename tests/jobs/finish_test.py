@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, presets, validation
-from clwe_jax import config as options
 from clwe_jax.jobs import inputs, pretrain
 from clwe_jax.training import checkpoint, finish, optim, train
 from clwe_jax.training.stop import StopSignal
@@ -88,7 +87,7 @@ def test_a_run_that_is_stopped_everywhere_ends_like_an_unbroken_one(
     """Within the pretraining, between the two (twice), and within the finish."""
     stops += [3]
     assert not run(tmp_path)  # before step 3 of the pretraining
-    assert finish.final_folder(tiny(), str(tmp_path)) == str(tmp_path)
+    assert finish.final_folder(str(tmp_path)) == str(tmp_path)
 
     def killed(*arguments):
         raise RuntimeError("killed")
@@ -158,7 +157,7 @@ def test_more_steps_go_on_and_other_options_begin_again(whole, tmp_path):
     assert not any(name.startswith(("finish/", "before_finish/")) for name in results)
     expected = read(whole, "results.json")["before_finish/eval/mlm/loss"]
     assert results["eval/mlm/loss"] == pytest.approx(expected)
-    assert finish.final_folder(options.read_config(folder), str(folder)) == str(folder)
+    assert finish.final_folder(str(folder)) == str(folder)
 
 
 def test_the_optimizer_keeps_frozen_groups_and_ratios_of_rates():
