@@ -28,7 +28,7 @@ def toy(lines, length=12, share=1.0):
     encoder = TextEncoder(tokenizer, Dictionary.from_pairs({("en", "de"): PAIRS}))
     maker = CopyMaker(encoder, tokenizer.vocabulary, Copies(copy_switch_rate=share), length, 4)
     made = maker.rows.python_function(
-        tf.constant(0, tf.int64), tf.constant(0, tf.int64), tf.constant(lines),
+        tf.constant(0, tf.int64), tf.constant(0, tf.int64), tf.constant(lines, tf.string),
         tf.zeros([len(lines)], tf.int32),
     )  # fmt: skip
     rows = {name: value.numpy() for name, value in made.items()}
