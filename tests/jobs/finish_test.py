@@ -5,6 +5,7 @@ import os
 import shutil
 
 import jax
+from ml_collections import ConfigDict
 import numpy as np
 import pytest
 
@@ -162,10 +163,9 @@ def test_more_steps_go_on_and_other_options_begin_again(whole, tmp_path):
 
 def test_the_optimizer_keeps_frozen_groups_and_ratios_of_rates():
     config = tiny()
-    config.optimizer.groups = dict(
-        table=dict(pattern=".*token_embedding", learning_rate=3e-4, warmup_steps=7),
-        rest=dict(pattern=".*language_embedding", frozen=True),
-    )
+    table = dict(pattern=".*token_embedding", learning_rate=3e-4, warmup_steps=7)
+    rest = dict(pattern=".*language_embedding", frozen=True)
+    config.optimizer.groups = ConfigDict(dict(table=table, rest=rest))
     made = finish.optimizer(config)
     assert isinstance(made, optim.Optimizer) and made.learning_rate == 0.01
     assert made.weight_decay == 0 and made.learning_groups == ("default", "table")
