@@ -100,6 +100,16 @@ def base_config() -> ConfigDict:
                 best="",  # a metric whose best checkpoint stays too
                 best_mode="max",  # max | min
             ),
+            finish=dict(  # sentences against code-switched copies, after train.steps
+                steps=0,  # 0: none
+                batch_size=256,  # pairs, over all hosts
+                microbatches=1,  # parts that are encoded one at a time; the loss is the same
+                sequence_length=32,  # pieces of a sentence, at most data.sequence_length
+                temperature=0.05,  # of the contrastive loss
+                share=0.9,  # of a copy's words with a translation, that are switched
+                learning_rate=5e-4,  # highest learning rate of the finish
+                warmup_steps=20,  # steps of linear growth to learning_rate
+            ),
             evals=dict(
                 mlm=dict(name="mlm", every_steps=500, batches=4),
                 retrieval=dict(
@@ -189,7 +199,7 @@ def padded_rows(words: int) -> int:
 
 # Options that may change between two starts of a run; a section stands for all its options.
 _FREE = (
-    "job", "projection", "report", "plan", "evals", "checkpoint", "mesh", "data.tfds_dir",
+    "job", "projection", "finish", "report", "plan", "evals", "checkpoint", "mesh", "data.tfds_dir",
     "data.sample_bytes", "train.steps", "train.log_every_steps", "train.prefetch",
     "train.max_skipped_in_row",
 )  # fmt: skip

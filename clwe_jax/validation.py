@@ -38,6 +38,12 @@ _VALUES: dict[str, Any] = {
     "checkpoint.every_steps": Count,
     "checkpoint.keep": Count,
     "checkpoint.best_mode": Annotated[str, OneOf("max", "min")],
+    "finish.steps": Count,
+    "finish.batch_size": Annotated[int, Range(2)],
+    "finish.microbatches": Size,
+    "finish.sequence_length": Annotated[int, Range(8)],
+    "finish.share": Annotated[float, Range(1e-6, 1)],
+    "finish.warmup_steps": Count,
     "static.training": Annotated[str, OneOf("joint", "separate", "replace", "duong")],
     "static.rule": Annotated[str, OneOf("ratio", "neighbours")],
     "static.gamma": Annotated[float, Range(0.5, 1, below=True)],
@@ -86,6 +92,33 @@ def language_model(config: ConfigDict) -> None:
             f"config.vocab.dictionary_share={config.vocab.dictionary_share} takes words of a "
             "dictionary: set config.data.dictionaries, or the share to 0"
         )
+    if config.get("finish", {}).get("steps", 0):
+        _finish(config)
+
+
+def _finish(config: ConfigDict) -> None:
+    """Checks a contrastive finish."""
+    without = "; --config.finish.steps=0 trains without the finish"
+    if config.task.name == "bilm" or config.objective.get("senses", {}).get("senses", 1) > 1:
+        raise ValueError(
+            "config.finish.steps: the finish is of masked language models with one sense of a word"
+            + without
+        )
+    if config.data.source.startswith("batches:") or not config.data.dictionaries:
+        raise ValueError(
+            "config.finish.steps: the finish switches words of text by a dictionary: set "
+            "config.data.source to pocket, text:DIR or tfds:NAME, and config.data.dictionaries"
+            + without
+        )
+    finish = config.finish
+    if finish.batch_size % finish.microbatches:
+        raise ValueError(
+            f"config.finish.batch_size={finish.batch_size} is not divisible by "
+            f"config.finish.microbatches={finish.microbatches}"
+        )
+    for name in ("temperature", "learning_rate"):
+        if not finish[name] > 0:
+            raise ValueError(f"config.finish.{name}={finish[name]}: must be positive")
 
 
 def static_vectors(config: ConfigDict) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any, Iterator, Mapping
 
@@ -13,6 +14,7 @@ from clwe_jax import api, atomic
 from clwe_jax import config as options
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import evaluators, facts, floor, forecast, inputs, senses
+from clwe_jax.jobs.finish import Finish
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.report import data
 from clwe_jax.training import (
@@ -45,7 +47,10 @@ class Pretraining(Job):
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         steps = checkpoint.complete_steps(self.path("checkpoints"))
+        finish = Finish(self.config, self.workdir)
         if not figures or not steps or steps[-1] < self.config.train.steps:
+            return ""
+        if not finish.done or report.get("finish", {}) != finish.record:
             return ""
         return (
             f"This run is finished (step {steps[-1]}). To train on, raise --config.train.steps; to "
@@ -54,11 +59,14 @@ class Pretraining(Job):
         )
 
     def stages(self):
-        return [
+        stages = [
             Stage("inputs", self._open, self._about_inputs),
             Stage("training", self._train, self._about_training),
-            Stage("floor", self._measure_floor),
         ]
+        self.finish = Finish(self.config, self.workdir)
+        if self.finish.record:
+            stages.append(Stage("finish", self._finish, self._about_finish))
+        return [*stages, Stage("floor", self._measure_floor)]
 
     def _about_inputs(self) -> Iterator[str]:
         yield from forecast.text_files(self.config, self.workdir)
@@ -67,6 +75,10 @@ class Pretraining(Job):
     def _about_training(self) -> Iterator[str]:
         yield from forecast.evaluations(self.config, self.workdir)
         yield from forecast.pretraining(self.config)
+
+    def _about_finish(self) -> list[str]:
+        finish = self.config.finish
+        return [f"finish: {finish.steps:,} contrastive steps of {finish.batch_size:,} pairs"]
 
     def _open(self) -> None:
         self.world = inputs.open_world(self.config, self.workdir)
@@ -90,18 +102,28 @@ class Pretraining(Job):
         )
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
-        self.result = train.fit(
+        self.evaluators = [evaluators.InTraining(evaluator, encoder) for evaluator in made]
+        self.meta = {"vocabulary": vocabulary.fingerprint(), "system": config.system}
+        before = self.finish.begin()
+        result = train.fit(
             objective=self.objective,
             optimizer=optim.from_config(config.optimizer, config.data.sequence_length),
             source=self.inputs.source,
-            evaluators=[evaluators.InTraining(evaluator, encoder) for evaluator in made],
+            evaluators=() if before else self.evaluators,  # they have measured already
             workdir=self.workdir,
             train_cfg=config.train,
             mesh_cfg=config.mesh,
             checkpoint_cfg=config.checkpoint,
             seed=config.seed,
             initial=init.from_config(config.init),
-            meta={"vocabulary": vocabulary.fingerprint(), "system": config.system},
+            meta=self.meta,
+        )
+        self.result = dataclasses.replace(result, **before)
+        return result.finished
+
+    def _finish(self) -> bool:
+        self.result = self.finish.train(
+            self.objective, self.world, self.evaluators, self.result, self.meta
         )
         return self.result.finished
 
@@ -113,11 +135,12 @@ class Pretraining(Job):
         stats = self.inputs.source.stats()
         languages = self.world.description.get("languages", {})
         figures = {**self.result.train, **self.result.evaluations, **self.floor}
+        figures |= self.finish.figures()
         figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
         figures |= {f"data/{name}": float(value) for name, value in stats.items()}
-        return Results(figures, self._report(stats))
+        return Results(figures, self._report(stats, figures))
 
-    def _report(self, stats: Mapping[str, float]) -> dict[str, Any]:
+    def _report(self, stats: Mapping[str, float], figures: Mapping[str, float]) -> dict[str, Any]:
         config, world, result = self.config, self.world, self.result
         model = api.Model(
             config,
@@ -146,7 +169,8 @@ class Pretraining(Job):
             "examples": self.inputs.examples(),
             "neighbours": self._neighbours(model),
             "senses": senses.gather(config, model, self.workdir),
-            "sections": _initial(result.initial),
+            "sections": [*_initial(result.initial), *self.finish.section(figures)],
+            "finish": self.finish.record,
             "speed": {
                 "tokens_per_second": result.tokens_per_second,
                 "steps_per_second": result.steps_per_second,
