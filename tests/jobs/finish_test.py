@@ -189,6 +189,8 @@ def test_the_optimizer_keeps_frozen_groups_and_ratios_of_rates():
 )
 def test_wrong_options_are_answered(section, change, message):
     config = tiny()
+    if "name" in change:  # another class has other options
+        config[section] = ConfigDict(change)
     config[section].update(change)
     with pytest.raises(ValueError) as error:
         validation.validate(config)
