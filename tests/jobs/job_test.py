@@ -171,7 +171,7 @@ def test_a_later_start_that_fails_keeps_the_run(config, tmp_path):
     assert not Counting(config, str(tmp_path), [], stops=True).run()
     with pytest.raises(ValueError, match="second stage"):
         Failing(config, str(tmp_path), []).run()
-    assert (tmp_path / "config.json").exists()
+    assert (tmp_path / "config.json").exists() and (tmp_path / "vocab" / "text.json").exists()
 
 
 def test_options_are_checked_before_anything_is_written(config, tmp_path):
