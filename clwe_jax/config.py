@@ -75,6 +75,16 @@ def base_config() -> ConfigDict:
             init=dict(
                 parameters="",  # run:DIR or npz:FILE to start from; '': initialisers
                 parts="",  # patterns of parameter paths, with commas between them; '': all
+                # Word vectors that the tokens' tables start from: joint (trained first, in
+                # WORKDIR/start) | dictionary (no training) | a static run's folder | vector files
+                # of one space, as wiki.de.vec,wiki.en.vec or de=FILE,en=FILE | '' for none
+                embeddings="",
+                method="mean",  # from words to tokens: mean | wechsel | focus | subword
+                center=True,  # subtract each language's mean vector
+                tables="both",  # both | input | output
+                scale=1.0,  # length of a row, in units of the initialiser's rows
+                # Of embeddings='joint'; dim 0 is the model's width, 300 at most.
+                joint=dict(dim=0, epochs=5, min_count=5, buckets=100_000, workers=1),
             ),
             optimizer=dict(name="adamw", groups=dict()),
             train=dict(
