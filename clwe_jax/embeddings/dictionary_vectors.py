@@ -25,9 +25,10 @@ def vectors(
 ) -> dict[str, tuple[list[str], np.ndarray]]:
     """Vectors in which a word is the mean of its translations.
 
-    A word of the hub language has a random vector, of unit length on average. A word of another
-    language is the mean of its translations' vectors: of those into the hub language, or, where it
-    has none, of those that have a vector themselves.
+    A word of the hub language has a random vector. A word of another language is the mean of its
+    translations' vectors: of those into the hub language, or, where it has none, of those that have
+    a vector themselves. All vectors have unit length, so that a word of several translations weighs
+    as much in a sentence as a word of one.
 
     Args:
       dictionary: merged dictionary.
@@ -49,7 +50,7 @@ def vectors(
     }
     first = spans[hub(dictionary)]
     rng = np.random.default_rng(seed)
-    found[first] = rng.standard_normal((first.stop - first.start, dim), np.float32) / np.sqrt(dim)
+    found[first] = _unit(rng.standard_normal((first.stop - first.start, dim), np.float32))
     known[first] = True
     while True:
         reached = [_means(dictionary, span, found, known) for span in spans.values()]
@@ -69,13 +70,17 @@ def vectors(
 def _means(
     dictionary: Dictionary, span: slice, found: np.ndarray, known: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The unknown words of a language with a known translation, and the means of such translations."""
+    """The unknown words of a language with a known translation, and the unit means of those."""
     ends = dictionary.group_splits[dictionary.entry_splits[span.start : span.stop + 1]]
     source = np.repeat(np.arange(span.start, span.stop), np.diff(ends))
     target = dictionary.target_ids[ends[0] : ends[-1]]
     chosen = ~known[source] & known[target]
-    words, starts, counts = np.unique(source[chosen], return_index=True, return_counts=True)
+    words, starts = np.unique(source[chosen], return_index=True)
     if not len(words):
         return words, np.zeros((0, found.shape[1]), np.float32)
     sums = np.add.reduceat(found[target[chosen]], starts, axis=0)
-    return words, sums / counts[:, None].astype(np.float32)
+    return words, _unit(sums)
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
