@@ -72,7 +72,7 @@ def base_config() -> ConfigDict:
             ),
             task=dict(name="mlm"),
             model=dict(name="transformer"),
-            objective=dict(name="mlm"),
+            objective=dict(name="mlm", tied=True),
             init=dict(
                 parameters="",  # run:DIR or npz:FILE to start from; '': initialisers
                 parts="",  # patterns of parameter paths, with commas between them; '': all

@@ -100,10 +100,10 @@ def _word_vectors(config: ConfigDict) -> None:
             "config.init.tables='input': this model reads characters and has an output table only: "
             "--config.init.tables=both"
         )
-    if init.tables != "both" and config.objective.name == "mlm":
+    if init.tables != "both" and config.objective.get("tied"):
         raise ValueError(
             f"config.init.tables={init.tables!r}: this model scores tokens with the table that "
-            "reads them: --config.init.tables=both"
+            "reads them: --config.init.tables=both or --config.objective.tied=False"
         )
 
 

@@ -33,7 +33,8 @@ def begun(objective, **options):
     batch = objective.batch_shapes(WORDS["ROWS"], WORDS["LENGTH"])
     batch = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), batch)
     boxed = dict(objective.init(jax.random.key(0), batch))["params"]
-    values, known = vectors(objective.padded_vocab_size, objective.model.width)
+    rows = getattr(objective, "padded_vocab_size", 0) or objective.model.vocab_size
+    values, known = vectors(rows, objective.model.width)
     start = tables.Start(values, known, **options)
     old = partition.unbox(boxed)
     new, record = start.into(old, partition.axes_of(boxed))
@@ -71,6 +72,16 @@ def test_the_tables_of_a_model_with_senses(which, changed):
 def test_the_output_table_of_a_model_that_reads_characters():
     old, new, start, _ = begun(WORDS["bilm"]())
     check(old, new, start, ["sense_table"], {"sense_table": 1})
+
+
+@pytest.mark.parametrize("which", ["both", "input", "output"])
+def test_a_model_whose_tables_are_not_tied(which):
+    sizes = dict(layers=1, width=8, heads=2, mlp_dim=12, max_length=WORDS["LENGTH"])
+    model = Transformer(vocab_size=24, languages=2, **sizes)
+    old, new, start, _ = begun(MlmObjective(model, 21, 3, tied=False), tables=which)
+    axis = {"backbone/token_embedding": 0, "output_embedding": 0}
+    paths_of = {"input": list(axis)[:1], "output": list(axis)[1:], "both": list(axis)}
+    check(old, new, start, paths_of[which], axis)
 
 
 AXES = {
