@@ -25,25 +25,35 @@ class Words:
       weights: frequency of each word, float64 [N].
       tokens: token ids of all words, one word after the other, int [M].
       splits: place of each word's first token in `tokens`, and M at the end, int [N + 1].
-      hub: whether a word is of the language that the others are compared with, bool [N].
+      languages: number of each word's language, int [N].
+      hub: number of the language that the others are compared with.
     """
 
     vectors: np.ndarray
     weights: np.ndarray
     tokens: np.ndarray
     splits: np.ndarray
-    hub: np.ndarray
+    languages: np.ndarray
+    hub: int = 0
 
 
-def prepared(vectors: np.ndarray, center: bool) -> np.ndarray:
-    """The vectors of one language with unit length, float32 [N, D].
+def prepared(vectors: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
+    """Vectors of one language with unit length, float32 [N, D].
 
     Args:
       vectors: float32 [N, D].
-      center: whether the language's mean vector is subtracted first.
+      mean: the language's mean vector, which is subtracted first, [D]; None: nothing is.
     """
     vectors = np.asarray(vectors, np.float32)
-    return _unit(vectors - vectors.mean(0) if center and len(vectors) else vectors)
+    return _unit(vectors if mean is None else vectors - mean)
+
+
+def language_shares(words: Words, size: int) -> np.ndarray:
+    """The languages' shares of each token's occurrences, float64 [V, languages]; zeros for none."""
+    owners = np.repeat(np.arange(len(words.weights)), np.diff(words.splits))
+    found = np.zeros((size, int(words.languages.max()) + 1))
+    np.add.at(found, (words.tokens, words.languages[owners]), words.weights[owners])
+    return found / np.maximum(found.sum(1, keepdims=True), 1e-30)
 
 
 def start(
@@ -135,7 +145,7 @@ def by_hub_words(values: np.ndarray, known: np.ndarray, words: Words) -> np.ndar
     Returns:
       float32 [V, D].
     """
-    anchors = np.flatnonzero(words.hub)
+    anchors = np.flatnonzero(words.languages == words.hub)
     order = np.argsort(-words.weights[anchors], kind="stable")[:_MOST_ANCHORS]
     anchors = words.vectors[anchors[order]]
     count = min(_NEIGHBOURS, len(anchors))

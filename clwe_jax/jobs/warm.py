@@ -20,9 +20,11 @@ from clwe_jax import config as options
 from clwe_jax import presets
 from clwe_jax.api import static as static_api
 from clwe_jax.embeddings import dictionary_vectors, files, pieces
+from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs.job import FIGURES
 from clwe_jax.jobs.static import Static
+from clwe_jax.jobs.trainer import SUBWORDS
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.world import World
 from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, Start
@@ -70,8 +72,13 @@ def start(config: ConfigDict, workdir: str, world: World) -> Start | None:
         found = read(settings.embeddings, world.languages)
     words, counts = _cut(found, world, config)
     size = world.tokenizer.vocabulary.size
+    subwords = None
+    if settings.method == "subword":
+        place = os.path.join(workdir, FOLDER)
+        place = place if settings.embeddings == "joint" else settings.embeddings
+        subwords = _subwords(place, found, words, world, settings.center)
     values, known = pieces.start(
-        settings.method, words, size, config.model.width, seed=config.seed
+        settings.method, words, size, config.model.width, config.seed, subwords
     )
     record = {
         "source": settings.embeddings, "method": settings.method, "center": settings.center,
@@ -134,8 +141,9 @@ def static_config(config: ConfigDict, world: World) -> ConfigDict:
     found.data.dictionaries = world.folders["dictionaries"]
     found.data.exclude_dictionaries = world.folders["tests"]
     found.static.update(
-        training="joint", reallocation=True, refinement=True, write_text=False, induced_words=0
-    )
+        training="joint", reallocation=True, refinement=True, write_text=False, induced_words=0,
+        keep_subwords=config.init.method == "subword",
+    )  # fmt: skip
     found.align.name = "rcsls"
     if not config.data.dictionaries:
         found.static.refinement = False
@@ -171,7 +179,6 @@ def _cut(
     """The words of all languages as the run's tokens, and their numbers by language."""
     tokenizer = world.tokenizer
     unknown = tokenizer.vocabulary.unk_id
-    hub = "en" if "en" in found else next(iter(found))
     vectors, weights, tokens, lengths, numbers = [], [], [], [], {}
     for language, given in found.items():
         frequency = _frequencies(given, language, world, config.vocab.sample_bytes)
@@ -184,7 +191,7 @@ def _cut(
                 tokens += ids
                 lengths.append(len(ids))
         numbers[language] = len(rows)
-        vectors.append(pieces.prepared(given.vectors, config.init.center)[rows])
+        vectors.append(pieces.prepared(given.vectors[rows], _mean(given, config.init.center)))
         weights.append(frequency[rows])
     if not sum(numbers.values()):
         raise ValueError("config.init.embeddings: no word with a vector is in the run's vocabulary")
@@ -194,8 +201,62 @@ def _cut(
         weights=np.concatenate(weights),
         tokens=np.array(tokens, np.int64),
         splits=np.cumsum([0, *lengths]),
-        hub=np.repeat([language == hub for language in found], list(numbers.values())),
+        languages=np.repeat(np.arange(len(found)), list(numbers.values())),
+        hub=list(found).index("en") if "en" in found else 0,
     ), numbers
+
+
+def _mean(vectors: Vectors, center: bool) -> np.ndarray | None:
+    return vectors.vectors.mean(0) if center and len(vectors) else None
+
+
+def _subwords(
+    folder: str, found: Mapping[str, Vectors], words: pieces.Words, world: World, center: bool
+) -> np.ndarray:
+    """The tokens' own vectors from character n-grams, float32 [V, D]; zeros for none.
+
+    A token of several languages has the mean of its vectors in these, weighted by frequency.
+
+    Args:
+      folder: of the static run that kept its n-grams.
+      found: its vectors in the hub's space, by language.
+      words: their tokens.
+      world: of the run.
+      center: whether the mean vectors of the languages are subtracted.
+
+    Raises:
+      ValueError: the run has not kept its n-grams.
+    """
+    model, path = static_api.load(folder), os.path.join(folder, "trained", SUBWORDS)
+    if not os.path.isfile(path):
+        raise ValueError(
+            f"config.init.method='subword': {folder} has no {SUBWORDS}. Train the vectors with "
+            "--config.static.keep_subwords=True, or take --config.init.embeddings=joint"
+        )
+    grams, vocabulary = Subwords.load(path), world.tokenizer.vocabulary
+    shares = pieces.language_shares(words, vocabulary.size)
+    raw = np.zeros((vocabulary.size, grams.vectors.shape[1]), np.float32)
+    for token, piece in enumerate(vocabulary.pieces):
+        if shares[token].any():
+            text, begins = _spelled(piece, vocabulary.kind)
+            ends = begins and vocabulary.encode_word(text) == [token]
+            raw[token] = grams.vector(text, begins, ends)
+    own, total = np.abs(raw).max(1) > 0, np.zeros_like(raw)
+    for share, (language, vectors) in zip(shares.T, found.items()):
+        mapped = raw
+        if language in model.alignments:
+            mapped = model.alignments[language].to_target_space(raw)
+        total += share[:, None] * pieces.prepared(mapped, _mean(vectors, center))
+    return np.where(own[:, None], total, 0).astype(np.float32)
+
+
+def _spelled(piece: str, kind: str) -> tuple[str, bool]:
+    """The characters of a token, and whether a word begins with it."""
+    if kind == "wordpiece":
+        return piece.removeprefix("##"), not piece.startswith("##")
+    if kind == "sentencepiece":
+        return piece.removeprefix("▁"), piece.startswith("▁")
+    return piece, True
 
 
 def _frequencies(vectors: Vectors, language: str, world: World, limit: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Tables with a row for every token or language: start vectors of tokens, and rows of other runs."""
+"""Tables with a row for every token: start vectors of tokens, and the rows of other runs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ class Start:
                 return old
             shape = [1] * (old.ndim - 1)
             shape[axes[path].index(TOKENS)] = -1
-            values, known = self.values.reshape(*shape, old.shape[-1]), self.known.reshape(*shape, 1)
+            values = self.values.reshape(*shape, old.shape[-1])
+            known = self.known.reshape(*shape, 1)
 
             def mixed(old: jax.Array) -> jax.Array:
                 length = jnp.linalg.norm(old, axis=-1).mean() * self.scale

@@ -14,11 +14,11 @@ HUB = [1, 1, 0, 1, 1, 0, 0, 0, 1]
 def words(seed=0):
     r = np.random.default_rng(seed)
     return pieces.Words(
-        vectors=pieces.prepared(r.standard_normal((len(CUTS), DIM)).astype(np.float32), True),
+        vectors=pieces.prepared(r.standard_normal((len(CUTS), DIM)), None),
         weights=r.integers(1, 50, len(CUTS)).astype(np.float64),
         tokens=np.concatenate([np.array(cut) for cut in CUTS]),
         splits=np.cumsum([0, *map(len, CUTS)]),
-        hub=np.array(HUB, bool),
+        languages=1 - np.array(HUB),
     )
 
 
@@ -43,7 +43,8 @@ def cosine(a, b):
 def test_the_language_mean_is_taken_away_or_kept():
     vectors = np.random.default_rng(1).standard_normal((5, 3)).astype(np.float32) + 2
     for center in (True, False):
-        for row, found in zip(vectors, pieces.prepared(vectors, center)):
+        mean = vectors.mean(0) if center else None
+        for row, found in zip(vectors, pieces.prepared(vectors, mean)):
             wanted = row - vectors.mean(0) if center else row
             np.testing.assert_allclose(found, wanted / np.linalg.norm(wanted), rtol=1e-5)
 
@@ -65,7 +66,7 @@ def test_wechsel_mixes_the_nearest_words_of_the_hub(monkeypatch, neighbours):
     given = words()
     values, known, _ = mean_by_loops(given)
     found = pieces.by_hub_words(values.astype(np.float32), known, given)
-    anchors = given.vectors[given.hub]
+    anchors = given.vectors[np.array(HUB, bool)]
     for token in range(SIZE):
         if not known[token]:
             np.testing.assert_array_equal(found[token], 0)
@@ -97,6 +98,17 @@ def sparsemax_by_sorting(scores):
     ranks = np.arange(1, len(scores) + 1)
     count = ranks[1 + ranks * ordered > sums].max()
     return np.maximum(scores - (sums[count - 1] - 1) / count, 0)
+
+
+def test_the_shares_of_the_languages():
+    given = words()
+    found = pieces.language_shares(given, SIZE)
+    for token in range(SIZE):
+        counts = [0.0, 0.0]
+        for cut, hub, weight in zip(CUTS, HUB, given.weights):
+            counts[1 - hub] += cut.count(token) * weight
+        total = sum(counts)
+        np.testing.assert_allclose(found[token], [x / total if total else 0 for x in counts])
 
 
 def test_sparsemax():

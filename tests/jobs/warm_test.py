@@ -8,9 +8,11 @@ import pytest
 
 from clwe_jax import config as options
 from clwe_jax import presets, validation
+from clwe_jax.api import static as static_api
 from clwe_jax.embeddings import files, train
+from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import pretrain, static, warm
+from clwe_jax.jobs import pretrain, warm
 from clwe_jax.text import world as worlds
 
 LANGUAGES = ("de", "en")
@@ -115,7 +117,8 @@ def joint(folder, world, tmp_path_factory):
 def test_joint_vectors_are_trained_once(folder, world, joint, monkeypatch):
     workdir, start = joint
     assert start.record["words"] == {"de": 12, "en": 12}
-    monkeypatch.setattr(train, "fasttext", lambda *_: pytest.fail("the vectors were trained twice"))
+    message = "the vectors were trained twice"
+    monkeypatch.setattr(train, "fasttext_with_subwords", lambda *_: pytest.fail(message))
     again = warm.start(config_of(folder, "joint"), workdir, world)
     np.testing.assert_array_equal(again.values, start.values)
     figures = warm.figures(workdir)
@@ -128,6 +131,46 @@ def test_the_same_as_of_a_static_run(folder, world, joint, tmp_path):
     found = warm.start(config_of(folder, place), str(tmp_path), world)
     np.testing.assert_array_equal(found.values, start.values)
     assert warm.figures(str(tmp_path)) == {}
+
+
+def test_subword_vectors_of_the_joint_run(folder, world, tmp_path):
+    """A word that is a token has its vector's own direction nearly: fastText adds the word itself."""
+    start = warm.start(config_of(folder, "joint", method="subword"), str(tmp_path), world)
+    place = os.path.join(tmp_path, "start")
+    grams = Subwords.load(os.path.join(place, "trained", "subwords.npz"))
+    assert grams.vectors.shape == (50, 4) and (grams.min_n, grams.max_n) == (3, 6)
+    model = static_api.load(place)
+    wanted = {}
+    for language in LANGUAGES:
+        for name in NAMES:
+            raw = grams.vector(language + name)[None]
+            if language in model.alignments:
+                raw = model.alignments[language].to_target_space(raw)
+            wanted[language + name] = raw[0] - model.vectors(language).vectors.mean(0)
+    for one, first in wanted.items():
+        for two, second in list(wanted.items())[:3]:
+            cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
+            assert row(start, world, one) @ row(start, world, two) == pytest.approx(cosine, abs=1e-4)
+
+
+def test_subword_vectors_need_n_grams(folder, world, joint, tmp_path):
+    place = os.path.join(joint[0], "start")
+    with pytest.raises(ValueError, match="has no subwords.npz.*keep_subwords=True"):
+        warm.start(config_of(folder, place, method="subword"), str(tmp_path), world)
+
+
+@pytest.mark.parametrize(
+    "kind, piece, wanted",
+    [
+        ("wordpiece", "haus", ("haus", True)),
+        ("wordpiece", "##haus", ("haus", False)),
+        ("sentencepiece", "▁haus", ("haus", True)),
+        ("sentencepiece", "haus", ("haus", False)),
+        ("word", "haus", ("haus", True)),
+    ],
+)
+def test_where_a_token_stands_in_a_word(kind, piece, wanted):
+    assert warm._spelled(piece, kind) == wanted
 
 
 def test_the_joint_vectors_are_of_the_runs_text_and_without_its_tests(folder, world):
