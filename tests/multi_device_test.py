@@ -4,11 +4,8 @@ The tests start this file as a program in a process of its own with 8 devices.
 """
 
 import json
-import os
 import pathlib
 import runpy
-import subprocess
-import sys
 import tempfile
 
 import jax
@@ -133,19 +130,9 @@ if __name__ == "__main__":
 
 
 @pytest.fixture(scope="module")
-def found():
+def found(run_python):
     """The output of `main`."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(HERE.parents[1]),
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-    }
-    done = subprocess.run(
-        [sys.executable, str(HERE)], env=environment, capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stderr[-5000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(run_python(HERE, devices=8, timeout=600).stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("mesh", ["data", "all"])

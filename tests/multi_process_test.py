@@ -1,7 +1,6 @@
 """Two processes on loopback, two simulated devices each, equal one process with four."""
 
 import json
-import os
 import pathlib
 import signal
 import socket
@@ -17,7 +16,7 @@ MESH = dict(data=2, fsdp=2)
 
 
 @pytest.fixture(scope="module")
-def launch():
+def launch(environment_of):
     """(workdir, hosts, **options) -> started processes, each with its log_{host}.txt."""
 
     def run(workdir, hosts, **options):
@@ -28,13 +27,7 @@ def launch():
                 options["coordinator"] = f"127.0.0.1:{free.getsockname()[1]}"
         processes = []
         for host in range(hosts):
-            environment = {
-                **os.environ,
-                "PYTHONPATH": str(TOY.parents[2]),
-                "XLA_FLAGS": f"--xla_force_host_platform_device_count={4 // hosts}",
-                "TOY_PROCESS": str(host),
-                "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-            }
+            environment = environment_of(devices=4 // hosts, TOY_PROCESS=str(host))
             arguments = [sys.executable, str(TOY), str(workdir), json.dumps(options)]
             with open(workdir / f"log_{host}.txt", "a", encoding="utf-8") as log:
                 processes.append(
