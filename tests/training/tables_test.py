@@ -160,8 +160,8 @@ def test_other_shapes_stay_errors(toy, tmp_path, theirs):
     initial = init.Initial(f"run:{theirs[0]}", names={tables.TOKENS: OURS})
     with pytest.raises(ValueError) as error:
         toy.fit(tmp_path, steps=0, objective=objective, initial=initial)
-    assert "mlp/in_kernel: [16, 32] there, [16, 8] here" in str(error.value)
-    assert "language_embedding: [3, 16] there, [2, 16] here" in str(error.value)
+    assert "mlp/in_kernel: [16, 32] in the source, [16, 8] in the model" in str(error.value)
+    assert "language_embedding: [3, 16] in the source, [2, 16] in the model" in str(error.value)
     assert "token_embedding" not in str(error.value)
 
 
