@@ -22,6 +22,7 @@ from clwe_jax.api import static as static_api
 from clwe_jax.embeddings import dictionary_vectors, files, pieces
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.jobs.floor import PREFIX
 from clwe_jax.jobs.job import FIGURES
 from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.trainer import SUBWORDS
@@ -44,9 +45,12 @@ def figures(workdir: str) -> dict[str, float]:
     """The figures of the word vectors that a run has trained for its start, as 'start/...'."""
     try:
         with open(os.path.join(workdir, FOLDER, FIGURES), encoding="utf-8") as file:
-            return {f"{FOLDER}/{name}": value for name, value in json.load(file).items()}
+            found = json.load(file)
     except FileNotFoundError:
         return {}
+    # The run measures the same floor.
+    kept = {name: value for name, value in found.items() if not name.startswith(PREFIX)}
+    return {f"{FOLDER}/{name}": value for name, value in kept.items()}
 
 
 def start(config: ConfigDict, workdir: str, world: World) -> Start | None:
@@ -181,7 +185,7 @@ def _cut(
     unknown = tokenizer.vocabulary.unk_id
     vectors, weights, tokens, lengths, numbers = [], [], [], [], {}
     for language, given in found.items():
-        frequency = _frequencies(given, language, world, config.vocab.sample_bytes)
+        frequency = _frequencies(given, language, world)
         rows, seen = [], set()
         for row, word in enumerate(given.words):
             ids, _ = tokenizer.encode(word, language)
@@ -259,19 +263,11 @@ def _spelled(piece: str, kind: str) -> tuple[str, bool]:
     return piece, True
 
 
-def _frequencies(vectors: Vectors, language: str, world: World, limit: int) -> np.ndarray:
-    """How often each word occurs, float64 [N]: as the vectors know it, or in the run's text.
-
-    Args:
-      vectors: of the language.
-      language: its name.
-      world: the text.
-      limit: bytes of the text that are read, at most.
-    """
+def _frequencies(vectors: Vectors, language: str, world: World) -> np.ndarray:
+    """How often each word occurs, float64 [N]: as the vectors know it, else in the run's text."""
     if vectors.counts is not None:
         return np.maximum(np.asarray(vectors.counts, np.float64), 1)
-    if world.corpus is None:
+    if world.frequencies is None:
         return 1 / (1.0 + np.arange(len(vectors)))  # Zipf's law: vectors are ordered by frequency
-    split = lambda text: world.tokenizer.words(text, language)
-    counts, _ = world.corpus.count_words(language, split, limit)
+    counts = world.frequencies.words.get(language, {})
     return np.array([counts.get(word, 0) + 0.5 for word in vectors.words], np.float64)

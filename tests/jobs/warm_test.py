@@ -123,6 +123,7 @@ def test_joint_vectors_are_trained_once(folder, world, joint, monkeypatch):
     np.testing.assert_array_equal(again.values, start.values)
     figures = warm.figures(workdir)
     assert "start/bli/de-en/p@1" in figures and all(name.startswith("start/") for name in figures)
+    assert not any(name.startswith("start/floor/") for name in figures)
 
 
 def test_the_same_as_of_a_static_run(folder, world, joint, tmp_path):
@@ -242,12 +243,12 @@ def test_vectors_of_two_spaces_are_refused(folder, world, tmp_path):
 def test_words_without_a_count_weigh_by_the_text(folder, world):
     vectors = Vectors(["dea", "deb", "absent"], np.ones((3, 2), np.float32))
     text = (folder / "text" / "de.txt").read_text().split()
-    found = warm._frequencies(vectors, "de", world, 1_000_000)
+    found = warm._frequencies(vectors, "de", world)
     np.testing.assert_array_equal(found, [text.count("dea") + 0.5, text.count("deb") + 0.5, 0.5])
-    without = dataclasses.replace(world, corpus=None)
-    np.testing.assert_allclose(warm._frequencies(vectors, "de", without, 1), [1, 1 / 2, 1 / 3])
+    without = dataclasses.replace(world, frequencies=None)
+    np.testing.assert_allclose(warm._frequencies(vectors, "de", without), [1, 1 / 2, 1 / 3])
     known = dataclasses.replace(vectors, counts=np.array([5, 0, 2]))
-    np.testing.assert_array_equal(warm._frequencies(known, "de", world, 1), [5, 1, 2])
+    np.testing.assert_array_equal(warm._frequencies(known, "de", world), [5, 1, 2])
 
 
 def test_the_words_of_the_methods_are_the_same():
