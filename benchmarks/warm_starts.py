@@ -70,7 +70,7 @@ COLUMNS = {
     "BLI P@1": "bli/p@1",
     "BLI, CSLS": "bli/p@1_csls",
     "static vectors' BLI, CSLS": "start/bli/p@1_csls",
-    "loss / 100": "eval/mlm/mean/loss",
+    "held-out accuracy": "eval/mlm/accuracy",
 }
 
 
