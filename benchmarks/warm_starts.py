@@ -58,7 +58,7 @@ VARIANTS: dict[str, dict[str, dict[str, str]]] = {
         "half of the labels translated": {"task.cross_lingual_share": "0.5"},
         "plain MLM": {"task.cross_lingual_share": "0.0"},
         "post-norm": {"model.norm": "post"},
-        "no language at the input": {"model.language_embeddings": "False"},
+        "the language at the input": {"model.language_embeddings": "True"},
     },
 }  # fmt: skip
 COLUMNS = {

@@ -11,7 +11,9 @@ Command:
 
 The joint-align vectors are trained first, in WORKDIR/start. DICT-MLM then learns from them: nine of
 ten masked words are labelled with a translation, layers are normalised before attention, and the
-table of tokens has a rate of its own, at which training does not wash the start away.
+table of tokens has a rate of its own, at which training does not wash the start away. The head
+knows the target's language, the input does not: its language embedding would move the languages
+apart.
 
 Variants, by override:
   no training of vectors   --config.init.embeddings=dictionary
@@ -35,7 +37,7 @@ def get_config(scale: str = "laptop"):
         choice="uniform",
         only_words_with_entries=True,
     )
-    config.model.norm = "pre"
+    config.model.update(norm="pre", language_embeddings=False)
     config.init.embeddings = "joint"
     config.optimizer.groups = dict(
         table=dict(
