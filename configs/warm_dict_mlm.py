@@ -49,10 +49,10 @@ def get_config(scale: str = "laptop"):
         )
     )
     if scale == "laptop":
-        config.train.steps = 2_000
-        config.evals.mlm.every_steps = 1_000
-        config.evals.retrieval.every_steps = 1_000
-        config.init.joint.epochs = 3
+        config.train.steps = 2_400
+        config.evals.mlm.every_steps = 1_200
+        config.evals.retrieval.every_steps = 1_200
+        config.init.joint.epochs = 2
     elif scale != "small":
         config.data.source = "text:corpora"
     return config
