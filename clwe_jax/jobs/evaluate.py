@@ -73,12 +73,12 @@ class Evaluation(Job):
         kept.data.sample_bytes = self.config.data.sample_bytes
         options.write_config(kept, self.workdir)
         # New figures replace all earlier ones of the same evaluator, those of other test sets too.
-        again = {_measurement(name) for name in self.figures}
-        before = {x: y for x, y in self.before.items() if _measurement(x) not in again}
+        again = {measurement(name) for name in self.figures}
+        before = {x: y for x, y in self.before.items() if measurement(x) not in again}
         return Results({**before, **self.figures}, measured=self.figures)
 
 
-def _measurement(metric: str) -> str:
+def measurement(metric: str) -> str:
     """The first part of a metric's path, with 'floor/' where the figure is the dictionary's."""
     start = floor.PREFIX if metric.startswith(floor.PREFIX) else ""
     return start + metric.removeprefix(start).partition("/")[0]

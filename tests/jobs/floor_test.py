@@ -8,7 +8,7 @@ import pytest
 
 from clwe_jax import config as options
 from clwe_jax.evaluate.context import Context
-from clwe_jax.jobs import evaluators, floor
+from clwe_jax.jobs import evaluate, evaluators, floor
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
 
@@ -109,3 +109,8 @@ def test_a_run_without_dictionary_has_no_floor(config, said):
     assert measured(config, None) == {} and "no dictionary floor" in said.text
     config.data.languages = "en"
     assert measured(config, dictionary()) == {}
+
+
+def test_evaluating_again_replaces_the_floor_of_the_same_measurement():
+    again = {evaluate.measurement(x) for x in ("retrieval/mean", "floor/bli/p@1", "data/x")}
+    assert again == {"retrieval", "floor/bli", "data"}
