@@ -61,11 +61,11 @@ class Start:
             values = self.values.reshape(*shape, old.shape[-1])
             known = self.known.reshape(*shape, 1)
 
-            def mixed(old: jax.Array) -> jax.Array:
+            def mixed(old: jax.Array, values: Any, known: Any) -> jax.Array:
                 length = jnp.linalg.norm(old, axis=-1).mean() * self.scale
                 return jnp.where(known, values * length, old).astype(old.dtype)
 
-            return jax.jit(mixed, out_shardings=old.sharding)(old)
+            return jax.jit(mixed, out_shardings=old.sharding)(old, values, known)
 
         params, rows = paths.mapped(one, params), int(self.known.sum())
         logging.info(
