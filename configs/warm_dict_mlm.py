@@ -38,7 +38,7 @@ def get_config(scale: str = "laptop"):
         only_words_with_entries=True,
     )
     config.model.update(norm="pre", language_embeddings=False)
-    config.init.embeddings = "joint"
+    config.init.update(embeddings="joint", method="wechsel")
     config.optimizer.groups = dict(
         table=dict(
             pattern="backbone/token_embedding",
