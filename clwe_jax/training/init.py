@@ -20,9 +20,8 @@ import orbax.checkpoint as ocp
 
 from clwe_jax import config as options
 from clwe_jax import registry
-from clwe_jax.training import checkpoint, partition, paths, tables
+from clwe_jax.training import checkpoint, finish, partition, paths, tables, train_state
 from clwe_jax.training.orbax_extras import quiet
-from clwe_jax.training.train_state import TrainState
 from clwe_jax.types import Batch, Objective
 
 _KINDS = ("run", "npz")
@@ -131,16 +130,14 @@ def from_config(
 
 
 def begin(
-    state: TrainState,
+    state: train_state.TrainState,
     initial: Initial,
     objective: Objective,
     tx: optax.GradientTransformation,
     batch: Batch,
     mesh: Mesh,
-) -> tuple[TrainState, dict[str, Any]]:
+) -> tuple[train_state.TrainState, dict[str, Any]]:
     """The state before the first step with the parameters of other sources, and their record.
-
-    The optimizer's state is made again, because it may hold the parameters that a run starts from.
 
     Args:
       state: from `train_state.start`.
@@ -149,10 +146,7 @@ def begin(
     """
     boxed = jax.eval_shape(lambda batch: dict(objective.init(jax.random.key(0), batch)), batch)
     params, record = initial.into(state.params, partition.axes_of(boxed["params"]))
-    shardings = jax.tree.map(lambda x: x.sharding, state.opt_state)
-    with partition.use(mesh):
-        opt_state = jax.jit(tx.init, out_shardings=shardings)(params)
-    return state.replace(params=params, opt_state=opt_state), record
+    return train_state.with_params(state, params, tx, mesh), record
 
 
 def _placed(
@@ -184,7 +178,7 @@ def _of_run(
 
     Parameters with an axis in `common` have its rows in the place of some of the model's own.
     """
-    directory = os.path.join(os.path.abspath(workdir), "checkpoints")
+    directory = os.path.join(finish.final_folder(os.path.abspath(workdir)), "checkpoints")
     steps = checkpoint.complete_steps(directory)
     if not steps:
         raise FileNotFoundError(f"config.init.parameters={source}: {directory} has no checkpoint")

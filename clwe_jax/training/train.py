@@ -83,6 +83,7 @@ def fit(
     evaluators: Sequence[TrainingEvaluator] = (),
     meta: Mapping[str, Any] | None = None,
     initial: init.Initial | None = None,
+    before: train_state.TrainState | None = None,
 ) -> FitResult:
     """Trains, or resumes training, up to step `train_cfg['steps']`.
 
@@ -99,6 +100,8 @@ def fit(
       evaluators: measurements; all of them also run at the end.
       meta: JSON-able entries of every checkpoint; 'vocabulary' must not change between starts.
       initial: initial parameters of a new run; a run with a checkpoint does not read them.
+      before: the state of an earlier training with another loss; a new run takes over its parameters
+        and collections, and may overwrite their memory.
 
     Raises:
       ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary;
@@ -128,6 +131,9 @@ def fit(
         state = train_state.start(objective, tx, shapes, mesh, seed)
         if initial is not None:
             state, meta["initial"] = init.begin(state, initial, objective, tx, shapes, mesh)
+        if before is not None:
+            state = train_state.with_params(state, before.params, tx, mesh)
+            state = state.replace(collections=before.collections)
     else:
         state = restored.state
         if "initial" in restored.meta:
