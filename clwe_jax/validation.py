@@ -14,6 +14,8 @@ from clwe_jax import registry
 
 TRAININGS = ("joint", "separate", "replace", "duong")
 RULES = ("ratio", "neighbours")
+UNSUPERVISED = ("adversarial", "self_learning")  # aligners that need no dictionary
+TRANSLATING = ("dict_mlm", "dict_tlm")  # tasks that need a dictionary
 
 
 def validate(config: ConfigDict) -> None:
@@ -43,6 +45,18 @@ def language_model(config: ConfigDict) -> None:
         raise ValueError(
             f"config.train.batch_size={config.train.batch_size} is not divisible by "
             f"config.train.microbatches={config.train.microbatches}"
+        )
+    translating = (
+        f"config.task.name={config.task.name!r}" if config.task.name in TRANSLATING else "",
+        "config.objective.translation"
+        if config.objective.get("translation", "none") != "none"
+        else "",
+    )
+    prepared = source.startswith("batches:")
+    if any(translating) and not config.data.dictionaries and not prepared:
+        raise ValueError(
+            f"{next(filter(None, translating))} needs dictionaries: set "
+            "--config.data.dictionaries=DIR, a folder of xx-yy.txt; configs/mbert.py needs none"
         )
     if not 0 <= config.data.heldout_share < 0.5:
         raise ValueError(
@@ -83,12 +97,17 @@ def static_vectors(config: ConfigDict) -> None:
             "config.static.reallocation=True needs joint vectors; with "
             "config.static.training='separate' no word is shared: set it to False"
         )
-    if static.training in ("replace", "duong") and not config.data.dictionaries:
-        raise ValueError(
-            f"config.static.training={static.training!r} needs a dictionary: set "
-            "--config.data.dictionaries=DIR"
-        )
     registry.check_name("aligner", config.align.name)
+    needs = []
+    if static.training in ("replace", "duong"):
+        needs.append(f"config.static.training={static.training!r}")
+    if (static.refinement or all(given)) and config.align.name not in UNSUPERVISED:
+        needs.append(f"config.align.name={config.align.name!r}")
+    if needs and not config.data.dictionaries:
+        raise ValueError(
+            f"{needs[0]} needs a dictionary: set --config.data.dictionaries=DIR, a folder of "
+            f"xx-yy.txt, or align without one: --config=configs/align_self_learning.py"
+        )
     for key, least in (
         ("dim", 1), ("epochs", 1), ("min_count", 1), ("max_vocab", 2), ("workers", 1),
     ):  # fmt: skip
