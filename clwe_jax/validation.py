@@ -97,6 +97,11 @@ def static_vectors(config: ConfigDict) -> None:
             "config.static.reallocation=True needs joint vectors; with "
             "config.static.training='separate' no word is shared: set it to False"
         )
+    if static.temperature < 0:
+        raise ValueError(
+            f"config.static.temperature={static.temperature}: must be positive, or 0 to use as "
+            "many words of each language as the smallest one has"
+        )
     registry.check_name("aligner", config.align.name)
     needs = []
     if static.training in ("replace", "duong"):

@@ -115,10 +115,10 @@ class Trainer:
 
     @functools.cached_property
     def _corpus(self) -> Corpus:
-        """The running words of the text, the same number for each language."""
+        """The running words of the text, in the balance of `static.temperature`."""
         text = TextCorpus(self.folders["text"], self._languages)
         read = corpora.read(text, self.normalizer, self._segmenter)
-        return read.equalised(self._config.seed)
+        return read.sampled(self._config.static.temperature, self._config.seed)
 
     @functools.cached_property
     def _counts(self) -> dict[str, dict[str, int]]:
@@ -182,6 +182,7 @@ class Trainer:
         config, kind = self._config, name.partition(".")[0].partition("-")[0]
         found = {key: config.data[key] for key in _TEXT}
         found |= {"split": config.align.split, "seed": config.seed}
+        found["temperature"] = config.static.temperature
         if kind != "counts":
             found |= {k: v for k, v in config.embeddings.to_dict().items() if k != "max_vocab"}
         if kind == "replace":

@@ -80,6 +80,7 @@ def static(scale: str) -> ConfigDict:
             data=data,  # source: pocket | text:DIR
             task=dict(),
             static=dict(
+                temperature=0.0,  # of the languages' sizes; 1: all text; 0: as small as the smallest
                 training="joint",  # joint | separate | replace | duong
                 reallocation=False,  # whether words that one language owns stop being shared
                 rule="ratio",  # of reallocation: ratio (Eqs 5-6) | neighbours (learned)
