@@ -19,7 +19,7 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from absl import logging
 import numpy as np
 
-from clwe_jax.text.corpora import LineCounts, TextCorpus, temperature_shares
+from clwe_jax.text.corpora import LineCounts, TextCorpus, mended, temperature_shares
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
@@ -39,11 +39,13 @@ class Corpus:
       words: words by id; equal spellings in two languages are one word.
       ids: language -> ids of its running words, int32.
       splits: language -> starts of the sentences in `ids` and their end, int64 [sentences + 1].
+      mended: fault of the text's lines -> number of mended lines; see `corpora.mended`.
     """
 
     words: Sequence[str]
     ids: Mapping[str, np.ndarray]
     splits: Mapping[str, np.ndarray]
+    mended: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -111,7 +113,7 @@ class Corpus:
                     language, 100 * (1 - share), min(sizes, key=sizes.get),
                     f"{min(sizes.values()):,}",
                 )  # fmt: skip
-        return Corpus(self.words, ids, splits)
+        return dataclasses.replace(self, ids=ids, splits=splits)
 
     def sentences(self, seed: int | None = 0) -> Sentences:
         """The sentences of all languages in a random order; `seed` None keeps their order."""
@@ -167,9 +169,9 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
     """
     numbers: collections.defaultdict[str, int] = collections.defaultdict()
     numbers.default_factory = numbers.__len__
-    ids, splits = {}, {}
+    ids, splits, read_lines = {}, {}, {}
     for language in text.languages:
-        counts = LineCounts()
+        counts = read_lines[language] = LineCounts()
         lines = text.lines(language, counts=counts)
         ids[language], splits[language] = _numbered(lines, language, normalizer, segmenter, numbers)
         if not len(ids[language]):
@@ -186,7 +188,7 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
                 "%s: %d of %d lines are not UTF-8; their invalid bytes become spaces", language,
                 counts.repaired_lines, counts.lines,
             )  # fmt: skip
-    return Corpus(list(numbers), ids, splits)
+    return Corpus(list(numbers), ids, splits, mended(read_lines))
 
 
 def _numbered(

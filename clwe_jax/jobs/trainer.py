@@ -111,7 +111,9 @@ class Trainer:
                 known = self._dictionary.language_words(language)
                 covered = sum(words.get(word, 0) for word in known)
                 rows[language]["coverage"] = covered / max(1, total)
-        return {"languages": rows}
+        # An earlier start may have kept all results that depend on the text.
+        read = self.__dict__.get("_corpus")
+        return {"languages": rows, "skipped": dict(read.mended) if read else {}}
 
     @functools.cached_property
     def _corpus(self) -> Corpus:

@@ -51,6 +51,15 @@ def lines(corpus, language) -> list[list[str]]:
     return list(corpus.only(language).sentences(seed=None))
 
 
+def test_windows_line_ends_are_counted_and_reported(folder, tmp_path):
+    assert read(folder).mended == {}
+    (tmp_path / "en.txt").write_bytes(b"a cat\r\na dog\r\n")
+    corpus = read(folder)
+    assert lines(corpus, "en") == [["a", "cat"], ["a", "dog"]]
+    sampled = corpus.sampled()
+    assert sampled.mended == corpus.mended == {"lines in en with Windows line ends": 2}
+
+
 def test_words_are_those_of_the_text_room(folder):
     corpus, segmenter, normalizer = read(folder), Segmenter(LEXICONS), Normalizer()
     for language, text in TEXT.items():
