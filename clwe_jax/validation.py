@@ -46,17 +46,23 @@ def language_model(config: ConfigDict) -> None:
             f"config.train.batch_size={config.train.batch_size} is not divisible by "
             f"config.train.microbatches={config.train.microbatches}"
         )
-    translating = (
-        f"config.task.name={config.task.name!r}" if config.task.name in TRANSLATING else "",
-        "config.objective.translation"
-        if config.objective.get("translation", "none") != "none"
-        else "",
-    )
-    prepared = source.startswith("batches:")
-    if any(translating) and not config.data.dictionaries and not prepared:
+    translating = []
+    if config.task.name in TRANSLATING:
+        translating.append(f"config.task.name={config.task.name!r}")
+    if config.objective.get("translation", "none") != "none":
+        translating.append(f"config.objective.translation={config.objective.translation!r}")
+    if translating and not config.data.dictionaries and not source.startswith("batches:"):
         raise ValueError(
-            f"{next(filter(None, translating))} needs dictionaries: set "
-            "--config.data.dictionaries=DIR, a folder of xx-yy.txt; configs/mbert.py needs none"
+            f"{translating[0]} needs dictionaries: set --config.data.dictionaries=DIR, a folder of "
+            "xx-yy.txt; --config=configs/mbert.py needs none"
+        )
+    share = config.vocab.dictionary_share
+    if not 0 <= share <= 0.9:
+        raise ValueError(f"config.vocab.dictionary_share={share}: must be in [0, 0.9]")
+    if share and not config.data.dictionaries:
+        raise ValueError(
+            f"config.vocab.dictionary_share={share} takes words of a dictionary: set "
+            "config.data.dictionaries, or the share to 0"
         )
     if not 0 <= config.data.heldout_share < 0.5:
         raise ValueError(

@@ -31,9 +31,11 @@ from clwe_jax.api import senses as sense_api
 from clwe_jax.api.texts import Texts, texts_of
 from clwe_jax.align import csls, search
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.evaluate.model_encoder import POOLS, ModelEncoder
 from clwe_jax.models.senses.state import SenseState
 from clwe_jax.objectives import projected
+from clwe_jax.text import frequencies
+from clwe_jax.text.frequencies import FILE, Frequencies
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, partition
@@ -63,6 +65,8 @@ class Model:
       frequent: language -> the frequent words that `neighbours` and `senses` search.
       texts: language -> lines of text, for examples of senses; None for a run without text.
       projection: the objective with the maps of a projected run; None for other runs.
+      frequencies: counts of the words of the run's text, which the pooling 'sif' needs; None where
+        the run has kept none.
     """
 
     config: ConfigDict
@@ -72,6 +76,7 @@ class Model:
     frequent: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     texts: Texts | None = None
     projection: projected.Projected | None = None
+    frequencies: Frequencies | None = None
     _indices: dict[tuple[str, Layer], _Index] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
@@ -100,22 +105,33 @@ class Model:
           lang: their language.
           layer: number of a layer, 0 for the embeddings; 'mean_last4' (or None): the mean over the
             last four layers; 'all': the vectors of all layers.
-          pool: 'mean': one vector for each sentence, the mean over its pieces; None: one vector for
-            each piece.
+          pool: 'mean': one vector for each sentence, the mean over its pieces; 'sif': the mean in
+            which a piece weighs a / (a + p), with a = 1e-3 and p its share in the run's text, often
+            better for retrieval; None: one vector for each piece.
 
         Returns:
           float32 [N, D]; with pool=None a list of [pieces, D]. With layer='all' the last axis [D]
           becomes [layers + 1, D].
 
         Raises:
-          ValueError: an unknown language (the nearest one is named), layer or kind of pooling.
+          ValueError: an unknown language (the nearest one is named), layer or kind of pooling, or
+            'sif' for a run that has kept no counts of words.
         """
         _check_list(texts)
-        if pool not in ("mean", None):
-            raise ValueError(f"pool={pool!r}: expected 'mean', or None for a vector of each piece")
+        if pool is None:
+            return [_select(vectors, layer) for vectors in self._encoder.pieces(texts, lang)]
+        if pool not in POOLS:
+            raise ValueError(
+                f"pool={pool!r}: expected 'mean', 'sif', or None for a vector of each piece"
+            )
         if pool == "mean":
             return _select(self._encoder.sentences(texts, lang), layer)
-        return [_select(vectors, layer) for vectors in self._encoder.pieces(texts, lang)]
+        if pool not in self._encoder.pools:
+            raise ValueError(
+                f"pool={pool!r}: this run has kept no counts of words (WORKDIR/{FILE}), as it is "
+                "older than they are or its text is in no files: pool='mean'"
+            )
+        return _select(self._encoder.pooled(texts, lang)[pool], layer)
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None
@@ -230,7 +246,10 @@ class Model:
 
     def encoder(self) -> ModelEncoder:
         """The model as an encoder of text (`types.Encoder`)."""
-        return ModelEncoder(self.projection or self.objective, self.tokenizer, self.variables)
+        return ModelEncoder(
+            self.projection or self.objective, self.tokenizer, self.variables,
+            frequencies=self.frequencies,
+        )  # fmt: skip
 
     @functools.cached_property
     def _encoder(self) -> ModelEncoder:
@@ -343,7 +362,10 @@ def load(workdir: str, step: int | None = None) -> Model:
         with open(os.path.join(workdir, "words.json"), encoding="utf-8") as file:
             frequent = json.load(file)
     texts = texts_of(config.data.source, workdir, tokenizer.languages, _TEXT_BYTES)
-    return Model(config, tokenizer, objective, variables, frequent, texts, projection)
+    return Model(
+        config, tokenizer, objective, variables, frequent, texts, projection,
+        frequencies.load(workdir),
+    )  # fmt: skip
 
 
 def _objective(config: ConfigDict, vocabulary: Vocabulary, translations: Any) -> Objective:

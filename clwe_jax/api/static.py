@@ -25,6 +25,8 @@ from clwe_jax.align.alignment import Alignment
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.registry import nearest
+from clwe_jax.text import frequencies
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
 
@@ -66,6 +68,8 @@ class StaticModel:
         without refinement, because joint training yields one space.
       hub: the language whose space the other languages are mapped to.
       normalizer: the normalizer of words.
+      frequencies: counts of the words of the run's text, for the pooling 'sif'; None where no text
+        was read.
     """
 
     raw: Mapping[str, Vectors]
@@ -73,6 +77,7 @@ class StaticModel:
     alignments: Mapping[str, Alignment]
     hub: str
     normalizer: Normalizer = Normalizer()
+    frequencies: Frequencies | None = None
     # Spaces that were computed so far.
     _hub_spaces: dict[str, Vectors] = dataclasses.field(
         default_factory=dict, init=False, repr=False
@@ -193,16 +198,18 @@ class StaticModel:
             words = segmenter.words(self.normalizer(text, language), language)
             return [word if word in index else word.lower() for word in words]
 
-        return StaticEncoder(self, split)
+        return StaticEncoder(self, split, frequencies=self.frequencies)
 
     def save(self, workdir: str) -> None:
-        """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz and, last, spaces.json."""
+        """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz, counts.json, then spaces.json."""
         for folder in (_RAW, _ALIGNMENTS):
             os.makedirs(os.path.join(workdir, folder), exist_ok=True)
         for language, vectors in self.raw.items():
             vectors.save(os.path.join(workdir, _RAW, f"{language}.npz"))
         for language, alignment in self.alignments.items():
             alignment.save(os.path.join(workdir, _ALIGNMENTS, f"{language}-{self.hub}.npz"))
+        if self.frequencies is not None:
+            self.frequencies.save(workdir)
         description: dict[str, Any] = {
             "languages": list(self.languages),
             "hub": self.hub,
@@ -297,4 +304,5 @@ def load(workdir: str | os.PathLike[str], step: int | None = None) -> StaticMode
         },
         hub=hub,
         normalizer=Normalizer(found["lower_case"], found["simplify_chinese"]),
+        frequencies=frequencies.load(workdir),
     )
