@@ -90,7 +90,7 @@ def build(
             made.append(Keyed(evaluator, "" if key == spec["name"] else f"{key}/"))
         else:
             absent.append(f"config.evals.{key}.data" if "data" in spec else f"config.evals.{key}")
-    if absent:
+    if absent and names is None:
         logging.info("Not measured, as these options name no data: %s", ", ".join(absent))
     return made
 
