@@ -93,7 +93,9 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
         ("mean", "By language pair, the encoder's own sentence vector"),
     ):
         columns = {f"{name}{x}": Column(how, "percent") for how, x in SENTENCE_METHODS.items()}
-        weighted = table(_SIF, pairs, columns, sif, "Pair", title=f"{title}, SIF{whole}") if sif else []
+        weighted = []
+        if sif:
+            weighted = table(_SIF, pairs, columns, sif, "Pair", title=f"{title}, SIF{whole}")
         if name == "mean":
             columns["coverage"] = Column("Words with a vector", "percent", main=False)
         tables = table("retrieval", pairs, columns, found, "Pair", title=title + whole, note=note)
