@@ -25,7 +25,8 @@ def add(vocabulary: Vocabulary, words: Sequence[str], most: int) -> Vocabulary:
       words: normalised words, in the order of their preference.
       most: number of new pieces, at most.
     """
-    cut = [x for x in words if len(vocabulary.encode_word(x)) > 1 and SPACE_MARK not in x][:most]
+    distinct = dict.fromkeys(words)
+    cut = [x for x in distinct if len(vocabulary.encode_word(x)) > 1 and SPACE_MARK not in x][:most]
     if isinstance(vocabulary, WordPieceVocabulary):
         return WordPieceVocabulary([*vocabulary.pieces, *cut], vocabulary.split_han)
     return SentencePieceVocabulary(_with_pieces(vocabulary.model, cut)) if cut else vocabulary
@@ -45,7 +46,13 @@ def _with_pieces(model: bytes, words: Sequence[str]) -> bytes:
         scores = (lowest if processor.is_byte(i) else processor.get_score(i) for i in ids)
         return sum(scores) + _MARGIN
 
-    pieces = {word: proto.pieces.add(piece=SPACE_MARK + word, score=score(word)) for word in words}
+    # A word may be a piece already that its segmentation does not prefer.
+    known = {piece.piece: piece for piece in proto.pieces}
+    pieces = {}
+    for word in words:
+        piece = SPACE_MARK + word
+        pieces[word] = known[piece] if piece in known else proto.pieces.add(piece=piece)
+        pieces[word].score = score(word)
     while True:
         processor = spm.SentencePieceProcessor(model_proto=proto.SerializeToString())
         # A new piece may be a part of a better segmentation of a longer word.

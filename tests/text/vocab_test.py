@@ -285,15 +285,35 @@ def test_few_listed_words_leave_their_room_to_pieces():
     assert all(len(made.encode_word(word)) == 1 for word in list(known)[-3:])
 
 
+def letters(count, seed=0):
+    """Words of four letters' alphabet with Zipfian counts."""
+    rng = np.random.default_rng(seed)
+    made = ("".join(rng.choice(list("abcd"), rng.integers(2, 9))) for _ in range(count))
+    return {word: 1000 / (rank + 1) for rank, word in enumerate(made)}
+
+
 def test_whole_words_of_a_unigram_model_contain_each_other():
-    # Every word is the beginning of the next: each new piece makes a new way to cut the others.
-    words = {"ab" * n: 50.0 / n for n in range(1, 12)} | {c * 2: 1.0 for c in "abcdefgh"}
-    plain = vocab.train("unigram", words, 290)
-    listed = ["ab" * n for n in range(1, 12)]
-    made = whole_words.add(plain, listed, 20)
-    assert [len(made.encode_word(word)) for word in listed] == [1] * 11
+    # Every word begins the next one: each new piece makes another way to cut the longer words.
+    plain = vocab.train("unigram", letters(400), 290)
+    rng = np.random.default_rng(1)
+    longest = ["".join(rng.choice(list("abcd"), 12)) for _ in range(10)]
+    listed = [word[:end] for word in longest for end in range(3, 13)]
+    made = whole_words.add(plain, [*listed, *listed[:5]], 200)
+    assert all(len(made.encode_word(word)) == 1 for word in listed)
     assert made.pieces[: len(plain)] == plain.pieces
-    assert made.encode_word("aabbcc") == plain.encode_word("aabbcc")
+
+
+def test_a_piece_that_a_unigram_model_does_not_prefer_is_preferred():
+    from sentencepiece import sentencepiece_model_pb2
+
+    plain = vocab.train("unigram", letters(400), 290)
+    word = next(w for w in letters(400) if len(w) > 3 and len(plain.encode_word(w)) == 1)
+    proto = sentencepiece_model_pb2.ModelProto.FromString(plain.model)
+    next(piece for piece in proto.pieces if piece.piece == "▁" + word).score = -90
+    cut = subword_vocab.SentencePieceVocabulary(proto.SerializeToString())
+    assert len(cut.encode_word(word)) > 1
+    made = whole_words.add(cut, [word, word], 5)
+    assert len(made.encode_word(word)) == 1 and made.pieces == cut.pieces
 
 
 @pytest.mark.parametrize("kind", ["bpe", "word"])
