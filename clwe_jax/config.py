@@ -21,6 +21,9 @@ SCALES = ("laptop", "small", "base", "paper")
 # The layout of a run's folder, which config.json names, and the release that reads each older one.
 LAYOUT = 2
 _READ_BY = {1: "0.1.0"}
+# The value of an option that names data: the embedded world's for a run on the embedded world, else
+# none; see `resolved`.
+SOURCE = "source"
 # Tables over the vocabulary have a multiple of this many rows, so that devices divide them evenly.
 PAD_ROWS_TO = 128
 
@@ -45,9 +48,10 @@ def base_config() -> ConfigDict:
             data=dict(
                 source="pocket",  # pocket | text:DIR | tfds:NAME | batches:DIR
                 languages="en,de,es,fr,ja,zh",
-                dictionaries="pocket",  # pocket | a directory of xx-yy.txt | '' for none
+                dictionaries=SOURCE,  # source | pocket | a directory of xx-yy.txt | '' for none
                 dictionary_clean="",  # any of: identical,one_to_many
-                exclude_tests=True,  # leave the test words of config.evals out of training
+                # leave the test words of config.evals and of the dictionaries' folder out of training
+                exclude_tests=True,
                 exclude_dictionaries="",  # a directory of more test dictionaries to leave out
                 temperature=5.0,  # of the language sampling; 1 is proportional to size
                 lower_case=True,
@@ -114,14 +118,31 @@ def base_config() -> ConfigDict:
             evals=dict(
                 mlm=dict(name="mlm", every_steps=500, batches=4),
                 retrieval=dict(
-                    name="retrieval", data="pocket", every_steps=1_000, max_sentences=1_000
+                    name="retrieval", data=SOURCE, every_steps=1_000, max_sentences=1_000
                 ),
-                bli=dict(name="bli", data="pocket", every_steps=0, occurrences=10),
+                bli=dict(name="bli", data=SOURCE, every_steps=0, occurrences=10),
             ),
             report=dict(compare_with="", words="", title=""),
             plan=dict(utilisation=0.4, dollars_per_chip_hour=0.0),
         )
     )
+
+
+def resolved(config: ConfigDict) -> ConfigDict:
+    """A copy in which options that follow the run's data ('source') are 'pocket' or ''.
+
+    These are config.data.dictionaries, config.task.parallel and the option `data` of all
+    evaluators. A run on its own text or vectors has no such data unless its config names them.
+    """
+    config = config.copy_and_resolve_references()
+    given = (config.get("align") or {}).get("source_vectors")
+    value = "pocket" if config.data.source == "pocket" and not given else ""
+    options = [(config.data, "dictionaries"), (config.task, "parallel")]
+    options += [(spec, "data") for spec in config.evals.values()]
+    for section, key in options:
+        if section.get(key) == SOURCE:
+            section[key] = value
+    return config
 
 
 def languages(config: ConfigDict) -> tuple[str, ...]:

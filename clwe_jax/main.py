@@ -10,6 +10,7 @@ import traceback
 from absl import app, flags, logging
 from ml_collections import config_flags
 
+from clwe_jax import config as options
 from clwe_jax import registry, validation
 
 _UNFINISHED = 75  # the exit status of a run that was stopped and saved (EX_TEMPFAIL)
@@ -37,7 +38,7 @@ def main(argv: list[str]) -> None:
     config = _CONFIG.value
     workdir = os.path.abspath(_WORKDIR.value or os.path.join("runs", _run_name()))
     try:
-        validation.validate(config)
+        validation.validate(options.resolved(config))
         if _PLAN.value:
             from clwe_jax.training import plan
 

@@ -17,6 +17,8 @@ TRAININGS = ("joint", "separate", "replace", "duong")
 RULES = ("ratio", "neighbours")
 START_METHODS = ("mean", "wechsel", "focus", "subword")
 START_TABLES = ("both", "input", "output")
+UNSUPERVISED = ("adversarial", "self_learning")  # aligners that need no dictionary
+TRANSLATING = ("dict_mlm", "dict_tlm")  # tasks that need a dictionary
 
 
 def validate(config: ConfigDict) -> None:
@@ -46,6 +48,16 @@ def language_model(config: ConfigDict) -> None:
         raise ValueError(
             f"config.train.batch_size={config.train.batch_size} is not divisible by "
             f"config.train.microbatches={config.train.microbatches}"
+        )
+    translating = []
+    if config.task.name in TRANSLATING:
+        translating.append(f"config.task.name={config.task.name!r}")
+    if config.objective.get("translation", "none") != "none":
+        translating.append(f"config.objective.translation={config.objective.translation!r}")
+    if translating and not config.data.dictionaries and not source.startswith("batches:"):
+        raise ValueError(
+            f"{translating[0]} needs dictionaries: set --config.data.dictionaries=DIR, a folder of "
+            "xx-yy.txt; --config=configs/mbert.py needs none"
         )
     share = config.vocab.dictionary_share
     if not 0 <= share <= 0.9:
@@ -182,12 +194,22 @@ def static_vectors(config: ConfigDict) -> None:
             "config.static.reallocation=True needs joint vectors; with "
             "config.static.training='separate' no word is shared: set it to False"
         )
-    if static.training in ("replace", "duong") and not config.data.dictionaries:
+    if static.temperature < 0:
         raise ValueError(
-            f"config.static.training={static.training!r} needs a dictionary: set "
-            "--config.data.dictionaries=DIR"
+            f"config.static.temperature={static.temperature}: must be positive, or 0 to use as "
+            "many words of each language as the smallest one has"
         )
     registry.check_name("aligner", config.align.name)
+    needs = []
+    if static.training in ("replace", "duong"):
+        needs.append(f"config.static.training={static.training!r}")
+    if (static.refinement or all(given)) and config.align.name not in UNSUPERVISED:
+        needs.append(f"config.align.name={config.align.name!r}")
+    if needs and not config.data.dictionaries:
+        raise ValueError(
+            f"{needs[0]} needs a dictionary: set --config.data.dictionaries=DIR, a folder of "
+            f"xx-yy.txt, or align without one: --config=configs/align_self_learning.py"
+        )
     for key, least in (
         ("dim", 1), ("epochs", 1), ("min_count", 1), ("max_vocab", 2), ("workers", 1),
     ):  # fmt: skip

@@ -52,6 +52,7 @@ def prepare(
       ValueError: `out` has prepared batches already, or the config is invalid.
       FileNotFoundError: a text or dictionary of the config is missing.
     """
+    config = options.resolved(config)
     validation.validate(config)
     if config.data.source.startswith("batches:"):
         raise ValueError(

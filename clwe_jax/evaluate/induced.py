@@ -62,8 +62,9 @@ class Induced:
         }
 
     def counts(self) -> Iterator[tuple[str, float]]:
-        """Coverage and numbers of words."""
+        """Coverage, and numbers of words and of pairs."""
         yield "words", float(len(self._words))
+        yield "pairs", float(sum(map(len, self._gold)))
         yield "words_distinct", float(self._other.sum())
         yield "coverage", float(self._covered.mean())
         yield "oov", float((~self.known).mean())

@@ -65,7 +65,7 @@ def build(
     folders: Mapping[str, str] | None = None,
     names: Container[str] | None = None,
 ) -> list[Keyed]:
-    """The evaluators of config.evals that have data; the log names the others.
+    """The evaluators of config.evals that have data; one line of the log names the others.
 
     Args:
       config: the run's config.
@@ -78,7 +78,7 @@ def build(
       ValueError: an unknown name or option, or an option that cannot work.
       FileNotFoundError: a folder that is missing or holds no test data.
     """
-    made = []
+    made, absent = [], []
     for key, spec in config.evals.items():
         spec = spec.to_dict()
         if names is not None and spec["name"] not in names:
@@ -89,7 +89,9 @@ def build(
         if evaluator.has_data:
             made.append(Keyed(evaluator, "" if key == spec["name"] else f"{key}/"))
         else:
-            logging.info("config.evals.%s has no data: left out", key)
+            absent.append(f"config.evals.{key}.data" if "data" in spec else f"config.evals.{key}")
+    if absent and names is None:
+        logging.info("Not measured, as these options name no data: %s", ", ".join(absent))
     return made
 
 

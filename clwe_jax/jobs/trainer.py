@@ -119,14 +119,16 @@ class Trainer:
                 known = self._dictionary.language_words(language)
                 covered = sum(words.get(word, 0) for word in known)
                 rows[language]["coverage"] = covered / max(1, total)
-        return {"languages": rows}
+        # An earlier start may have kept all results that depend on the text.
+        read = self.__dict__.get("_corpus")
+        return {"languages": rows, "skipped": dict(read.mended) if read else {}}
 
     @functools.cached_property
     def _corpus(self) -> Corpus:
-        """The running words of the text, the same number for each language."""
+        """The running words of the text, in the balance of `static.temperature`."""
         text = TextCorpus(self.folders["text"], self._languages)
         read = corpora.read(text, self.normalizer, self._segmenter)
-        return read.equalised(self._config.seed)
+        return read.sampled(self._config.static.temperature, self._config.seed)
 
     @functools.cached_property
     def _counts(self) -> dict[str, dict[str, int]]:
@@ -194,6 +196,7 @@ class Trainer:
         config, kind = self._config, name.partition(".")[0].partition("-")[0]
         found = {key: config.data[key] for key in _TEXT}
         found |= {"split": config.align.split, "seed": config.seed}
+        found["temperature"] = config.static.temperature
         if kind != "counts":
             found |= {k: v for k, v in config.embeddings.to_dict().items() if k != "max_vocab"}
         if kind == "replace":

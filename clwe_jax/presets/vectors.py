@@ -6,6 +6,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
+from clwe_jax import config as options
 from clwe_jax.presets.base import YOUR_TEXT, Values, at, set_values
 
 # The options that only language models read.
@@ -83,6 +84,7 @@ def static(scale: str) -> ConfigDict:
             data=data,  # source: pocket | text:DIR
             task=dict(),
             static=dict(
+                temperature=0.0,  # of the languages' sizes; 1: all text; 0: as small as the smallest
                 training="joint",  # joint | separate | replace | duong
                 reallocation=False,  # whether words that one language owns stop being shared
                 rule="ratio",  # of reallocation: ratio (Eqs 5-6) | neighbours (learned)
@@ -114,11 +116,11 @@ def static(scale: str) -> ConfigDict:
             ),
             evals=dict(
                 bli=dict(
-                    name="bli", data="pocket", methods="nn,csls,inverted_softmax",
+                    name="bli", data=options.SOURCE, methods="nn,csls,inverted_softmax",
                     neighbourhood=10, beta=30.0, bootstrap=1_000, tags="",
                 ),
                 similarity=dict(name="similarity", data=""),
-                retrieval=dict(name="retrieval", data="pocket", max_sentences=1_000),
+                retrieval=dict(name="retrieval", data=options.SOURCE, max_sentences=1_000),
             ),
             report=dict(base.report, errors=300),
         )

@@ -234,12 +234,14 @@ def _described(
             }
             for language, found in statistics.items()
         },
-        "skipped": {},
+        "skipped": corpora.mended(statistics),
     }
     if dictionary is not None:
         described["dictionary"] = describe_dictionary(dictionary)
         for name, count in dictionary.skipped.items():
             described["skipped"][f"lines of {name} that are no pair of words"] = count
+        for name, count in dictionary.windows.items():
+            described["skipped"][f"lines of {name} with Windows line ends"] = count
     return described
 
 

@@ -54,7 +54,7 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
       ValueError: an unknown slice, or a mesh or batch size that does not fit it.
     """
     place = slices.describe(topology)
-    config = config.copy_and_resolve_references()
+    config = options.resolved(config)
     if place.chips and config.model.get("dtype", "") == "auto":
         config.model.dtype = "bfloat16"  # 'auto' means this on a TPU; this process has a CPU
     program = _Program.of_pretraining(config, list(place.devices))

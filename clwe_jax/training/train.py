@@ -106,7 +106,8 @@ def fit(
     Raises:
       ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary;
         phases or initial parameters that do not fit the model.
-      step_log.NonFiniteLoss: `max_skipped_in_row` steps in a row were not finite.
+      step_log.Diverged: `max_skipped_in_row` steps in a row or most steps of the run were not
+        finite, or the loss at the end is absurd.
       checkpoint.Damaged: no checkpoint of the run can be read.
     """
     meta, steps = dict(meta or {}), train_cfg["steps"]
@@ -214,6 +215,7 @@ def fit(
         log.flush(step)
         finished = (ended or step == steps) and not stop.received
         if finished:
+            log.check_end(step, int(state.skipped))
             evaluate(evaluators)
             finished = not stop.received
         save()
