@@ -11,7 +11,7 @@ from absl import app, flags, logging
 from ml_collections import config_flags
 
 from clwe_jax import config as options
-from clwe_jax import registry, validation
+from clwe_jax import registry, terminal, validation
 
 _UNFINISHED = 75  # the exit status of a run that was stopped and saved (EX_TEMPFAIL)
 
@@ -34,6 +34,7 @@ def main(argv: list[str]) -> None:
     if len(argv) > 1:
         sys.exit(f"error: unknown arguments {argv[1:]}; options start with --. See --help.")
     logging.set_verbosity(logging.INFO)
+    terminal.plain_log()
     python_logging.getLogger("jax").setLevel(python_logging.WARNING)  # it warns of absent backends
     config = _CONFIG.value
     workdir = os.path.abspath(_WORKDIR.value or os.path.join("runs", _run_name()))

@@ -111,6 +111,8 @@ class LexiconInduction:
         It also yields bli/{metric}, the mean over the pairs; see `means`.
         """
         self.details = []
+        self._masses = csls.BothMasses()
+        self._directions = {(test.source, test.target) for test in self._tests}
         figures: dict[str, float] = {}
         spaces: dict[str, tuple[Encoder, WordSpace]] = {}
         empty = []
@@ -181,6 +183,7 @@ class LexiconInduction:
             pool=queries[: source.frequent],
             neighbourhood=self.neighbourhood,
             beta=self.beta,
+            masses=self._masses if induced.direction[::-1] in self._directions else None,
         )
         return np.asarray(found), np.asarray(scores)
 

@@ -25,6 +25,7 @@ class Induced:
     `_kind`) and, if known, 'tag'.
 
     Attributes:
+      direction: source and target language.
       source_rows: row of each source word's vector, int [W]; -1: no vector.
       known: bool [W], whether a source word has a vector.
     """
@@ -38,6 +39,7 @@ class Induced:
         target: words of the target language in the same space.
         tags: source word -> part of speech.
         """
+        self.direction = test.source, test.target
         self._test, self._source, self._target, self._tags = test, source, target, tags
         self._words = list(test.entries)
         self._gold = [test.entries[word] for word in self._words]

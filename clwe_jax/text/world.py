@@ -13,10 +13,8 @@ from absl import logging
 import numpy as np
 from ml_collections import ConfigDict
 
-from clwe_jax import atomic
 from clwe_jax import config as options
-from clwe_jax import pocket
-from clwe_jax.text import corpora, training_dictionary
+from clwe_jax.text import corpora, pocket_files, training_dictionary
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
@@ -92,7 +90,7 @@ def resolve_folders(config: ConfigDict, workdir: str) -> dict[str, str]:
         for key, (value, name) in wanted.items()
     }
     if any(value.startswith(folder) for value in folders.values()):
-        _write_pocket(config, options.languages(config), folder)
+        pocket_files.write(config, options.languages(config), folder)
     return folders
 
 
@@ -130,35 +128,8 @@ def build(config: ConfigDict, workdir: str) -> World:
         frequencies=_frequencies(statistics) if statistics else None,
         sample=sample,
         description=_described(tokenizer, dictionary, statistics, config.data.temperature),
-        domains=_domains(config),
+        domains=pocket_files.domains(config),
     )
-
-
-def _write_pocket(config: ConfigDict, languages: tuple[str, ...], folder: str) -> None:
-    """Writes the embedded world's files, unless they are complete already."""
-    absent = [language for language in languages if language not in pocket.LANGUAGES]
-    if absent:
-        raise ValueError(
-            f"The embedded world does not speak {', '.join(absent)}; it speaks "
-            f"{', '.join(pocket.LANGUAGES)}. Name text with --config.data.source=text:DIR, and set "
-            "config.data.dictionaries, config.evals.retrieval.data and config.evals.bli.data to "
-            "folders or to ''."
-        )
-    whole = os.path.join(folder, "whole")
-    if os.path.exists(whole):
-        return
-    count, seed = config.data.pocket_sentences, config.seed
-    among = _domains(config)
-    logging.info("Writing the embedded world to %s", folder)
-    if config.data.source == "pocket":
-        pocket.write_corpus(os.path.join(folder, "text"), languages, count, seed, among)
-    pocket.write_dictionaries(os.path.join(folder, "dictionaries"), languages)
-    pocket.write_retrieval(os.path.join(folder, "retrieval"), languages, among=among)
-    pocket.write_bli(os.path.join(folder, "bli"), languages)
-    if config.task.get("parallel", "") == "pocket":
-        parallel = os.path.join(folder, "parallel")
-        pocket.write_parallel(parallel, languages, count // 4, seed + _PARALLEL_SEED, among)
-    atomic.write(whole, "The files beside this one are whole.\n")
 
 
 def _tokenizer(
@@ -195,10 +166,6 @@ def _tokenizer(
         )
     tokenizer.save(folder)
     return tokenizer
-
-
-def _domains(config: ConfigDict) -> tuple[str, ...]:
-    return tuple(name for name in config.data.pocket_domains.split(",") if name)
 
 
 def _frequencies(statistics: Mapping[str, corpora.LanguageStats]) -> Frequencies:
