@@ -139,9 +139,10 @@ class Loaded(abc.ABC):
         self._check_languages(lang=lang, to=to)
         check_strings(word=word)
         if lang == to:
+            others = ", ".join(language for language in self.languages if language != lang)
             raise ValueError(
-                f"to={to!r} is the word's own language: name another one of "
-                f"{', '.join(x for x in self.languages if x != lang)}, or call neighbours({word!r}, lang={lang!r})"
+                f"to={to!r} is the word's own language: name another one of {others}, or call "
+                f"neighbours({word!r}, lang={lang!r})"
             )
         found = self.neighbours(word, lang, k, to, method=method)
         return [Translation(near.word, near.score) for near in found]
