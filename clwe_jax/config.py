@@ -67,6 +67,7 @@ def base_config() -> ConfigDict:
                 size=8_192,
                 path="",  # a BERT vocab.txt, a SentencePiece .model or a run's vocab folder
                 min_count=1,  # rarer words do not count
+                dictionary_share=0.0,  # of its pieces, at most: the dictionary's frequent words, whole
                 sample_bytes=20_000_000,  # text of a language that the words are counted in
             ),
             task=dict(name="mlm"),

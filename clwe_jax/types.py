@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import (
-    Any, Callable, Iterator, Mapping, Protocol, Sequence, runtime_checkable,
-)  # fmt: skip
+from typing import Any, Callable, Iterator, Mapping, Protocol, Sequence, runtime_checkable
 
 import flax.struct
 import jax
@@ -279,9 +277,7 @@ class Encoder(Protocol):
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
         """float32 [N, layers, D]: sentence vectors, zeros for a text without words."""
 
-    def in_context(
-        self, texts: Sequence[str], language: str
-    ) -> list[tuple[list[str], np.ndarray]]:
+    def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """For each text its words and their vectors in context, float32 [words, layers, D]."""
 
     def vocabulary(
@@ -294,6 +290,20 @@ class Encoder(Protocol):
           wanted: words that get a vector where that is possible, frequent or not.
           sample: the text to average contextual vectors over, and the limits of its frequent words.
         """
+
+
+@runtime_checkable
+class Pools(Protocol):
+    """An encoder that pools the words of a sentence in several ways.
+
+    Attributes:
+      pools: their names: first that of `Encoder.sentences`; 'sif', where word counts are known.
+    """
+
+    pools: tuple[str, ...]
+
+    def pooled(self, texts: Sequence[str], language: str) -> Mapping[str, np.ndarray]:
+        """Pool -> sentence vectors as of `Encoder.sentences`, all from one pass of encoding."""
 
 
 @runtime_checkable

@@ -44,6 +44,14 @@ def language_model(config: ConfigDict) -> None:
             f"config.train.batch_size={config.train.batch_size} is not divisible by "
             f"config.train.microbatches={config.train.microbatches}"
         )
+    share = config.vocab.dictionary_share
+    if not 0 <= share <= 0.9:
+        raise ValueError(f"config.vocab.dictionary_share={share}: must be in [0, 0.9]")
+    if share and not config.data.dictionaries:
+        raise ValueError(
+            f"config.vocab.dictionary_share={share} takes words of a dictionary: set "
+            "config.data.dictionaries, or the share to 0"
+        )
     if not 0 <= config.data.heldout_share < 0.5:
         raise ValueError(
             f"config.data.heldout_share={config.data.heldout_share}: must be in [0, 0.5)"

@@ -17,8 +17,13 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 if os.environ["JAX_PLATFORMS"] == "cpu":
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    # LLVM takes most of the suite's time, for programs that run for milliseconds.
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
+    # Compiling takes most of the suite's time, for programs that run for milliseconds: these flags
+    # divide it by four. A jaxlib without one of them names it and stops.
+    os.environ.setdefault(
+        "XLA_FLAGS",
+        "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+        " --xla_cpu_parallel_codegen_split_count=1",
+    )
 os.environ.setdefault("MPLBACKEND", "agg")
 
 
@@ -77,6 +82,21 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
+def python_environment(devices=None, **environment):
+    """The environment of a Python process that imports clwe_jax from this folder.
+
+    Args:
+      devices: number of CPU devices to simulate.
+      environment: further environment variables.
+    """
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    env = {**os.environ, "PYTHONPATH": path, **environment}
+    if devices:
+        simulated = f"--xla_force_host_platform_device_count={devices}"
+        env["XLA_FLAGS"] = " ".join(filter(None, [env.get("XLA_FLAGS"), simulated]))
+    return env
+
+
 def python(*arguments, devices=None, check=True, timeout=300, **environment):
     """Runs `python ARGUMENTS` in the project's folder, in a process of its own.
 
@@ -89,15 +109,10 @@ def python(*arguments, devices=None, check=True, timeout=300, **environment):
     Returns:
       The finished process, with text output.
     """
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    env = {**os.environ, "PYTHONPATH": path, **environment}
-    if devices:
-        simulated = f"--xla_force_host_platform_device_count={devices}"
-        env["XLA_FLAGS"] = " ".join(filter(None, [env.get("XLA_FLAGS"), simulated]))
     done = subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=ROOT,
-        env=env,
+        env=python_environment(devices, **environment),
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -116,3 +131,9 @@ def pytest_collection_modifyitems(items):
 def run_python():
     """The function `python` of this file."""
     return python
+
+
+@pytest.fixture(scope="session")
+def environment_of():
+    """The function `python_environment` of this file."""
+    return python_environment

@@ -59,9 +59,11 @@ def test_the_folder_is_whole(workdir):
     for name in (
         "train/loss", "eval/mlm/de/perplexity", "retrieval/de-en/layer2/acc@1",
         "retrieval/mean_last4", "retrieval/mean_last4_csls", "bli/en-de/p@1",
-        "data/coverage/de", "data/cross_lingual_share",
+        "data/coverage/de", "data/cross_lingual_share", "retrieval/sif/mean_last4",
+        "retrieval/sif/de-en/layer0/acc@1", "floor/retrieval/sif/mean", "floor/bli/p@1",
     ):  # fmt: skip
         assert np.isfinite(results[name]), name
+    assert results["floor/retrieval/sif/mean"] > 0.3 > 0.1 > results["retrieval/chance"]
     assert 0.4 < results["data/cross_lingual_share"] < 0.6
     assert results["data/unmasked_words"] == results["data/cut_pieces"] == 0
     losses = [
@@ -91,6 +93,7 @@ def test_the_model_serves(workdir):
     assert model.languages == ("de", "en")
     one, two = model.encode(["The bank is closed.", "Who signed a check?"], lang="en")
     assert one.shape == (32,) and not np.allclose(one, two)
+    assert not np.allclose(model.encode(["The bank is closed."], lang="en", pool="sif"), one)
     assert [word for word, _ in model.words("The bank.", lang="en")] == ["the", "bank", "."]
     found = model.neighbours("bank", lang="en", k=3, to="de")
     assert len(found) == 3 and all(near.language == "de" for near in found)
@@ -108,3 +111,6 @@ def test_prepared_batches_train_without_tensorflow(tmp_path):
     assert report["dictionary"]["left_out"] > 0  # the batches' dictionary is without test words
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     assert results["retrieval/mean_last4"] >= 0 and results["eval/mlm/en/loss"] > 0
+    # The counts came with the batches, and the dictionary is still where the config names it.
+    assert results["retrieval/sif/mean_last4"] >= 0
+    assert results["floor/retrieval/sif/mean"] > 0.3

@@ -108,7 +108,13 @@ def evaluation(config, held_out, sentence):
     return total
 
 
-@pytest.mark.parametrize("scale", options.SCALES)
+@pytest.mark.parametrize(
+    "scale",  # the smallest and the largest are always counted, the others with -m slow
+    [
+        scale if scale in ("laptop", "paper") else pytest.param(scale, marks=pytest.mark.slow)
+        for scale in options.SCALES
+    ],
+)
 @pytest.mark.parametrize("name", [x for x in CONFIGS if load(x, "laptop").job == "pretrain"])
 def test_evaluation_costs_little(name, scale):
     config = load(name, scale)

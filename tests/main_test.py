@@ -52,6 +52,7 @@ def test_answers_at_once_and_helps(arguments, expected):
         ("train.steps", 0, "at least 1"),
         ("train.microbatches", 7, "not divisible"),
         ("data.heldout_share", 0.9, "heldout_share"),
+        ("vocab.dictionary_share", 0.95, r"dictionary_share=0.95.*\[0, 0.9\]"),
     ],
 )
 def test_settings_that_cannot_work(key, value, expected):

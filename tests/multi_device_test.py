@@ -3,12 +3,10 @@
 The tests start this file as a program in a process of its own with 8 devices.
 """
 
+import functools
 import json
-import os
 import pathlib
 import runpy
-import subprocess
-import sys
 import tempfile
 
 import jax
@@ -25,32 +23,33 @@ MESHES = {
     "four": dict(data=2, fsdp=2),
     "all": dict(data=2, fsdp=2, tensor=2),
 }
+OPTIMIZER = optim.Optimizer(name="lamb", learning_rate=0.02, warmup_steps=2)
+TOY = runpy.run_path(str(HERE.parent / "training" / "toy_run.py"))
+
+
+@functools.cache
+def compiled(name, microbatches):
+    """A mesh of the first devices, the plan of the toy run's state on it, and its compiled step."""
+    sizes = MESHES[name]
+    mesh = partition.make_mesh(sizes, jax.devices()[: np.prod(list(sizes.values()))])
+    objective, batch = TOY["objective"](), next(TOY["Source"]())
+    target = train_state.plan(objective, OPTIMIZER.build(STEPS), batch, mesh)
+    step = train.trace_step(objective, OPTIMIZER, STEPS, microbatches, mesh, target, batch)
+    return mesh, target, step.lower().compile()
 
 
 class Run:
     """The toy run on a mesh of the first devices, step by step."""
 
     def __init__(self, name, microbatches=1):
-        self.toy = runpy.run_path(str(HERE.parent / "training" / "toy_run.py"))
-        sizes = MESHES[name]
-        self.mesh = partition.make_mesh(sizes, jax.devices()[: np.prod(list(sizes.values()))])
-        objective = self.toy["objective"]()
-        optimizer = optim.Optimizer(name="lamb", learning_rate=0.02, warmup_steps=2)
-        tx = optimizer.build(STEPS)
-        batch = next(self.toy["Source"]())
-        self.target = train_state.plan(objective, tx, batch, self.mesh)
-        self.state = train_state.start(objective, tx, batch, self.mesh, 0)
-        self.step = (
-            train.trace_step(
-                objective, optimizer, STEPS, microbatches, self.mesh, self.target, batch
-            )
-            .lower()
-            .compile()
+        self.mesh, self.target, self.step = compiled(name, microbatches)
+        self.state = train_state.start(
+            TOY["objective"](), OPTIMIZER.build(STEPS), next(TOY["Source"]()), self.mesh, 0
         )
         self.losses = []
 
     def go(self, start, stop):
-        source = self.toy["Source"]()
+        source = TOY["Source"]()
         source.set_state(str(start))
         for _ in range(start, stop):
             batch = partition.global_batch(next(source), self.mesh)
@@ -59,7 +58,7 @@ class Run:
         return self
 
     def arrays(self):
-        return self.toy["arrays"](self.state)
+        return TOY["arrays"](self.state)
 
 
 def differ(a, b):
@@ -133,19 +132,9 @@ if __name__ == "__main__":
 
 
 @pytest.fixture(scope="module")
-def found():
+def found(run_python):
     """The output of `main`."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(HERE.parents[1]),
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-    }
-    done = subprocess.run(
-        [sys.executable, str(HERE)], env=environment, capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stderr[-5000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(run_python(HERE, devices=8, timeout=600).stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("mesh", ["data", "all"])

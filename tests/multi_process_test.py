@@ -1,7 +1,6 @@
 """Two processes on loopback, two simulated devices each, equal one process with four."""
 
 import json
-import os
 import pathlib
 import signal
 import socket
@@ -13,11 +12,11 @@ import numpy as np
 import pytest
 
 TOY = pathlib.Path(__file__).parent / "training" / "toy_run.py"
-MESH = dict(data=2, fsdp=2)
+LIMIT = 3_000  # bytes of the table of pieces on a device, which is larger
 
 
 @pytest.fixture(scope="module")
-def launch():
+def launch(environment_of):
     """(workdir, hosts, **options) -> started processes, each with its log_{host}.txt."""
 
     def run(workdir, hosts, **options):
@@ -28,13 +27,7 @@ def launch():
                 options["coordinator"] = f"127.0.0.1:{free.getsockname()[1]}"
         processes = []
         for host in range(hosts):
-            environment = {
-                **os.environ,
-                "PYTHONPATH": str(TOY.parents[2]),
-                "XLA_FLAGS": f"--xla_force_host_platform_device_count={4 // hosts}",
-                "TOY_PROCESS": str(host),
-                "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-            }
+            environment = environment_of(devices=4 // hosts, TOY_PROCESS=str(host))
             arguments = [sys.executable, str(TOY), str(workdir), json.dumps(options)]
             with open(workdir / f"log_{host}.txt", "a", encoding="utf-8") as log:
                 processes.append(
@@ -56,9 +49,18 @@ def wait(processes, workdir):
     return logs
 
 
-def test_two_equal_one_also_after_a_stop(tmp_path, launch):
-    """After SIGTERM to one process both stop at the same step, save, and resume."""
-    options = dict(steps=16, mesh=MESH, checkpoint=dict(every_steps=100), slow=0.2)
+# With fsdp=4 every host computes with its shards of the table.
+@pytest.mark.parametrize(
+    "mesh",
+    [dict(fsdp=4), pytest.param(dict(data=2, fsdp=2), marks=pytest.mark.slow)],
+    ids=["fsdp", "both"],
+)
+def test_two_equal_one_also_after_a_stop(tmp_path, launch, mesh):
+    """After SIGTERM to one process both stop at the same step, save, and resume.
+
+    The evaluations between steps never hold the whole table on one device.
+    """
+    options = dict(steps=16, mesh=mesh, checkpoint=dict(every_steps=100), limit=LIMIT, slow=0.2)
     wait(launch(tmp_path / "one", 1, **dict(options, slow=0.0)), tmp_path / "one")
 
     two = tmp_path / "two"
@@ -86,24 +88,19 @@ def test_two_equal_one_also_after_a_stop(tmp_path, launch):
         assert np.abs(ours[path].astype(float) - theirs[path]).max() < 2e-3 * scale, path
     ours, theirs = (metrics(folder) for folder in (two, tmp_path / "one"))
     assert (16, "train/loss") in ours
+    assert ours[4, "eval/table_bytes"] > LIMIT
     for step in range(4, 17, 4):  # each host has one half of the held-out rows
         for name in ("eval/mlm/loss", "eval/mlm/accuracy", "eval/encoded"):
             assert ours[step, name] == pytest.approx(theirs[step, name], rel=1e-3), name
 
 
-# With tensor=4 both hosts hold all rows.
-@pytest.mark.parametrize(
-    "mesh",
-    [dict(fsdp=4), pytest.param(dict(tensor=4), marks=pytest.mark.slow)],
-    ids=["fsdp", "tensor"],
-)
-def test_no_device_holds_the_whole_table_to_evaluate(tmp_path, launch, mesh):
-    """The table is larger than the limit of a device, and every host computes with its shards."""
-    limit = 3_000
-    options = dict(steps=5, mesh=mesh, checkpoint=dict(every_steps=100), limit=limit)
+@pytest.mark.slow
+def test_hosts_that_hold_all_rows_hold_no_whole_table(tmp_path, launch):
+    """With tensor=4 both hosts hold all rows."""
+    options = dict(steps=5, mesh=dict(tensor=4), checkpoint=dict(every_steps=100), limit=LIMIT)
     wait(launch(tmp_path, 2, **options), tmp_path)
     found = metrics(tmp_path)
-    assert found[4, "eval/table_bytes"] > limit and (5, "eval/mlm/loss") in found
+    assert found[4, "eval/table_bytes"] > LIMIT and (5, "eval/mlm/loss") in found
 
 
 def metrics(workdir):

@@ -21,12 +21,8 @@ OPTIONS = dict(checkpoint=dict(every_steps=3), slow=0.02)
 
 
 @pytest.fixture(scope="module")
-def environment():
-    return {
-        **os.environ,
-        "PYTHONPATH": str(TOY.parents[2]),
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-    }
+def environment(environment_of):
+    return environment_of()
 
 
 def start(workdir, environment, steps):

@@ -14,6 +14,7 @@ from clwe_jax import registry
 from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
+from clwe_jax.text.frequencies import FILE
 
 # Name of a retrieval method -> its name in `align.csls`.
 METHODS = {
@@ -231,6 +232,14 @@ def near_words(word: str, words: Sequence[str], most: int = 3) -> list[str]:
         frequent.setdefault(_folded(other), other)
     close = difflib.get_close_matches(folded, frequent, most, 0.7)
     return list(dict.fromkeys([*same, *(frequent[x] for x in close if frequent[x] != word)]))[:most]
+
+
+def lacks_counts(pool: str) -> ValueError:
+    """The error for a pooling that needs counts of words, which the run has not kept."""
+    return ValueError(
+        f"pool={pool!r}: this run has kept no counts of words (WORKDIR/{FILE}), because it is older "
+        "than they are or its text is in no files: pool='mean'"
+    )
 
 
 def did_you_mean(words: Sequence[str]) -> str:

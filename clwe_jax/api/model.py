@@ -28,15 +28,17 @@ import numpy as np
 from clwe_jax import config as options
 from clwe_jax.api import senses as sense_api
 from clwe_jax.api.base import (
-    Loaded, Neighbour, check_strings, check_texts, did_you_mean, near_words, select,
+    Loaded, Neighbour, check_strings, check_texts, did_you_mean, lacks_counts, near_words, select,
 )  # fmt: skip
 from clwe_jax.api.nearest import Index, nearest_words
 from clwe_jax.api.texts import Texts, texts_of
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.evaluate.model_encoder import POOLS, ModelEncoder
 from clwe_jax.models.senses.state import SenseState
 from clwe_jax.objectives import projected
+from clwe_jax.text import frequencies
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, partition
@@ -58,6 +60,8 @@ class Model(Loaded):
       frequent: language -> the frequent words that `neighbours` and `senses` search.
       texts: language -> lines of text, for examples of senses; None for a run without text.
       projection: the objective with the maps of a projected run; None for other runs.
+      frequencies: counts of the words of the run's text, which the pooling 'sif' needs; None where
+        the run has kept none.
     """
 
     config: ConfigDict
@@ -67,6 +71,7 @@ class Model(Loaded):
     frequent: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     texts: Texts | None = None
     projection: projected.Projected | None = None
+    frequencies: Frequencies | None = None
     _indices: dict[tuple[str, Layer], Index] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
@@ -95,23 +100,31 @@ class Model(Loaded):
           lang: their language.
           layer: number of a layer, 0 for the embeddings; 'mean_last4' (or None): the mean over the
             last four layers; 'all': the vectors of all layers.
-          pool: 'mean': one vector for each sentence, the mean over its pieces; None: one vector for
-            each piece.
+          pool: 'mean': one vector for each sentence, the mean over its pieces; 'sif': the mean in
+            which a piece weighs a / (a + p), with a = 1e-3 and p its share in the run's text, often
+            better for retrieval; None: one vector for each piece.
 
         Returns:
           float32 [N, D]; with pool=None a list of [pieces, D]. With layer='all' the last axis [D]
           becomes [layers + 1, D].
 
         Raises:
-          ValueError: an unknown language (the nearest one is named), layer or kind of pooling.
+          ValueError: an unknown language (the nearest one is named), layer or kind of pooling, or
+            'sif' for a run that has kept no counts of words.
         """
         self._check_languages(lang=lang)
         check_texts(texts)
-        if pool not in ("mean", None):
-            raise ValueError(f"pool={pool!r}: expected 'mean', or None for a vector of each piece")
+        if pool is None:
+            return [select(vectors, layer) for vectors in self._encoder.pieces(texts, lang)]
+        if pool not in POOLS:
+            raise ValueError(
+                f"pool={pool!r}: expected 'mean', 'sif', or None for a vector of each piece"
+            )
         if pool == "mean":
             return select(self._encoder.sentences(texts, lang), layer)
-        return [select(vectors, layer) for vectors in self._encoder.pieces(texts, lang)]
+        if pool not in self._encoder.pools:
+            raise lacks_counts(pool)
+        return select(self._encoder.pooled(texts, lang)[pool], layer)
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None
@@ -278,7 +291,10 @@ class Model(Loaded):
 
     def encoder(self) -> ModelEncoder:
         """The model as an encoder of text (`types.Encoder`)."""
-        return ModelEncoder(self.projection or self.objective, self.tokenizer, self.variables)
+        return ModelEncoder(
+            self.projection or self.objective, self.tokenizer, self.variables,
+            frequencies=self.frequencies,
+        )  # fmt: skip
 
     @functools.cached_property
     def _encoder(self) -> ModelEncoder:
@@ -333,7 +349,10 @@ def load(workdir: str, step: int | None = None) -> Model:
         with open(os.path.join(workdir, "words.json"), encoding="utf-8") as file:
             frequent = json.load(file)
     texts = texts_of(config.data.source, workdir, tokenizer.languages, _TEXT_BYTES)
-    return Model(config, tokenizer, objective, variables, frequent, texts, projection)
+    return Model(
+        config, tokenizer, objective, variables, frequent, texts, projection,
+        frequencies.load(workdir),
+    )  # fmt: skip
 
 
 def _objective(config: ConfigDict, vocabulary: Vocabulary, translations: Any) -> Objective:

@@ -24,11 +24,14 @@ from clwe_jax import atomic
 from clwe_jax.align import csls
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.api.base import (
-    Loaded, Neighbour, check_search, check_strings, check_texts, did_you_mean, near_words, select,
+    Loaded, Neighbour, check_search, check_strings, check_texts, did_you_mean, lacks_counts,
+    near_words, select,
 )  # fmt: skip
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import Layer
 from clwe_jax.evaluate.static_encoder import StaticEncoder, weighted_means
+from clwe_jax.text import frequencies
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
 
@@ -49,6 +52,8 @@ class StaticModel(Loaded):
         without refinement, because joint training yields one space.
       hub: the language whose space the other languages are mapped to.
       normalizer: the normalizer of words.
+      frequencies: counts of the words of the run's text, for the pooling 'sif'; None where no text
+        was read.
     """
 
     raw: Mapping[str, Vectors]
@@ -56,6 +61,7 @@ class StaticModel(Loaded):
     alignments: Mapping[str, Alignment]
     hub: str
     normalizer: Normalizer = Normalizer()
+    frequencies: Frequencies | None = None
     kind = "Static vectors"
     # Spaces that were computed so far.
     _hub_spaces: dict[str, Vectors] = dataclasses.field(
@@ -105,24 +111,29 @@ class StaticModel(Loaded):
           texts: sentences.
           lang: their language.
           layer: 0, 'mean_last4' (or None): static vectors have one layer; 'all' adds its axis.
-          pool: 'mean': one vector for each sentence, zeros for one without a known word; None: one
-            vector for each known word.
+          pool: 'mean': one vector for each sentence, zeros for one without a known word; 'sif': the
+            mean weighted as for `Model.encode`; None: one vector for each known word.
 
         Returns:
           float32 [N, D]; with pool=None a list of [words, D].
 
         Raises:
-          ValueError: an unknown language, layer or kind of pooling.
+          ValueError: an unknown language, layer or kind of pooling, or 'sif' for a run that has
+            kept no counts of words.
         """
         check_texts(texts)
-        if pool not in ("mean", None):
-            raise ValueError(f"pool={pool!r}: expected 'mean', or None for a vector of each word")
+        if pool not in ("mean", "sif", None):
+            raise ValueError(
+                f"pool={pool!r}: expected 'mean', 'sif', or None for a vector of each word"
+            )
+        if pool == "sif" and self.frequencies is None:
+            raise lacks_counts(pool)
         vectors = self.vectors(lang, layer)
         known = [[x for x in self._split(text, lang) if x in vectors.index] for text in texts]
         if pool is None:
             rows = [vectors.rows(words) for words in known]
             return [select(vectors.vectors[some][:, None], layer) for some in rows]
-        weights = dict.fromkeys((word for words in known for word in words), 1.0)
+        weights = self.frequencies.word_weights(lang) if pool == "sif" else {}
         return select(weighted_means(known, vectors, weights)[:, None], layer)
 
     def words(
@@ -206,7 +217,7 @@ class StaticModel(Loaded):
         Text is cut into words at spaces; in scripts without spaces, by longest match of words with
         vectors. A word without a vector is lower-cased.
         """
-        return StaticEncoder(self, self._split)
+        return StaticEncoder(self, self._split, frequencies=self.frequencies)
 
     @functools.cached_property
     def _segmenter(self) -> Segmenter:
@@ -219,13 +230,15 @@ class StaticModel(Loaded):
         return [word if word in index else word.lower() for word in words]
 
     def save(self, workdir: str) -> None:
-        """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz and, last, spaces.json."""
+        """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz, counts.json, then spaces.json."""
         for folder in (_RAW, _ALIGNMENTS):
             os.makedirs(os.path.join(workdir, folder), exist_ok=True)
         for language, vectors in self.raw.items():
             vectors.save(os.path.join(workdir, _RAW, f"{language}.npz"))
         for language, alignment in self.alignments.items():
             alignment.save(os.path.join(workdir, _ALIGNMENTS, f"{language}-{self.hub}.npz"))
+        if self.frequencies is not None:
+            self.frequencies.save(workdir)
         description: dict[str, Any] = {
             "languages": list(self.languages),
             "hub": self.hub,
@@ -322,4 +335,5 @@ def load(workdir: str | os.PathLike[str], step: int | None = None) -> StaticMode
         },
         hub=hub,
         normalizer=Normalizer(found["lower_case"], found["simplify_chinese"]),
+        frequencies=frequencies.load(workdir),
     )

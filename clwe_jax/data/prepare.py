@@ -105,6 +105,7 @@ def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
         "description": world.description,
         "examples": made.examples(_EXAMPLES),
         "frequent": world.frequent,
+        "counts": world.frequencies.to_json() if world.frequencies else None,
         "sample": world.sample,
     }
     atomic.write_json(os.path.join(out, prepared.EXTRAS), extras, indent=None)

@@ -103,6 +103,7 @@ class LexiconInduction:
         coverage, coverage_distinct: shares of covered words; words, words_distinct: numbers of
           words; oov: share of source words without a vector; isolated: share of source words that
           do not occur in the text sample and were encoded alone (contextual words only).
+        chance: one over the number of candidates.
         frequency/{first}-{last}/p@1*, .../words: figures by frequency rank.
         tag/{tag}/p@1*, .../words: figures by part of speech.
         layer{k}/p@1*, layer{k}/p@5*: figures of every layer, where a model has several.
@@ -153,6 +154,7 @@ class LexiconInduction:
                 SUFFIXES[method], nearest[0], self.bootstrap, self.context.seed
             )
         yield from induced.counts()
+        yield "chance", 1 / target.frequent
         layers = source.vectors.shape[1]
         for layer in range(layers) if layers > 1 else ():
             for method in self._methods:

@@ -85,13 +85,14 @@ class CharacterEncoder(RowEncoder):
             count *= 4
         characters = np.full((count, self._known.shape[1]), spelling.PAD, np.int32)
         characters[: len(distinct)] = self._spell(distinct)
-        return {
+        batch = {
             "spelling": spelled.reshape(words.shape).astype(np.int32),
             "characters": characters,
             "loss_weights": filled,
             "language_ids": languages,
             "groups": groups,
         }
+        return self._with_weights(batch, rows)
 
     def _spell(self, numbers: np.ndarray) -> np.ndarray:
         vocabulary, size = self.tokenizer.vocabulary, self._known.shape[1]

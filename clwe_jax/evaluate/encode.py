@@ -16,7 +16,7 @@ import numpy as np
 
 from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.types import Array, Batch, EncodeFn, Variables, piece_batch
+from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_batch
 
 _SHORTEST = 8  # positions of the shortest row
 _FEW = 8  # batch size for at most this many rows
@@ -70,11 +70,13 @@ class Row:
       ids: piece ids, without [CLS] and [SEP].
       groups: group of each piece, numbered from 0; -1: no group.
       language: language id.
+      weights: weight of each piece in a second mean; None: there is no second mean.
     """
 
     ids: Sequence[int]
     groups: Sequence[int]
     language: int
+    weights: Sequence[float] | None = None
 
 
 class RowEncoder:
@@ -109,6 +111,11 @@ class RowEncoder:
 
     def stream(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
         """Yields pairs of a row's index and its `means`, in no particular order."""
+        for place, means in self.pooled(variables, rows):
+            yield place, means[0]
+
+    def pooled(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
+        """As `stream`, with the weighted means too where rows have weights: [1 or 2, groups, ...]."""
         pending: collections.deque[tuple[list[int], Array]] = collections.deque()
         logged, done = time.monotonic(), 0
         for places, length, slots, size in self._batches(rows):
@@ -155,7 +162,15 @@ class RowEncoder:
             arrays["source_language_ids"][place, :end] = row.language
             arrays["groups"][place, 1 : end - 1] = row.groups
         arrays["targets"] = arrays["inputs"]
-        return arrays
+        return self._with_weights(arrays, rows)
+
+    def _with_weights(self, batch: Batch, rows: Sequence[Row]) -> Batch:
+        """The batch with 'weights' of its pieces, where rows have weights."""
+        if rows and rows[0].weights is not None:
+            batch["weights"] = np.zeros(batch["groups"].shape, np.float32)
+            for place, row in enumerate(rows):
+                batch["weights"][place, 1 : len(row.ids) + 1] = row.weights
+        return batch
 
     def shape(self, variables: Variables) -> tuple[int, int]:
         """(layers + 1, D); nothing is computed."""
@@ -171,27 +186,41 @@ def _program(encode_fn: EncodeFn) -> ShardedCall:
 
 
 def _pooling(encode_fn: EncodeFn):
-    """A function from variables and a batch with 'groups' to [B, slots, layers + 1, D]."""
+    """A function from variables and a batch to means, [B, 1 or 2, slots, layers + 1, D].
+
+    The batch has 'groups' and, for a second, weighted mean, 'weights'.
+    """
 
     def pool(variables: Variables, batch: Batch, slots: int) -> Array:
         batch = dict(batch)
-        groups = batch.pop("groups")
+        groups, weights = batch.pop("groups"), batch.pop("weights", None)
         hidden = encode_fn(variables, batch)
         member = groups[:, None, :] == jnp.arange(slots)[None, :, None]
-        sums = [
-            jnp.einsum(
-                "bsl,bld->bsd",
-                member.astype(layer.dtype),
-                layer,
-                precision=jax.lax.Precision.HIGHEST,
-                preferred_element_type=jnp.float32,
-            )
-            for layer in hidden.layers
-        ]
         counts = jnp.maximum(member.sum(-1), 1).astype(jnp.float32)
-        return jnp.stack(sums, axis=2) / counts[:, :, None, None]
+        means = [_sums(member, hidden) / counts[:, :, None, None]]
+        if weights is not None:
+            member = member * weights[:, None, :]
+            total = member.sum(-1)
+            total = jnp.where(total > 0, total, 1.0)
+            means.append(_sums(member, hidden) / total[:, :, None, None])
+        return jnp.stack(means, axis=1)
 
     return pool
+
+
+def _sums(member: Array, hidden: Hidden) -> Array:
+    """[B, slots, layers + 1, D]: sums over positions, weighted by `member` [B, slots, L]."""
+    sums = [
+        jnp.einsum(
+            "bsl,bld->bsd",
+            member.astype(layer.dtype),
+            layer,
+            precision=jax.lax.Precision.HIGHEST,
+            preferred_element_type=jnp.float32,
+        )
+        for layer in hidden.layers
+    ]
+    return jnp.stack(sums, axis=2)
 
 
 def _fetch(
@@ -199,4 +228,4 @@ def _fetch(
 ) -> Iterator[tuple[int, np.ndarray]]:
     vectors = np.asarray(vectors)
     for row, place in enumerate(places):
-        yield place, vectors[row, : max(rows[place].groups, default=-1) + 1]
+        yield place, vectors[row, :, : max(rows[place].groups, default=-1) + 1]

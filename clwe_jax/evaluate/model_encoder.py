@@ -13,9 +13,11 @@ import numpy as np
 
 from clwe_jax.evaluate.character_encoder import encoder_of
 from clwe_jax.evaluate.encode import Row
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables, WordSample, WordSpace
 
+POOLS = ("mean", "sif")
 
 class ModelEncoder:
     """An objective that encodes, its tokenizer and its variables (`types.Encoder`).
@@ -23,6 +25,7 @@ class ModelEncoder:
     The vector of a sentence or a word is the mean over its pieces, layer by layer.
 
     Attributes:
+      pools: 'mean' and, where the counts of words are given, 'sif'; see `types.Pools`.
       objective, tokenizer, variables, step: see `types.HasObjective`.
       seen, cut: see `types.Truncates`.
     """
@@ -34,6 +37,7 @@ class ModelEncoder:
         variables: Variables,
         step: int = 0,
         *,
+        frequencies: Frequencies | None = None,
         max_length: int = 0,
         batch_size: int = 64,
     ):
@@ -42,6 +46,7 @@ class ModelEncoder:
         tokenizer: the run's tokenizer.
         variables: the model's variables.
         step: training steps that the variables have seen.
+        frequencies: counts of words in the run's text; None where they are not known.
         max_length: pieces of the longest row, special pieces included; 0: the model's maximum.
         batch_size: rows computed at once.
         """
@@ -50,6 +55,8 @@ class ModelEncoder:
         self.seen: collections.Counter[str] = collections.Counter()
         self.cut: collections.Counter[str] = collections.Counter()
         self._warned: set[str] = set()
+        self.pools = POOLS if frequencies is not None else POOLS[:1]
+        self._weights = functools.cache(functools.partial(_weights, frequencies, tokenizer))
         # Made on first use: not every objective encodes.
         self._rows = functools.cache(
             functools.partial(encoder_of, objective, tokenizer, max_length, batch_size)
@@ -89,11 +96,22 @@ class ModelEncoder:
 
         A sentence longer than a row loses its end; `cut` counts it, and the log says so once.
         """
+        return self._pooled(self._sentence_rows(texts, language), 1)[0]
+
+    def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+        """See `types.Pools`."""
         rows = self._sentence_rows(texts, language)
-        result = np.zeros((len(rows), *self.shape), np.float32)
-        for place, vectors in self._rows().stream(self.variables, rows):
-            if len(vectors):
-                result[place] = vectors[0]
+        if "sif" in self.pools:
+            weights = self._weights(language)
+            rows = [dataclasses.replace(row, weights=_at(weights, row.ids)) for row in rows]
+        return dict(zip(self.pools, self._pooled(rows, len(self.pools))))
+
+    def _pooled(self, rows: Sequence[Row], means: int) -> np.ndarray:
+        """float32 [means, N, layers, D]: the means over each row, zeros for a row without pieces."""
+        result = np.zeros((means, len(rows), *self.shape), np.float32)
+        for place, vectors in self._rows().pooled(self.variables, rows):
+            if vectors.shape[1]:
+                result[:, place] = vectors[:, 0]
         return result
 
     def pieces(self, texts: Sequence[str], language: str) -> list[np.ndarray]:
@@ -205,6 +223,19 @@ class ModelEncoder:
         if len(alone):
             sums[alone] = self.sentences([words[i] for i in alone], language)
         return sums, counts
+
+
+def _weights(
+    frequencies: Frequencies, tokenizer: Tokenizer, language: str
+) -> np.ndarray:
+    """float32 [V + 1]: the SIF weights of a language's pieces, and of a word that is no piece."""
+    weights = frequencies.piece_weights(language, tokenizer.vocabulary)
+    return np.append(weights, np.float32(1))
+
+
+def _at(weights: np.ndarray, ids: Sequence[int]) -> np.ndarray:
+    """The weights of pieces; larger ids are words outside the vocabulary."""
+    return weights[np.minimum(np.array(ids, np.int64), len(weights) - 1)]
 
 
 def _frequent(lines: Sequence[Sequence[str]], sample: WordSample) -> list[str]:

@@ -48,6 +48,16 @@ class PairEncoder:
         """See `ModelEncoder.sentences`."""
         return self._encoders[language].sentences(texts, language)
 
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The ways of pooling that all encoders know; see `types.Pools`."""
+        return min((x.pools for x in self._encoders.values()), key=len)
+
+    def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+        """See `types.Pools`."""
+        found = self._encoders[language].pooled(texts, language)
+        return {pool: found[pool] for pool in self.pools}
+
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """See `ModelEncoder.in_context`."""
         return self._encoders[language].in_context(texts, language)

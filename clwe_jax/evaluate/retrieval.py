@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Iterator
+from typing import Iterator, Sequence
 
 from absl import logging
 import numpy as np
@@ -17,10 +17,11 @@ from clwe_jax.evaluate import pairs
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import MEAN_LAST4, last_layers, select_layer
 from clwe_jax.evaluate.statistics import wilson_interval
-from clwe_jax.types import Covers, Encoder, Truncates
+from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
 # Comparison of sentences -> suffix of the metric's name.
 SUFFIXES = {"cosine": "", "centered": "_centered", "csls": "_csls"}
+SIF = "retrieval/sif"  # beginning of the metrics of sentences pooled by SIF
 
 
 def matches(
@@ -73,6 +74,7 @@ class SentenceRetrieval:
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         """Yields metrics as fractions; * is '' (cosine), '_centered' or '_csls':
 
+        retrieval/{src}-{trg}/chance: one over the number of sentences.
         retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (for several
           layers the mean of the last four layers' vectors), in both directions; *_low and *_high:
           its 95% interval.
@@ -83,7 +85,10 @@ class SentenceRetrieval:
         retrieval/{src}-{trg}/mean_last4*: the mean of the accuracies of the last four layers (of
           all layers where there are fewer), in the files' direction; *_low and *_high: its 95%
           interval.
-        retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*: means over the pairs.
+        retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*, retrieval/chance: means
+          over the pairs.
+        retrieval/sif/...: the same figures of sentences whose words or pieces are weighted by SIF,
+          for encoders that know how often words occur.
         retrieval/cut: the share of sentences that were too long for the model.
         """
         totals: dict[str, list[float]] = {}
@@ -91,32 +96,45 @@ class SentenceRetrieval:
         last = None  # many pairs share their English side
         for pair, source, target in self._pairs:
             view = model.between(pair.source, pair.target)
-            x = view.sentences(source, pair.source)
+            x = _pooled(view, source, pair.source)
             if last is None or last[:3] != (view, pair.target, target):
-                last = view, pair.target, target, view.sentences(target, pair.target)
+                last = view, pair.target, target, _pooled(view, target, pair.target)
             y = last[3]
-            found = [(f"{pair.name}/{name}", value) for name, value in self._by_layer(x, y)]
-            for direction, texts, sides in (
-                ((pair.source, pair.target), source, (x, y)),
-                ((pair.target, pair.source), target, (y, x)),
-            ):
-                own = [select_layer(side, MEAN_LAST4) for side in sides]
-                name = "-".join(direction)
-                for how, suffix in SUFFIXES.items():
-                    right = matches(*own, how, self.neighbourhood)
-                    share = float(right.mean())
-                    found += _with_interval(f"{name}/mean{suffix}", share, len(right))
-                if isinstance(view, Covers):
-                    found.append((f"{name}/coverage", view.coverage(texts, direction[0])))
-            for name, value in found:
-                yield f"retrieval/{name}", value
-                if not name.endswith(("_low", "_high", "/coverage")):
-                    totals.setdefault(name.split("/", 1)[1], []).append(value)
+            for prefix in x:
+                for name, value in self._of_pair(pair, x[prefix], y[prefix]):
+                    yield f"{prefix}/{name}", value
+                    if not name.endswith(("_low", "_high")):
+                        metric = name.split("/", 1)[1]
+                        totals.setdefault(f"{prefix}/{metric}", []).append(value)
+            if isinstance(view, Covers):
+                for language, other, texts in (
+                    (pair.source, pair.target, source),
+                    (pair.target, pair.source, target),
+                ):
+                    share = view.coverage(texts, language)
+                    yield f"retrieval/{language}-{other}/coverage", share
+            for name in (pair.name, f"{pair.target}-{pair.source}"):
+                yield f"retrieval/{name}/chance", 1 / len(source)
+            totals.setdefault("retrieval/chance", []).append(1 / len(source))
         for metric, values in totals.items():
-            yield f"retrieval/{metric}", float(np.mean(values))
+            yield metric, float(np.mean(values))
         seen, cut = _lengths(model) - counts
         if seen:
             yield "retrieval/cut", float(cut / seen)
+        if last is not None and SIF not in last[3]:
+            logging.info("Retrieval without SIF pooling: the run keeps no counts of its words")
+
+    def _of_pair(
+        self, pair: pairs.PairFiles, x: np.ndarray, y: np.ndarray
+    ) -> Iterator[tuple[str, float]]:
+        """The figures of a pair by one way of pooling."""
+        for name, value in self._by_layer(x, y):
+            yield f"{pair.name}/{name}", value
+        own = select_layer(x, MEAN_LAST4), select_layer(y, MEAN_LAST4)
+        for name, sides in ((pair.name, own), (f"{pair.target}-{pair.source}", own[::-1])):
+            for how, suffix in SUFFIXES.items():
+                right = matches(*sides, how, self.neighbourhood)
+                yield from _with_interval(f"{name}/mean{suffix}", float(right.mean()), len(right))
 
     def _by_layer(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
         layers = x.shape[1]
@@ -142,6 +160,14 @@ class SentenceRetrieval:
                 self.data, ", ".join(languages),
             )  # fmt: skip
         return [(pair, *pairs.read(pair, self.max_sentences)) for pair in found]
+
+
+def _pooled(model: Encoder, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+    """Beginning of the metrics' names -> float32 [N, layers, D], by every pool of the encoder."""
+    if not isinstance(model, Pools):
+        return {"retrieval": model.sentences(texts, language)}
+    found = model.pooled(texts, language)
+    return {SIF if pool == "sif" else "retrieval": vectors for pool, vectors in found.items()}
 
 
 def _with_interval(name: str, share: float, count: int) -> list[tuple[str, float]]:

@@ -10,8 +10,10 @@ from typing import Callable, Mapping, Protocol, Sequence
 import numpy as np
 
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.types import WordSample, WordSpace
 
+POOLS = ("idf", "sif")
 
 class Spaces(Protocol):
     """Vectors of several languages, such as `api.static.StaticModel`."""
@@ -35,11 +37,15 @@ class StaticEncoder:
       spaces: vectors of all languages.
       split: (text, language) -> the text's words, spelled as the vectors' words.
       pair: language -> vectors of two languages in their own space; None: the space of all.
+      frequencies: counts of words in the run's text; None where they are not known.
+      candidates: most frequent words of a language that lexicon induction chooses from; 0: all.
     """
 
     spaces: Spaces
     split: Callable[[str, str], Sequence[str]]
     pair: Mapping[str, Vectors] | None = None
+    frequencies: Frequencies | None = None
+    candidates: int = 0
     layers = 1
 
     @property
@@ -62,9 +68,21 @@ class StaticEncoder:
         Words without a vector are ignored. If all weights of a text are 0, as for a single text,
         its vector is the unweighted mean; a text without a known word has zeros.
         """
+        return self.pooled(texts, language)["idf"]
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """'idf' and, where the counts of words are given, 'sif'; see `types.Pools`."""
+        return POOLS if self.frequencies is not None else POOLS[:1]
+
+    def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
+        """See `types.Pools`."""
         cut = [self.words(text, language) for text in texts]
-        weights = inverse_document_frequencies(cut)
-        return weighted_means(cut, self._vectors(language), weights)[:, None]
+        weights = {"idf": inverse_document_frequencies(cut)}
+        if self.frequencies is not None:
+            weights["sif"] = self.frequencies.word_weights(language)
+        vectors = self._vectors(language)
+        return {x: weighted_means(cut, vectors, some)[:, None] for x, some in weights.items()}
 
     def coverage(self, texts: Sequence[str], language: str) -> float:
         """The share of the texts' running words that have a vector."""
@@ -87,9 +105,10 @@ class StaticEncoder:
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:
-        """All words of a language, all of them frequent; `wanted` and `sample` have no effect."""
+        """All words of a language, the first `candidates` frequent; the arguments have no effect."""
         vectors = self._vectors(language)
-        return WordSpace(vectors.words, vectors.vectors[:, None], len(vectors))
+        frequent = min(self.candidates or len(vectors), len(vectors))
+        return WordSpace(vectors.words, vectors.vectors[:, None], frequent)
 
     def _vectors(self, language: str) -> Vectors:
         return self.spaces.vectors(language) if self.pair is None else self.pair[language]
@@ -109,7 +128,7 @@ def weighted_means(
     Args:
       sentences: N lists of words.
       vectors: vectors of the language, [V, D]; words without a vector are ignored.
-      weights: word -> weight.
+      weights: word -> weight; a word that is absent weighs 1.
 
     Returns:
       float32 [N, D]: the unweighted mean where all weights are 0, zeros for a sentence without a
@@ -120,7 +139,7 @@ def weighted_means(
         known = [word for word in sentence if word in vectors.index]
         if not known:
             continue
-        given = np.array([weights[word] for word in known], np.float32)
+        given = np.array([weights.get(word, 1.0) for word in known], np.float32)
         if given.sum() <= 0:
             given = np.ones(len(known), np.float32)
         means[number] = given @ vectors.vectors[[vectors.index[w] for w in known]] / given.sum()

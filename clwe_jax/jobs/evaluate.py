@@ -10,7 +10,7 @@ from clwe_jax import api
 from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, inputs
+from clwe_jax.jobs import evaluators, floor, inputs
 from clwe_jax.jobs.job import FIGURES, Job, Results
 
 
@@ -59,9 +59,11 @@ class Evaluation(Job):
             self.config, inputs.context(self.config, world, heldout), world.folders
         )
         encoder = ModelEncoder(
-            model.objective, model.tokenizer, model.variables, self.config.train.steps
-        )
+            model.objective, model.tokenizer, model.variables, self.config.train.steps,
+            frequencies=world.frequencies,
+        )  # fmt: skip
         self.figures, _ = evaluators.measure(made, encoder)
+        self.figures |= floor.of_world(self.config, world, self.workdir)
         logging.info("%s figures", f"{len(self.figures):,}")
 
     def results(self) -> Results:
@@ -71,6 +73,12 @@ class Evaluation(Job):
         kept.data.sample_bytes = self.config.data.sample_bytes
         options.write_config(kept, self.workdir)
         # New figures replace all earlier ones of the same evaluator, those of other test sets too.
-        again = {name.partition("/")[0] for name in self.figures}
-        before = {x: y for x, y in self.before.items() if x.partition("/")[0] not in again}
+        again = {measurement(name) for name in self.figures}
+        before = {x: y for x, y in self.before.items() if measurement(x) not in again}
         return Results({**before, **self.figures}, measured=self.figures)
+
+
+def measurement(metric: str) -> str:
+    """The first part of a metric's path, with 'floor/' where the figure is the dictionary's."""
+    start = floor.PREFIX if metric.startswith(floor.PREFIX) else ""
+    return start + metric.removeprefix(start).partition("/")[0]

@@ -28,6 +28,7 @@ class Given:
 
     stage = "reading"
     aligned = True
+    frequencies = None  # no text is read
 
     def __init__(self, config: ConfigDict, workdir: str):
         self._config = config

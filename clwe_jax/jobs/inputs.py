@@ -15,6 +15,7 @@ from clwe_jax.data import prepared as prepared_batches
 from clwe_jax.evaluate.context import Context
 from clwe_jax.text import translations as tables
 from clwe_jax.text import world as worlds
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.world import World
 from clwe_jax.training import partition
 from clwe_jax.types import Batch, BatchSource
@@ -58,11 +59,13 @@ def open_world(config: ConfigDict, workdir: str) -> World:
             prepared.tokenizer.save(folder)
         return worlds.resolve_folders(config, workdir)
 
+    counts = prepared.extras.get("counts")
     return World(
         tokenizer=prepared.tokenizer,
         folders=_first_host_first(write),
         text=source,
         frequent=prepared.extras.get("frequent", {}),
+        frequencies=Frequencies.from_json(counts) if counts else None,
         sample=prepared.extras.get("sample", {}),
         description=prepared.extras.get("description", {}),
     )

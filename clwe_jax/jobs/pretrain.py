@@ -11,7 +11,7 @@ import numpy as np
 
 from clwe_jax import api, atomic
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, facts, inputs, senses, shared_space
+from clwe_jax.jobs import evaluators, facts, floor, inputs, senses, shared_space
 from clwe_jax.jobs.job import Job, Results
 from clwe_jax.report import data
 from clwe_jax.training import allocator, build, checkpoint, init, optim, train
@@ -39,13 +39,15 @@ class Pretraining(Job):
         )
 
     def stages(self):
-        return [("inputs", self._open), ("training", self._train)]
+        return [("inputs", self._open), ("training", self._train), ("floor", self._measure_floor)]
 
     def _open(self) -> None:
         self.world = inputs.open_world(self.config, self.workdir)
         self.inputs = inputs.build(self.config, self.world)
         if jax.process_index() == 0:
             atomic.write_json(self.path("words.json"), dict(self.world.frequent))
+            if self.world.frequencies is not None:
+                self.world.frequencies.save(self.workdir)
 
     def _train(self) -> bool:
         config, world = self.config, self.world
@@ -56,7 +58,9 @@ class Pretraining(Job):
         )  # fmt: skip
         context = inputs.context(config, world, self.inputs.heldout)
         made = evaluators.build(config, context, world.folders)
-        encoder = ModelEncoder(self.objective, world.tokenizer, {})
+        encoder = ModelEncoder(
+            self.objective, world.tokenizer, {}, frequencies=world.frequencies
+        )
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
         self.result = train.fit(
@@ -74,10 +78,14 @@ class Pretraining(Job):
         )
         return self.result.finished
 
+    def _measure_floor(self) -> None:
+        first_host = jax.process_index() == 0
+        self.floor = floor.of_world(self.config, self.world, self.workdir) if first_host else {}
+
     def results(self) -> Results:
         stats = self.inputs.source.stats()
         languages = self.world.description.get("languages", {})
-        figures = {**self.result.train, **self.result.evaluations}
+        figures = {**self.result.train, **self.result.evaluations, **self.floor}
         figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
         figures |= {f"data/{name}": float(value) for name, value in stats.items()}
         return Results(figures, self._report(stats))
@@ -91,6 +99,7 @@ class Pretraining(Job):
             result.state.variables,
             dict(world.frequent),
             lambda language: world.sample.get(language, ()),
+            frequencies=world.frequencies,
         )
         skipped = {
             **world.description.get("skipped", {}),

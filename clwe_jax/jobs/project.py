@@ -219,6 +219,7 @@ class Projection(Job):
                 ),
                 model.tokenizer,
                 model.variables,
+                frequencies=model.frequencies,
             )
             for model in set(self.models.values())
         }

@@ -18,7 +18,7 @@ from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.context import Context
-from clwe_jax.jobs import evaluators, facts, lexica, pictures, refine, shared_space
+from clwe_jax.jobs import evaluators, facts, floor, lexica, pictures, refine, shared_space
 from clwe_jax.jobs.given import Given
 from clwe_jax.jobs.job import Job, Results
 from clwe_jax.jobs.kept import Kept
@@ -68,14 +68,14 @@ class Static(Job):
         )
         self.tests = lexica.tests(self.config, folders, normalizer)
         self.tested = training_dictionary.tested(self.dictionary, self.tests)
-        context = Context(
+        self.context = Context(
             languages=options.languages(self.config),
             normalizer=normalizer,
             pairs=options.pairs(self.config),
             seed=self.config.seed,
         )
         # Built before training, so that a wrong option of an evaluator fails at once.
-        self.evaluators = evaluators.build(self.config, context, folders)
+        self.evaluators = evaluators.build(self.config, self.context, folders)
 
     def _read_vocabularies(self) -> None:
         self.vocabularies = self.source.vocabularies(self.dictionary, self.tests)
@@ -86,7 +86,10 @@ class Static(Job):
         for language in found.raw if self.source.aligned else ():
             if language != hub:
                 alignments[language] = self._alignment(language, hub)
-        self.model = StaticModel(found.raw, found.shared, alignments, hub, self.source.normalizer)
+        self.model = StaticModel(
+            found.raw, found.shared, alignments, hub, self.source.normalizer,
+            self.source.frequencies,
+        )  # fmt: skip
 
     def _alignment(self, language: str, hub: str) -> Alignment:
         """The map from a language's space to the hub's."""
@@ -118,6 +121,15 @@ class Static(Job):
     def _evaluate(self) -> None:
         encoder = self.source.encoder(self.model)
         self.figures, self.rows = evaluators.measure(self.evaluators, encoder)
+        self.figures |= floor.measure(
+            self.config,
+            evaluators.build(
+                self.config, self.context, self.source.folders, names=floor.EVALUATORS
+            ),
+            self.dictionary,
+            self.source.frequencies,
+            encoder.words,
+        )
 
     def _induce(self) -> None:
         self.induced: dict[str, int] = {}

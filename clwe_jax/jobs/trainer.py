@@ -21,8 +21,9 @@ from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import vocabularies
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.vocabularies import Vocabularies
-from clwe_jax.text import training_dictionary, world
+from clwe_jax.text import frequencies, training_dictionary, world
 from clwe_jax.text.corpora import TextCorpus
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.test_dictionaries import TestSet
@@ -99,7 +100,12 @@ class Trainer:
         def words(text: str, language: str) -> list[str]:
             return self._segmenter.words(self.normalizer(text, language), language)
 
-        return StaticEncoder(model, words)
+        return StaticEncoder(model, words, frequencies=self.frequencies)
+
+    @property
+    def frequencies(self) -> Frequencies:
+        """The counts of the most frequent words of the text."""
+        return frequencies.most_frequent(self._counts)
 
     def description(self) -> dict[str, Any]:
         """Words of each language's text and their share in the dictionary, for the report."""

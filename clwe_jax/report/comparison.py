@@ -8,7 +8,9 @@ from clwe_jax.report.data import Column, Metric, Section, Table, Word
 from clwe_jax.report.run_folder import Run, differences
 
 # Prefixes of the figures that other sections show.
-_SHOWN = ("retrieval/", "bli/", "eval/mlm/", "train/", "similarity/")
+_SHOWN = (
+    "retrieval/", "bli/", "eval/mlm/", "train/", "similarity/", "floor/retrieval/", "floor/bli/",
+)  # fmt: skip
 _MOST_OPTIONS = 12  # in a warning
 
 

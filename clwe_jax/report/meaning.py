@@ -9,13 +9,6 @@ from clwe_jax.report import figures
 from clwe_jax.report.run_folder import Run
 
 
-# Family of metrics -> figures of the dictionary floor, of which the first that exists is shown.
-_FLOOR = {
-    "retrieval": ("floor/retrieval/sif/mean_csls", "floor/retrieval/mean_csls"),
-    "bli": ("floor/bli/p@1_csls",),
-}
-
-
 def note(run: Run, metric: str) -> str:
     """The sentence on the headline figure of a metric; '' for a metric without one."""
     family = metric.partition("/")[0]
@@ -32,15 +25,12 @@ def _induction(run: Run, metric: str) -> str:
 
 
 def _levels(run: Run, metric: str, good: float) -> str:
-    """The levels that a figure is compared with: chance, the dictionary floor, a good value."""
+    """The levels that a figure is compared with: chance, and a good value."""
     family = metric.partition("/")[0]
     chance = run.figures.get(f"{family}/chance")
-    floor = next((run.figures[x] for x in _FLOOR[family] if x in run.figures), None)
     levels = []
     if chance is not None:
         levels.append(f"chance {figures.percent(chance, 1 if chance > 0.001 else 2)}")
-    if floor is not None:
-        levels.append(f"the dictionary without training {figures.percent(floor)}")
     levels.append(f"good from {figures.percent(good, 0)} on")
     return "; " + ", ".join(levels)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Mapping, Sequence
 
-from clwe_jax.report import figures
+from clwe_jax.report import figures, floor
 from clwe_jax.report.data import (
     BLUE, GREEN, Cell, Chart, Column, Line, Metric, Number, Section, Table,
 )  # fmt: skip
 from clwe_jax.report.figures import SENTENCE_METHODS, WORD_METHODS
-from clwe_jax.report.run_folder import Run
+from clwe_jax.report.run_folder import Run, finite
 
+_SIF = "retrieval/sif"
 _LAYER = re.compile(r"layer(\d+)/")
 _SHORT = {"nearest neighbour": "NN", "inverted softmax": "inv. softmax"}  # names in column heads
 _SPLITS = {"frequency": "By frequency rank of the source word", "tag": "By part of speech"}
@@ -73,15 +74,33 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
     if blocks:
         text += f" By layer: the mean of the pieces' vectors; shaded: {last}."
     note = _note(run, others)
+    sif = figures.pairs_of(run.figures, _SIF)
+    if sif:
+        text += (
+            " SIF: words or pieces weighted by a / (a + p), where p is their share in the run's "
+            "text and a is 0.001."
+        )
+    if any(name.startswith("floor/retrieval/") for name in run.figures):
+        text += floor.TEXT
     for name, title in (
         ("mean_last4", f"By language pair, mean of {last}"),
         ("mean", "By language pair, the encoder's own sentence vector"),
     ):
         columns = {f"{name}{x}": Column(how, "percent") for how, x in SENTENCE_METHODS.items()}
+        weighted = table(_SIF, pairs, columns, sif, "Pair", title=f"{title}, SIF") if sif else []
         if name == "mean":
             columns["coverage"] = Column("Words with a vector", "percent", main=False)
-        blocks += table("retrieval", pairs, columns, found, "Pair", title=title, note=note)
+        tables = table("retrieval", pairs, columns, found, "Pair", title=title, note=note)
+        blocks += floor.beside(
+            [*tables, *weighted], run, floor.of_retrieval(run), "retrieval/*/chance"
+        )
     lines = [Line(how, f"retrieval/mean_last4{x}") for how, x in SENTENCE_METHODS.items()]
+    steps = finite(run.series.get(lines[0].metric, {}))
+    if steps:
+        lines += floor.lines(
+            (min(steps), max(steps)),
+            floor.levels(run, floor.of_retrieval(run), "retrieval/*/chance"),
+        )
     blocks.append(Chart(f"Over training, mean of {last}", lines, form="percent"))
     layers = sorted({int(m[1]) for row in found.values() for x in row if (m := _LAYER.match(x))})
     for how, x in SENTENCE_METHODS.items():
@@ -90,22 +109,36 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
         }
         closed = f"Every pair and layer, {how}"
         blocks += table("retrieval", pairs, columns, found, "Pair", mean=False, closed=closed)
-    curve = any(line.metric in run.series for line in lines)
-    return Section("Sentence retrieval", text, blocks) if pairs or curve else None
+    return Section("Sentence retrieval", text, blocks) if pairs or steps else None
 
 
 def _by_layer(run: Run, others: Sequence[Run]) -> list[Chart]:
     metrics = {how: f"retrieval/layer*/acc@1{x}" for how, x in SENTENCE_METHODS.items()}
-    drawn = [figures.over_star(r.figures, x) for r in (run, *others) for x in metrics.values()]
-    highest = max((value for layers in drawn for value in layers.values()), default=0.0)
+    weighted = {how: x.replace("retrieval", _SIF) for how, x in metrics.items()}
+    levels = {
+        how: floor.levels(run, floor.of_retrieval(run, x), "retrieval/*/chance")
+        for how, x in SENTENCE_METHODS.items()
+    }
+    drawn = [
+        *(figures.over_star(r.figures, x).values() for r in (run, *others) for x in metrics.values()),
+        *(figures.over_star(run.figures, x).values() for x in weighted.values()),
+        *([x or 0.0 for x in level.values()] for level in levels.values()),
+    ]
+    highest = max((value for values in drawn for value in values), default=0.0)
     charts = []
     for how, metric in metrics.items():
-        last = [layer for layer in figures.over_star(run.figures, metric) if layer > 0][-4:]
+        layers = figures.over_star(run.figures, metric)
+        last = [layer for layer in layers if layer > 0][-4:]
         if last:
+            sif = figures.over_star(run.figures, weighted[how])
             charts.append(
                 Chart(
                     f"Accuracy by layer, {how}",
-                    [Line(metric=metric, colour=BLUE)],
+                    [
+                        Line("mean" if sif else "", metric=metric, colour=BLUE),
+                        Line("SIF", metric=weighted[how], colour=GREEN, compare=False),
+                        *floor.lines((min(layers), max(layers)), levels[how]),
+                    ],
                     x="layer",
                     form="percent",
                     whole_x=True,
@@ -153,15 +186,19 @@ def induction(run: Run, others: Sequence[Run]) -> Section | None:
         )
     pairs = {pair: pair_name(pair) for pair in found}
     blocks = []
+    if any(name.startswith("floor/bli/") for name in run.figures):
+        text += floor.TEXT
     for variant, title in (
         ("", "All test pairs"),
         ("_distinct", "Without pairs of one and the same string"),
     ):
         columns = _induction_columns(main, ending, variant)
-        blocks += table("bli", pairs, columns, found, "Pair", len(pairs) > 1, title=title)
+        tables = table("bli", pairs, columns, found, "Pair", len(pairs) > 1, title=title)
+        blocks += floor.beside(tables, run, f"floor/bli/*/p@1{ending}{variant}", "bli/*/chance")
     for split, title in _SPLITS.items():
         blocks += _parts(found, split, title, ending)
-    blocks.append(_induction_by_layer((run, *others)))
+    levels = floor.levels(run, f"floor/bli/*/p@1{ending}", "bli/*/chance")
+    blocks.append(floor.drawn(_induction_by_layer((run, *others)), levels))
     return Section("Lexicon induction", text, blocks) if found else None
 
 

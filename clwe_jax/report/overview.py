@@ -7,7 +7,7 @@ import json
 import shlex
 from typing import Sequence
 
-from clwe_jax.report import figures, meaning, static
+from clwe_jax.report import figures, floor, meaning, static
 from clwe_jax.report.data import Closed, Column, Facts, Number, Section, Table, Text
 from clwe_jax.report.figures import SENTENCE_METHODS
 from clwe_jax.report.run_folder import Run
@@ -41,6 +41,9 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
         if name not in run.figures:
             continue
         notes = []
+        level = _floor(run, name)
+        if level is not None:
+            notes.append(f"dictionary floor {figures.percent(level)}")
         for other in others:
             if name in other.figures:
                 change = figures.points(run.figures[name] - other.figures[name])
@@ -60,6 +63,14 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
     if speed is not None:
         made.append(Tile("Speed", figures.count(speed), ["pieces per second"]))
     return made
+
+
+def _floor(run: Run, name: str) -> float | None:
+    """The dictionary floor of a headline figure."""
+    if not name.startswith("retrieval/"):
+        return run.figures.get(f"floor/{name}")
+    ending = next((x for x in SENTENCE_METHODS.values() if x and name.endswith(x)), "")
+    return floor.mean(run, floor.of_retrieval(run, ending))
 
 
 def _own(method: str) -> str:

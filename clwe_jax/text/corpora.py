@@ -12,6 +12,7 @@ from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
 
 from absl import logging
 
+from clwe_jax.text import frequencies
 from clwe_jax.text.merged import Dictionary
 
 _BLOCK = 1 << 20  # bytes read at once
@@ -47,6 +48,8 @@ class LanguageStats:
       covered_words: number of running words with a dictionary entry.
       repaired_lines: see `LineCounts`.
       frequent: frequent words that begin with a letter, most frequent first.
+      counted: running words of the part that was read.
+      counts: occurrences of the most frequent of them, most frequent first.
     """
 
     lines: int
@@ -54,6 +57,8 @@ class LanguageStats:
     covered_words: int
     repaired_lines: int
     frequent: list[str] = dataclasses.field(default_factory=list)
+    counted: int = 0
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def coverage(self) -> float:
@@ -255,13 +260,16 @@ def inspect(
             if known and covered < _NEAR_ZERO * total:
                 _warn_near_zero(language, counter, covered / total, dictionary)
         scale = 1 / counts.share if counts.share else 1.0
-        listed = (word for word, _ in by_count(counter) if word[0].isalpha())
+        ordered = by_count(counter)
+        listed = (word for word, _ in ordered if word[0].isalpha())
         result[language] = LanguageStats(
             lines=round(counts.lines * scale),
             words=round(total * scale),
             covered_words=round(covered * scale),
             repaired_lines=round(counts.repaired_lines * scale),
             frequent=list(itertools.islice(listed, _FREQUENT)),
+            counted=total,
+            counts=dict(ordered[: frequencies.MOST]),
         )
         if counts.repaired_lines:
             logging.warning(

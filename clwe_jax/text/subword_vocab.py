@@ -25,7 +25,7 @@ KINDS = ("wordpiece", "unigram", "bpe")
 WORDPIECE_FILE = "vocab.txt"
 SENTENCEPIECE_FILE = "sentencepiece.model"
 SETTINGS_FILE = "vocab.json"
-_SPACE_MARK = "▁"  # SentencePiece's character for a space
+SPACE_MARK = "▁"  # SentencePiece's character for a space
 # The usual names of special pieces in SentencePiece models of other programs.
 _OTHER_NAMES = {PAD: "<pad>", UNK: "<unk>", CLS: "<s>", SEP: "</s>", MASK: "<mask>"}
 # Bounds of SentencePiece's character coverage. SentencePiece itself demands the lower bound. The
@@ -157,9 +157,9 @@ def train_wordpiece(
     processor = spm.SentencePieceProcessor(model_proto=_train_model("bpe", words, wanted, False))
     for number in range(len(processor)):
         piece = processor.id_to_piece(number)
-        if processor.is_control(number) or processor.is_unknown(number) or piece == _SPACE_MARK:
+        if processor.is_control(number) or processor.is_unknown(number) or piece == SPACE_MARK:
             continue
-        piece = piece[1:] if piece.startswith(_SPACE_MARK) else "##" + piece
+        piece = piece[1:] if piece.startswith(SPACE_MARK) else "##" + piece
         if len(piece.removeprefix("##")) > 1 and piece not in seen and len(pieces) < size:
             seen.add(piece)
             pieces.append(piece)

@@ -129,6 +129,7 @@ class Tokenizer:
         temperature: float = 5.0,
         sample_bytes: int | None = 20_000_000,
         min_count: int = 1,
+        dictionary_share: float = 0.0,
     ) -> "Tokenizer":
         """Loads the vocabulary at `path`, or trains one from the corpus.
 
@@ -144,6 +145,8 @@ class Tokenizer:
           temperature: temperature of the training mixture, which weighs the counts of languages.
           sample_bytes: bytes of each language in which words are counted; None means all.
           min_count: smallest count, over all languages, of a word that the training uses.
+          dictionary_share: share of the vocabulary, at most, for frequent words of the dictionary
+            that would be cut; see `vocab.train`.
 
         Raises:
           ValueError: there is neither a path nor a corpus, or the kind is unknown.
@@ -173,7 +176,9 @@ class Tokenizer:
             counts = _frequent(counts, min_count)
         listed = dictionary.words() if dictionary is not None else ()
         logging.info("Training a %s vocabulary of %d pieces", kind, size)
-        vocabulary = vocab.train(kind, mixed_counts(counts, temperature), size, listed)
+        vocabulary = vocab.train(
+            kind, mixed_counts(counts, temperature), size, listed, dictionary_share
+        )
         return cls(languages, normalizer, segmenter, vocabulary)
 
 

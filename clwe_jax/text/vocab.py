@@ -10,7 +10,7 @@ import json
 import os
 from typing import Iterable, Mapping
 
-from clwe_jax.text import subword_vocab, word_vocab
+from clwe_jax.text import corpora, subword_vocab, whole_words, word_vocab
 from clwe_jax.text.base_vocab import LONGEST_WORD, SPECIALS, Vocabulary
 
 KINDS = (*subword_vocab.KINDS, "word")
@@ -64,7 +64,11 @@ def load(path: str) -> Vocabulary:
 
 
 def train(
-    kind: str, counts: Mapping[str, float], size: int, listed: Iterable[str] = ()
+    kind: str,
+    counts: Mapping[str, float],
+    size: int,
+    listed: Iterable[str] = (),
+    listed_share: float = 0.0,
 ) -> Vocabulary:
     """Trains a vocabulary; the same counts give the same vocabulary, byte for byte.
 
@@ -79,9 +83,12 @@ def train(
       counts: normalised word -> count; counts may be fractions.
       size: number of pieces, special ones included; a small corpus gives fewer.
       listed: further words, such as a dictionary's, whose characters are covered.
+      listed_share: share of the vocabulary, at most, that is listed words which would be cut
+        otherwise, the most frequent ones; of 'wordpiece' and 'unigram'.
 
     Raises:
-      ValueError: an unknown kind, no words, or a size that leaves no room for pieces.
+      ValueError: an unknown kind, no words, a size that leaves no room for pieces, or a share of
+        listed words in another kind of vocabulary.
     """
     if kind not in KINDS:
         raise ValueError(f"config.vocab.kind={kind!r}: one of {', '.join(KINDS)}")
@@ -92,8 +99,21 @@ def train(
     }
     if not words:
         raise ValueError("There are no words to train a vocabulary from: is the text empty?")
+    if listed_share and kind not in whole_words.KINDS:
+        raise ValueError(
+            f"config.vocab.dictionary_share={listed_share} puts whole words into a vocabulary of "
+            f"{' or '.join(whole_words.KINDS)}, not of {kind} (config.vocab.kind): set it to 0"
+        )
     if kind == "word":
         return word_vocab.train(words, size)
+    listed = list(listed)
+    frequent = {word: words[word] for word in listed if word in words}
+    room = min(int(listed_share * size), len(frequent))
     if kind == "wordpiece":
-        return subword_vocab.train_wordpiece(words, size, listed)
-    return subword_vocab.train_sentencepiece(kind, words, size)
+        vocabulary = subword_vocab.train_wordpiece(words, size - room, listed)
+    else:
+        vocabulary = subword_vocab.train_sentencepiece(kind, words, size - room)
+    if not room:
+        return vocabulary
+    ordered = [word for word, _ in corpora.by_count(frequent)]
+    return whole_words.add(vocabulary, ordered, size - len(vocabulary))

@@ -17,6 +17,7 @@ from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax import pocket
 from clwe_jax.text import corpora, training_dictionary
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -35,6 +36,7 @@ class World:
       text: the text files, 'tfds:NAME' or 'batches:DIR'.
       dictionary: merged dictionary; None if the config names none.
       frequent: language -> frequent words, most frequent first; {} where they are unknown.
+      frequencies: counts of the text's words; None where the text is in no files.
       sample: language -> some lines of text, over which contextual vectors are averaged.
       description: the report's description of the text: 'languages', 'dictionary', 'vocabulary'
         and 'skipped'.
@@ -46,6 +48,7 @@ class World:
     text: corpora.TextCorpus | str
     dictionary: Dictionary | None = None
     frequent: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
+    frequencies: Frequencies | None = None
     sample: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
     description: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     domains: tuple[str, ...] = ()
@@ -124,6 +127,7 @@ def build(config: ConfigDict, workdir: str) -> World:
         text=corpus if corpus is not None else config.data.source,
         dictionary=dictionary,
         frequent={language: found.frequent for language, found in statistics.items()},
+        frequencies=_frequencies(statistics) if statistics else None,
         sample=sample,
         description=_described(tokenizer, dictionary, statistics, config.data.temperature),
         domains=_domains(config),
@@ -187,6 +191,7 @@ def _tokenizer(
             temperature=config.data.temperature,
             sample_bytes=config.vocab.sample_bytes,
             min_count=config.vocab.min_count,
+            dictionary_share=config.vocab.dictionary_share,
         )
     tokenizer.save(folder)
     return tokenizer
@@ -194,6 +199,13 @@ def _tokenizer(
 
 def _domains(config: ConfigDict) -> tuple[str, ...]:
     return tuple(name for name in config.data.pocket_domains.split(",") if name)
+
+
+def _frequencies(statistics: Mapping[str, corpora.LanguageStats]) -> Frequencies:
+    return Frequencies(
+        {language: found.counted for language, found in statistics.items()},
+        {language: found.counts for language, found in statistics.items()},
+    )
 
 
 def _described(

@@ -57,7 +57,7 @@ def check(same_ranking):
     return compared
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("k, neighbourhood", [(1, 10), (10, 10), (3, 1)])
 def test_equals_the_whole_product(small, check, seed, k, neighbourhood):
     vectors = made_up(seed, 70, 900, 500)

@@ -11,6 +11,7 @@ import pytest
 
 from clwe_jax import api, presets
 from clwe_jax import config as options
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.base_vocab import SPECIALS
@@ -20,6 +21,7 @@ from clwe_jax.training import build, checkpoint, partition, train_state
 from clwe_jax.types import piece_batch
 
 WORDS = ["money", "river", "bank", "geld", "fluss", "ufer"]
+COUNTS = Frequencies({"en": 9, "de": 99}, {"en": {"bank": 9}, "de": {"by": 90, "bank": 9}})
 
 
 def make_run(folder):
@@ -34,6 +36,7 @@ def make_run(folder):
     tokenizer.save(str(folder / "vocab"))
     frequent = {"en": ["river", "bank", "money"], "de": ["geld", "fluss", "ufer", "a"]}
     (folder / "words.json").write_text(json.dumps(frequent))
+    COUNTS.save(str(folder))
 
     objective = build.build_objective(config, len(vocabulary.pieces), vocabulary.size)
     batch = {key: np.zeros(x.shape, x.dtype) for key, x in piece_batch(1, 12).items()}
@@ -94,6 +97,34 @@ def test_encode_equals_the_objective(model, by_hand):
     pieces = model.encode(texts, lang="de", layer=2, pool=None)
     for found, all_layers in zip(pieces, expected):
         np.testing.assert_allclose(found, all_layers[:, 2], atol=2e-4)
+
+
+def test_sif_weighs_a_piece_by_its_share_of_the_text(run, model, by_hand):
+    texts = ["By the bank", "money, by the"]
+    found = model.encode(texts, lang="de", layer="all", pool="sif")
+    weights = COUNTS.piece_weights("de", run[1].vocabulary)
+    for vectors, text in zip(found, texts):
+        given = weights[run[1].encode(text, "de")[0]]
+        expected = np.average(by_hand(text, "de"), axis=0, weights=given)
+        np.testing.assert_allclose(vectors, expected, atol=3e-4)
+        assert given.min() < 0.02 and given.max() == 1
+    plain = model.encode(texts, lang="de", layer="all")
+    assert np.abs(found - plain).max() > 0.1
+    # No piece of these texts occurs in the English counts: all weigh the same.
+    text = ["money, money"]
+    np.testing.assert_allclose(
+        model.encode(text, "en", pool="sif"), model.encode(text, "en"), atol=1e-5
+    )
+
+
+def test_a_run_without_counts_has_no_sif(run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(run[0], folder)
+    os.remove(folder / "counts.json")
+    model = api.load(folder)
+    assert model.encode(["a"], "en").shape == (1, 16)
+    with pytest.raises(ValueError, match="pool='sif'.*counts.json.*pool='mean'"):
+        model.encode(["a"], "en", pool="sif")
 
 
 def test_words_equal_the_objective(model, by_hand):

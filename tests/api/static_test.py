@@ -1,5 +1,7 @@
 """Spaces, translations and files of a run of static embeddings."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.preprocess import fit as preprocess
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.api.static import StaticModel
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.types import Encoder
 
 D = 6
@@ -156,3 +159,15 @@ def test_it_is_an_encoder(planted):
     assert np.allclose(x, y, atol=1e-3)  # translations, word by word
     with pytest.raises(ValueError, match="'xx' is not a language"):
         model.words("a", "xx")
+
+
+def test_frequent_words_weigh_less_by_sif(planted):
+    counts = Frequencies({"de": 1_000}, {"de": {"de3": 900}})
+    model = dataclasses.replace(planted, frequencies=counts)
+    vectors = planted.vectors(lang="de").vectors
+    [found] = model.encode(["de3 de5"], lang="de", pool="sif")
+    weight = 1e-3 / (1e-3 + 0.9)
+    expected = (weight * vectors[3] + vectors[5]) / (weight + 1)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="kept no counts of words"):
+        planted.encode(["de3"], lang="de", pool="sif")

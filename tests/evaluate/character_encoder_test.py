@@ -17,6 +17,7 @@ from clwe_jax.models.senses import state as senses
 from clwe_jax.models.senses.config import SenseConfig
 from clwe_jax.objectives import projected
 from clwe_jax.text import spelling, word_vocab
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
@@ -64,6 +65,15 @@ def test_unknown_words_have_vectors_of_their_own():
     for word, vector in zip(words, vectors):
         np.testing.assert_allclose(vector[0], by_hand(word), rtol=1e-5)
     np.testing.assert_array_equal(vectors[1], vectors[words.index("quixotic", 2)])
+
+
+def test_an_unknown_word_weighs_most_in_sif_pooling():
+    counts = Frequencies({"en": 100}, {"en": {"the": 99, "bank": 1}})
+    encoder = ModelEncoder(Characters(), tokenizer(), variables(), frequencies=counts)
+    found = encoder.pooled(["the quixotic bank"], "en")["sif"][0, 0]
+    weights = [1e-3 / (1e-3 + 0.99), 1, 1e-3 / (1e-3 + 0.01)]
+    vectors = [by_hand(word) for word in ("the", "quixotic", "bank")]
+    np.testing.assert_allclose(found, np.average(vectors, axis=0, weights=weights), rtol=1e-4)
 
 
 def test_words_of_the_vocabulary_are_spelt_as_in_training():

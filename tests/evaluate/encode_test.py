@@ -9,7 +9,8 @@ import pytest
 from clwe_jax.evaluate import encode
 from clwe_jax.evaluate.encode import Row, RowEncoder
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.types import Hidden, piece_batch
+from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.types import Hidden, Pools, piece_batch
 
 
 @pytest.fixture
@@ -102,6 +103,35 @@ def test_a_vector_for_every_piece(setting):
     assert len(one) == 1 and len(two) == 4
     np.testing.assert_allclose(two.mean(0), oracle(["a", "xyz"], "en", 0, 2), atol=1e-5)
     np.testing.assert_allclose(two[0], oracle(["a", "xyz"], "en", 0, 1), atol=1e-5)
+
+
+def test_the_second_mean_is_weighted_by_piece(setting):
+    objective, tokenizer, variables, _ = setting
+    counts = Frequencies({"en": 0, "de": 99}, {"en": {}, "de": {"bank": 60, "axy": 3, "z": 1}})
+    sentences = ["bank", "a xyz river", "", "bank a"]
+    encoder = ModelEncoder(objective, tokenizer, variables, frequencies=counts)
+    found = encoder.pooled(sentences, "de")
+    assert tuple(found) == encoder.pools == ("mean", "sif") and isinstance(encoder, Pools)
+    np.testing.assert_array_equal(found["mean"], encoder.sentences(sentences, "de"))
+    v = tokenizer.vocabulary
+    weights = counts.piece_weights("de", v)
+    for found, sentence in zip(found["sif"], sentences):
+        ids = tokenizer.encode(sentence, "de")[0]
+        if not ids:
+            assert (found == 0).all()
+            continue
+        rows = objective.numpy_row(variables, [v.cls_id, *ids, v.sep_id], 1)[1:-1]
+        expected = np.average(rows, axis=0, weights=weights[ids])
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    # Where no piece occurs in the text, all weigh the same.
+    found = encoder.pooled(sentences, "en")
+    np.testing.assert_allclose(found["sif"], found["mean"], rtol=1e-5, atol=1e-6)
+
+
+def test_without_counts_there_is_the_mean_alone(setting):
+    objective, tokenizer, variables, _ = setting
+    encoder = ModelEncoder(objective, tokenizer, variables)
+    assert encoder.pools == ("mean",) == tuple(encoder.pooled(["bank"], "en"))
 
 
 def test_groups_are_averaged_and_the_rest_left_out(setting):

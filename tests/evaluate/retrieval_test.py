@@ -7,6 +7,7 @@ from clwe_jax import registry
 from clwe_jax.evaluate import retrieval
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.types import Encoder, WordSample, WordSpace
 
 
@@ -105,12 +106,35 @@ def test_the_metrics(world, toy_objective):
         low, high = (found[f"retrieval/en-de/mean{end}{x}"] for x in ("_low", "_high"))
         assert 0 <= low <= both[1] <= high <= 1 and low < high
     assert found["retrieval/cut"] == 0
-    assert len(found) == 3 * (7 + 3 + 7 + 1) + 3 * (2 * 3 + 1) + 1
+    assert found["retrieval/de-en/chance"] == found["retrieval/chance"] == 1 / 120
+    assert len(found) == 3 * (7 + 3 + 7 + 1) + 3 * (2 * 3 + 1) + 1 + 3
     assert not any("fr-en" in name for name in found)
     # The languages' embeddings hide the translation from the plain cosine.
     assert found["retrieval/de-en/layer0/acc@1"] < 0.7
     assert found["retrieval/de-en/layer0/acc@1_centered"] > 0.95
     assert found["retrieval/mean_last4_csls"] > found["retrieval/mean_last4"]
+
+
+def test_sif_pooling_is_measured_from_the_same_pass(world, toy_objective, warnings):
+    tokenizer, variables, folder = world
+    # A frequent word in random places hides the translation from the mean alone.
+    r = np.random.RandomState(1)
+    for code, lang in (("eng", "en"), ("deu", "de")):
+        path = folder / f"tatoeba.deu-eng.{code}"
+        lines = [f"{'x ' * r.randint(4)}{line}" for line in path.read_text().splitlines(True)]
+        path.write_text("".join(lines))
+    objective = toy_objective(layers=1)
+    plain = run(world, objective)
+    assert not any("/sif/" in name for name in plain) and "no counts of its words" in warnings("INFO")
+    counts = Frequencies({x: 1_000 for x in ("en", "de")}, {x: {"x": 900} for x in ("en", "de")})
+    model = ModelEncoder(objective, tokenizer, variables, batch_size=32, frequencies=counts)
+    found = dict(build(world).run(model))
+    assert model.seen == {"de": 120, "en": 120}  # once for both pools
+    assert {x: y for x, y in found.items() if "/sif/" not in x} == plain
+    names = {x.replace("/sif/", "/") for x in found if "/sif/" in x}
+    assert names == {x for x in plain if not x.endswith(("/cut", "/chance"))}
+    for name in ("layer0/acc@1_centered", "mean_centered"):
+        assert found[f"retrieval/sif/{name}"] > found[f"retrieval/{name}"] + 0.1
 
 
 def test_means_are_over_pairs(world, toy_objective, make_tokenizer):

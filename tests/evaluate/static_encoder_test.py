@@ -1,5 +1,6 @@
 """Static vectors as an encoder: idf weights and means by definition, and planted translations."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -10,7 +11,8 @@ from clwe_jax.evaluate import static_encoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.evaluate.static_encoder import StaticEncoder
-from clwe_jax.types import Covers, Encoder
+from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.types import Covers, Encoder, Pools
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -33,7 +35,7 @@ def test_means_are_weighted_and_words_without_a_vector_passed_over():
 def test_the_protocol():
     vectors = np.array([[1.0, 0], [0, 1]], np.float32)
     model = encoder({"de": Vectors(["a", "b"], vectors), "en": Vectors(["A", "B"], -vectors)})
-    assert isinstance(model, Encoder) and isinstance(model, Covers)
+    assert isinstance(model, Encoder) and isinstance(model, Covers) and isinstance(model, Pools)
     assert model.languages == ("de", "en") and model.words("a x", "de") == ["a", "x"]
     [(words, found)] = model.in_context(["a x b"], "de")
     assert words == ["a", "x", "b"] and found.shape == (3, 1, 2)
@@ -112,6 +114,21 @@ def test_translations_are_found_where_words_are_aligned(folder):
         <= noisy["retrieval/de-en/mean"]
         <= noisy["retrieval/de-en/mean_high"]
     )
+
+
+def test_sif_weighs_words_by_their_share():
+    found = Vectors(words=["a", "b"], vectors=np.eye(2, dtype=np.float32))
+    counts = Frequencies({"de": 100}, {"de": {"a": 100}})
+    model = dataclasses.replace(encoder({"de": found}), frequencies=counts)
+    assert encoder({"de": found}).pools == ("idf",) and model.pools == ("idf", "sif")
+    pooled = model.pooled(["a b", "a a", "", "b unknown"], "de")
+    np.testing.assert_array_equal(
+        pooled["idf"], encoder({"de": found}).sentences(["a b", "a a", "", "b unknown"], "de")
+    )
+    weight = 1e-3 / (1e-3 + 1)
+    expected = np.array([[weight, 1], [1, 0], [0, 0], [0, 1]])
+    expected[0] /= 1 + weight
+    np.testing.assert_allclose(pooled["sif"][:, 0], expected, rtol=1e-5)
 
 
 def test_frequent_words_weigh_less(folder):

@@ -101,6 +101,7 @@ def whole(folder, tmp_path_factory):
 def test_a_run_leaves_everything(whole):
     figures = read(os.path.join(whole, "results.json"))
     assert {"bli/de-en/p@1", "bli/fr-en/p@1", "bli/de-en/coverage"} <= set(figures)
+    assert {"floor/bli/de-en/p@1", "floor/bli/chance"} <= set(figures)
     report = read(os.path.join(whole, "report.json"))
     assert set(report["static"]["alignments"]) == {"de-en", "fr-en"}
     assert set(report["static"]["projection"]["de-en"]) == {"before", "reallocated", "after"}
@@ -111,6 +112,8 @@ def test_a_run_leaves_everything(whole):
         vectors = files.read(os.path.join(whole, "vectors", f"{language}.vec"))
         assert vectors.dim == 4 and word(language, 5) in vectors.index
     model = api.load(whole)
+    assert model.encoder().pools == ("idf", "sif")
+    assert model.frequencies.totals == dict.fromkeys(LANGUAGES, 1800)
     assert {found.word for found in model.translate_word("DEF", "de", "en", k=3)} <= set(
         model.vectors("en").words
     )

@@ -220,7 +220,7 @@ def test_every_parameter_has_axis_names_and_directions_are_apart():
 
 
 def test_the_same_on_a_mesh(run_python):
-    run_python(__file__, devices=8, JAX_DISABLE_MOST_OPTIMIZATIONS="1")
+    run_python(__file__, devices=8)
 
 
 def on_a_mesh():

@@ -157,6 +157,7 @@ def test_inspect(tmp_path, warnings):
     english, chinese = found["en"], found["zh"]
     assert (english.lines, english.repaired_lines) == (3, 1)
     assert (english.words, english.covered_words, english.coverage) == (5, 4, 0.8)
+    assert english.counted == 5 and list(english.counts.items())[:2] == [("the", 2), (".", 1)]
     assert english.frequent == ["the", "bank", "shore"]
     assert (chinese.words, chinese.covered_words) == (3, 1)
     assert warnings == [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from absl import logging
 
-from clwe_jax.text import subword_vocab, vocab
+from clwe_jax.text import subword_vocab, vocab, whole_words
 from clwe_jax.text.base_vocab import SPECIALS
 
 BERT = [
@@ -255,3 +255,68 @@ def test_strange_words_train():
         assert vocabulary.encode_word("fine")
         assert vocabulary.mask_id not in vocabulary.encode_word("[MASK]")
         assert vocabulary.encode_word("▁") and vocabulary.encode_word("")
+
+
+@pytest.mark.parametrize("kind", whole_words.KINDS)
+def test_frequent_listed_words_are_whole(kind, tmp_path):
+    known = counts()
+    plain = vocab.train(kind, known, 400)
+    ordered = sorted(known, key=lambda word: (-known[word], word))
+    cut = [word for word in ordered if len(plain.encode_word(word)) > 1]
+    listed = [*cut, "never", "a b"]  # the latter two do not occur
+    made = vocab.train(kind, known, 400, listed, 0.15)
+    assert 380 <= len(made) <= 400 and len(set(made.pieces)) == len(made)
+    whole = [len(made.encode_word(word)) == 1 for word in listed[:-2]]
+    # The most frequent ones, until the room is full.
+    assert all(whole[:55]) and not any(whole[65:])
+    assert not any(made.unk_id in made.encode_word(word) for word in known)
+    made.save(str(tmp_path))
+    loaded = vocab.load(str(tmp_path))
+    assert loaded.fingerprint() == made.fingerprint() != plain.fingerprint()
+    assert all(loaded.encode_word(word) == made.encode_word(word) for word in known)
+    again = vocab.train(kind, known, 400, listed, 0.15)
+    assert again.fingerprint() == made.fingerprint()
+
+
+def test_few_listed_words_leave_their_room_to_pieces():
+    known = counts()
+    made = vocab.train("wordpiece", known, 400, ["never", *list(known)[-3:]], 0.5)
+    assert 397 <= len(made) <= 400
+    assert all(len(made.encode_word(word)) == 1 for word in list(known)[-3:])
+
+
+def letters(count, seed=0):
+    """Words of four letters' alphabet with Zipfian counts."""
+    rng = np.random.default_rng(seed)
+    made = ("".join(rng.choice(list("abcd"), rng.integers(2, 9))) for _ in range(count))
+    return {word: 1000 / (rank + 1) for rank, word in enumerate(made)}
+
+
+def test_whole_words_of_a_unigram_model_contain_each_other():
+    # Every word begins the next one: each new piece makes another way to cut the longer words.
+    plain = vocab.train("unigram", letters(400), 290)
+    rng = np.random.default_rng(1)
+    longest = ["".join(rng.choice(list("abcd"), 12)) for _ in range(10)]
+    listed = [word[:end] for word in longest for end in range(3, 13)]
+    made = whole_words.add(plain, [*listed, *listed[:5]], 200)
+    assert all(len(made.encode_word(word)) == 1 for word in listed)
+    assert made.pieces[: len(plain)] == plain.pieces
+
+
+def test_a_piece_that_a_unigram_model_does_not_prefer_is_preferred():
+    from sentencepiece import sentencepiece_model_pb2
+
+    plain = vocab.train("unigram", letters(400), 290)
+    word = next(w for w in letters(400) if len(w) > 3 and len(plain.encode_word(w)) == 1)
+    proto = sentencepiece_model_pb2.ModelProto.FromString(plain.model)
+    next(piece for piece in proto.pieces if piece.piece == "▁" + word).score = -90
+    cut = subword_vocab.SentencePieceVocabulary(proto.SerializeToString())
+    assert len(cut.encode_word(word)) > 1
+    made = whole_words.add(cut, [word, word], 5)
+    assert len(made.encode_word(word)) == 1 and made.pieces == cut.pieces
+
+
+@pytest.mark.parametrize("kind", ["bpe", "word"])
+def test_other_kinds_take_no_whole_words(kind):
+    with pytest.raises(ValueError, match=f"dictionary_share=0.1.*wordpiece or unigram.*{kind}"):
+        vocab.train(kind, counts(), 400, ["x"], 0.1)

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import jax
@@ -185,17 +184,9 @@ def main():
     print(json.dumps([x.data.shape for x in table.addressable_shards]))
 
 
-def test_arrays_go_to_their_shards(tmp_path, trained):
+def test_arrays_go_to_their_shards(tmp_path, trained, run_python):
     folder, theirs = trained
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(HERE.parents[2]),
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-    }
-    command = [sys.executable, str(HERE), str(tmp_path), str(folder)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = run_python(HERE, tmp_path, folder, devices=4)
     assert json.loads(done.stdout.splitlines()[-1]) == [[32, 8]] * 4
     found = np.load(tmp_path / "params.npz")
     for path, value in theirs.items():

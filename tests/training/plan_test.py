@@ -104,9 +104,9 @@ HEAD = 2 * D * D + D + 2 * D + V
 PARAMETERS = TABLES + 2 * D + L * LAYER + HEAD
 
 
-def run_plans(run_python, code, **environment):
+def run_plans(run_python, code):
     """Runs SMALL and then `code`, whose last line prints JSON; returns that and the rest."""
-    done = run_python("-c", SMALL + code, **environment)
+    done = run_python("-c", SMALL + code)
     *shown, last = done.stdout.strip().splitlines()
     return json.loads(last), "\n".join(shown)
 
@@ -136,7 +136,6 @@ except ValueError as error:
     found["uneven"] = str(error)
 print(json.dumps(found))
 """,
-        XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
     )
 
 

@@ -34,11 +34,13 @@ def assert_same(vocabulary, words):
         assert part.tolist() == vocabulary.encode_word(word), word
 
 
-@pytest.mark.parametrize("kind", vocab.KINDS)
-def test_twin_of_every_kind(kind, words):
+@pytest.mark.parametrize(
+    "kind, whole", [*((kind, 0.0) for kind in vocab.KINDS), ("unigram", 0.2), ("wordpiece", 0.2)]
+)
+def test_twin_of_every_kind(kind, whole, words):
     # The characters of all six languages, and a few words: training is not what is tested.
     few = dict(words.most_common(600))
-    vocabulary = vocab.train(kind, few, 1_500)
+    vocabulary = vocab.train(kind, few, 1_500, list(few)[::2], whole)
     assert_same(vocabulary, odd_words(words, np.random.default_rng(0)))
 
 

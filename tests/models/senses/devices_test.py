@@ -139,7 +139,7 @@ if __name__ == "__main__":
 @pytest.fixture(scope="module")
 def found(run_python):
     """The output of `main`."""
-    done = run_python(pathlib.Path(__file__), devices=8, JAX_DISABLE_MOST_OPTIMIZATIONS="1")
+    done = run_python(pathlib.Path(__file__), devices=8)
     return json.loads(done.stdout.splitlines()[-1])
 
 

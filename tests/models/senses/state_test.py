@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import functools
 
 import jax
 import jax.numpy as jnp
@@ -16,18 +15,16 @@ from clwe_jax.models.senses.config import SenseConfig
 V, D, P, LANGUAGES = 7, 6, 3, 2
 PLAIN = dict(projected=P, queue=12, refresh_every=4, warmup_steps=3, fast_start=False)
 
-# Programs of tests run for moments: what takes the time is to compile them well.
-compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-create = compiled(senses.create, static_argnums=(0, 1, 2, 4))
-update = compiled(senses.update, static_argnums=1)
+create = jax.jit(senses.create, static_argnums=(0, 1, 2, 4))
+update = jax.jit(senses.update, static_argnums=1)
 
 
 def after_step(*args):
     return senses.after_step(*args)[0]
 
 
-STEP = compiled(after_step, static_argnums=1)
-WHOLE = compiled(senses.after_step, static_argnums=1)
+STEP = jax.jit(after_step, static_argnums=1)
+WHOLE = jax.jit(senses.after_step, static_argnums=1)
 
 
 def config_of(**options):
@@ -208,7 +205,7 @@ def test_the_queue_is_first_in_first_out():
     config = config_of()
     state = create(config, V, D, jax.random.key(0))
     queue = collections.deque(maxlen=config.queue)
-    push = compiled(senses.push)
+    push = jax.jit(senses.push)
     for seed, count in enumerate((5, 4, 9, 1, 30, 2)):
         _, _, h, weights, _ = occurrences(count, 1, seed)
         weights[0] = 1
@@ -275,7 +272,7 @@ def test_equals_the_papers_algorithms_one_occurrence_at_a_time():
         config, np.array(state.centers, np.float64), np.array(state.projection, np.float64), stream
     )
 
-    @compiled
+    @jax.jit
     def one(state, step, word, h):
         found = selection.assign(state, word, h)
         given = word, found, h, jnp.ones(1), jnp.zeros(1, jnp.int32)
@@ -367,7 +364,7 @@ def test_the_sample_holds_each_words_latest():
     size = 3
     rings = collections.defaultdict(lambda: collections.deque(maxlen=size))
     sample, seen = jnp.zeros((V, size, D)), np.zeros(V, np.int32)
-    remember = compiled(seeding.remember)
+    remember = jax.jit(seeding.remember)
     for seed in range(4):
         words, _, h, weights, _ = occurrences(20, 1, seed)
         # A copy: the array is read when the step runs, which may be after the loop below.
@@ -396,7 +393,7 @@ def test_the_warm_ups_vectors_seed_the_senses(warmup_slot):
 
 def test_all_slots_have_the_entries_of_the_first():
     table = np.random.RandomState(0).randn(2, V, 4, D).astype(np.float32)
-    inherit = compiled(seeding.inherit, static_argnums=1)
+    inherit = jax.jit(seeding.inherit, static_argnums=1)
     expected = np.repeat(table[:, :, :1], 4, axis=2)
     for now in (True, False):
         found = inherit(table, 1, jnp.array(now))
@@ -563,7 +560,7 @@ def planted(config, steps=400, rows=32):
 
     state = create(config, 16, width, jax.random.key(0), LANGUAGES)
     batches = jnp.arange(steps), jnp.array(words), jnp.array(h, jnp.float32)
-    state, chosen = compiled(lambda state: jax.lax.scan(one, state, batches))(state)
+    state, chosen = jax.jit(lambda state: jax.lax.scan(one, state, batches))(state)
     last = slice(steps - 150, None)
     return state, *(np.array(x)[last].reshape(150 * rows, -1).squeeze() for x in
                     (words, topic, h, chosen))  # fmt: skip

@@ -1,0 +1,86 @@
+"""Word vectors of a dictionary alone: without text and without training."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import numpy as np
+
+from clwe_jax.text.merged import Dictionary
+
+_HUB = "en"  # the language of random vectors, where the dictionary has it
+
+
+def hub(dictionary: Dictionary) -> str:
+    """English, or the language with most pairs where the dictionary has no English."""
+    if dictionary.language_words(_HUB):
+        return _HUB
+    per_word, splits = dictionary.pairs_per_word(), dictionary.language_splits
+    pairs = [per_word[a:b].sum() for a, b in zip(splits[:-1], splits[1:])]
+    return dictionary.languages[int(np.argmax(pairs))]
+
+
+def vectors(
+    dictionary: Dictionary, languages: Sequence[str], dim: int, seed: int
+) -> dict[str, tuple[list[str], np.ndarray]]:
+    """Vectors in which a word is the mean of its translations.
+
+    A word of the hub language has a random vector. A word of another language is the mean of its
+    translations' vectors: of those into the hub language, or, where it has none, of those that have
+    a vector themselves. All vectors have unit length, so that a word of several translations weighs
+    as much in a sentence as a word of one.
+
+    Args:
+      dictionary: merged dictionary.
+      languages: languages of the result. The vectors of a language do not depend on the others.
+      dim: width of a vector.
+      seed: of the random vectors.
+
+    Returns:
+      language -> its words, in the dictionary's order (usually by frequency), and their vectors,
+      float32 [N, dim]. A word that no chain of translations connects to the hub is left out.
+    """
+    found = np.zeros((len(dictionary), dim), np.float32)
+    known = np.zeros(len(dictionary), np.bool_)
+    spans = {
+        language: slice(int(first), int(last))
+        for language, first, last in zip(
+            dictionary.languages, dictionary.language_splits[:-1], dictionary.language_splits[1:]
+        )
+    }
+    first = spans[hub(dictionary)]
+    rng = np.random.default_rng(seed)
+    found[first] = _unit(rng.standard_normal((first.stop - first.start, dim), np.float32))
+    known[first] = True
+    while True:
+        reached = [_means(dictionary, span, found, known) for span in spans.values()]
+        for words, means in reached:
+            found[words], known[words] = means, True
+        if not any(len(words) for words, _ in reached):
+            break
+    result = {}
+    for language in languages:
+        span = spans.get(language, slice(0, 0))
+        kept = known[span]
+        names = dictionary.language_words(language)
+        result[language] = [names[i] for i in np.flatnonzero(kept)], found[span][kept]
+    return result
+
+
+def _means(
+    dictionary: Dictionary, span: slice, found: np.ndarray, known: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The unknown words of a language with a known translation, and the unit means of those."""
+    ends = dictionary.group_splits[dictionary.entry_splits[span.start : span.stop + 1]]
+    source = np.repeat(np.arange(span.start, span.stop), np.diff(ends))
+    target = dictionary.target_ids[ends[0] : ends[-1]]
+    chosen = ~known[source] & known[target]
+    words, starts = np.unique(source[chosen], return_index=True)
+    if not len(words):
+        return words, np.zeros((0, found.shape[1]), np.float32)
+    sums = np.add.reduceat(found[target[chosen]], starts, axis=0)
+    return words, _unit(sums)
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)

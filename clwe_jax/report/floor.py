@@ -1,0 +1,100 @@
+"""The dictionary floor and chance beside a run's figures, in tables and as lines of charts."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Mapping, Sequence
+
+from clwe_jax.report.data import NEUTRAL, ORANGE, Chart, Column, Line, Number, Table
+from clwe_jax.report.run_folder import Run
+
+TEXT = (
+    " Dictionary floor: the same measurement of word vectors that need no training, a random vector "
+    "for each word of one language and the mean of its translations' vectors for each other word; "
+    "sentences are weighted by word frequency. A trained model should be above it. Chance: one over "
+    "the number of candidates."
+)
+_HEAD = "Dictionary floor"
+_ARROW = "\u00a0→\u00a0"  # of `measures.pair_name`
+
+
+def of_retrieval(run: Run, ending: str = "") -> str:
+    """The path of the floor's retrieval figures, with a star for the pair; by SIF if measured.
+
+    Args:
+      run: the page's run.
+      ending: ending of the metric's name, such as '_csls'.
+    """
+    pooled = any(name.startswith("floor/retrieval/sif/") for name in run.figures)
+    return f"floor/retrieval/{'sif/' * pooled}*/mean{ending}"
+
+
+def mean(run: Run, path: str) -> float | None:
+    """The mean over the pairs of a figure with a star for the pair; None if it was not measured."""
+    return run.figures.get(path.replace("*/", ""))
+
+
+def beside(tables: Sequence[Table], run: Run, path: str, chance: str) -> list[Table]:
+    """The tables of language pairs with a column for the floor and one for chance.
+
+    Other runs add no columns: they share the dictionary and the test set.
+
+    Args:
+      tables: tables whose first column has the pairs.
+      run: the page's run.
+      path, chance: paths of the figures, with a star for the pair.
+    """
+    made = []
+    for table in tables:
+        for head, figure in ((_HEAD, path), ("Chance", chance)):
+            cells = [
+                Number(run.figures.get(figure.replace("*", str(row[0]).replace(_ARROW, "-"))))
+                for row in table.rows
+            ]
+            if all(cell.value is None for cell in cells):
+                continue
+            rows = [[*row, cell] for row, cell in zip(table.rows, cells)]
+            total = table.total and [*table.total, Number(mean(run, figure))]
+            columns = [*table.columns, Column(head, "percent")]
+            table = dataclasses.replace(table, columns=columns, rows=rows, total=total)
+        made.append(table)
+    return made
+
+
+def lines(ends: Sequence[float], values: Mapping[str, float | None]) -> list[Line]:
+    """Level lines of a chart, each with its label; none for a value that was not measured.
+
+    Args:
+      ends: first and last place of the chart's x axis.
+      values: label -> value.
+    """
+    colours = (ORANGE, NEUTRAL)
+    return [
+        Line(label, points=[(x, value) for x in ends], colour=colour, dash=2, compare=False)
+        for (label, value), colour in zip(values.items(), colours)
+        if value is not None
+    ]
+
+
+def drawn(chart: Chart, values: Mapping[str, float | None]) -> Chart:
+    """The chart, whose lines have points, with level lines from its first to its last point.
+
+    Args:
+      chart: chart; without points it stays as it is.
+      values: label -> value; see `lines`.
+    """
+    places = [point[0] for line in chart.lines for point in line.points]
+    if not places:
+        return chart
+    level = lines((min(places), max(places)), values)
+    return dataclasses.replace(chart, lines=[*chart.lines, *level])
+
+
+def levels(run: Run, path: str, chance: str) -> dict[str, float | None]:
+    """The labels and values of the lines of the floor and of chance.
+
+    Args:
+      run: the page's run.
+      path, chance: paths of the figures, with a star for the pair.
+    """
+    return {"dictionary floor": mean(run, path), "chance": mean(run, chance)}
