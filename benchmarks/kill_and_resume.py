@@ -22,7 +22,7 @@ import time
 import jax
 import numpy as np
 
-from clwe_jax.training import checkpoint
+from clwe_jax.training import checkpoint, finish
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 _LANGUAGE_MODEL = """
@@ -35,6 +35,12 @@ SYSTEMS = {
     "dict_mlm_50": _LANGUAGE_MODEL + """
 --config.data.sequence_length=32 --config.model.layers=2 --config.model.width=64
 --config.model.heads=2 --config.model.mlp_dim=128 --config.model.dropout=0.1
+""",
+    # With a contrastive finish, in which it is killed too.
+    "mbert": _LANGUAGE_MODEL + """
+--config.data.sequence_length=32 --config.model.layers=1 --config.model.width=32
+--config.model.heads=2 --config.model.mlp_dim=64 --config.model.dropout=0.1
+--config.finish.steps=300 --config.finish.batch_size=32
 """,
     "bi_saelmo": _LANGUAGE_MODEL + """
 --config.data.sequence_length=10 --config.model.width=32 --config.model.cells=64
@@ -90,7 +96,8 @@ def arrays(workdir: pathlib.Path) -> dict[str, np.ndarray]:
         with np.load(path, allow_pickle=False) as file:
             found |= {f"{path.name}/{name}": file[name] for name in file.files}
     if (workdir / "checkpoints").exists():
-        variables = checkpoint.restore_variables(str(workdir), None, None, ("senses",))[0]
+        folder = finish.final_folder(str(workdir))
+        variables = checkpoint.restore_variables(folder, None, None, ("senses",))[0]
         leaves = jax.tree_util.tree_leaves_with_path(variables)
         found |= {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
     return found
@@ -107,8 +114,9 @@ def start(arguments: argparse.Namespace, name: str, folder: pathlib.Path) -> sub
 
 
 def newest(workdir: pathlib.Path) -> int:
-    steps = checkpoint.complete_steps(str(workdir / "checkpoints"))
-    return steps[-1] if steps else -1
+    folders = (workdir, workdir / finish.FOLDER)
+    steps = [checkpoint.complete_steps(str(folder / "checkpoints"))[-1:] for folder in folders]
+    return sum(map(sum, steps)) if any(steps) else -1
 
 
 def wait_for_training(process: subprocess.Popen, workdir: pathlib.Path, system: str) -> bool:

@@ -88,6 +88,16 @@ def base_config() -> ConfigDict:
                 phases=(),  # dicts of steps and learn (groups of parameters, or 'all')
                 repeat_phases=False,
             ),
+            finish=dict(  # sentences against code-switched copies, after train.steps
+                steps=0,  # 0: none
+                batch_size=256,  # pairs, over all hosts
+                microbatches=1,  # parts that are encoded one at a time; the loss is the same
+                sequence_length=32,  # pieces of a sentence, at most data.sequence_length
+                temperature=0.05,
+                share=0.9,  # of a copy's words with a translation, that are switched
+                learning_rate=5e-4,
+                warmup_steps=20,
+            ),
             mesh=dict(data=-1, fsdp=1, tensor=1),
             checkpoint=dict(every_steps=500, keep=2, best="", best_mode="max"),
             evals=dict(
@@ -167,7 +177,7 @@ def padded_rows(words: int) -> int:
 
 # Options that may change between two starts of a run; a section stands for all its options.
 _FREE = (
-    "job", "projection", "report", "plan", "evals", "checkpoint", "mesh", "data.tfds_dir",
+    "job", "projection", "finish", "report", "plan", "evals", "checkpoint", "mesh", "data.tfds_dir",
     "data.sample_bytes", "train.steps", "train.log_every_steps", "train.prefetch",
     "train.max_skipped_in_row",
 )  # fmt: skip

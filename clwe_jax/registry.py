@@ -54,6 +54,7 @@ TABLES: dict[str, dict[str, str]] = {
         "least_squares": "clwe_jax.align.procrustes:LeastSquares",
         "rcsls": "clwe_jax.align.rcsls:Rcsls",
         "geomm": "clwe_jax.align.geomm:Geomm",
+        "contrastive": "clwe_jax.align.contrastive:Contrastive",
         "adversarial": "clwe_jax.align.adversarial:Adversarial",
         "self_learning": "clwe_jax.align.self_learning:SelfLearning",
     },

@@ -14,8 +14,7 @@ import numpy as np
 Array = jax.Array | np.ndarray
 Variables = Mapping[str, Any]
 
-# A plain dict of [rows, length] arrays. Only positions with `loss_weights` > 0 have a loss;
-# attention stays within a segment; segment 0 is padding.
+# [rows, length] arrays. Positions with `loss_weights` > 0 have a loss; segment 0 is padding.
 Batch = dict[str, Array]
 
 
@@ -43,6 +42,9 @@ def piece_batch(rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
         source_language_ids=integers,
     )
 
+
+# Keys of a batch of sentences with their code-switched copies: `COPY + key` is the copy's `key`.
+COPY = "copy_"
 
 # Keys whose arrays have no axis of rows: every microbatch gets the whole array.
 SHARED_KEYS = ("characters",)

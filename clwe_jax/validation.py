@@ -56,6 +56,40 @@ def language_model(config: ConfigDict) -> None:
         raise ValueError(
             f"config.data.heldout_share={config.data.heldout_share}: must be in [0, 0.5)"
         )
+    if config.get("finish", {}).get("steps", 0):
+        _finish(config)
+
+
+def _finish(config: ConfigDict) -> None:
+    """Checks a contrastive finish."""
+    without = "; --config.finish.steps=0 trains without the finish"
+    if config.task.name == "bilm" or config.objective.get("senses", {}).get("senses", 1) > 1:
+        raise ValueError(
+            "config.finish.steps: the finish is of masked language models with one sense of a word"
+            + without
+        )
+    if config.data.source.startswith("batches:") or not config.data.dictionaries:
+        raise ValueError(
+            "config.finish.steps: the finish switches words of text by a dictionary: set "
+            "config.data.source to pocket, text:DIR or tfds:NAME, and config.data.dictionaries"
+            + without
+        )
+    for path, least in (
+        ("finish.steps", 0), ("finish.batch_size", 2), ("finish.microbatches", 1),
+        ("finish.sequence_length", 8), ("finish.warmup_steps", 0),
+    ):  # fmt: skip
+        _at_least(config, path, least)
+    finish = config.finish
+    if finish.batch_size % finish.microbatches:
+        raise ValueError(
+            f"config.finish.batch_size={finish.batch_size} is not divisible by "
+            f"config.finish.microbatches={finish.microbatches}"
+        )
+    for name in ("temperature", "learning_rate"):
+        if not finish[name] > 0:
+            raise ValueError(f"config.finish.{name}={finish[name]}: must be positive")
+    if not 0 < finish.share <= 1:
+        raise ValueError(f"config.finish.share={finish.share}: must be in (0, 1]")
 
 
 def static_vectors(config: ConfigDict) -> None:

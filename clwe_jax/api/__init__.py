@@ -35,8 +35,8 @@ def load(workdir: str | os.PathLike[str], step: int | None = None) -> Model | Pa
       workdir: the run's folder. A language model needs config.json, vocab/ and checkpoints/, and
         words.json for `neighbours`; static vectors need config.json, spaces.json, spaces/ and
         alignments/.
-      step: training step of the checkpoint; None: the newest readable one. Ignored for static
-        vectors, which have no checkpoints.
+      step: step of a checkpoint of the pretraining; None: the final parameters, of the newest
+        readable checkpoint. Ignored for static vectors, which have no checkpoints.
 
     Raises:
       FileNotFoundError: the folder holds no run, no tokenizer, no checkpoint or no vectors.

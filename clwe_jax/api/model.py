@@ -41,7 +41,7 @@ from clwe_jax.text import frequencies
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.base_vocab import Vocabulary
-from clwe_jax.training import build, checkpoint, partition
+from clwe_jax.training import build, checkpoint, finish, partition
 from clwe_jax.types import Objective, Variables
 
 _SEVERAL = 1_000  # the log names the encoding of at least so many words
@@ -324,12 +324,14 @@ def load(workdir: str, step: int | None = None) -> Model:
     vocabulary = tokenizer.vocabulary
     # The checkpoint has the translations; parameters have the same shapes for any number of them.
     target = _abstract_params(_objective(config, vocabulary, np.full((1, 1, 1), -1)))
+    # A step is the pretraining's; without one, the final parameters are loaded.
+    folder = finish.final_folder(workdir) if step is None else workdir
     variables, meta = checkpoint.restore_variables(
-        workdir, target, step, ("senses", "translations")
+        folder, target, step, ("senses", "translations")
     )
     expected = {"vocabulary": vocabulary.fingerprint()}
     checkpoint.check_match(
-        meta, variables["params"], expected, os.path.join(workdir, "checkpoints")
+        meta, variables["params"], expected, os.path.join(folder, "checkpoints")
     )
     translations = None
     if "senses" in variables:

@@ -93,6 +93,18 @@ class Tlm(Mlm):
 
 
 @dataclasses.dataclass(frozen=True)
+class Copies(Mlm):
+    """A sentence and its code-switched copy, a row each, without masks (the contrastive finish).
+
+    Attributes:
+      copy_switch_rate: the chance that a word of the copy that has an entry is replaced.
+    """
+
+    masking_rate: float = 0.0
+    copy_switch_rate: float = 0.9
+
+
+@dataclasses.dataclass(frozen=True)
 class BiLm:
     """Language modelling in both directions over contiguous windows of words (ELMo; A1, A12).
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.evaluate.sharded_call import ShardedCall
+from clwe_jax.models.pooling import last_layers
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_batch
 
@@ -25,14 +26,6 @@ _AHEAD = 2  # batches in flight while another one is fetched
 
 Layer = int | str  # a layer's number (0: the embeddings), or 'mean_last4'
 MEAN_LAST4 = "mean_last4"
-
-
-def last_layers(layers: int) -> list[int]:
-    """The numbers of the last four of the layers 1 ... `layers`, or of all if there are fewer.
-
-    Layer 0, the embedding output, is included only where it is the only layer.
-    """
-    return list(range(max(1, layers - 3), layers + 1)) or [0]
 
 
 def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:

@@ -15,8 +15,9 @@ import numpy as np
 from clwe_jax.align import csls
 from clwe_jax.evaluate import pairs
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.encode import MEAN_LAST4, last_layers, select_layer
+from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.statistics import wilson_interval
+from clwe_jax.models.pooling import last_layers
 from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
 # Comparison of sentences -> suffix of the metric's name.

@@ -12,12 +12,13 @@ from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax.data import prepared as prepared_batches
+from clwe_jax.data.tasks import Copies
 from clwe_jax.evaluate.context import Context
 from clwe_jax.text import translations as tables
 from clwe_jax.text import world as worlds
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.world import World
-from clwe_jax.training import partition
+from clwe_jax.training import finish, partition
 from clwe_jax.types import Batch, BatchSource
 
 _PREPARED = "batches:"
@@ -84,11 +85,7 @@ def build(config: ConfigDict, world: World) -> Inputs:
     Raises:
       ValueError, FileNotFoundError: as for `open_world`.
     """
-    share, shares = 0, 1
-    if jax.process_count() > 1:
-        share, shares = partition.row_share(partition.make_mesh(config.mesh))
-    host = dict(process_index=share, process_count=shares)
-    rows = dict(batch_size=partition.host_rows(config.train.batch_size, shares))
+    host, rows = _host_share(config, config.train.batch_size)
     if config.data.source.startswith(_PREPARED):
         prepared = prepared_batches.open_folder(config.data.source.removeprefix(_PREPARED))
         return Inputs(
@@ -105,6 +102,17 @@ def build(config: ConfigDict, world: World) -> Inputs:
         made.heldout(config.evals.mlm.batches),
         lambda: made.examples(_EXAMPLES),
     )
+
+
+def copies(config: ConfigDict, world: World) -> BatchSource:
+    """This host's batches of sentences and their code-switched copies, for the contrastive finish."""
+    from clwe_jax.data.graph import pipeline
+
+    host, rows = _host_share(config, config.finish.batch_size)
+    task = Copies(copy_switch_rate=config.finish.share)
+    config = config.copy_and_resolve_references()
+    config.data.sequence_length = finish.length(config)
+    return pipeline.of_run(config, world, **rows, **host, task=task).source()
 
 
 def context(config: ConfigDict, world: World, heldout: Mapping[str, Sequence[Batch]] = {}) -> Context:
@@ -129,6 +137,15 @@ def translations(config: ConfigDict, world: World) -> np.ndarray | None:
         return None
     tokenizer = world.tokenizer
     return tables.table(world.dictionary, tokenizer.vocabulary, tokenizer.languages).ids
+
+
+def _host_share(config: ConfigDict, batch_size: int) -> tuple[dict[str, int], dict[str, int]]:
+    """The share of the data that this host reads, and its rows of a batch, as arguments."""
+    share, shares = 0, 1
+    if jax.process_count() > 1:
+        share, shares = partition.row_share(partition.make_mesh(config.mesh))
+    rows = partition.host_rows(batch_size, shares)
+    return dict(process_index=share, process_count=shares), dict(batch_size=rows)
 
 
 def _first_host_first(make: Callable[[], Any]) -> Any:

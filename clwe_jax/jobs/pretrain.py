@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any, Mapping, Sequence
 
@@ -12,6 +13,7 @@ import numpy as np
 from clwe_jax import api, atomic
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import evaluators, facts, floor, inputs, senses, shared_space
+from clwe_jax.jobs.finish import Finish
 from clwe_jax.jobs.job import Job, Results
 from clwe_jax.report import data
 from clwe_jax.training import allocator, build, checkpoint, init, optim, train
@@ -30,7 +32,10 @@ class Pretraining(Job):
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         steps = checkpoint.complete_steps(self.path("checkpoints"))
+        finish = Finish(self.config, self.workdir)
         if not figures or not steps or steps[-1] < self.config.train.steps:
+            return ""
+        if not finish.done or report.get("finish", {}) != finish.record:
             return ""
         return (
             f"This run is finished (step {steps[-1]}). To train on, raise --config.train.steps; to "
@@ -39,7 +44,11 @@ class Pretraining(Job):
         )
 
     def stages(self):
-        return [("inputs", self._open), ("training", self._train), ("floor", self._measure_floor)]
+        stages = [("inputs", self._open), ("training", self._train)]
+        self.finish = Finish(self.config, self.workdir)
+        if self.finish.record:
+            stages.append(("finish", self._finish))
+        return [*stages, ("floor", self._measure_floor)]
 
     def _open(self) -> None:
         self.world = inputs.open_world(self.config, self.workdir)
@@ -63,18 +72,28 @@ class Pretraining(Job):
         )
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
-        self.result = train.fit(
+        self.evaluators = [evaluators.InTraining(evaluator, encoder) for evaluator in made]
+        self.meta = {"vocabulary": vocabulary.fingerprint(), "system": config.system}
+        before = self.finish.begin()
+        result = train.fit(
             objective=self.objective,
             optimizer=optim.from_config(config.optimizer, config.data.sequence_length),
             source=self.inputs.source,
-            evaluators=[evaluators.InTraining(evaluator, encoder) for evaluator in made],
+            evaluators=() if before else self.evaluators,  # they have measured already
             workdir=self.workdir,
             train_cfg=config.train,
             mesh_cfg=config.mesh,
             checkpoint_cfg=config.checkpoint,
             seed=config.seed,
             initial=init.from_config(config.init),
-            meta={"vocabulary": vocabulary.fingerprint(), "system": config.system},
+            meta=self.meta,
+        )
+        self.result = dataclasses.replace(result, **before)
+        return result.finished
+
+    def _finish(self) -> bool:
+        self.result = self.finish.train(
+            self.objective, self.world, self.evaluators, self.result, self.meta
         )
         return self.result.finished
 
@@ -86,11 +105,12 @@ class Pretraining(Job):
         stats = self.inputs.source.stats()
         languages = self.world.description.get("languages", {})
         figures = {**self.result.train, **self.result.evaluations, **self.floor}
+        figures |= self.finish.figures()
         figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
         figures |= {f"data/{name}": float(value) for name, value in stats.items()}
-        return Results(figures, self._report(stats))
+        return Results(figures, self._report(stats, figures))
 
-    def _report(self, stats: Mapping[str, float]) -> dict[str, Any]:
+    def _report(self, stats: Mapping[str, float], figures: Mapping[str, float]) -> dict[str, Any]:
         config, world, result = self.config, self.world, self.result
         model = api.Model(
             config,
@@ -120,7 +140,8 @@ class Pretraining(Job):
             "neighbours": self._neighbours(model),
             "space": self._space(model),
             "senses": senses.gather(config, model, self.workdir),
-            "sections": _initial(result.initial),
+            "sections": [*_initial(result.initial), *self.finish.section(figures)],
+            "finish": self.finish.record,
             "speed": {
                 "tokens_per_second": result.tokens_per_second,
                 "steps_per_second": result.steps_per_second,

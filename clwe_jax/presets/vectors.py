@@ -22,6 +22,10 @@ _ALIGNERS: dict[str, dict[str, Any]] = {
         max_neighbours=200_000, preprocess=("unit", "center", "unit"),
     ),
     "geomm": dict(l2=100.0, preprocess=("unit", "center")),
+    "contrastive": dict(
+        start="rcsls", start_options=dict(), temperature=0.1, learning_rate=3e-3,
+        epochs=100, patience=20, batch_size=512, negatives=512, max_words=20_000, validation=0.1,
+    ),
     "adversarial": dict(
         epochs=5, epoch_size=1_000_000, batch_size=32, hidden=2_048, most_frequent=75_000,
         beta=0.001, refinements=5, restarts=1, preprocess=(),

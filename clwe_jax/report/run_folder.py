@@ -104,7 +104,7 @@ def read(workdir: str | os.PathLike[str]) -> Run:
         workdir=folder,
         config=config,
         results={name: float(value) for name, value in results.items() if is_number(value)},
-        series=_read_series(folder / "metrics.jsonl", problems),
+        series=read_series(folder, problems),
         extras=_read_object(folder / "report.json", problems),
         problems=tuple(problems),
     )
@@ -129,7 +129,16 @@ def _read_object(path: Path, problems: list[str]) -> dict[str, Any]:
     return value
 
 
-def _read_series(path: Path, problems: list[str]) -> dict[str, Series]:
+def read_series(
+    folder: str | os.PathLike[str], problems: list[str] | None = None
+) -> dict[str, Series]:
+    """Metric path -> its values in the folder's metrics.jsonl; {} where the file is absent.
+
+    Args:
+      folder: of a run.
+      problems: gets a sentence on lines that could not be read.
+    """
+    path, problems = Path(folder) / "metrics.jsonl", [] if problems is None else problems
     found: dict[str, Series] = {}
     bad = []
     if path.exists():

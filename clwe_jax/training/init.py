@@ -17,7 +17,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 from clwe_jax import registry
-from clwe_jax.training import checkpoint, paths
+from clwe_jax.training import checkpoint, finish, paths
 from clwe_jax.training.orbax_extras import quiet
 
 _KINDS = ("run", "npz")
@@ -112,7 +112,7 @@ def _placed(
 
 def _of_run(workdir: str, params: Any, parts: str, source: str) -> tuple[int, dict[str, jax.Array]]:
     """The step of a run's newest checkpoint, and its wanted parameters, sharded like `params`."""
-    directory = os.path.join(os.path.abspath(workdir), "checkpoints")
+    directory = os.path.join(finish.final_folder(os.path.abspath(workdir)), "checkpoints")
     steps = checkpoint.complete_steps(directory)
     if not steps:
         raise FileNotFoundError(f"config.init.parameters={source}: {directory} has no checkpoint")

@@ -106,17 +106,25 @@ def _size(mesh: Mesh, axes: str | tuple[str, ...]) -> int:
     return math.prod(mesh.shape[axis] for axis in ((axes,) if isinstance(axes, str) else axes))
 
 
-def check_batch_size(batch_size: int, microbatches: int, mesh: Mesh) -> None:
-    """Raises ValueError, with the nearest valid sizes, where the rows do not divide evenly."""
+def check_batch_size(
+    batch_size: int, microbatches: int, mesh: Mesh, section: str = "config.train"
+) -> None:
+    """Raises ValueError, with the nearest valid sizes, where the rows do not divide evenly.
+
+    Args:
+      batch_size, microbatches: the options of those names.
+      mesh: the run's.
+      section: section of the config that holds the two options.
+    """
     rows = _size(mesh, BATCH_SPEC[0])
     unit = rows * microbatches
     if batch_size % unit:
         below = batch_size // unit * unit
         near = f"{below} or {below + unit}" if below else f"{unit}"
         raise ValueError(
-            f"config.train.batch_size={batch_size} must be a multiple of {unit} (mesh data x fsdp "
-            f"= {rows} times config.train.microbatches = {microbatches}). "
-            f"Try --config.train.batch_size={near}."
+            f"{section}.batch_size={batch_size} must be a multiple of {unit} (mesh data x fsdp "
+            f"= {rows} times {section}.microbatches = {microbatches}). "
+            f"Try --{section}.batch_size={near}."
         )
 
 

@@ -9,19 +9,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from typing import Any
+from typing import Any, Mapping
 
 import jax
 from ml_collections import ConfigDict
 import numpy as np
-from rich import box, console, table
 
 from clwe_jax import config as options
-from clwe_jax.training import build, flops, memory, optim, partition, slices, train, train_state
+from clwe_jax.training import (
+    build, finish, flops, memory, optim, partition, plan_table, slices, train, train_state,
+)  # fmt: skip
+from clwe_jax.types import Objective
 
-GIB = slices.GIB
-# The share of the memory that programs get: compilers name 7.48 of 8 GiB (v2), 15.48 of 16 (v3).
-_USABLE = 0.95
 # A compiler first reduces the memory of a program that does not fit: as microbatches, the 12 x 768
 # step of 64 rows has activations of 1.4 times the size in the error for the whole batch.
 _SQUEEZED = 1.4
@@ -48,7 +47,8 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
       parameters, optimizer_bytes, argument_bytes, temporary_bytes, needed_bytes, hbm_bytes, fits
       (None where unknown), collectives {kind: {count, bytes}} (None where the program does not
       fit), evaluation (`memory.evaluation`), remedies [{flags, bytes, note}], flops (of a step, all
-      devices), flops_a_device (as compiled), flops_6nd, seconds_a_step, hours, cost, ...
+      devices), flops_a_device (as compiled), flops_6nd, seconds_a_step, hours, cost,
+      finish (these of the contrastive finish's step; None where the run has no finish), ...
 
     Raises:
       ValueError: an unknown slice, or a mesh or batch size that does not fit it.
@@ -57,7 +57,7 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
     config = config.copy_and_resolve_references()
     if place.chips and config.model.get("dtype", "") == "auto":
         config.model.dtype = "bfloat16"  # 'auto' means this on a TPU; this process has a CPU
-    program = _Program(config, list(place.devices))
+    program = _Program.of_pretraining(config, list(place.devices))
     result = {
         "slice": topology,
         "devices": len(place.devices),
@@ -70,32 +70,62 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
             program.objective, program.state, program.mesh, program.batch
         ),
     }
-    result.update(_time_and_cost(config, place, result))
+    result.update(_time_and_cost(config, place, result, program))
+    result["finish"] = None
+    if finish.steps(config):
+        second = _Program.of_finish(config, program)
+        found = {**second.sizes(), **_compile(second, place)}
+        result["finish"] = {**found, **_time_and_cost(config, place, found, second)}
     result["remedies"] = []
     if place.hbm and not result["fits"]:
         result["remedies"] = [dataclasses.asdict(r) for r in _remedies(program, place, result)]
-    _show(config, result)
+    plan_table.show(config, result)
     return result
 
 
 class _Program:
     """The training step of a config over given devices, as shapes."""
 
-    def __init__(self, config: ConfigDict, devices: list[Any]) -> None:
+    def __init__(
+        self,
+        config: ConfigDict,
+        devices: list[Any],
+        objective: Objective,
+        optimizer: optim.Optimizer,
+        train_cfg: Mapping[str, Any],
+        length: int,
+    ) -> None:
         self.config, self.devices = config, devices
-        self.microbatches = config.train.microbatches
+        self.objective, self.optimizer, self.length = objective, optimizer, length
+        self.steps, self.batch_size = train_cfg["steps"], train_cfg["batch_size"]
+        self.microbatches = train_cfg["microbatches"]
         self.mesh = partition.make_mesh(config.mesh, devices)
-        partition.check_batch_size(config.train.batch_size, self.microbatches, self.mesh)
+        partition.check_batch_size(self.batch_size, self.microbatches, self.mesh)
+        self.tx = optimizer.build(self.steps)
+        shapes = objective.batch_shapes(self.batch_size, length)
+        self.batch = partition.abstract_batch(shapes, self.mesh)
+        self.state = self.state_on(self.mesh)
+
+    @classmethod
+    def of_pretraining(cls, config: ConfigDict, devices: list[Any]) -> _Program:
+        """The pretraining's step."""
         padded = options.padded_rows(config.vocab.size)
         # The paper's number of translations; memory does not depend on the words.
         shape = config.vocab.size, len(options.languages(config)), 4
         translations = np.full(shape, -1, np.int32)
-        self.objective = build.build_objective(config, config.vocab.size, padded, translations)
-        self.optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
-        self.tx = self.optimizer.build(config.train.steps)
-        shapes = self.objective.batch_shapes(config.train.batch_size, config.data.sequence_length)
-        self.batch = partition.abstract_batch(shapes, self.mesh)
-        self.state = self.state_on(self.mesh)
+        objective = build.build_objective(config, config.vocab.size, padded, translations)
+        optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
+        length = config.data.sequence_length
+        return cls(config, devices, objective, optimizer, config.train, length)
+
+    @classmethod
+    def of_finish(cls, config: ConfigDict, pretraining: _Program) -> _Program:
+        """The contrastive finish's step, on the devices of the pretraining's."""
+        return cls(
+            config, pretraining.devices, finish.objective(config, pretraining.objective),
+            finish.optimizer(config), finish.train_options(config, pretraining.mesh),
+            finish.length(config),
+        )  # fmt: skip
 
     def state_on(self, mesh: Any) -> train_state.TrainState:
         """The state's shapes, types and shardings on a mesh."""
@@ -105,7 +135,7 @@ class _Program:
     def traced(self) -> jax.stages.Traced:
         """The step exactly as training compiles it."""
         return train.trace_step(
-            self.objective, self.optimizer, self.config.train.steps, self.microbatches,
+            self.objective, self.optimizer, self.steps, self.microbatches,
             self.mesh, self.state, self.batch,
         )  # fmt: skip
 
@@ -114,7 +144,7 @@ class _Program:
         data = self.mesh.shape["data"] * self.mesh.shape["fsdp"]
         return {
             "mesh": dict(self.mesh.shape),
-            "rows_a_device": self.config.train.batch_size // data,
+            "rows_a_device": self.batch_size // data,
             "microbatches": self.microbatches,
             "parameters": train_state.count_parameters(self.state.params),
             "parameter_bytes": memory.shard_bytes(self.state.params),
@@ -164,14 +194,14 @@ def _fits(needed: int, place: slices.Slice) -> bool | None:
     if not place.simulated:
         return True  # the slice's own compiler raises an error for a program that does not fit
     # The CPU's compiler needs more memory than a TPU's: its yes is reliable, its no is not.
-    return True if needed <= _USABLE * place.hbm else None
+    return True if needed <= slices.USABLE * place.hbm else None
 
 
 def _time_and_cost(
-    config: ConfigDict, place: slices.Slice, result: dict[str, Any]
+    config: ConfigDict, place: slices.Slice, result: dict[str, Any], program: _Program
 ) -> dict[str, Any]:
-    """Hours and cost at the stated utilisation and price."""
-    tokens = config.train.batch_size * config.data.sequence_length
+    """Hours and cost of a program's steps at the stated utilisation and price."""
+    tokens = program.batch_size * program.length
     found: dict[str, Any] = {
         "tokens_a_step": tokens,
         "flops_6nd": 6.0 * result["parameters"] * tokens,
@@ -188,7 +218,7 @@ def _time_and_cost(
             )
         rate = place.flops * len(place.devices) * config.plan.utilisation
         found["seconds_a_step"] = result["flops"] / rate
-        found["hours"] = found["seconds_a_step"] * config.train.steps / 3600
+        found["hours"] = found["seconds_a_step"] * program.steps / 3600
         if config.plan.dollars_per_chip_hour:
             found["cost"] = found["hours"] * place.chips * config.plan.dollars_per_chip_hour
     return found
@@ -251,7 +281,7 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
             "traffic within every layer; for layers that no device can hold",
         )  # fmt: skip
 
-    usable = _USABLE * place.hbm
+    usable = slices.USABLE * place.hbm
     found = []
     for option, sizes in (
         (microbatches, (2, 4, 8, 16, 32, 64)),
@@ -272,99 +302,3 @@ def _cut_state(program: _Program, axis: str, ways: int) -> int | None:
         return None
     shape[axis], shape["data"] = ways, shape["data"] // ways
     return memory.shard_bytes(program.state_on(partition.make_mesh(shape, program.devices)))
-
-
-def _show(config: ConfigDict, result: dict[str, Any]) -> None:
-    """Prints the result as a table."""
-    out = console.Console(soft_wrap=True)
-    if not out.is_terminal:
-        out.width = 110
-    title = f"{config.system or config.objective.name}:{config.scale} on {result['slice']}"
-    rows = table.Table(title=title, box=box.SIMPLE_HEAD, show_header=False, title_justify="left")
-    rows.add_column()
-    rows.add_column(justify="right")
-    rows.add_column(overflow="fold")
-    for row in _rows(config, result):
-        rows.add_row(*row)
-    if result["simulated"]:
-        out.print(
-            f"The TPU compiler is not installed: {result['devices']} simulated CPU devices stand "
-            "in for the slice, and XLA's CPU compiler gives memory and collectives. "
-            "pip install 'jax\\[tpu]' installs the TPU compiler."
-        )
-    out.print(rows)
-    if result["remedies"]:
-        out.print("Settings that need less, with estimated bytes of a device (--plan checks them):")
-        for remedy in result["remedies"]:
-            fits = remedy["bytes"] <= _USABLE * result["hbm_bytes"]
-            words = "fits" if fits else "still too much"
-            size, flags, note = _bytes(remedy["bytes"]), remedy["flags"], remedy["note"]
-            out.print(f"  {flags:34} {size:>10}  {words:14}  {note}")
-
-
-def _rows(config: ConfigDict, result: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """The rows of the table: quantity, value, note."""
-    mesh = " x ".join(f"{axis} {size}" for axis, size in result["mesh"].items())
-    chips = f"{result['chips']} chips" if result["chips"] else "CPU devices"
-    batch, length = config.train.batch_size, config.data.sequence_length
-    unit = "a device"
-    rows = [
-        ("devices", f"{result['devices']:,}", f"{chips}; mesh {mesh}"),
-        (
-            "batch",
-            f"{batch:,} x {length}",
-            f"{result['rows_a_device']} rows {unit} in {result['microbatches']} microbatches",
-        ),
-        ("parameters", f"{result['parameters'] / 1e6:,.1f} M", _bytes(result["parameter_bytes"])),
-        ("optimizer state", _bytes(result["optimizer_bytes"]), unit),
-        ("arguments", _bytes(result["argument_bytes"]), f"{unit}: the state and the batch"),
-        ("temporaries", _bytes(result["temporary_bytes"]), f"{unit}: activations, gradients"),
-    ]
-    if result["hbm_bytes"]:
-        share = result["needed_bytes"] / result["hbm_bytes"]
-        verdict = {True: "fits", False: "DOES NOT FIT", None: "may not fit"}[result["fits"]]
-        note = f"{verdict}: {share:.0%} of {_bytes(result['hbm_bytes'])}"
-    else:
-        note = unit
-    rows.append(("memory", _bytes(result["needed_bytes"]), note))
-    for name, needed in result["evaluation"].items():
-        note = f"{unit}, the state included"
-        if result["hbm_bytes"] and needed > _USABLE * result["hbm_bytes"]:
-            note += ": may not fit" if result["simulated"] else ": DOES NOT FIT"
-        rows.append((f"evaluation, {name.replace('_', ' ')}", _bytes(needed), note))
-    for kind, traffic in (result["collectives"] or {}).items():
-        rows.append((kind, f"{traffic['count']:,}", f"{_bytes(traffic['bytes'])} {unit} and step"))
-    if result["collectives"] == {}:
-        rows.append(("collectives", "none", ""))
-    compiled = result["flops_a_device"]
-    count = f"{_flops(compiled)} {unit} as compiled, a loop's body once; " if compiled else ""
-    six = f"6ND: {_flops(result['flops_6nd'])}"
-    rows.append(("FLOPs a step", _flops(result["flops"]), f"{count}{six}"))
-    if result["seconds_a_step"]:
-        rows.append(
-            (
-                "time a step",
-                f"{result['seconds_a_step']:.3g} s",
-                f"at {result['utilisation']:.0%} of the peak (--config.plan.utilisation)",
-            )
-        )
-        days = result["hours"] / 24
-        steps = f"{config.train.steps:,} steps"
-        rows.append(("whole run", f"{result['hours']:,.1f} h", f"{steps}, {days:,.1f} days"))
-        price = config.plan.dollars_per_chip_hour
-        if result["cost"] is None:
-            rows.append(("cost", "?", "give --config.plan.dollars_per_chip_hour"))
-        else:
-            rows.append(("cost", f"${result['cost']:,.0f}", f"at ${price:g} a chip and hour"))
-    rows.append(("compiler's time", f"{result['compile_seconds']:.0f} s", ""))
-    return rows
-
-
-def _bytes(size: int) -> str:
-    unit, name = (GIB, "GiB") if size >= GIB else (2**20, "MiB")
-    return f"{size / unit:,.2f} {name}"
-
-
-def _flops(count: float) -> str:
-    unit, name = (1e12, "T") if count >= 1e11 else (1e9, "G")
-    return f"{count / unit:,.2f} {name}"

@@ -15,6 +15,8 @@ import jax
 from clwe_jax import registry
 
 GIB = 2**30
+# The share of the memory that programs get: compilers name 7.48 of 8 GiB (v2), 15.48 of 16 (v3).
+USABLE = 0.95
 
 
 @dataclasses.dataclass(frozen=True)

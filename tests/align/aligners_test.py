@@ -11,6 +11,7 @@ SUPERVISED = {
     "least_squares": {},
     "rcsls": {"iterations": 3},
     "geomm": {},
+    "contrastive": {"epochs": 3, "start_options": {"iterations": 3}},
     "self_learning": {"self_learning": False},
 }
 OTHERS = {"adversarial": {"epochs": 1, "epoch_size": 32, "hidden": 4, "refinements": 0}}

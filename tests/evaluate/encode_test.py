@@ -200,13 +200,6 @@ def test_select_layer():
             encode.select_layer(vectors, layer)
 
 
-def test_last_layers():
-    assert encode.last_layers(12) == [9, 10, 11, 12]
-    assert encode.last_layers(4) == [1, 2, 3, 4]
-    assert encode.last_layers(2) == [1, 2]
-    assert encode.last_layers(0) == [0]
-
-
 def test_bad_input(setting):
     objective, tokenizer, variables, _ = setting
     with pytest.raises(ValueError, match="max_length=2"):

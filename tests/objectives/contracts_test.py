@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.models.transformer import Transformer
+from clwe_jax.objectives.contrastive import ContrastiveObjective
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.training import partition
@@ -30,6 +31,7 @@ MAKERS = {
     "sense_mlm": (TOY["sense_mlm"], SENSES),
     "bilm": (TOY["bilm"], SENSES),
     "context": (TOY["context"], SENSES),
+    "contrastive": (lambda: ContrastiveObjective(mlm()), set()),
 }
 
 

@@ -121,6 +121,7 @@ found = dict(
     data=planned("cpu:8"),
     fsdp=planned("cpu:8", mesh=dict(data=2, fsdp=4)),
     parts=planned("cpu:8", train=dict(microbatches=2)),
+    finish=planned("cpu:8", finish=dict(steps=50, batch_size=24, sequence_length=16)),
 )
 slices.has_libtpu = lambda: False
 found["slice"] = planned("v3:2x2", plan=dict(utilisation=0.5, dollars_per_chip_hour=3.0))
@@ -162,6 +163,21 @@ def test_flops_are_those_of_the_arithmetic(on_cpu):
     assert counted == 3 * (attention + layers + head) + 2 * taken
     assert on_cpu[0]["parts"]["flops"] == counted
     assert on_cpu[0]["data"]["flops_6nd"] == 6 * PARAMETERS * tokens
+
+
+def test_the_contrastive_finish_is_planned_too(on_cpu):
+    found, shown = on_cpu
+    assert found["data"]["finish"] is None and found["finish"]["flops"] == found["data"]["flops"]
+    pairs, length = 24, 16
+    tokens = 2 * pairs * length
+    layers = (2 * (4 * D * D + 2 * D * F) + 2 * 2 * length * D) * tokens * L
+    means = 2 * D * tokens  # of the pieces; the share of each is constant
+    cosines = 2 * D * pairs * pairs
+    assert found["finish"]["finish"]["flops"] == 3 * (layers + cosines) + 2 * means
+    assert found["finish"]["finish"]["parameters"] == PARAMETERS
+    # Every device scores its sentences against the copies of all devices.
+    assert "all-gather" in found["finish"]["finish"]["collectives"]
+    assert "24 pairs x 16" in shown and "3 pairs a device" in shown
 
 
 def test_gradients_are_summed_over_the_data_axis(on_cpu):

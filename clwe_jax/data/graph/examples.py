@@ -10,7 +10,7 @@ from clwe_jax.data.graph import draws, masking
 from clwe_jax.data.graph.context import ContextModel
 from clwe_jax.data.graph.encoding import Encoded, TextEncoder
 from clwe_jax.data.graph.rows import RowBuilder, Sequences
-from clwe_jax.data.tasks import DictMlm, DictTlm, Mlm
+from clwe_jax.data.tasks import Copies, DictMlm, DictTlm, Mlm
 from clwe_jax.text.base_vocab import Vocabulary
 
 # The counters of a chunk, in this order.
@@ -84,13 +84,14 @@ class ExampleMaker:
         self._pairs = pairs
         self._copies = isinstance(task, DictTlm)
         self._builder = RowBuilder(
-            vocabulary, task, length, max_predictions, pairs=pairs or self._copies
-        )
+            vocabulary, task, length, max_predictions, pairs=pairs or self._copies,
+            packed=not isinstance(task, Copies),
+        )  # fmt: skip
         self._max_predictions = min(max_predictions, self._builder.room)
         # Each function is traced once.
         self.rows = tf.function(self._make_rows, autograph=False, input_signature=_CHUNK)
         self.words = tf.function(self._make_words, autograph=False, input_signature=_CHUNK)
-        self._synonyms = encoder.synonyms if isinstance(task, (DictMlm, DictTlm)) else None
+        self._synonyms = encoder.synonyms if isinstance(task, (Copies, DictMlm, DictTlm)) else None
 
     def _make_rows(
         self, seed: tf.Tensor, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
@@ -118,21 +119,32 @@ class ExampleMaker:
         features = self._builder(
             sequences, words.pieces, self._synonyms and self._synonyms.pieces, random
         )
+        features["counters"] = self._counters(lines, words, sequences, counts, features)
+        return features
+
+    def _counters(
+        self,
+        lines: tf.Tensor,
+        words: Encoded,
+        changed: Sequences | Masked,
+        counts: dict[str, tf.Tensor],
+        features: dict[str, tf.Tensor],
+    ) -> tf.Tensor:
+        """`COUNTERS` of a chunk, int64 [rows, COUNTERS], all in the first row."""
         lines_with_words = tf.size(tf.unique(words.line)[0])
-        counts.update(
+        counts = dict(
+            counts,
             lines=tf.size(lines),
             empty_lines=tf.size(lines) - lines_with_words,
             repaired_lines=words.repaired,
             words=tf.size(words.line),
-            words_with_entry=_count(words.entry >= 0),
-            masked_words=_count(sequences.masked),
-            switched_words=_count(sequences.switched),
+            words_with_entry=count_true(words.entry >= 0),
+            masked_words=count_true(changed.masked),
+            switched_words=count_true(changed.switched),
         )
         totals = tf.stack([tf.cast(counts.get(name, 0), tf.int64) for name in COUNTERS])
-        rows = tf.shape(features["inputs"])[0]
-        first = tf.cast(tf.equal(tf.range(rows), 0), tf.int64)
-        features["counters"] = first[:, None] * totals[None, :]
-        return features
+        first = tf.cast(tf.equal(tf.range(tf.shape(features["inputs"])[0]), 0), tf.int64)
+        return first[:, None] * totals[None, :]
 
     def _make_words(
         self, seed: tf.Tensor, number: tf.Tensor, lines: tf.Tensor, languages: tf.Tensor
@@ -196,8 +208,8 @@ class ExampleMaker:
         back = lambda old, new: tf.where(too_many, old, new)
         size = back(words.size, changed.size)
         counts = dict(
-            unmasked_words=_count(too_many),
-            cut_words=_count(size > room),
+            unmasked_words=count_true(too_many),
+            cut_words=count_true(size > room),
             cut_pieces=tf.reduce_sum(tf.maximum(size - room, 0)),
         )
         return changed._replace(
@@ -220,7 +232,7 @@ class ExampleMaker:
             self._builder.room,
             self._max_predictions,
         )
-        return _sequences(masked, segment, tf.zeros_like(masked.masked), words.language), counts
+        return sequences_of(masked, segment, tf.zeros_like(masked.masked), words.language), counts
 
     def _copy_segments(self, words: Encoded, random: draws.Draws) -> tuple[Sequences, dict]:
         """The text and its code-switched copy, masked over both (DICT-TLM)."""
@@ -242,7 +254,7 @@ class ExampleMaker:
         predictions = lambda side: tf.where(side.masked, side.size, 0)
         # If both copies of a word exceed what a row can predict, only the first is predicted.
         both = predictions(plain) + predictions(copy) > self._max_predictions
-        counts["unmasked_words"] += _count(both)
+        counts["unmasked_words"] += count_true(both)
         copy = copy._replace(masked=tf.logical_and(copy.masked, tf.logical_not(both)))
         segment = masking.segments(
             words.line,
@@ -259,7 +271,7 @@ class ExampleMaker:
         place = tf.concat([place, place + tf.gather(of_segment, segment)], 0)
         order = tf.scatter_nd(place[:, None], tf.range(2 * count), [2 * count])
         merge = lambda a, b: tf.gather(tf.concat([a, b], 0), order)
-        return _sequences(
+        return sequences_of(
             Masked(*(merge(a, b) for a, b in zip(plain, copy))),
             merge(segment, segment),
             merge(tf.zeros_like(everywhere), everywhere),
@@ -289,20 +301,23 @@ class ExampleMaker:
         side = 2 * segment + tf.cast(second, tf.int32)
         lengths = tf.reshape(tf.math.segment_sum(masked.size, side), [count, 2])
         room = tf.maximum(self._builder.room // 2, self._builder.room - tf.reverse(lengths, [1]))
-        end = _running_sum(masked.size, side)
+        end = running_sum(masked.size, side)
         fits = end <= tf.gather(tf.reshape(room, [-1]), side)
         counts["cut_pieces"] += tf.reduce_sum(tf.where(fits, 0, masked.size))
         short = Masked(*(tf.boolean_mask(value, fits) for value in masked))
         segment, second = tf.boolean_mask(segment, fits), tf.boolean_mask(second, fits)
         # Masked words beyond `max_predictions` are unmasked.
         predicted = tf.where(short.masked, short.size, 0)
-        few = _running_sum(predicted, segment) <= self._max_predictions
-        counts["unmasked_words"] += _count(tf.logical_and(short.masked, tf.logical_not(few)))
+        few = running_sum(predicted, segment) <= self._max_predictions
+        counts["unmasked_words"] += count_true(tf.logical_and(short.masked, tf.logical_not(few)))
         short = short._replace(masked=tf.logical_and(short.masked, few))
-        return _sequences(short, segment, second, tf.boolean_mask(words.language, fits)), counts
+        return sequences_of(short, segment, second, tf.boolean_mask(words.language, fits)), counts
 
 
-def _sequences(masked: Masked, segment, second, source) -> Sequences:
+def sequences_of(
+    masked: Masked, segment: tf.Tensor, second: tf.Tensor, source: tf.Tensor
+) -> Sequences:
+    """The words of segments that are laid out as rows; see `rows.Sequences`."""
     return Sequences(
         segment=segment,
         second=second,
@@ -315,11 +330,12 @@ def _sequences(masked: Masked, segment, second, source) -> Sequences:
     )
 
 
-def _running_sum(values: tf.Tensor, group: tf.Tensor) -> tf.Tensor:
+def running_sum(values: tf.Tensor, group: tf.Tensor) -> tf.Tensor:
     """[N] cumulative sums within groups, [N], which ascend from 0 without gaps."""
     total = tf.math.segment_sum(values, group)
     return tf.cumsum(values) - tf.gather(tf.cumsum(total, exclusive=True), group)
 
 
-def _count(mask: tf.Tensor) -> tf.Tensor:
+def count_true(mask: tf.Tensor) -> tf.Tensor:
+    """How many entries are True, int32 []."""
     return tf.reduce_sum(tf.cast(mask, tf.int32))

@@ -21,10 +21,11 @@ from clwe_jax.data.arrays import ArraySource
 from clwe_jax.data.counts import PieceCounts
 from clwe_jax.data.graph import chunks, draws, parallel, sources, texts
 from clwe_jax.data.graph.context import ContextModel
+from clwe_jax.data.graph.copies import CopyMaker
 from clwe_jax.data.graph.examples import COUNTERS, ExampleMaker
 from clwe_jax.data.graph.stream import GraphSource
 from clwe_jax.data.graph.word_streams import WordPipeline
-from clwe_jax.data.tasks import BiLm, Task, Tlm
+from clwe_jax.data.tasks import BiLm, Copies, Task, Tlm
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.tokenizer import Tokenizer
@@ -62,20 +63,24 @@ def of_run(
     batch_size: int,
     process_index: int = 0,
     process_count: int = 1,
+    task: Task | None = None,
 ) -> texts.Pipeline:
-    """The pipeline of a run: the task of its config on the text of its world.
+    """The pipeline of a run: a task on the text of its world.
 
     Args:
       config: `data`, `task` and `seed`.
       world: the text side of the run.
       batch_size, process_index, process_count: see `texts.Pipeline`.
+      task: how examples are made; None: as `config.task` says.
     """
-    spec = config.task.to_dict()
-    if "parallel" in spec:
-        spec["parallel"] = world.folders["parallel"]
+    if task is None:
+        spec = config.task.to_dict()
+        if "parallel" in spec:
+            spec["parallel"] = world.folders["parallel"]
+        task = registry.build("task", spec)
     return build(
         config.data,
-        task=registry.build("task", spec),
+        task=task,
         tokenizer=world.tokenizer,
         dictionary=world.dictionary,
         text=world.text,
@@ -169,7 +174,8 @@ class PiecePipeline(texts.Pipeline):
         return self._new_maker(self._context())
 
     def _new_maker(self, context: ContextModel | None, pairs: bool = False) -> ExampleMaker:
-        return ExampleMaker(
+        kind = CopyMaker if isinstance(self.task, Copies) else ExampleMaker
+        return kind(
             self.encoder,
             self.tokenizer.vocabulary,
             self.task,

@@ -43,13 +43,18 @@ class RowBuilder:
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, task: Mlm, length: int, max_predictions: int, pairs: bool
-    ):
+        self, vocabulary: Vocabulary, task: Mlm, length: int, max_predictions: int, pairs: bool,
+        packed: bool = True,
+    ):  # fmt: skip
+        """Args:
+        pairs: whether a segment holds two texts.
+        packed: whether a row holds several segments, in any order; else row i is segment i.
+        """
         self._vocabulary = vocabulary
         self._task = task
         self._length = length
         self._max_predictions = max_predictions
-        self._pairs = pairs
+        self._pairs, self._packed = pairs, packed
         special = set(vocabulary.special_ids)
         self._ordinary = tf.constant(
             [number for number in range(len(vocabulary.pieces)) if number not in special], tf.int32
@@ -76,16 +81,18 @@ class RowBuilder:
           random: random numbers of the chunk.
         """
         of_segment = tf.math.segment_sum(words.size, words.segment)
-        masked = tf.where(words.masked, words.size, 0)
         sizes = of_segment + (self._length - self.room)
-        row, rows = packing.pack(
-            sizes,
-            tf.math.segment_sum(masked, words.segment),
-            self._length,
-            self._max_predictions,
-        )
-        # Shuffle the rows, because packing puts those with long segments first.
-        row = tf.gather(tf.argsort(random.uniform(rows)), row)
+        row, rows = tf.range(tf.size(sizes)), tf.size(sizes)
+        if self._packed:
+            masked = tf.where(words.masked, words.size, 0)
+            row, rows = packing.pack(
+                sizes,
+                tf.math.segment_sum(masked, words.segment),
+                self._length,
+                self._max_predictions,
+            )
+            # Shuffle the rows, because packing puts those with long segments first.
+            row = tf.gather(tf.argsort(random.uniform(rows)), row)
         offset, number = _places(row, rows, sizes)
         begin = row * self._length + offset
 

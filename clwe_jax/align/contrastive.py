@@ -1,0 +1,220 @@
+"""Contrastive finish of an alignment: linear maps of both sides, trained by InfoNCE on the pairs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Iterator, Mapping, NamedTuple
+
+from absl import logging
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from clwe_jax import registry
+from clwe_jax.align import alignment
+from clwe_jax.types import Array
+
+_PRECISION = jax.lax.Precision.HIGHEST
+_FEWEST = 20  # source words from which on a share of them is set aside
+_LEAST = 1e-12  # squared length of a vector that is divided by its length
+_NEVER = -1e9  # score of a word that is no negative
+
+
+@dataclasses.dataclass(frozen=True)
+class Contrastive:
+    """InfoNCE on dictionary pairs, from the maps that another aligner has found.
+
+    The first stage of Li et al. 2022, Improving Word Translation via Two-Stage Contrastive Learning,
+    with random negatives: a word and its translation attract each other; the other words of the
+    batch, and random frequent words of the other language, repel it. Both sides get a linear map,
+    the identity at first. A share of the dictionary's source words is set aside, and the maps of
+    the epoch with the lowest loss on them are kept: those of the start where no epoch is better.
+
+    Attributes:
+      start: name of the aligner whose maps are the start.
+      start_options: of that aligner, its preprocessing among them.
+      temperature: divisor of the cosines.
+      learning_rate: of Adam.
+      epochs: passes through the pairs, at most.
+      patience: epochs without a better one after which training ends.
+      batch_size: pairs of a step.
+      negatives: random words of either side in a step, beside those of the batch.
+      max_words: most frequent words of a side that these are drawn from.
+      validation: share of the source words that are set aside; none where there are fewer than 20.
+      seed: of the draws.
+    """
+
+    start: str = "rcsls"
+    start_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    temperature: float = 0.1
+    learning_rate: float = 3e-3
+    epochs: int = 100
+    patience: int = 20
+    batch_size: int = 512
+    negatives: int = 512
+    max_words: int = 20_000
+    validation: float = 0.1
+    seed: int = 0
+
+    def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
+        """Learns both maps.
+
+        Args:
+          source: source vectors [N, D], most frequent word first.
+          target: target vectors [M, D'], most frequent word first.
+          pairs: training dictionary, integers [P, 2].
+
+        Returns:
+          An Alignment with the start's preprocessing and the maps [D, K] and [D', K]; `info` has
+          'pairs', the training 'loss' of each epoch, the loss 'set_aside' before the first and
+          after each epoch, and 'epoch', the number of the kept one.
+
+        Raises:
+          ValueError: an unknown start, or one without a dictionary; an option that cannot work; see
+            also `alignment.prepare`.
+        """
+        if self.temperature <= 0 or self.batch_size < 1 or not 0 <= self.validation < 1:
+            raise ValueError(
+                f"contrastive: temperature={self.temperature} must be positive, "
+                f"batch_size={self.batch_size} at least 1, validation={self.validation} in [0, 1)"
+            )
+        given = {"name": self.start, **self.start_options}
+        first = registry.build("aligner", given).fit(source, target, pairs)
+        if pairs is None:
+            raise ValueError("contrastive learns from a dictionary: give pairs")
+        x, y = first.apply(source), first.apply_target(target)
+        info: dict[str, Any] = {
+            "aligner": "contrastive", "start": self.start, "pairs": [len(pairs)],
+            "loss": [], "set_aside": [], "epoch": 0,
+        }  # fmt: skip
+        maps = self._train(x, y, np.asarray(pairs, np.int64), info)
+        target_map = maps.y if first.target_map is None else first.target_map @ maps.y
+        return alignment.Alignment(
+            np.asarray(first.source_map @ maps.x, np.float32),
+            np.asarray(target_map, np.float32),
+            first.source_steps,
+            first.target_steps,
+            info,
+        )
+
+    def _train(self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, info: dict) -> Maps:
+        rng = np.random.default_rng(self.seed)
+        learned, aside = self._split(pairs, rng)
+        eye = np.eye(x.shape[1], dtype=np.float32)
+        maps = best = Maps(eye, eye)
+        rule = optax.adam(self.learning_rate)
+        state = rule.init(maps)
+
+        @jax.jit
+        def step(maps: Maps, state: Any, words: Words) -> tuple[Maps, Any, Array]:
+            value, slope = jax.value_and_grad(loss)(maps, words, self.temperature)
+            updates, state = rule.update(slope, state)
+            return optax.apply_updates(maps, updates), state, value
+
+        measure = jax.jit(lambda maps, words: loss(maps, words, self.temperature))
+        others = list(self._batches(x, y, aside, np.random.default_rng(self.seed)))
+
+        def left(maps: Maps) -> float:
+            return float(np.mean([measure(maps, words) for words in others]))
+
+        if others:
+            info["set_aside"].append(left(maps))
+        for epoch in range(1, self.epochs + 1):
+            values = []
+            for words in self._batches(x, y, rng.permutation(learned), rng):
+                maps, state, value = step(maps, state, words)
+                values.append(value)
+            info["loss"].append(float(np.mean(values)))
+            if others:
+                info["set_aside"].append(left(maps))
+            if not others or info["set_aside"][-1] < info["set_aside"][info["epoch"]]:
+                best, info["epoch"] = maps, epoch
+            if epoch - info["epoch"] >= self.patience:
+                break
+        logging.info("contrastive: epoch %d of %d is the best", info["epoch"], self.epochs)
+        return Maps(*(np.asarray(side) for side in best))
+
+    def _split(
+        self, pairs: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The pairs to learn from, and those of the source words that are set aside."""
+        words = np.unique(pairs[:, 0])
+        count = int(self.validation * len(words)) if len(words) >= _FEWEST else 0
+        aside = np.isin(pairs[:, 0], rng.permutation(words)[:count])
+        return pairs[~aside], pairs[aside]
+
+    def _batches(
+        self, x: np.ndarray, y: np.ndarray, pairs: np.ndarray, rng: np.random.Generator
+    ) -> Iterator[Words]:
+        """Batches of equally many pairs, each with its negatives; the last few pairs are left out."""
+        size = min(self.batch_size, len(pairs))
+        for first in range(0, len(pairs) - size + 1, max(size, 1)) if size else ():
+            rows = pairs[first : first + size]
+            sides = []
+            for vectors, own in ((x, rows[:, 0]), (y, rows[:, 1])):
+                more = rng.integers(0, min(self.max_words, len(vectors)), self.negatives)
+                sides.append(Side(vectors[own], own, vectors[more], more))
+            yield Words(*sides)
+
+
+
+class Maps(NamedTuple):
+    """The linear maps of both sides, [K, K]."""
+
+    x: Array
+    y: Array
+
+
+class Side(NamedTuple):
+    """One side of a batch: the words of P pairs, and N words that are negatives only.
+
+    Attributes:
+      pairs: vectors, [P, K].
+      pair_ids: the words' rows in the vocabulary, int [P].
+      others: vectors, [N, K].
+      other_ids: the words' rows, int [N].
+    """
+
+    pairs: Array
+    pair_ids: Array
+    others: Array
+    other_ids: Array
+
+
+class Words(NamedTuple):
+    """Both sides of a batch; pair i is row i of either."""
+
+    x: Side
+    y: Side
+
+
+def loss(maps: Maps, words: Words, temperature: float) -> Array:
+    """InfoNCE in both directions, the mean over the pairs.
+
+    A translation of a word is none of its negatives: the negatives of pair i lack the other pairs
+    that share a word with it, and the random words that are its own.
+
+    Args:
+      maps: of both sides.
+      words: the batch.
+      temperature: divisor of the cosines.
+    """
+    x, y = (_unit(side, matrix) for side, matrix in zip(words, maps))
+    total = 0.0
+    for a, b, own, other in ((x, y, words.x, words.y), (y, x, words.y, words.x)):
+        count = len(own.pair_ids)
+        scores = jnp.dot(a[:count], b.T, precision=_PRECISION) / temperature
+        of_own = jnp.pad(own.pair_ids, (0, len(other.other_ids)), constant_values=-1)
+        of_other = jnp.concatenate([other.pair_ids, other.other_ids])
+        shared = (own.pair_ids[:, None] == of_own) | (other.pair_ids[:, None] == of_other)
+        scores = jnp.where(shared & ~jnp.eye(*scores.shape, dtype=bool), _NEVER, scores)
+        total -= jnp.diagonal(jax.nn.log_softmax(scores)).mean()
+    return total / 2
+
+
+def _unit(side: Side, matrix: Array) -> Array:
+    """All vectors of a side, mapped, of unit length: [P + N, K]."""
+    mapped = jnp.concatenate([side.pairs, side.others])
+    mapped = jnp.dot(mapped, matrix, precision=_PRECISION)
+    return mapped * jax.lax.rsqrt(jnp.maximum(jnp.square(mapped).sum(1, keepdims=True), _LEAST))

@@ -1,0 +1,134 @@
+"""InfoNCE between sentences and their code-switched copies: the loss of the contrastive finish.
+
+A sentence and its copy attract each other; all other copies of the batch, on all devices, repel the
+sentence, and all other sentences the copy (van den Oord et al. 2018, Eq. 4, in both directions; the
+temperature is that of SimCSE, Gao et al. 2021). No parallel text is needed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping
+
+import jax
+import jax.numpy as jnp
+
+from clwe_jax.models import pooling
+from clwe_jax.objectives.mlm import cross_entropy
+from clwe_jax.types import COPY, Array, Batch, Encodes, Objective, Sums, Variables
+
+_LEAST = 1e-12  # squared length of a vector that is divided by its length
+_NEVER = -1e9  # score of a row without pieces
+
+
+@dataclasses.dataclass(frozen=True)
+class ContrastiveObjective:
+    """InfoNCE on the sentence vectors of another objective's model; its variables are that model's.
+
+    Attributes:
+      base: the objective of the pretraining; it encodes (`types.Encodes`).
+      temperature: divisor of the cosines.
+      microbatches: parts in which rows are encoded, one after the other. Their activations are
+        computed again in the backward pass instead of being kept. All pairs of the batch repel each
+        other whatever the cut, and loss and gradient are the same.
+    """
+
+    base: Encodes | Objective
+    temperature: float = 0.05
+    microbatches: int = 1
+
+    def __post_init__(self) -> None:
+        if self.temperature <= 0:
+            raise ValueError(
+                f"config.finish.temperature={self.temperature}: must be positive, e.g. 0.05"
+            )
+
+    def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Keys, shapes and types of a batch: of sentences, and with the prefix `COPY` of copies."""
+        shapes = self.base.batch_shapes(rows, length)
+        return {**shapes, **{COPY + key: shape for key, shape in shapes.items()}}
+
+    def init(self, rng: Array, batch: Batch) -> Variables:
+        """The base's variables."""
+        return self.base.init(rng, _sides(batch)[0])
+
+    def loss(
+        self,
+        variables: Variables,
+        batch: Batch,
+        *,
+        step: Array | int,
+        rngs: Mapping[str, Array] | None = None,
+        train: bool = True,
+    ) -> tuple[dict[str, Sums], dict[str, Any]]:
+        """The sums of every metric over the pairs; nothing is observed, and nothing is dropped out.
+
+        Returns:
+          'loss': mean of both directions, in nats; 'accuracy': share of sentences and copies that
+          are nearest to their counterparts; 'pair_cosine', 'other_cosine': mean cosine of a
+          sentence with its copy and with the other copies; 'padding': share of empty rows.
+        """
+        del step, rngs, train
+        (a, weights), (b, _) = (self._vectors(variables, side) for side in _sides(batch))
+        found = info_nce(a, b, weights, self.temperature)
+        rows = jnp.float32(len(weights))
+        return {**found, "padding": Sums(rows - weights.sum(), rows)}, {}
+
+    def _vectors(self, variables: Variables, batch: Batch) -> tuple[Array, Array]:
+        """Sentence vectors [B, D], and 1 for each row with pieces, else 0, [B]."""
+
+        def encode(batch: Batch) -> tuple[Array, Array]:
+            return pooling.sentences(self.base.encode(variables, batch), batch)
+
+        if self.microbatches == 1:
+            return encode(batch)
+
+        # Row r goes to part r % M, so that every device keeps its own rows.
+        def deal(x: Array) -> Array:
+            return jnp.swapaxes(x.reshape(-1, self.microbatches, *x.shape[1:]), 0, 1)
+
+        def collect(x: Array) -> Array:
+            return jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])
+
+        parts = jax.lax.map(jax.checkpoint(encode), jax.tree.map(deal, batch))
+        return jax.tree.map(collect, parts)
+
+
+def _sides(batch: Batch) -> tuple[Batch, Batch]:
+    """The batch of the sentences and that of their copies."""
+    copies = {key.removeprefix(COPY): x for key, x in batch.items() if key.startswith(COPY)}
+    return {key: batch[key] for key in copies}, copies
+
+
+def info_nce(a: Array, b: Array, weights: Array, temperature: float) -> dict[str, Sums]:
+    """The loss of pairs of vectors that repel the other pairs, and its accuracy and cosines.
+
+    Args:
+      a, b: vectors of any length, [B, D]; row i of one belongs to row i of the other.
+      weights: 1 for a pair, 0 for a row that is none, float32 [B].
+      temperature: divisor of the cosines.
+
+    Returns:
+      'loss', 'accuracy', 'pair_cosine', 'other_cosine'; see `ContrastiveObjective.loss`.
+    """
+    cosines = jnp.dot(_unit(a), _unit(b).T, precision=jax.lax.Precision.HIGHEST)
+    both = (weights[:, None] > 0) & (weights[None, :] > 0)
+    scores = jnp.where(both, cosines / temperature, _NEVER)
+    targets = jnp.arange(len(weights))
+    directions = [cross_entropy(x, targets) for x in (scores, scores.T)]
+    loss = sum((loss * weights).sum() for loss, _ in directions)
+    right = sum((right * weights).sum() for _, right in directions)
+    total = weights.sum()
+    own = (jnp.diagonal(cosines) * weights).sum()
+    others = jnp.where(both, cosines, 0.0).sum() - own
+    return {
+        "loss": Sums(loss / 2, total),
+        "accuracy": Sums(right / 2, total),
+        "pair_cosine": Sums(own, total),
+        "other_cosine": Sums(others, total * (total - 1)),
+    }
+
+
+def _unit(x: Array) -> Array:
+    # The rows of empty sentences are zeros, and their gradient must be finite.
+    return x * jax.lax.rsqrt(jnp.maximum(jnp.square(x).sum(1, keepdims=True), _LEAST))

@@ -1,0 +1,97 @@
+"""The contrastive finish: a short second training of a masked language model; its settings.
+
+After the pretraining, sentences and their code-switched copies attract each other
+(`objectives.contrastive`). The finish has a folder of its own, and its checkpoints are the run's
+final parameters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any
+
+from jax.sharding import Mesh
+from ml_collections import ConfigDict
+
+from clwe_jax import config as options
+from clwe_jax.objectives.contrastive import ContrastiveObjective
+from clwe_jax.training import checkpoint, optim, partition
+from clwe_jax.training.optim import Optimizer
+from clwe_jax.types import Objective
+
+FOLDER = "finish"
+
+
+def steps(config: ConfigDict) -> int:
+    """Steps of the run's finish; 0: the run has none."""
+    return config.get("finish", {}).get("steps", 0)
+
+
+def final_folder(workdir: str) -> str:
+    """The folder whose checkpoints/ hold the run's final parameters.
+
+    It is WORKDIR/finish where the run's finish has a checkpoint, else WORKDIR.
+    """
+    folder = os.path.join(workdir, FOLDER)
+    if not checkpoint.complete_steps(os.path.join(folder, "checkpoints")):
+        return workdir
+    return folder if steps(options.read_config(workdir)) else workdir
+
+
+def objective(config: ConfigDict, base: Objective) -> ContrastiveObjective:
+    """The loss of the finish on the pretraining's model."""
+    return ContrastiveObjective(base, config.finish.temperature, config.finish.microbatches)
+
+
+def optimizer(config: ConfigDict) -> Optimizer:
+    """The pretraining's optimizer with the rate of the finish and no weight decay.
+
+    Without decay, parameters that the loss does not reach (the head) stay as they are. Frozen
+    groups stay frozen; the rates of the other groups keep their ratios to the rate of all.
+    """
+    whole = optim.from_config(config.optimizer, config.data.sequence_length)
+    rate = config.finish.learning_rate
+    groups = {}
+    for name, group in whole.groups.items():
+        own = whole.of_group(name).learning_rate
+        groups[name] = {
+            **group,
+            "learning_rate": rate * own / whole.learning_rate,
+            "weight_decay": 0.0,
+            "warmup_steps": None,
+            "schedule": None,
+            "final_share": None,
+        }
+    return dataclasses.replace(
+        whole,
+        learning_rate=rate,
+        warmup_steps=config.finish.warmup_steps,
+        schedule="linear",
+        final_share=0.0,
+        weight_decay=0.0,
+        scale=1.0,
+        groups=groups,
+    )
+
+
+def length(config: ConfigDict) -> int:
+    """Pieces of a row of the finish; a row holds one sentence."""
+    return min(config.finish.sequence_length, config.data.sequence_length)
+
+
+def train_options(config: ConfigDict, mesh: Mesh) -> dict[str, Any]:
+    """The finish's options in the form of `config.train`; all groups learn all the time.
+
+    Raises:
+      ValueError: pairs that cannot be dealt out to the devices of the mesh.
+    """
+    found = config.finish
+    partition.check_batch_size(found.batch_size, found.microbatches, mesh, "config.finish")
+    keep = ("log_every_steps", "prefetch", "max_skipped_in_row")
+    return dict(
+        {name: config.train[name] for name in keep},
+        steps=found.steps,
+        batch_size=found.batch_size,
+        microbatches=1,  # the objective cuts its batch itself: all pairs repel each other
+    )

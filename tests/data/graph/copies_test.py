@@ -1,0 +1,124 @@
+"""Sentences and their code-switched copies: rows, labels of languages, cuts, and the place in the stream."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from clwe_jax.data.graph import pipeline
+from clwe_jax.data.graph.copies import CopyMaker
+from clwe_jax.data.graph.encoding import TextEncoder
+from clwe_jax.data.graph.examples import COUNTERS
+from clwe_jax.data.tasks import Copies
+from clwe_jax.text.base_vocab import SPECIALS
+from clwe_jax.text.dictionary import Dictionary
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words import Segmenter
+from clwe_jax.types import COPY, piece_batch
+
+PIECES = [*SPECIALS, "the", "cat", "sees", "a", "dog", ".", "kat", "##ze", "hund", "x", "##x"]
+PAIRS = [("cat", "katze"), ("dog", "hund")]
+KEYS = set(piece_batch(1, 1))
+
+
+def toy(lines, length=12, share=1.0):
+    """The rows of English lines, and the counters."""
+    tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter({}), WordPieceVocabulary(PIECES))
+    encoder = TextEncoder(tokenizer, Dictionary.from_pairs({("en", "de"): PAIRS}))
+    maker = CopyMaker(encoder, tokenizer.vocabulary, Copies(copy_switch_rate=share), length, 4)
+    made = maker.rows.python_function(
+        tf.constant(0, tf.int64), tf.constant(0, tf.int64), tf.constant(lines, tf.string),
+        tf.zeros([len(lines)], tf.int32),
+    )  # fmt: skip
+    rows = {name: value.numpy() for name, value in made.items()}
+    return rows, dict(zip(COUNTERS, rows.pop("counters").sum(axis=0).tolist()))
+
+
+def text(ids):
+    return " ".join(PIECES[number] for number in ids).replace(" [PAD]", "")
+
+
+def test_golden():
+    """One sentence a row, in its order; sentences that are short or without a switch are left out."""
+    rows, counts = toy(["A cat sees. The dog sees a cat.", "The a the a.", "A dog", "", "A dog sees"])
+    assert set(rows) == KEYS | {COPY + key for key in KEYS}
+    assert [text(row) for row in rows["inputs"]] == [
+        "[CLS] a cat sees . [SEP]", "[CLS] the dog sees a cat . [SEP]", "[CLS] a dog sees [SEP]",
+    ]  # fmt: skip
+    assert [text(row) for row in rows[COPY + "inputs"]] == [
+        "[CLS] a kat ##ze sees . [SEP]", "[CLS] the hund sees a kat ##ze . [SEP]",
+        "[CLS] a hund sees [SEP]",
+    ]  # fmt: skip
+    for prefix in ("", COPY):
+        filled = rows[prefix + "segment_ids"] > 0
+        np.testing.assert_array_equal(filled, rows[prefix + "inputs"] != 0)
+        np.testing.assert_array_equal(rows[prefix + "positions"], np.arange(12) * filled)
+        assert not rows[prefix + "loss_weights"].any()
+        np.testing.assert_array_equal(rows[prefix + "targets"], rows[prefix + "inputs"])
+    # Switched words are in the language of their synonym, and stand in an English text.
+    assert rows[COPY + "language_ids"][0].tolist() == [0, 0, 1, 1, *[0] * 8]
+    assert not rows["language_ids"].any() and not rows[COPY + "source_language_ids"].any()
+    assert counts["switched_words"] == 5 and counts["lines"] == 5 and counts["cut_pieces"] == 0
+
+
+def test_sentences_and_words_longer_than_a_row_are_cut_and_counted():
+    rows, counts = toy(["The cat sees a dog the a", "xxxxxxxxx a cat"], length=6)
+    assert [text(row) for row in rows["inputs"]] == [
+        "[CLS] the cat sees a [SEP]", "[CLS] x ##x ##x ##x [SEP]",
+    ]  # fmt: skip
+    assert text(rows[COPY + "inputs"][0]) == "[CLS] the kat ##ze sees [SEP]"
+    assert counts["cut_words"] == 1 and counts["cut_pieces"] == 3 + 4 + 7 + 8
+
+
+def test_a_chunk_without_sentences_makes_no_rows():
+    for lines in ([], ["the a the a"]):
+        rows, counts = toy(lines)
+        assert {value.shape for value in rows.values()} == {(0, 12)}
+
+
+def build(small, task=Copies(), **changes):
+    given = dict(
+        task=task, tokenizer=small.tokenizer, dictionary=small.dictionary, text=small.corpus,
+        batch_size=16, seed=0,
+    )  # fmt: skip
+    return pipeline.build(small.config(), **{**given, **changes})
+
+
+@pytest.fixture(scope="module")
+def made(small):
+    return build(small)
+
+
+def test_a_share_of_the_words_with_translations_is_switched(made):
+    source = made.source()
+    for _ in range(12):
+        batch = next(source)
+    assert {len(value) for value in batch.values()} == {16}
+    stats = source.stats()
+    # Of all words with an entry, the sentences that are left out among them.
+    assert 0.87 < stats["switched_words"] / stats["words_with_entry"] < 0.93
+    own = batch[COPY + "language_ids"] != batch[COPY + "source_language_ids"]
+    assert 0.3 < own[batch[COPY + "segment_ids"] > 0].mean() < 0.95
+    assert (batch["language_ids"] == batch["source_language_ids"]).all()
+
+
+def test_a_restored_place_gives_the_same_batches(made):
+    source = made.source()
+    for _ in range(3):
+        next(source)
+    state = source.get_state()
+    expected = [next(source) for _ in range(3)]
+    other = made.source()
+    other.set_state(state)
+    for batch in expected:
+        again = next(other)
+        assert set(again) == set(batch)
+        for name, value in batch.items():
+            np.testing.assert_array_equal(again[name], value, err_msg=name)
+    assert not np.array_equal(expected[0]["inputs"], expected[1]["inputs"])
+
+
+def test_a_place_of_another_share_is_refused(small, made):
+    with pytest.raises(ValueError, match="other settings"):
+        build(small, Copies(copy_switch_rate=0.5)).source().set_state(made.source().get_state())
