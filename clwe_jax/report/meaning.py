@@ -31,7 +31,9 @@ def _levels(run: Run, metric: str, good: float) -> str:
     levels = []
     if chance is not None:
         levels.append(f"chance {figures.percent(chance, 1 if chance > 0.001 else 2)}")
-    levels.append(f"good from {figures.percent(good, 0)} on")
+    floor = any(name.startswith(f"floor/{family}/") for name in run.figures)
+    above = " and above the dictionary floor" if floor else ""
+    levels.append(f"good from {figures.percent(good, 0)} on{above}")
     return "; " + ", ".join(levels)
 
 

@@ -94,7 +94,9 @@ def test_the_mean_of_the_last_layers_is_named_by_their_number(layers, name):
 
 def test_a_sentence_names_chance_and_a_good_value():
     found = meaning.note(run({"retrieval/chance": 0.001}), "retrieval/mean_last4")
-    assert "chance 0.10%" in found and "good from" in found
+    assert "chance 0.10%" in found and found.endswith("good from 50% on")
+    found = meaning.note(run({"floor/retrieval/mean": 0.9}), "retrieval/mean_last4")
+    assert found.endswith("and above the dictionary floor")
     assert "chance" not in meaning.note(run(), "bli/p@1")
     assert "guessing 9.0" in meaning.note(run(vocabulary={"size": 8_192}), "eval/mlm/loss")
     assert meaning.note(run(), "train/steps") == ""
