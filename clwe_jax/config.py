@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from typing import Any
+import re
+from typing import Any, Sequence
 
 from ml_collections import ConfigDict
 
@@ -72,10 +73,20 @@ def base_config() -> ConfigDict:
             ),
             task=dict(name="mlm"),
             model=dict(name="transformer"),
-            objective=dict(name="mlm"),
+            objective=dict(name="mlm", tied=True),
             init=dict(
                 parameters="",  # run:DIR or npz:FILE to start from; '': initialisers
                 parts="",  # patterns of parameter paths, with commas between them; '': all
+                # Word vectors that the tokens' tables start from: joint (trained first, in
+                # WORKDIR/start) | dictionary (no training) | a static run's folder | vector files
+                # of one space, as wiki.de.vec,wiki.en.vec or de=FILE,en=FILE | '' for none
+                embeddings="",
+                method="mean",  # from words to tokens: mean | wechsel | focus | subword
+                center=True,  # subtract each language's mean vector
+                tables="both",  # both | input | output
+                scale=1.0,  # length of a row, in units of the initialiser's rows
+                # Of embeddings='joint'; dim 0 is the model's width, 300 at most.
+                joint=dict(dim=0, epochs=5, min_count=5, buckets=100_000, workers=1),
             ),
             optimizer=dict(name="adamw", groups=dict()),
             train=dict(
@@ -128,6 +139,32 @@ def languages(config: ConfigDict) -> tuple[str, ...]:
         if names.count(name) > 1:
             raise ValueError(f"config.data.languages names {name!r} twice: {config.data.languages}")
     return names
+
+
+def vector_files(names: str, among: Sequence[str]) -> dict[str, str]:
+    """Language -> file of vectors.
+
+    Args:
+      names: 'de=FILE,en=FILE'; or 'wiki.de.vec,wiki.en.vec', where a part of the name is a language.
+      among: the run's languages.
+
+    Raises:
+      ValueError: a file of no language of the run, or two of one.
+    """
+    found: dict[str, str] = {}
+    for name in filter(None, (name.strip() for name in names.split(","))):
+        language, given, path = name.partition("=")
+        if not given:
+            parts = re.split(r"[._-]", os.path.basename(name))
+            path, language = name, next((part for part in parts if part in among), "")
+        if language not in among or language in found:
+            why = "names a language twice" if language in found else "is in none of the languages"
+            raise ValueError(
+                f"config.init.embeddings: {name!r} {why} ({','.join(among)}). Expected one file a "
+                "language, as de=FILE,en=FILE or wiki.de.vec,wiki.en.vec"
+            )
+        found[language] = path
+    return found
 
 
 def hub_of(config: ConfigDict) -> str:

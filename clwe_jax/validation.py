@@ -5,6 +5,7 @@ This module imports neither jax nor TensorFlow, so that an error comes at once.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from ml_collections import ConfigDict
@@ -14,6 +15,8 @@ from clwe_jax import registry
 
 TRAININGS = ("joint", "separate", "replace", "duong")
 RULES = ("ratio", "neighbours")
+START_METHODS = ("mean", "wechsel", "focus", "subword")
+START_TABLES = ("both", "input", "output")
 
 
 def validate(config: ConfigDict) -> None:
@@ -56,8 +59,62 @@ def language_model(config: ConfigDict) -> None:
         raise ValueError(
             f"config.data.heldout_share={config.data.heldout_share}: must be in [0, 0.5)"
         )
+    if config.init.embeddings:
+        _word_vectors(config)
     if config.get("finish", {}).get("steps", 0):
         _finish(config)
+
+
+def _word_vectors(config: ConfigDict) -> None:
+    """Checks the word vectors that a language model starts from."""
+    init, source, names = config.init, config.data.source, options.languages(config)
+    where = f"config.init.embeddings={init.embeddings!r}"
+    if init.embeddings == "joint":
+        if source != "pocket" and not source.startswith("text:"):
+            raise ValueError(
+                f"{where} trains on text files, and config.data.source={source!r}: take pocket or "
+                "text:DIR, or give a static run's folder"
+            )
+        if len(names) < 2:
+            raise ValueError(f"{where} joins two languages or more: {config.data.languages}")
+        for key in ("epochs", "min_count", "buckets", "workers"):
+            if init.joint[key] < 1:
+                raise ValueError(f"config.init.joint.{key}={init.joint[key]}: must be at least 1")
+    elif init.embeddings == "dictionary":
+        if not config.data.dictionaries or source.startswith("batches:"):
+            raise ValueError(
+                f"{where} needs config.data.dictionaries, and text (config.data.source=text:DIR)"
+            )
+    elif os.path.isdir(init.embeddings):
+        if not os.path.exists(os.path.join(init.embeddings, "spaces.json")):
+            raise ValueError(
+                f"{where} holds no aligned vectors: give the folder of a finished static run "
+                "(configs/joint_align.py), or vector files as de=FILE,en=FILE"
+            )
+    elif not any(mark in init.embeddings for mark in "=./"):
+        raise ValueError(
+            f"{where}: expected joint, dictionary, a static run's folder, or vector files as "
+            "de=FILE,en=FILE"
+        )
+    else:
+        for path in options.vector_files(init.embeddings, names).values():
+            if not os.path.isfile(path):
+                raise ValueError(f"config.init.embeddings: {path} is no file of vectors")
+    _one_of("config.init.method", init.method, START_METHODS)
+    _one_of("config.init.tables", init.tables, START_TABLES)
+    if init.scale <= 0:
+        raise ValueError(f"config.init.scale={init.scale}: must be above 0")
+    reads_characters = config.model.name == "bilm"
+    if init.tables == "input" and reads_characters:
+        raise ValueError(
+            "config.init.tables='input': this model reads characters and has an output table only: "
+            "--config.init.tables=both"
+        )
+    if init.tables != "both" and config.objective.get("tied"):
+        raise ValueError(
+            f"config.init.tables={init.tables!r}: this model scores tokens with the table that "
+            "reads them: --config.init.tables=both or --config.objective.tied=False"
+        )
 
 
 def _finish(config: ConfigDict) -> None:

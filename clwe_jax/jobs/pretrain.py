@@ -12,14 +12,15 @@ import numpy as np
 
 from clwe_jax import api, atomic
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, facts, floor, inputs, senses, shared_space
+from clwe_jax.jobs import evaluators, facts, floor, inputs, senses, shared_space, warm
 from clwe_jax.jobs.finish import Finish
 from clwe_jax.jobs.job import Job, Results
 from clwe_jax.report import data
 from clwe_jax.training import allocator, build, checkpoint, init, optim, train
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
-_COUNTS = ("step", "arrays", "parameters")  # counts in the record of initial parameters
+# Names of facts of the word vectors that a run starts from.
+_START = {"source": "word vectors", "center": "centered", "rows": "tokens that start from them"}
 
 
 def run(config: ConfigDict, workdir: str) -> bool:
@@ -44,7 +45,7 @@ class Pretraining(Job):
         )
 
     def stages(self):
-        stages = [("inputs", self._open), ("training", self._train)]
+        stages = [("inputs", self._open), ("start", self._start), ("training", self._train)]
         self.finish = Finish(self.config, self.workdir)
         if self.finish.record:
             stages.append(("finish", self._finish))
@@ -57,6 +58,11 @@ class Pretraining(Job):
             atomic.write_json(self.path("words.json"), dict(self.world.frequent))
             if self.world.frequencies is not None:
                 self.world.frequencies.save(self.workdir)
+
+    def _start(self) -> None:
+        # A run that has a checkpoint goes on from it, whatever it started from.
+        begun = checkpoint.complete_steps(self.path("checkpoints"))
+        self.start = None if begun else warm.start(self.config, self.workdir, self.world)
 
     def _train(self) -> bool:
         config, world = self.config, self.world
@@ -85,7 +91,7 @@ class Pretraining(Job):
             mesh_cfg=config.mesh,
             checkpoint_cfg=config.checkpoint,
             seed=config.seed,
-            initial=init.from_config(config.init),
+            initial=init.from_config(config.init, warm.names(world.tokenizer), self.start),
             meta=self.meta,
         )
         self.result = dataclasses.replace(result, **before)
@@ -105,7 +111,7 @@ class Pretraining(Job):
         stats = self.inputs.source.stats()
         languages = self.world.description.get("languages", {})
         figures = {**self.result.train, **self.result.evaluations, **self.floor}
-        figures |= self.finish.figures()
+        figures |= warm.figures(self.workdir) | self.finish.figures()
         figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
         figures |= {f"data/{name}": float(value) for name, value in stats.items()}
         return Results(figures, self._report(stats, figures))
@@ -191,7 +197,20 @@ def _initial(record: Mapping[str, Any] | None) -> list[Any]:
     """The report's section on parameters from `config.init`; see `training.init`."""
     if record is None:
         return []
-    known = {name: data.Number(value) for name, value in record.items() if name in _COUNTS}
-    known |= {"source": record["source"], "parts": record["parts"] or "all"}
+    shown = {name: value for name, value in record.items() if not isinstance(value, Mapping)}
+    for name, axis in (("tokens of both runs", "vocab"), ("languages of both runs", "language")):
+        if axis in record.get("common", {}):
+            shown[name] = record["common"][axis]
+    vectors = dict(record.get("embeddings", {}))
+    words = vectors.pop("words", {})
+    shown |= {_START.get(name, name): value for name, value in vectors.items()}
+    shown |= {f"words with a vector, {language}": count for language, count in words.items()}
+    if "parts" in record:
+        shown["parts"] = record["parts"] or "all"
+    known = {
+        name: data.Number(value) if type(value) in (int, float) else str(value)
+        for name, value in shown.items()
+        if value is not None
+    }
     text = "The run started from these parameters; initialisers made the others."
     return [data.to_json(data.Section("Initial parameters", text, [data.Facts(known)]))]

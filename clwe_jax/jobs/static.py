@@ -133,10 +133,11 @@ class Static(Job):
 
     def _induce(self) -> None:
         self.induced: dict[str, int] = {}
-        for source, target in options.pairs(self.config):
+        most = self.config.static.induced_words
+        for source, target in options.pairs(self.config) if most else ():
             if f"{target}-{source}" in self.induced:
                 continue
-            name, most = f"{source}-{target}", self.config.static.induced_words
+            name = f"{source}-{target}"
             pairs = lexica.induced(*self.model.space(source, target), most)
             lexica.write(self.path("induced", f"{name}.txt"), pairs)
             self.induced[name] = len(pairs)

@@ -16,6 +16,7 @@ from clwe_jax import config as options
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import corpus as corpora, duong, train
 from clwe_jax.embeddings.corpus import Corpus
+from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import vocabularies
@@ -29,6 +30,7 @@ from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.test_dictionaries import TestSet
 from clwe_jax.text.words import Segmenter
 
+SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
 # The options that decide which words are counted, and how often.
 _TEXT = (
     "source", "languages", "lower_case", "simplify_chinese", "dictionaries", "dictionary_clean",
@@ -144,14 +146,18 @@ class Trainer:
         """
         seed = self._config.seed
 
-        def made() -> Vectors:
+        @functools.cache
+        def made() -> tuple[Vectors, Subwords]:
             text = self._corpus
             if replaced:
                 share = self._config.static.replace_share
                 text = corpora.joint_replace(text, self._dictionary, share, seed)
-            return train.fasttext(text.sentences(seed), self._settings(train.FastText), seed)
+            settings = self._settings(train.FastText)
+            return train.fasttext_with_subwords(text.sentences(seed), settings, seed)
 
-        return self._kept("replace.npz" if replaced else "joint.npz", made)
+        if self._config.static.keep_subwords:
+            self._kept(SUBWORDS, lambda: made()[1], Subwords.save, Subwords.load)
+        return self._kept("replace.npz" if replaced else "joint.npz", lambda: made()[0])
 
     def _separate(self) -> dict[str, Vectors]:
         """Vectors of each language, trained on its text alone."""

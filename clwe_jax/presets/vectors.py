@@ -91,7 +91,8 @@ def static(scale: str) -> ConfigDict:
                 hub="en",  # the language that the others are mapped to, if the run has it
                 pairs="",  # pairs to evaluate, en-de,de-fr; '': the hub with every other language
                 write_text=True,  # WORKDIR/vectors/{lang}.vec for other tools
-                induced_words=20_000,  # frequent words of a side, for the induced dictionaries
+                induced_words=20_000,  # frequent words a side, for induced dictionaries; 0: none
+                keep_subwords=False,  # keep joint vectors' n-grams, for config.init.method='subword'
                 replace_share=0.5,  # share of replaced dictionary words, in training='replace'
                 trained="",  # a folder of trained vectors for several runs; '': WORKDIR/trained
             ),
