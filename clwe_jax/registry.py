@@ -11,6 +11,8 @@ import difflib
 import importlib
 from typing import Any, Iterable, Mapping
 
+_MOST_NAMED = 120  # names that an error message lists
+
 TABLES: dict[str, dict[str, str]] = {
     "job": {
         "pretrain": "clwe_jax.jobs.pretrain:run",
@@ -73,10 +75,14 @@ TABLES: dict[str, dict[str, str]] = {
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """'Did you mean X?', or the list of all known words: the end of an error message."""
+    """'Did you mean X?', or a list of known words: the end of an error message."""
     known = sorted(known)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."
+    if close:
+        return f"Did you mean {close[0]!r}?"
+    more = len(known) - _MOST_NAMED
+    listed = ", ".join(known[:_MOST_NAMED])
+    return f"Known: {listed}{f' and {more:,} more' if more > 0 else ''}."
 
 
 def lookup(kind: str, name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import numbers
 from typing import Iterator, Sequence
 
 import jax
@@ -43,8 +44,12 @@ def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
         if layers == 0:
             return vectors[..., 0, :]  # no copy: static vectors may fill the memory
         return vectors[..., last_layers(layers), :].mean(-2)
-    if isinstance(layer, str) or not 0 <= layer <= layers:
-        raise ValueError(f"There is no layer {layer!r}: 0 ... {layers}, or {MEAN_LAST4!r}")
+    if not isinstance(layer, numbers.Integral) or not 0 <= layer <= layers:
+        known = f"0 (the embeddings) to {layers}" if layers else "0 only"
+        raise ValueError(
+            f"layer={layer!r}: this model's layers are {known}; expected one of them, or "
+            f"{MEAN_LAST4!r} for the mean of the last four (of all where there are fewer)"
+        )
     return vectors[..., layer, :]
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import jax
 from ml_collections import ConfigDict
+import numpy as np
 
 from clwe_jax import api, atomic
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, facts, floor, inputs, senses, warm
+from clwe_jax.jobs import evaluators, facts, floor, inputs, senses, shared_space, warm
 from clwe_jax.jobs.finish import Finish
 from clwe_jax.jobs.job import Job, Results
 from clwe_jax.report import data
@@ -143,6 +144,7 @@ class Pretraining(Job):
             "parameters": result.parameters,
             "examples": self.inputs.examples(),
             "neighbours": self._neighbours(model),
+            "space": self._space(model),
             "senses": senses.gather(config, model, self.workdir),
             "sections": [*_initial(result.initial), *self.finish.section(figures)],
             "finish": self.finish.record,
@@ -164,11 +166,31 @@ class Pretraining(Job):
         languages = [language for language in model.languages if frequent.get(language)]
         if not languages:
             return []
-        first = "en" if "en" in languages else languages[0]
+        first = _hub(languages)
         words = facts.asked_words(self.config.report.words)
         return facts.neighbours(
             model, words or facts.content_words(frequent[first]), first, languages
         )
+
+
+    def _space(self, model: api.Model) -> dict[str, Any]:
+        """A few words of all languages after the training; see `report.space`."""
+        frequent = {x: words for x, words in self.world.frequent.items() if words}
+        if len(frequent) < 2:
+            return {}
+
+        def centered(language: str, words: Sequence[str]) -> np.ndarray:
+            vectors = model.vectors(language)
+            return vectors.vectors[vectors.rows(words)] - vectors.vectors.mean(0)
+
+        hub = _hub(list(frequent))
+        chosen = shared_space.concepts(frequent, self.world.dictionary, hub)
+        return {"hub": hub, "stages": {"trained": shared_space.picture(chosen, centered)}}
+
+
+def _hub(languages: Sequence[str]) -> str:
+    """The language that the report starts from: English, or the first one."""
+    return "en" if "en" in languages else languages[0]
 
 
 def _initial(record: Mapping[str, Any] | None) -> list[Any]:

@@ -122,7 +122,7 @@ def static(scale: str) -> ConfigDict:
                 similarity=dict(name="similarity", data=""),
                 retrieval=dict(name="retrieval", data=options.SOURCE, max_sentences=1_000),
             ),
-            report=dict(base.report, errors=300),
+            report=dict(base.report, errors=50),
         )
     )  # fmt: skip
     return set_values(config, _STATIC[scale])

@@ -67,16 +67,17 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
     found = figures.pairs_of(run.figures, "retrieval")
     pairs = {pair: pair_name(pair) for pair in found}
     blocks = _by_layer(run, others)
+    last = figures.last_layers(run.figures)
     text = (
         "The share of sentences whose nearest neighbour among all sentences of the other language "
         "is their translation. Plain: by cosine. Centered: after each language's mean vector was "
         "subtracted. CSLS: by cosine, less the mean similarity to each side's ten nearest. The "
         "encoder's own sentence vector is, for a language model, the mean of the pieces' vectors "
-        "in the last four layers and, for static vectors, the mean of the words' vectors weighted "
+        f"in {last} and, for static vectors, the mean of the words' vectors weighted "
         "by inverse document frequency."
     )
     if blocks:
-        text += " By layer: the mean of the pieces' vectors; the shaded layers are the last four."
+        text += f" By layer: the mean of the pieces' vectors; shaded: {last}."
     note = _note(run, others)
     sif = figures.pairs_of(run.figures, _SIF)
     if sif:
@@ -89,7 +90,7 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
     whole = test_sets.of_all(run, "retrieval")
     whole = f" ({whole})" if whole else ""
     for name, title in (
-        ("mean_last4", "By language pair, mean of the last four layers"),
+        ("mean_last4", f"By language pair, mean of {last}"),
         ("mean", "By language pair, the encoder's own sentence vector"),
     ):
         columns = {f"{name}{x}": Column(how, "percent") for how, x in SENTENCE_METHODS.items()}
@@ -102,19 +103,14 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
         blocks += floor.beside(
             [*tables, *weighted], run, floor.of_retrieval(run), "retrieval/*/chance"
         )
-    # A single point adds nothing to the table.
-    lines = [
-        Line(how, metric)
-        for how, x in SENTENCE_METHODS.items()
-        if len(finite(run.series.get(metric := f"retrieval/mean_last4{x}", {}))) > 1
-    ]
-    if lines:
-        steps = finite(run.series[lines[0].metric])
+    lines = [Line(how, f"retrieval/mean_last4{x}") for how, x in SENTENCE_METHODS.items()]
+    steps = finite(run.series.get(lines[0].metric, {}))
+    if steps:
         lines += floor.lines(
             (min(steps), max(steps)),
             floor.levels(run, floor.of_retrieval(run), "retrieval/*/chance"),
         )
-    blocks.append(Chart("Over training, mean of the last four layers", lines, form="percent"))
+    blocks.append(Chart(f"Over training, mean of {last}", lines, form="percent"))
     layers = sorted({int(m[1]) for row in found.values() for x in row if (m := _LAYER.match(x))})
     for how, x in SENTENCE_METHODS.items():
         columns = {
@@ -122,7 +118,7 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
         }
         closed = f"Every pair and layer, {how}"
         blocks += table("retrieval", pairs, columns, found, "Pair", mean=False, closed=closed)
-    return Section("Sentence retrieval", text, blocks) if pairs or lines else None
+    return Section("Sentence retrieval", text, blocks) if pairs or steps else None
 
 
 def _by_layer(run: Run, others: Sequence[Run]) -> list[Chart]:

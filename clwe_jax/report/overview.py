@@ -7,7 +7,7 @@ import json
 import shlex
 from typing import Sequence
 
-from clwe_jax.report import figures, floor, static, test_sets
+from clwe_jax.report import figures, floor, meaning, static, test_sets
 from clwe_jax.report.data import Closed, Column, Facts, Number, Section, Table, Text
 from clwe_jax.report.figures import SENTENCE_METHODS
 from clwe_jax.report.run_folder import Run
@@ -34,7 +34,8 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
     }
     sentence = [name for name in SENTENCE_METHODS if _own(name) in run.figures][-1:]
     named |= {f"Sentence vectors, retrieval, {name}": _own(name) for name in sentence}
-    made = []
+    made: list[Tile] = []
+    said: set[str] = set()  # of several ways to measure one thing, the first has the sentence
     for label, name in named.items():
         if name not in run.figures:
             continue
@@ -47,11 +48,15 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
                 change = figures.points(run.figures[name] - other.figures[name])
                 shown = figures.percent(other.figures[name])
                 notes.append(f"{other.name} {shown}, {change} points")
+        sentence = meaning.note(run, name)
+        if sentence not in said:
+            notes.append(sentence)
+            said.add(sentence)
         made.append(Tile(label, figures.percent(run.figures[name]), notes))
     for name, where in (("eval/mlm/loss", "held-out"), ("train/loss", "training")):
         if name in run.figures:
             value = figures.decimal(run.figures[name])
-            made.append(Tile("Loss", value, [f"{where}, nats per piece"]))
+            made.append(Tile("Loss", value, [f"{where}, nats per piece", meaning.note(run, name)]))
             break
     speed = (run.extras.get("speed") or {}).get("tokens_per_second")
     if speed is not None:

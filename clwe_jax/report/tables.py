@@ -42,7 +42,9 @@ def print_summary(
             sections.append(data.section_from_json(given))
     for section in filter(None, sections):
         for block in beside.filled(section.blocks, (run,)):
-            if isinstance(block, data.Table) and any(x.main for x in block.columns[1:]):
+            if not isinstance(block, data.Table) or block.closed:
+                continue
+            if any(x.main for x in block.columns[1:]):
                 title = f"{section.title}: {block.title}" if block.title else section.title
                 console.print(_table(title, block))
     report = run.workdir / "report.html"

@@ -206,7 +206,8 @@ BROWSER = next(
 def test_a_browser_filters_and_sorts_the_errors(write, tmp_path):
     markup = html.build(write()).read_text(encoding="utf-8")
     probe = """
-    const shown = () => [...document.querySelectorAll('#section-3 table tbody tr')]
+    document.querySelector('#section-4 details').open = true;
+    const shown = () => [...document.querySelectorAll('#section-4 table tbody tr')]
       .filter(row => row.getBoundingClientRect().height > 0).length;
     const bar = document.querySelector('.filters'), [pair, kind] = bar.querySelectorAll('select');
     const set = (field, value) => {
@@ -219,8 +220,13 @@ def test_a_browser_filters_and_sorts_the_errors(write, tmp_path):
     body.said = bar.querySelector('output').textContent;
     body.word = set(bar.querySelector('input'), 'HAUS5 house');
     set(pair, ''); set(kind, ''); set(bar.querySelector('input'), '');
-    for (const n of [1, 2]) document.querySelectorAll('#section-3 table th button')[2].click();
-    body.first = document.querySelector('#section-3 table tbody tr').cells[2].textContent;
+    for (const n of [1, 2]) document.querySelectorAll('#section-4 table th button')[2].click();
+    body.first = document.querySelector('#section-4 table tbody tr').cells[2].textContent;
+    const narrow = document.querySelector('#section-2 .scroll');
+    narrow.style.width = '200px';
+    dispatchEvent(new Event('resize'));
+    body.cues = [...document.querySelectorAll('#section-2 .cue')]
+      .filter(x => !x.hidden && !x.closest('details')).length;
     body.overflow = document.documentElement.scrollWidth > innerWidth;
     """
     policy = re.compile(r"<meta http-equiv=.*?>")
@@ -234,8 +240,9 @@ def test_a_browser_filters_and_sorts_the_errors(write, tmp_path):
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert not [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    names = "all|pair|kind|said|word|first|overflow"
+    names = "all|pair|kind|said|word|first|overflow|cues"
     found = dict(re.findall(rf'data-({names})="([^"]*)"', done.stdout))
     assert (found["all"], found["pair"], found["kind"]) == ("40", "20", "4")
     assert found["said"] == "4 of 40 rows" and found["word"] == "1"
     assert found["first"] == "1" and found["overflow"] == "false"
+    assert found["cues"] == "1"  # the table in the narrow box
