@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
+import tempfile
 from typing import IO, Any, Iterator
 
 
@@ -44,3 +46,29 @@ def write_json(
 ) -> None:
     """Writes a JSON file; letters of all scripts are not escaped."""
     write(path, json.dumps(value, indent=indent, sort_keys=sort_keys, ensure_ascii=False))
+
+
+@contextlib.contextmanager
+def making_folder(path: str | os.PathLike[str]) -> Iterator[str]:
+    """A folder to fill that takes its place at `path` when the block ends without an error.
+
+    Where another process was faster, its folder stays. Where the block fails, nothing is left behind.
+
+    Args:
+      path: where the folder belongs; the folders above it are made.
+    """
+    above, name = os.path.split(os.path.abspath(path))
+    os.makedirs(above, exist_ok=True)
+    temporary = tempfile.mkdtemp(prefix=f"{name}.", suffix=".tmp", dir=above)
+    try:
+        yield temporary
+        with contextlib.suppress(OSError):  # a folder with files is never replaced
+            os.rename(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def user_cache(*names: str) -> str:
+    """A path in the project's folder of the user's cache: XDG_CACHE_HOME, else ~/.cache."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(home, "clwe_jax", *names)

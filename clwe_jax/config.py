@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from typing import Any
+import re
+from typing import Any, Sequence
 
 from ml_collections import ConfigDict
 
@@ -21,6 +22,9 @@ SCALES = ("laptop", "small", "base", "paper")
 LAYOUT = 2
 FILE = "config.json"
 _READ_BY = {1: "0.1.0"}
+# The value of an option that names data: the embedded world's for a run on the embedded world, else
+# none; see `resolved`.
+SOURCE = "source"
 # Tables over the vocabulary have a multiple of this many rows, so that devices divide them evenly.
 PAD_ROWS_TO = 128
 
@@ -45,9 +49,10 @@ def base_config() -> ConfigDict:
             data=dict(
                 source="pocket",  # pocket | text:DIR | tfds:NAME | batches:DIR
                 languages="en,de,es,fr,ja,zh",  # codes, with commas between them
-                dictionaries="pocket",  # pocket | a directory of xx-yy.txt | '' for none
+                dictionaries=SOURCE,  # source | pocket | a directory of xx-yy.txt | '' for none
                 dictionary_clean="",  # any of: identical,one_to_many
-                exclude_tests=True,  # leave the test words of config.evals out of training
+                # leave the test words of config.evals and of the dictionaries' folder out of training
+                exclude_tests=True,
                 exclude_dictionaries="",  # a directory of more test dictionaries to leave out
                 temperature=5.0,  # of the language sampling; 1 is proportional to size
                 lower_case=True,  # of text and dictionaries
@@ -73,10 +78,20 @@ def base_config() -> ConfigDict:
             ),
             task=dict(name="mlm"),  # how batches are made of text
             model=dict(name="transformer"),
-            objective=dict(name="mlm"),
+            objective=dict(name="mlm", tied=True),
             init=dict(
                 parameters="",  # run:DIR or npz:FILE to start from; '': initialisers
                 parts="",  # patterns of parameter paths, with commas between them; '': all
+                # Word vectors that the tokens' tables start from: joint (trained first, in
+                # WORKDIR/start) | dictionary (no training) | a static run's folder | vector files
+                # of one space, as wiki.de.vec,wiki.en.vec or de=FILE,en=FILE | '' for none
+                embeddings="",
+                method="mean",  # from words to tokens: mean | wechsel | focus | subword
+                center=True,  # subtract each language's mean vector
+                tables="both",  # both | input | output
+                scale=1.0,  # length of a row, in units of the initialiser's rows
+                # Of embeddings='joint'; dim 0 is the model's width, 300 at most.
+                joint=dict(dim=0, epochs=5, min_count=5, buckets=100_000, workers=1),
             ),
             optimizer=dict(name="adamw", groups=dict()),
             train=dict(
@@ -113,9 +128,9 @@ def base_config() -> ConfigDict:
             evals=dict(
                 mlm=dict(name="mlm", every_steps=500, batches=4),
                 retrieval=dict(
-                    name="retrieval", data="pocket", every_steps=1_000, max_sentences=1_000
+                    name="retrieval", data=SOURCE, every_steps=1_000, max_sentences=1_000
                 ),
-                bli=dict(name="bli", data="pocket", every_steps=0, occurrences=10),
+                bli=dict(name="bli", data=SOURCE, every_steps=0, occurrences=10),
             ),
             report=dict(
                 compare_with="",  # folders of runs to show beside this one
@@ -128,6 +143,23 @@ def base_config() -> ConfigDict:
             ),
         )
     )
+
+
+def resolved(config: ConfigDict) -> ConfigDict:
+    """A copy in which options that follow the run's data ('source') are 'pocket' or ''.
+
+    These are config.data.dictionaries, config.task.parallel and the option `data` of all
+    evaluators. A run on its own text or vectors has no such data unless its config names them.
+    """
+    config = config.copy_and_resolve_references()
+    given = (config.get("align") or {}).get("source_vectors")
+    value = "pocket" if config.data.source == "pocket" and not given else ""
+    options = [(config.data, "dictionaries"), (config.task, "parallel")]
+    options += [(spec, "data") for spec in config.evals.values()]
+    for section, key in options:
+        if section.get(key) == SOURCE:
+            section[key] = value
+    return config
 
 
 def languages(config: ConfigDict) -> tuple[str, ...]:
@@ -150,6 +182,32 @@ def languages(config: ConfigDict) -> tuple[str, ...]:
         if names.count(name) > 1:
             raise ValueError(f"config.data.languages names {name!r} twice: {config.data.languages}")
     return names
+
+
+def vector_files(names: str, among: Sequence[str]) -> dict[str, str]:
+    """Language -> file of vectors.
+
+    Args:
+      names: 'de=FILE,en=FILE'; or 'wiki.de.vec,wiki.en.vec', where a part of the name is a language.
+      among: the run's languages.
+
+    Raises:
+      ValueError: a file of no language of the run, or two of one.
+    """
+    found: dict[str, str] = {}
+    for name in filter(None, (name.strip() for name in names.split(","))):
+        language, given, path = name.partition("=")
+        if not given:
+            parts = re.split(r"[._-]", os.path.basename(name))
+            path, language = name, next((part for part in parts if part in among), "")
+        if language not in among or language in found:
+            why = "names a language twice" if language in found else "is in none of the languages"
+            raise ValueError(
+                f"config.init.embeddings: {name!r} {why} ({','.join(among)}). Expected one file a "
+                "language, as de=FILE,en=FILE or wiki.de.vec,wiki.en.vec"
+            )
+        found[language] = path
+    return found
 
 
 def hub_of(config: ConfigDict) -> str:

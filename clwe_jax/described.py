@@ -69,8 +69,11 @@ def options(config: ConfigDict) -> list[Option]:
     names = {f"{section}.name": registry.TABLES[kind] for kind, section in validation.named(config)}
     found = []
     for path, value in _leaves(config, ""):
-        above = path.rpartition(".")[0]  # a mapping, whose keys no class declares
-        text = by_comment.get(path) or by_class.get(path) or by_class.get(above, "")
+        text = by_comment.get(path) or by_class.get(path, "")
+        above = path
+        while not text and "." in above:  # a mapping, whose keys no class declares
+            above = above.rpartition(".")[0]
+            text = by_class.get(above, "")
         if path in names:
             text = f"one of {', '.join(names[path])}"
         found.append(Option(path, value, text))

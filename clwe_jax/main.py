@@ -11,7 +11,7 @@ from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
 from clwe_jax import config as options
-from clwe_jax import described, registry, validation
+from clwe_jax import described, registry, terminal, validation
 
 _UNFINISHED = 75  # the exit status of a run that was stopped and saved (EX_TEMPFAIL)
 
@@ -40,19 +40,20 @@ def main(argv: list[str]) -> None:
     if len(argv) > 1:
         sys.exit(f"error: unknown arguments {argv[1:]}; options start with --. See --help.")
     logging.set_verbosity(logging.INFO)
+    terminal.plain_log()
     python_logging.getLogger("jax").setLevel(python_logging.WARNING)  # it warns of absent backends
     config = _CONFIG.value
     workdir = os.path.abspath(_WORKDIR.value or os.path.join("runs", _run_name()))
     try:
         options.check_folder(workdir)
-        validation.validate(config)
+        validation.validate(options.resolved(config))
         if _PLAN.value:
             from clwe_jax.training import plan
 
             plan.run(config, _PLAN.value)
             return
         if config.job in registry.TABLES["inputs"]:
-            registry.lookup("inputs", config.job)(config, workdir)
+            registry.lookup("inputs", config.job)(options.resolved(config), workdir)
         if _MULTIHOST.value:
             import jax
 

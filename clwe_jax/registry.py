@@ -13,6 +13,8 @@ from typing import Any, Iterable, Mapping
 
 from clwe_jax import fields
 
+_MOST_NAMED = 120  # names that an error message lists
+
 TABLES: dict[str, dict[str, str]] = {
     # Functions (config, workdir, dry) -> whether the job is finished; see `jobs.job.Job.run`.
     "job": {
@@ -89,9 +91,11 @@ SECTIONS = {
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """'Did you mean X?', or the list of all known words: the end of an error message."""
+    """'Did you mean X?', or a list of known words: the end of an error message."""
     known = sorted(known)
-    return suggestion(word, known) or f"Known: {', '.join(known)}."
+    more = len(known) - _MOST_NAMED
+    listed = ", ".join(known[:_MOST_NAMED])
+    return suggestion(word, known) or f"Known: {listed}{f' and {more:,} more' if more > 0 else ''}."
 
 
 def suggestion(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:

@@ -5,6 +5,7 @@ This module imports neither jax nor TensorFlow, so that an error comes at once.
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any, Mapping
 
 from ml_collections import ConfigDict
@@ -44,6 +45,10 @@ _VALUES: dict[str, Any] = {
     "finish.sequence_length": Annotated[int, Range(8)],
     "finish.share": Annotated[float, Range(1e-6, 1)],
     "finish.warmup_steps": Count,
+    "init.method": Annotated[str, OneOf("mean", "wechsel", "focus", "subword")],
+    "init.tables": Annotated[str, OneOf("both", "input", "output")],
+    "init.scale": Annotated[float, Range(1e-9)],
+    "static.temperature": Amount,
     "static.training": Annotated[str, OneOf("joint", "separate", "replace", "duong")],
     "static.rule": Annotated[str, OneOf("ratio", "neighbours")],
     "static.gamma": Annotated[float, Range(0.5, 1, below=True)],
@@ -53,6 +58,8 @@ _VALUES: dict[str, Any] = {
     "align.max_vocab": Size,
     "plan.dollars_per_chip_hour": Amount,
 }
+UNSUPERVISED = ("adversarial", "self_learning")  # aligners that need no dictionary
+TRANSLATING = ("dict_mlm", "dict_tlm")  # tasks that need a dictionary
 _OF_CLASSES = ("task", "model", "objective")  # sections of one class of the registry
 
 
@@ -87,13 +94,73 @@ def language_model(config: ConfigDict) -> None:
             f"config.train.batch_size={config.train.batch_size} is not divisible by "
             f"config.train.microbatches={config.train.microbatches}"
         )
+    translating = []
+    if config.task.name in TRANSLATING:
+        translating.append(f"config.task.name={config.task.name!r}")
+    if config.objective.get("translation", "none") != "none":
+        translating.append(f"config.objective.translation={config.objective.translation!r}")
+    if translating and not config.data.dictionaries and not source.startswith("batches:"):
+        raise ValueError(
+            f"{translating[0]} needs dictionaries: set --config.data.dictionaries=DIR, a folder of "
+            "xx-yy.txt; --config=configs/mbert.py needs none"
+        )
     if config.vocab.dictionary_share and not config.data.dictionaries:
         raise ValueError(
             f"config.vocab.dictionary_share={config.vocab.dictionary_share} takes words of a "
             "dictionary: set config.data.dictionaries, or the share to 0"
         )
+    if config.init.embeddings:
+        _word_vectors(config)
     if config.get("finish", {}).get("steps", 0):
         _finish(config)
+
+
+def _word_vectors(config: ConfigDict) -> None:
+    """Checks the word vectors that a language model starts from."""
+    init, source, names = config.init, config.data.source, options.languages(config)
+    where = f"config.init.embeddings={init.embeddings!r}"
+    if init.embeddings == "joint":
+        if source != "pocket" and not source.startswith("text:"):
+            raise ValueError(
+                f"{where} trains on text files, and config.data.source={source!r}: take pocket or "
+                "text:DIR, or give a static run's folder"
+            )
+        if len(names) < 2:
+            raise ValueError(f"{where} joins two languages or more: {config.data.languages}")
+        for key in ("epochs", "min_count", "buckets", "workers"):
+            if init.joint[key] < 1:
+                raise ValueError(f"config.init.joint.{key}={init.joint[key]}: must be at least 1")
+    elif init.embeddings == "dictionary":
+        if not config.data.dictionaries or source.startswith("batches:"):
+            raise ValueError(
+                f"{where} needs config.data.dictionaries, and text (config.data.source=text:DIR)"
+            )
+    elif os.path.isdir(init.embeddings):
+        if not os.path.exists(os.path.join(init.embeddings, "spaces.json")):
+            raise ValueError(
+                f"{where} holds no aligned vectors: give the folder of a finished static run "
+                "(configs/joint_align.py), or vector files as de=FILE,en=FILE"
+            )
+    elif not any(mark in init.embeddings for mark in "=./"):
+        raise ValueError(
+            f"{where}: expected joint, dictionary, a static run's folder, or vector files as "
+            "de=FILE,en=FILE"
+        )
+    else:
+        for path in options.vector_files(init.embeddings, names).values():
+            if not os.path.isfile(path):
+                raise ValueError(f"config.init.embeddings: {path} is no file of vectors")
+    reads_characters = config.model.name == "bilm"
+    if init.tables == "input" and reads_characters:
+        raise ValueError(
+            "config.init.tables='input': this model reads characters and has an output table only: "
+            "--config.init.tables=both"
+        )
+    if init.tables != "both" and config.objective.get("tied"):
+        raise ValueError(
+            f"config.init.tables={init.tables!r}: this model scores tokens with the table that "
+            "reads them: --config.init.tables=both or --config.objective.tied=False"
+        )
 
 
 def _finish(config: ConfigDict) -> None:
@@ -148,12 +215,17 @@ def static_vectors(config: ConfigDict) -> None:
             "config.static.reallocation=True needs joint vectors; with "
             "config.static.training='separate' no word is shared: set it to False"
         )
-    if static.training in ("replace", "duong") and not config.data.dictionaries:
-        raise ValueError(
-            f"config.static.training={static.training!r} needs a dictionary: set "
-            "--config.data.dictionaries=DIR"
-        )
     registry.check_name("aligner", config.align.name)
+    needs = []
+    if static.training in ("replace", "duong"):
+        needs.append(f"config.static.training={static.training!r}")
+    if (static.refinement or all(given)) and config.align.name not in UNSUPERVISED:
+        needs.append(f"config.align.name={config.align.name!r}")
+    if needs and not config.data.dictionaries:
+        raise ValueError(
+            f"{needs[0]} needs a dictionary: set --config.data.dictionaries=DIR, a folder of "
+            f"xx-yy.txt, or align without one: --config=configs/align_self_learning.py"
+        )
     options.pairs(config)
 
 

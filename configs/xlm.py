@@ -22,5 +22,5 @@ from clwe_jax import presets
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "XLM"
-    config.task.update(name="tlm", parallel="pocket", parallel_share=0.5)
+    config.task.update(name="tlm", parallel="source", parallel_share=0.5)
     return config

@@ -1,6 +1,7 @@
 """Files as a whole or not at all."""
 
 import os
+import pathlib
 
 import pytest
 
@@ -37,3 +38,24 @@ def test_a_failed_block_leaves_what_was_there_and_no_temporary_file(tmp_path):
         file.write("half")
         raise KeyError
     assert path.read_bytes() == "鐵\r\n".encode() and os.listdir(tmp_path) == ["file.txt"]
+
+
+def test_a_folder_is_there_as_a_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "above" / "folder"
+    with pytest.raises(KeyError), atomic.making_folder(path) as folder:
+        (pathlib.Path(folder) / "file").write_text("part")
+        raise KeyError
+    assert not list(path.parent.iterdir())
+    with atomic.making_folder(path) as folder:
+        (pathlib.Path(folder) / "file").write_text("first")
+        assert not path.exists()
+    with atomic.making_folder(path) as folder:  # a process that was slower
+        (pathlib.Path(folder) / "file").write_text("second")
+    assert (path / "file").read_text() == "first" and list(path.parent.iterdir()) == [path]
+
+
+def test_the_cache_follows_the_environment(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert atomic.user_cache("pocket") == os.path.join("/cache", "clwe_jax", "pocket")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert atomic.user_cache() == os.path.expanduser(os.path.join("~", ".cache", "clwe_jax"))

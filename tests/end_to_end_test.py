@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -97,6 +98,30 @@ def test_the_model_serves(workdir):
     assert [word for word, _ in model.words("The bank.", lang="en")] == ["the", "bank", "."]
     found = model.neighbours("bank", lang="en", k=3, to="de")
     assert len(found) == 3 and all(near.language == "de" for near in found)
+
+
+@pytest.mark.slow
+def test_a_warm_start(tmp_path):
+    """The joint vectors are trained first; a run that stopped goes on without them, bit for bit."""
+    command = ["-m", "clwe_jax.main", "--config=configs/warm_dict_mlm.py", *TINY,
+               "--config.optimizer.schedule=constant", "--config.optimizer.warmup_steps=5",
+               "--config.optimizer.groups.table.warmup_steps=5",
+               "--config.init.joint.min_count=2"]  # fmt: skip
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    python(*command, f"--workdir={whole}")
+    python(*command, f"--workdir={parts}", "--config.train.steps=15")
+    shutil.rmtree(parts / "start")
+    python(*command, f"--workdir={parts}")
+    assert not (parts / "start").exists()
+    results = json.loads((whole / "results.json").read_text())
+    assert results["start/bli/de-en/p@1_csls"] > 0 and results["retrieval/mean_last4"] > 0
+    again = json.loads((parts / "results.json").read_text())
+    for name, value in again.items():
+        if name.startswith(("bli/", "retrieval/", "eval/")):
+            assert results[name] == value, name
+    sections = json.loads((whole / "report.json").read_text())["sections"]
+    [section] = [each for each in sections if each["title"] == "Initial parameters"]
+    assert "joint" in json.dumps(section)
 
 
 def test_prepared_batches_train_without_tensorflow(tmp_path):

@@ -29,7 +29,7 @@ def load(name, scale):
     spec = importlib.util.spec_from_file_location(name, ROOT / "configs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.get_config(scale)
+    return options.resolved(module.get_config(scale))
 
 
 @functools.lru_cache(maxsize=None)

@@ -22,7 +22,7 @@ CONFIGS = sorted((ROOT / "configs").glob("*.py"))
 # each other.
 FLOORS = {
     "__init__": 1, "types": 1, "registry": 1, "config": 1, "presets": 1, "validation": 1,
-    "atomic": 1, "fields": 1, "described": 1,
+    "atomic": 1, "fields": 1, "described": 1, "terminal": 1,
     "pocket": 1, "align": 1,
     "text": 2, "models": 2,
     # `embeddings` trains vectors on words that `text` reads.
@@ -34,7 +34,7 @@ FLOORS = {
 }  # fmt: skip
 GROUND = {
     "__init__", "types", "registry", "config", "presets", "validation", "atomic",
-    "fields", "described",
+    "fields", "described", "terminal",
 }  # fmt: skip
 HEAVY = {"tensorflow", "tensorflow_text", "tensorflow_datasets", "seqio", "clu"}
 GRAPH = "clwe_jax.data.graph"  # the only place that may import them

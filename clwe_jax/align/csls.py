@@ -17,6 +17,30 @@ from clwe_jax.types import Array
 METHODS = ("cosine", "csls", "inverted_softmax")
 
 
+class BothMasses:
+    """The sums of the inverted softmax for both directions between two sets, from one product.
+
+    They take nearly all the time of the method. The object keeps the last two sets and their sums.
+    """
+
+    def __init__(self) -> None:
+        self._sets: tuple[Array, Array] | None = None
+
+    def of(self, keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
+        """The same as `search.log_mass`."""
+        asked = {"beta": beta, "memory_bytes": memory_bytes}
+        if self._sets is None or self._asked != asked or not self._equal((keys, pool)):
+            if self._sets is None or self._asked != asked or not self._equal((pool, keys)):
+                self._sums = search.log_masses(keys, pool, **asked)
+            else:
+                self._sums = self._sums[::-1]
+            self._sets, self._asked = (keys, pool), asked
+        return self._sums[0]
+
+    def _equal(self, sets: tuple[Array, Array]) -> bool:
+        return all(np.array_equal(a, b) for a, b in zip(self._sets, sets, strict=True))
+
+
 def nearest(
     queries: Array,
     keys: Array,
@@ -27,6 +51,7 @@ def nearest(
     neighbourhood: int = 10,
     beta: float = 30.0,
     memory_bytes: int = MEMORY_BYTES,
+    masses: BothMasses | None = None,
 ) -> tuple[Array, Array]:
     """The k best keys of every query, best first.
 
@@ -47,6 +72,8 @@ def nearest(
       neighbourhood: neighbours that r averages, at most as many as there are vectors.
       beta: inverse temperature of the inverted softmax.
       memory_bytes: limit for the scores that are in memory at once.
+      masses: for the inverted softmax in both directions, the same object in both calls; None for
+        one direction.
 
     Returns:
       Indices of keys, int32 [N, k], and their scores, float32 [N, k].
@@ -73,7 +100,7 @@ def nearest(
         found = search.search(queries, search.chunked(keys, hubness, k), 2.0, k, memory_bytes)
         own = search.means(queries, keys, neighbourhood, memory_bytes)
         return found[0], found[1] - own[:, None]
-    mass = search.log_mass(keys, pool, beta, memory_bytes)
+    mass = (masses.of if masses else search.log_mass)(keys, pool, beta, memory_bytes)
     return search.search(queries, search.chunked(keys, mass, k), beta, k, memory_bytes)
 
 

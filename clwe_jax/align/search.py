@@ -155,6 +155,22 @@ def log_mass(keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
     return _by_rows(total, keys, rows_that_fit(pool.vectors.shape[1], memory_bytes))
 
 
+def log_masses(x: Array, y: Array, beta: float, memory_bytes: int) -> tuple[Array, Array]:
+    """`log_mass(x, y)` and `log_mass(y, x)` from one product: float32 [N] and [M]."""
+    keys = chunked(y, 0.0, 1)
+    rows = rows_that_fit(keys.vectors.shape[1], memory_bytes)
+    rows = math.ceil(len(x) / math.ceil(len(x) / rows))
+    of_x, of_y = [], jnp.full(keys.bias.shape, -jnp.inf)
+    for start in range(0, len(x), rows):
+        part = x[start : start + rows]
+        fill = rows - len(part)
+        absent = jnp.where(jnp.arange(rows) < len(part), 0.0, jnp.inf)
+        sums, of_y = _log_sums(jnp.pad(part, ((0, fill), (0, 0))), absent, of_y, *keys[:2], beta)
+        of_x.append(sums[: len(part)])
+        of_y.block_until_ready()  # one part is in memory
+    return jnp.concatenate(of_x), of_y.reshape(-1)[: len(y)]
+
+
 def _scores(queries: Array, vectors: Array, bias: Array, scale: Array) -> Array:
     # HIGHEST keeps float32 on accelerators, whose matrix units would round the input.
     return scale * jnp.dot(queries, vectors.T, precision=jax.lax.Precision.HIGHEST) - bias
@@ -191,6 +207,22 @@ def _log_sum(queries, vectors, bias, scale) -> Array:
 
     nothing = jnp.full((len(queries),), -jnp.inf)
     return jax.lax.scan(step, nothing, (vectors, bias))[0]
+
+
+@jax.jit
+def _log_sums(queries, absent, of_keys, vectors, bias, scale) -> tuple[Array, Array]:
+    """Log sums over the keys, [q], and over these and all earlier queries, [C, m]."""
+    queries = unit(queries)
+
+    def step(total, chunk):
+        vectors, bias, of_chunk = chunk
+        scores = _scores(queries, vectors, bias, scale)
+        total = jnp.logaddexp(total, jax.nn.logsumexp(scores, axis=1))
+        below = jax.nn.logsumexp(scores - absent[:, None], axis=0)
+        return total, jnp.logaddexp(of_chunk, below)
+
+    nothing = jnp.full((len(queries),), -jnp.inf)
+    return jax.lax.scan(step, nothing, (vectors, bias, of_keys))
 
 
 def top_k(scores: Array, k: int) -> tuple[Array, Array]:

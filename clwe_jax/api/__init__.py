@@ -14,13 +14,14 @@ import os
 
 from clwe_jax import config as options
 from clwe_jax import registry
-from clwe_jax.api.model import Model, Neighbour
+from clwe_jax.api.base import Loaded, Neighbour, Translation
+from clwe_jax.api.model import Model
 from clwe_jax.api.pair import PairModel
 from clwe_jax.api.senses import Sense, SenseView, Translated
-from clwe_jax.api.static import StaticModel, Translation
+from clwe_jax.api.static import StaticModel
 
 __all__ = [
-    "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel", "Translated", "Translation", "load",
+    "Loaded", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel", "Translated", "Translation", "load",
 ]  # fmt: skip
 
 
@@ -28,7 +29,7 @@ def load(workdir: str | os.PathLike[str], step: int | None = None) -> Model | Pa
     """Loads the trained model in a run's folder.
 
     The result is a `Model`, a `PairModel` for two projected monolingual runs, or a `StaticModel`
-    for static vectors.
+    for static vectors. All have the methods of `api.base.Loaded`.
 
     Args:
       workdir: the run's folder. A language model needs config.json, vocab/ and checkpoints/, and

@@ -9,8 +9,7 @@
     for word, language, score in model.neighbours("bank", lang="en", to="de"):
         ...
 
-A model with senses also has the methods `senses` and `translate` (see `api.senses`); static vectors
-have the methods `translate_word`, `neighbours` and `vectors` (see `api.static`).
+A model with senses also has the methods `senses` and `translate` (see `api.senses`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import dataclasses
 import functools
 import json
 import os
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, Sequence
 
 from absl import logging
 import jax
@@ -28,14 +27,18 @@ import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax.api import senses as sense_api
+from clwe_jax.api.base import (
+    Loaded, Neighbour, check_strings, check_texts, did_you_mean, lacks_counts, near_words, select,
+)  # fmt: skip
+from clwe_jax.api.nearest import Index, nearest_words
 from clwe_jax.api.texts import Texts, texts_of
-from clwe_jax.align import csls, search
-from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.evaluate.encode import MEAN_LAST4, Layer
 from clwe_jax.evaluate.model_encoder import POOLS, ModelEncoder
 from clwe_jax.models.senses.state import SenseState
 from clwe_jax.objectives import projected
 from clwe_jax.text import frequencies
-from clwe_jax.text.frequencies import FILE, Frequencies
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, finish, partition
@@ -45,16 +48,8 @@ _SEVERAL = 1_000  # the log names the encoding of at least so many words
 _TEXT_BYTES = 4 << 20  # bytes of each language's text that are searched for examples of senses
 
 
-class Neighbour(NamedTuple):
-    """A word near another word; `score` is the cosine of their vectors, centered by language."""
-
-    word: str
-    language: str
-    score: float
-
-
 @dataclasses.dataclass(eq=False)
-class Model:
+class Model(Loaded):
     """A trained model with its tokenizer.
 
     Attributes:
@@ -77,7 +72,7 @@ class Model:
     texts: Texts | None = None
     projection: projected.Projected | None = None
     frequencies: Frequencies | None = None
-    _indices: dict[tuple[str, Layer], _Index] = dataclasses.field(
+    _indices: dict[tuple[str, Layer], Index] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -117,21 +112,19 @@ class Model:
           ValueError: an unknown language (the nearest one is named), layer or kind of pooling, or
             'sif' for a run that has kept no counts of words.
         """
-        _check_list(texts)
+        self._check_languages(lang=lang)
+        check_texts(texts)
         if pool is None:
-            return [_select(vectors, layer) for vectors in self._encoder.pieces(texts, lang)]
+            return [select(vectors, layer) for vectors in self._encoder.pieces(texts, lang)]
         if pool not in POOLS:
             raise ValueError(
                 f"pool={pool!r}: expected 'mean', 'sif', or None for a vector of each piece"
             )
         if pool == "mean":
-            return _select(self._encoder.sentences(texts, lang), layer)
+            return select(self._encoder.sentences(texts, lang), layer)
         if pool not in self._encoder.pools:
-            raise ValueError(
-                f"pool={pool!r}: this run has kept no counts of words (WORKDIR/{FILE}), as it is "
-                "older than they are or its text is in no files: pool='mean'"
-            )
-        return _select(self._encoder.pooled(texts, lang)[pool], layer)
+            raise lacks_counts(pool)
+        return select(self._encoder.pooled(texts, lang)[pool], layer)
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None
@@ -151,8 +144,10 @@ class Model:
         Raises:
           ValueError: an unknown language or layer.
         """
+        self._check_languages(lang=lang)
+        check_strings(text=text)
         [(words, vectors)] = self._encoder.in_context([text], lang)
-        return list(zip(words, _select(vectors, layer)))
+        return list(zip(words, select(vectors, layer)))
 
     def neighbours(
         self,
@@ -177,26 +172,76 @@ class Model:
           method: 'csls' or 'cosine', the similarity by which the neighbours are chosen.
 
         Returns:
-          The neighbours without the word itself, largest cosine first.
+          The neighbours without the word itself, largest cosine first. A warning in the log says
+          that the model does not know the word (see `knows`).
 
         Raises:
           ValueError: an unknown language, a word without letters, or a run without a list of
             frequent words.
         """
-        for language in (lang, to or lang):
-            self.tokenizer.language_id(language)
+        self._check_languages(lang=lang, to=lang if to is None else to)
         own = dict.fromkeys(self.languages, self)
         return nearest_words(own, word, lang, k, to, layer, method)
 
-    def similarity(
-        self, a: str, b: str, lang: str, lang_b: str | None = None, layer: Layer | None = None
-    ) -> float:
-        """The cosine of two sentences (or words), `b` in the language `lang_b` (None: the same).
+    def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
+        """The frequent words of a language with their vectors without context.
 
-        Compare it only with pairs of the same two languages, because every vector contains the mean
-        of its language.
+        Raises:
+          ValueError: an unknown language or layer, or a run without a list of frequent words.
         """
-        return similarity(self, a, b, lang, lang_b, layer)
+        self._check_languages(lang=lang)
+        index = self.index(lang, MEAN_LAST4 if layer is None else layer)
+        return Vectors(index.words, index.vectors + index.mean)
+
+    def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
+        """The vector of a word without context, float32 [D].
+
+        Raises:
+          ValueError: an unknown language or layer, or a word without letters.
+        """
+        self._check_languages(lang=lang)
+        own = self.asked(word, lang)
+        return self.encode([own], lang, layer)[0]
+
+    def knows(self, word: str, lang: str) -> bool:
+        """See `Loaded.knows`; of several words, whether the model knows all."""
+        self._check_languages(lang=lang)
+        check_strings(word=word)
+        frequent = self.frequent.get(lang, ())
+        words = self.tokenizer.words(word, lang)
+        return bool(words) and all(x in frequent or self._whole(x) for x in words)
+
+    def _whole(self, word: str) -> bool:
+        """Whether one piece of the vocabulary is the word."""
+        ids = self.vocabulary.encode_word(word)
+        return len(ids) == 1 and ids[0] != self.vocabulary.unk_id
+
+    def asked(self, word: str, lang: str) -> str:
+        """The normalised word or words; warns of those that the model does not know.
+
+        Raises:
+          ValueError: the word has no letters and no digits.
+        """
+        check_strings(word=word)
+        words = self.tokenizer.words(word, lang)
+        if not words:
+            raise ValueError(f"{word!r} holds no word: give one with letters or digits")
+        frequent = self.frequent.get(lang, ())
+        for own in words:
+            if not self.knows(own, lang):
+                logging.warning(
+                    "%r is not in the vocabulary (%s): its vector, made of %s, may say little about "
+                    "its meaning.%s",
+                    own, lang, self._parts(own), did_you_mean(near_words(own, frequent)),
+                )  # fmt: skip
+        return " ".join(words)
+
+    def _parts(self, word: str) -> str:
+        """The parts that an unknown word's vector is made of."""
+        if "characters" in self.objective.batch_shapes(1, self.objective.max_length):
+            return "its characters"
+        pieces = [self.vocabulary.pieces[i] for i in self.vocabulary.encode_word(word)]
+        return f"the pieces {' '.join(pieces)}"
 
     def senses(
         self,
@@ -255,7 +300,8 @@ class Model:
     def _encoder(self) -> ModelEncoder:
         return self.encoder()
 
-    def _index(self, language: str, layer: Layer) -> "_Index":
+    def index(self, language: str, layer: Layer) -> Index:
+        """The frequent words of a language with their vectors in a layer, computed once."""
         if (language, layer) not in self._indices:
             words = self.frequent.get(language)
             if not words:
@@ -265,69 +311,10 @@ class Model:
                 )
             if len(words) >= _SEVERAL:
                 logging.info("encoding %d words (%s)", len(words), language)
-            vectors = _select(self._encoder.sentences(words, language), layer)
+            vectors = select(self._encoder.sentences(words, language), layer)
             mean = vectors.mean(0)
-            self._indices[language, layer] = _Index(words, vectors - mean, mean)
+            self._indices[language, layer] = Index(words, vectors - mean, mean)
         return self._indices[language, layer]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Index:
-    """W words of a language, their centered vectors [W, D], and the subtracted mean [D]."""
-
-    words: Sequence[str]
-    vectors: np.ndarray
-    mean: np.ndarray
-
-
-def nearest_words(
-    models: Mapping[str, Model],
-    word: str,
-    lang: str,
-    k: int,
-    to: str | None,
-    layer: Layer | None,
-    method: str,
-) -> list[Neighbour]:
-    """`Model.neighbours` for models whose vectors lie in one space.
-
-    Args:
-      models: language -> the model that encodes it.
-      word, lang, k, to, layer, method: as for `Model.neighbours`.
-
-    Raises:
-      ValueError: as for `Model.neighbours`.
-    """
-    layer = MEAN_LAST4 if layer is None else layer
-    own = " ".join(models[lang].tokenizer.words(word, lang))
-    if not own:
-        raise ValueError(f"{word!r} holds no word: give one with letters or digits")
-    here = models[lang]._index(lang, layer)
-    query = models[lang].encode([own], lang, layer) - here.mean
-    found = []
-    for language in models if to is None else (to,):
-        if to is None and not models[language].frequent.get(language):
-            continue
-        there = models[language]._index(language, layer)
-        most = min(k + 1, len(there.words))  # one more: the word itself may be among them
-        places, _ = csls.nearest(query, there.vectors, most, method, pool=there.vectors)
-        places = np.asarray(places)[0]
-        cosines = np.asarray(search.unit(there.vectors[places]) @ search.unit(query)[0])
-        near = [
-            Neighbour(there.words[place], language, float(cosine))
-            for place, cosine in zip(places, cosines)
-            if (there.words[place], language) != (own, lang)
-        ]
-        found += near[:k]
-    return sorted(found, key=lambda near: -near.score)[:k]
-
-
-def similarity(
-    model: Any, a: str, b: str, lang: str, lang_b: str | None, layer: Layer | None
-) -> float:
-    """`Model.similarity` for every `model` with a method `encode`."""
-    x, y = (model.encode([t], x, layer)[0] for t, x in ((a, lang), (b, lang_b or lang)))
-    return float(search.unit(x) @ search.unit(y))
 
 
 def load(workdir: str, step: int | None = None) -> Model:
@@ -385,14 +372,3 @@ def _abstract_params(objective: Objective) -> Any:
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
         partition.unbox(variables["params"]),
     )
-
-
-def _select(vectors: np.ndarray, layer: Layer | None) -> np.ndarray:
-    if layer == "all":
-        return vectors
-    return select_layer(vectors, MEAN_LAST4 if layer is None else layer)
-
-
-def _check_list(texts: Sequence[str]) -> None:
-    if isinstance(texts, str):
-        raise ValueError("texts: expected a list of sentences, got one string; write [text]")

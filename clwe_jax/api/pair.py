@@ -9,16 +9,18 @@ from typing import Mapping, Sequence
 import numpy as np
 
 from clwe_jax import config as options
-from clwe_jax import registry
 from clwe_jax.api import model as models
-from clwe_jax.api.model import Model, Neighbour
+from clwe_jax.api.base import Loaded, Neighbour
+from clwe_jax.api.model import Model
+from clwe_jax.api.nearest import nearest_words
+from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import Layer
 from clwe_jax.evaluate.pair_encoder import PairEncoder
 from clwe_jax.objectives import projected
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class PairModel:
+class PairModel(Loaded):
     """Monolingual models, each of which encodes its own language.
 
     Attributes:
@@ -27,6 +29,7 @@ class PairModel:
     """
 
     models: Mapping[str, Model]
+    kind = "Projected pairs of models"
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -37,13 +40,15 @@ class PairModel:
         self, texts: Sequence[str], lang: str, layer: Layer | None = None, pool: str | None = "mean"
     ) -> np.ndarray | list[np.ndarray]:
         """Vectors of sentences in the common space; see `Model.encode`."""
-        return self._of(lang).encode(texts, lang, layer, pool)
+        self._check_languages(lang=lang)
+        return self.models[lang].encode(texts, lang, layer, pool)
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None
     ) -> list[tuple[str, np.ndarray]]:
         """The words of a text, each with its vector in context; see `Model.words`."""
-        return self._of(lang).words(text, lang, layer)
+        self._check_languages(lang=lang)
+        return self.models[lang].words(text, lang, layer)
 
     def neighbours(
         self,
@@ -55,25 +60,27 @@ class PairModel:
         method: str = "csls",
     ) -> list[Neighbour]:
         """The words nearest to a word, in the common space; see `Model.neighbours`."""
-        for language in (lang, to or lang):
-            self._of(language)
-        return models.nearest_words(self.models, word, lang, k, to, layer, method)
+        self._check_languages(lang=lang, to=lang if to is None else to)
+        return nearest_words(self.models, word, lang, k, to, layer, method)
 
-    def similarity(
-        self, a: str, b: str, lang: str, lang_b: str | None = None, layer: Layer | None = None
-    ) -> float:
-        """The cosine of two sentences (or words); see `Model.similarity`."""
-        return models.similarity(self, a, b, lang, lang_b, layer)
+    def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
+        """The frequent words of a language in the common space; see `Model.vectors`."""
+        self._check_languages(lang=lang)
+        return self.models[lang].vectors(lang, layer)
+
+    def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
+        """The vector of a word in the common space; see `Model.vector`."""
+        self._check_languages(lang=lang)
+        return self.models[lang].vector(word, lang, layer)
+
+    def knows(self, word: str, lang: str) -> bool:
+        """Whether the language's model knows a word; see `Model.knows`."""
+        self._check_languages(lang=lang)
+        return self.models[lang].knows(word, lang)
 
     def encoder(self) -> PairEncoder:
         """The models as one encoder of text (`types.Encoder`)."""
         return PairEncoder({language: model.encoder() for language, model in self.models.items()})
-
-    def _of(self, language: str) -> Model:
-        if language not in self.models:
-            known = registry.nearest(language, self.models)
-            raise ValueError(f"{language!r} is not a language of these models. {known}")
-        return self.models[language]
 
 
 def load(workdir: str, step: int | None = None) -> PairModel:

@@ -3,9 +3,9 @@
     from clwe_jax import api
 
     model = api.load("runs/joint_align")
-    model.translate_word("Haus", "de", "en", k=5)
-    model.neighbours("house", "en", k=10)
-    model.vectors("de")
+    model.translate_word("Haus", lang="de", to="en", k=5)
+    model.neighbours("house", lang="en", k=10)
+    model.vectors(lang="de")
 
 The training text is not needed.
 """
@@ -13,51 +13,35 @@ The training text is not needed.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax.align import csls
 from clwe_jax.align.alignment import Alignment
+from clwe_jax.api.base import (
+    Loaded, Neighbour, check_search, check_strings, check_texts, did_you_mean, lacks_counts,
+    near_words, select,
+)  # fmt: skip
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.evaluate.static_encoder import StaticEncoder
-from clwe_jax.registry import nearest
+from clwe_jax.evaluate.encode import Layer
+from clwe_jax.evaluate.static_encoder import StaticEncoder, weighted_means
 from clwe_jax.text import frequencies
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
 
-METHODS = {
-    "nn": "cosine",
-    "cosine": "cosine",
-    "csls": "csls",
-    "inverted_softmax": "inverted_softmax",
-}
 _DESCRIPTION = "spaces.json"
 _RAW = "spaces"
 _ALIGNMENTS = "alignments"
 
 
-class Translation(NamedTuple):
-    """A candidate translation of a word; a larger `score` of the retrieval method is nearer."""
-
-    word: str
-    score: float
-
-
-class Neighbour(NamedTuple):
-    """A word near another word; `score` is their cosine."""
-
-    word: str
-    language: str
-    score: float
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
-class StaticModel:
+class StaticModel(Loaded):
     """The vectors of several languages and the maps between their spaces.
 
     Attributes:
@@ -78,6 +62,7 @@ class StaticModel:
     hub: str
     normalizer: Normalizer = Normalizer()
     frequencies: Frequencies | None = None
+    kind = "Static vectors"
     # Spaces that were computed so far.
     _hub_spaces: dict[str, Vectors] = dataclasses.field(
         default_factory=dict, init=False, repr=False
@@ -91,22 +76,78 @@ class StaticModel:
         """The languages with vectors."""
         return tuple(self.raw)
 
-    def vectors(self, language: str) -> Vectors:
+    def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
         """All words of a language, most frequent first, in the hub's space.
 
         Raises:
-          ValueError: a language without vectors.
+          ValueError: a language without vectors, or a layer other than 0.
         """
-        return self._in_hub(self._checked(language))
+        self._check_languages(lang=lang)
+        vectors = self._in_hub(lang)
+        select(vectors.vectors[:1, None], layer)
+        return vectors
 
-    def vector(self, word: str, language: str) -> np.ndarray:
+    def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
         """The vector of a word in the hub's space: float32 [D].
 
         Raises:
-          KeyError: the word has no vector.
+          ValueError: the word has no vector; the message names similar words.
         """
-        vectors = self.vectors(language)
-        return vectors.vectors[self._row(word, language, vectors)]
+        vectors = self.vectors(lang, layer)
+        return vectors.vectors[self._row(word, lang, vectors)]
+
+    def knows(self, word: str, lang: str) -> bool:
+        """Whether a word has a vector."""
+        self._check_languages(lang=lang)
+        check_strings(word=word)
+        return self._find(word, lang, self.raw[lang]) is not None
+
+    def encode(
+        self, texts: Sequence[str], lang: str, layer: Layer | None = None, pool: str | None = "mean"
+    ) -> np.ndarray | list[np.ndarray]:
+        """Vectors of sentences in the hub's space: means of their words' vectors.
+
+        Args:
+          texts: sentences.
+          lang: their language.
+          layer: 0, 'mean_last4' (or None): static vectors have one layer; 'all' adds its axis.
+          pool: 'mean': one vector for each sentence, zeros for one without a known word; 'sif': the
+            mean weighted as for `Model.encode`; None: one vector for each known word.
+
+        Returns:
+          float32 [N, D]; with pool=None a list of [words, D].
+
+        Raises:
+          ValueError: an unknown language, layer or kind of pooling, or 'sif' for a run that has
+            kept no counts of words.
+        """
+        check_texts(texts)
+        if pool not in ("mean", "sif", None):
+            raise ValueError(
+                f"pool={pool!r}: expected 'mean', 'sif', or None for a vector of each word"
+            )
+        if pool == "sif" and self.frequencies is None:
+            raise lacks_counts(pool)
+        vectors = self.vectors(lang, layer)
+        known = [[x for x in self._split(text, lang) if x in vectors.index] for text in texts]
+        if pool is None:
+            rows = [vectors.rows(words) for words in known]
+            return [select(vectors.vectors[some][:, None], layer) for some in rows]
+        weights = self.frequencies.word_weights(lang) if pool == "sif" else {}
+        return select(weighted_means(known, vectors, weights)[:, None], layer)
+
+    def words(
+        self, text: str, lang: str, layer: Layer | None = None
+    ) -> list[tuple[str, np.ndarray]]:
+        """The words of a text, each with its vector; zeros for a word without one.
+
+        Raises:
+          ValueError: an unknown language, or a layer other than 0.
+        """
+        self._check_languages(lang=lang)
+        check_strings(text=text)
+        [(words, vectors)] = self.encoder().in_context([text], lang)
+        return list(zip(words, select(vectors, layer)))
 
     def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
         """The vectors of two languages in the space where their aligner compares them.
@@ -114,8 +155,7 @@ class StaticModel:
         Raises:
           ValueError: a language without vectors.
         """
-        for language in (source, target):
-            self._checked(language)
+        self._check_languages(source=source, target=target)
         if source == target:
             return self.raw[source], self.raw[source]
         for language, other in ((source, target), (target, source)):
@@ -124,66 +164,52 @@ class StaticModel:
                 return (mapped, hub) if language == source else (hub, mapped)
         return self._in_hub(source), self._in_hub(target)
 
-    def translate_word(
-        self, word: str, source: str, target: str, k: int = 5, method: str = "csls"
-    ) -> list[Translation]:
-        """The words of the target language nearest to a word, best first.
-
-        Args:
-          word: a word of the source language, in any case if the run lower-cased its text.
-          source: the language of the word.
-          target: the language of the translations.
-          k: maximum number of translations.
-          method: 'csls', 'nn' or 'inverted_softmax'.
-
-        Raises:
-          KeyError: the word has no vector; the message names a similar word.
-          ValueError: an unknown language or method.
-        """
-        if method not in METHODS:
-            raise ValueError(f"There is no method {method!r}. {nearest(method, METHODS)}")
-        x, y = self.space(source, target)
-        row = self._row(word, source, x)
-        found, scores = csls.nearest(
-            x.vectors[row : row + 1],
-            y.vectors,
-            min(k, len(y.words)),
-            METHODS[method],
-            pool=x.vectors,
-        )
-        return [
-            Translation(y.words[place], float(score))
-            for place, score in zip(np.asarray(found)[0], np.asarray(scores)[0])
-        ]
-
     def neighbours(
-        self, word: str, language: str, k: int = 10, to: str | None = None
+        self,
+        word: str,
+        lang: str,
+        k: int = 10,
+        to: str | None = None,
+        layer: Layer | None = None,
+        method: str = "cosine",
     ) -> list[Neighbour]:
-        """The words nearest to a word by cosine, the word itself left out.
+        """The words nearest to a word, the word itself left out.
 
         Args:
           word: a word.
-          language: its language.
+          lang: its language.
           k: maximum number of neighbours.
           to: the language to search; None: all languages.
+          layer: 0 or None, because static vectors have one layer.
+          method: 'cosine', 'csls' or 'inverted_softmax', the measure of nearness and the score. The
+            scores of the latter two are not comparable between languages; use them with `to`.
 
         Raises:
-          KeyError: the word has no vector.
-          ValueError: an unknown language.
+          ValueError: an unknown language or method, a word without a vector (the message names
+            similar words), or a layer other than 0.
         """
+        self._check_languages(lang=lang, to=lang if to is None else to)
+        select(np.zeros((1, 1)), layer)
         found: list[Neighbour] = []
         for other in self.languages if to is None else (to,):
-            x, y = self.space(language, other)
-            row = self._row(word, language, x)
-            most = min(k + 1, len(y.words))
-            places, scores = csls.nearest(x.vectors[row : row + 1], y.vectors, most, "cosine")
-            near = [
-                Neighbour(y.words[place], other, float(score))
-                for place, score in zip(np.asarray(places)[0], np.asarray(scores)[0])
-                if other != language or place != row
-            ]
-            found += near[:k]
+            found += self._nearest(word, lang, other, k, method)
         return sorted(found, key=lambda near: -near.score)[:k]
+
+    def _nearest(self, word: str, lang: str, to: str, k: int, method: str) -> list[Neighbour]:
+        """The words of a language nearest to a word, without the word itself."""
+        chosen = check_search(k, method)
+        x, y = self.space(lang, to)
+        row = self._row(word, lang, x)
+        own = lang == to
+        most = min(k + own, len(y.words))
+        query = x.vectors[row : row + 1]
+        places, scores = csls.nearest(query, y.vectors, most, chosen, pool=x.vectors)
+        near = [
+            Neighbour(y.words[place], to, float(score))
+            for place, score in zip(np.asarray(places)[0], np.asarray(scores)[0])
+            if not own or place != row
+        ]
+        return near[:k]
 
     def encoder(self) -> StaticEncoder:
         """The vectors as an encoder of text (`types.Encoder`).
@@ -191,14 +217,17 @@ class StaticModel:
         Text is cut into words at spaces; in scripts without spaces, by longest match of words with
         vectors. A word without a vector is lower-cased.
         """
-        segmenter = Segmenter({name: found.words for name, found in self.raw.items()})
+        return StaticEncoder(self, self._split, frequencies=self.frequencies)
 
-        def split(text: str, language: str) -> list[str]:
-            index = self.raw[self._checked(language)].index
-            words = segmenter.words(self.normalizer(text, language), language)
-            return [word if word in index else word.lower() for word in words]
+    @functools.cached_property
+    def _segmenter(self) -> Segmenter:
+        return Segmenter({name: found.words for name, found in self.raw.items()})
 
-        return StaticEncoder(self, split, frequencies=self.frequencies)
+    def _split(self, text: str, language: str) -> list[str]:
+        self._check_languages(language=language)
+        index = self.raw[language].index
+        words = self._segmenter.words(self.normalizer(text, language), language)
+        return [word if word in index else word.lower() for word in words]
 
     def save(self, workdir: str) -> None:
         """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz, counts.json, then spaces.json."""
@@ -221,18 +250,20 @@ class StaticModel:
         path = os.path.join(workdir, _DESCRIPTION)
         atomic.write_json(path, description, indent=None)
 
-    def _checked(self, language: str) -> str:
-        if language not in self.raw:
-            raise ValueError(f"There are no vectors in {language!r}. {nearest(language, self.raw)}")
-        return language
+    def _find(self, word: str, language: str, vectors: Vectors) -> int | None:
+        """The row of a word as it is written or normalised; None for a word without a vector."""
+        spelled = (word, self.normalizer(word, language))
+        return next((vectors.index[x] for x in spelled if x in vectors.index), None)
 
     def _row(self, word: str, language: str, vectors: Vectors) -> int:
-        for spelled in (word, self.normalizer(word, language)):
-            if spelled in vectors.index:
-                return vectors.index[spelled]
-        raise KeyError(
-            f"{word!r} has no vector in {language!r}. {nearest(word, vectors.words[:20_000])}"
-        )
+        check_strings(word=word)
+        row = self._find(word, language, vectors)
+        if row is None:
+            hint = did_you_mean(near_words(word, vectors.words))
+            raise ValueError(
+                f"{word!r} has no vector among the {len(vectors):,} words of {language!r}.{hint}"
+            )
+        return row
 
     def _in_hub(self, language: str) -> Vectors:
         """The language's vectors in the hub's space, in which shared words keep their vectors."""

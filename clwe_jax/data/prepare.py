@@ -22,7 +22,7 @@ import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax import config as options
-from clwe_jax import validation
+from clwe_jax import terminal, validation
 from clwe_jax.data import prepared
 from clwe_jax.text import world as worlds
 from clwe_jax.types import Batch
@@ -52,6 +52,7 @@ def prepare(
       ValueError: `out` has prepared batches already, or the config is invalid.
       FileNotFoundError: a text or dictionary of the config is missing.
     """
+    config = options.resolved(config)
     validation.validate(config)
     if config.data.source.startswith("batches:"):
         raise ValueError(
@@ -171,6 +172,7 @@ def main(argv: list[str]) -> None:
     if len(argv) > 1 or _CONFIG.value is None or not _OUT.value:
         sys.exit("usage: python -m clwe_jax.data.prepare --config=FILE --out=DIR [--rows=N]")
     logging.set_verbosity(logging.INFO)
+    terminal.plain_log()
     try:
         meta = prepare(_CONFIG.value, _OUT.value, _ROWS.value, _HELDOUT.value)
     except (ValueError, OSError) as error:

@@ -1,7 +1,7 @@
 """The running words of several languages, on which static vectors are trained.
 
     text = corpus.read(TextCorpus("corpora", ["en", "de"]), Normalizer(), Segmenter())
-    equal = text.equalised(seed=0)
+    equal = text.sampled(seed=0)
     for words in equal.sentences(seed=0): ...    # repeatable, always in the same order
     equal.counts("de")["haus"]
 
@@ -19,7 +19,7 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from absl import logging
 import numpy as np
 
-from clwe_jax.text.corpora import LineCounts, TextCorpus
+from clwe_jax.text.corpora import LineCounts, TextCorpus, mended, temperature_shares
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
@@ -28,6 +28,7 @@ _LONGEST = 1_000  # words of a sentence; longer lines are split, because gensim 
 _CACHED = 24  # maximum characters of a cached piece of text: longer pieces seldom repeat
 _MOST_CACHED = 1_000_000  # maximum number of cached pieces
 _BATCH = 4_096  # sentences converted at once
+_LITTLE = 0.5  # share of a language's words in use at which a warning comes
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,11 +39,13 @@ class Corpus:
       words: words by id; equal spellings in two languages are one word.
       ids: language -> ids of its running words, int32.
       splits: language -> starts of the sentences in `ids` and their end, int64 [sentences + 1].
+      mended: fault of the text's lines -> number of mended lines; see `corpora.mended`.
     """
 
     words: Sequence[str]
     ids: Mapping[str, np.ndarray]
     splits: Mapping[str, np.ndarray]
+    mended: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -68,26 +71,49 @@ class Corpus:
             {language: self.splits[language] for language in languages},
         )
 
-    def equalised(self, seed: int = 0) -> Corpus:
-        """Reduces every language to the size of the smallest one.
+    def sampled(self, temperature: float = 0.0, seed: int = 0) -> Corpus:
+        """Samples whole sentences of every language, in their order.
 
-        Whole sentences are drawn at random and keep their order.
+        A language that gets more words than it has is repeated. The log warns of a language that
+        loses half of its words or more.
+
+        Args:
+          temperature: 0 reduces every language to the size of the smallest one; a positive one
+            keeps the number of words of all languages together, and gives each the share of
+            `corpora.temperature_shares` (1: the text as it is).
+          seed: seed of the draws.
         """
-        smallest = min(self.languages, key=self.size)
+        sizes = {language: self.size(language) for language in self.languages}
+        wanted = dict.fromkeys(sizes, min(sizes.values()))
+        if temperature:
+            shares = temperature_shares(sizes, temperature)
+            wanted = {x: round(share * sum(sizes.values())) for x, share in shares.items()}
         ids, splits = {}, {}
         for place, language in enumerate(self.languages):
+            copies, rest = divmod(wanted[language], sizes[language])
             lengths = np.diff(self.splits[language])
             order = np.random.default_rng([seed, place]).permutation(len(lengths))
-            kept = np.sort(order[np.cumsum(lengths[order]) <= self.size(smallest)])
+            kept = np.sort(order[np.cumsum(lengths[order]) <= rest])
             mask = np.zeros(len(lengths), bool)
             mask[kept] = True
-            ids[language] = self.ids[language][np.repeat(mask, lengths)]
-            splits[language] = np.concatenate([[0], np.cumsum(lengths[kept])])
+            part = self.ids[language][np.repeat(mask, lengths)]
+            ids[language] = np.concatenate([self.ids[language]] * copies + [part])
+            ends = np.cumsum(np.concatenate([lengths] * copies + [lengths[kept]]))
+            splits[language] = np.concatenate([[0], ends])
+            share = len(ids[language]) / sizes[language]
             logging.info(
-                "%s: %s of %s running words, the size of %s", language,
-                f"{len(ids[language]):,}", f"{self.size(language):,}", smallest,
+                "%s: %s of %s running words are used (%.0f%%)", language,
+                f"{len(ids[language]):,}", f"{sizes[language]:,}", 100 * share,
             )  # fmt: skip
-        return Corpus(self.words, ids, splits)
+            if share <= _LITTLE:
+                logging.warning(
+                    "%s: %.0f%% of the text is left out, to balance it with %s, which has %s words."
+                    " --config.static.temperature=1 uses all text; a larger value repeats the "
+                    "sentences of small languages",
+                    language, 100 * (1 - share), min(sizes, key=sizes.get),
+                    f"{min(sizes.values()):,}",
+                )  # fmt: skip
+        return dataclasses.replace(self, ids=ids, splits=splits)
 
     def sentences(self, seed: int | None = 0) -> Sentences:
         """The sentences of all languages in a random order; `seed` None keeps their order."""
@@ -143,9 +169,9 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
     """
     numbers: collections.defaultdict[str, int] = collections.defaultdict()
     numbers.default_factory = numbers.__len__
-    ids, splits = {}, {}
+    ids, splits, read_lines = {}, {}, {}
     for language in text.languages:
-        counts = LineCounts()
+        counts = read_lines[language] = LineCounts()
         lines = text.lines(language, counts=counts)
         ids[language], splits[language] = _numbered(lines, language, normalizer, segmenter, numbers)
         if not len(ids[language]):
@@ -162,7 +188,7 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
                 "%s: %d of %d lines are not UTF-8; their invalid bytes become spaces", language,
                 counts.repaired_lines, counts.lines,
             )  # fmt: skip
-    return Corpus(list(numbers), ids, splits)
+    return Corpus(list(numbers), ids, splits, mended(read_lines))
 
 
 def _numbered(

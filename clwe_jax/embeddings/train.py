@@ -10,6 +10,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.embeddings.corpus import Sentences
+from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.fields import Amount, Count, Size
 
@@ -93,6 +94,13 @@ class FastText:
 
 
 def fasttext(sentences: Sentences, settings: FastText = FastText(), seed: int = 0) -> Vectors:
+    """The words' vectors of `fasttext_with_subwords`."""
+    return fasttext_with_subwords(sentences, settings, seed)[0]
+
+
+def fasttext_with_subwords(
+    sentences: Sentences, settings: FastText = FastText(), seed: int = 0
+) -> tuple[Vectors, Subwords]:
     """Trains fastText's skip-gram; a word's vector is the mean of its own and its n-grams' vectors.
 
     Subsampling, noise distribution and the fall of the learning rate are set to fastText's defaults
@@ -104,7 +112,8 @@ def fasttext(sentences: Sentences, settings: FastText = FastText(), seed: int = 
       seed: seed of initialisation, windows and negatives.
 
     Returns:
-      Words that occur at least `min_count` times, most frequent first, with their counts.
+      Words that occur at least `min_count` times, most frequent first, with their counts; the
+      vectors of the n-grams.
 
     Raises:
       ValueError: no word occurs `min_count` times.
@@ -139,7 +148,8 @@ def fasttext(sentences: Sentences, settings: FastText = FastText(), seed: int = 
     meter.finish()
     words = list(model.wv.index_to_key)
     counts = np.array([model.wv.get_vecattr(word, "count") for word in words], np.int64)
-    return Vectors(words, np.array(model.wv.vectors, np.float32), counts)
+    found = Vectors(words, np.array(model.wv.vectors, np.float32), counts)
+    return found, Subwords(model.wv.vectors_ngrams, settings.min_n, settings.max_n)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -102,7 +102,7 @@ class LexiconInduction:
           are the same string.
         p@1*_low, p@1*_high, ...: 95% bootstrap intervals over words.
         coverage, coverage_distinct: shares of covered words; words, words_distinct: numbers of
-          words; oov: share of source words without a vector; isolated: share of source words that
+          words; pairs: number of pairs; oov: share of source words without a vector; isolated: share of source words that
           do not occur in the text sample and were encoded alone (contextual words only).
         chance: one over the number of candidates.
         frequency/{first}-{last}/p@1*, .../words: figures by frequency rank.
@@ -112,6 +112,8 @@ class LexiconInduction:
         It also yields bli/{metric}, the mean over the pairs; see `means`.
         """
         self.details = []
+        self._masses = csls.BothMasses()
+        self._directions = {(test.source, test.target) for test in self._tests}
         figures: dict[str, float] = {}
         spaces: dict[str, tuple[Encoder, WordSpace]] = {}
         empty = []
@@ -182,6 +184,7 @@ class LexiconInduction:
             pool=queries[: source.frequent],
             neighbourhood=self.neighbourhood,
             beta=self.beta,
+            masses=self._masses if induced.direction[::-1] in self._directions else None,
         )
         return np.asarray(found), np.asarray(scores)
 
@@ -212,7 +215,7 @@ def means(figures: Mapping[str, float]) -> dict[str, float]:
     for name, value in figures.items():
         _, pair, metric = name.split("/", 2)
         pairs.add(pair)
-        counted = metric.startswith("words") or metric.endswith(("_low", "_high"))
+        counted = metric.startswith(("words", "pairs")) or metric.endswith(("_low", "_high"))
         if "/" not in metric and not counted:
             found[f"bli/{metric}"].append(value)
     return {m: float(np.mean(values)) for m, values in found.items() if len(values) == len(pairs)}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-import time
+import numbers
 from typing import Iterator, Sequence
 
-from absl import logging
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from clwe_jax import terminal
 from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.text.tokenizer import Tokenizer
@@ -20,7 +20,6 @@ from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_batc
 
 _SHORTEST = 8  # positions of the shortest row
 _FEW = 8  # batch size for at most this many rows
-_LOG_SECONDS = 10.0
 _AHEAD = 2  # batches in flight while another one is fetched
 
 Layer = int | str  # a layer's number (0: the embeddings), or 'mean_last4'
@@ -45,8 +44,12 @@ def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
         if layers == 0:
             return vectors[..., 0, :]  # no copy: static vectors may fill the memory
         return vectors[..., last_layers(layers), :].mean(-2)
-    if isinstance(layer, str) or not 0 <= layer <= layers:
-        raise ValueError(f"There is no layer {layer!r}: 0 ... {layers}, or {MEAN_LAST4!r}")
+    if not isinstance(layer, numbers.Integral) or not 0 <= layer <= layers:
+        known = f"0 (the embeddings) to {layers}" if layers else "0 only"
+        raise ValueError(
+            f"layer={layer!r}: this model's layers are {known}; expected one of them, or "
+            f"{MEAN_LAST4!r} for the mean of the last four (of all where there are fewer)"
+        )
     return vectors[..., layer, :]
 
 
@@ -105,18 +108,15 @@ class RowEncoder:
     def pooled(self, variables: Variables, rows: Sequence[Row]) -> Iterator[tuple[int, np.ndarray]]:
         """As `stream`, with the weighted means too where rows have weights: [1 or 2, groups, ...]."""
         pending: collections.deque[tuple[list[int], Array]] = collections.deque()
-        logged, done = time.monotonic(), 0
-        for places, length, slots, size in self._batches(rows):
-            batch = self._batch([rows[i] for i in places], size, length)
-            pending.append((places, self._pool(variables, batch, slots=slots)))
-            if len(pending) > _AHEAD:
+        with terminal.task("texts", len(rows)) as advance:
+            for places, length, slots, size in self._batches(rows):
+                batch = self._batch([rows[i] for i in places], size, length)
+                pending.append((places, self._pool(variables, batch, slots=slots)))
+                if len(pending) > _AHEAD:
+                    yield from _fetch(rows, *pending.popleft())
+                advance(len(places))
+            while pending:
                 yield from _fetch(rows, *pending.popleft())
-            done += len(places)
-            if time.monotonic() - logged > _LOG_SECONDS:
-                logged = time.monotonic()
-                logging.info("encoded %d of %d texts", done, len(rows))
-        while pending:
-            yield from _fetch(rows, *pending.popleft())
 
     def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], int, int, int]]:
         """Groups rows of similar length: yields indices of rows, length, slots and batch size.

@@ -25,6 +25,7 @@ class Induced:
     `_kind`) and, if known, 'tag'.
 
     Attributes:
+      direction: source and target language.
       source_rows: row of each source word's vector, int [W]; -1: no vector.
       known: bool [W], whether a source word has a vector.
     """
@@ -38,6 +39,7 @@ class Induced:
         target: words of the target language in the same space.
         tags: source word -> part of speech.
         """
+        self.direction = test.source, test.target
         self._test, self._source, self._target, self._tags = test, source, target, tags
         self._words = list(test.entries)
         self._gold = [test.entries[word] for word in self._words]
@@ -62,8 +64,9 @@ class Induced:
         }
 
     def counts(self) -> Iterator[tuple[str, float]]:
-        """Coverage and numbers of words."""
+        """Coverage, and numbers of words and of pairs."""
         yield "words", float(len(self._words))
+        yield "pairs", float(sum(map(len, self._gold)))
         yield "words_distinct", float(self._other.sum())
         yield "coverage", float(self._covered.mean())
         yield "oov", float((~self.known).mean())

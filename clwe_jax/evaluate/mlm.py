@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterator
 import jax
 import numpy as np
 
+from clwe_jax import terminal
 from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.sharded_call import ShardedCall, mesh_of, place, whole
 from clwe_jax.fields import Count
@@ -59,18 +60,20 @@ class MlmEvaluator:
         # As an array the step does not compile a program of its own.
         variables = {**model.variables, _STEP: np.int32(model.step)}
         found: dict[str, list[float]] = {}
-        for language, batches in self.context.heldout.items():
-            batches = batches[: self.batches or None]
-            totals: dict[str, Sums] = {}
-            rows = _fresh(score, variables, batches[0])
-            for batch in batches:
-                sums, rows = call({**variables, "rows": rows}, batch)
-                totals = {k: totals[k] + v if totals else v for k, v in sums.items()}
-            for name, sums in jax.device_get(totals).items():
-                if sums.weight > 0:
-                    value = float(sums.value) / float(sums.weight)
-                    found.setdefault(name, []).append(value)
-                    yield from _named(f"eval/mlm/{language}/{name}", value)
+        heldout = {x: some[: self.batches or None] for x, some in self.context.heldout.items()}
+        with terminal.task("batches", sum(map(len, heldout.values()))) as advance:
+            for language, batches in heldout.items():
+                totals: dict[str, Sums] = {}
+                rows = _fresh(score, variables, batches[0])
+                for batch in batches:
+                    sums, rows = call({**variables, "rows": rows}, batch)
+                    totals = {k: totals[k] + v if totals else v for k, v in sums.items()}
+                    advance(1)
+                for name, sums in jax.device_get(totals).items():
+                    if sums.weight > 0:
+                        value = float(sums.value) / float(sums.weight)
+                        found.setdefault(name, []).append(value)
+                        yield from _named(f"eval/mlm/{language}/{name}", value)
         for name, values in found.items():
             yield from _named(f"eval/mlm/{name}", float(np.mean(values)))
 

@@ -66,7 +66,7 @@ class SenseEvaluator:
     """
 
     every_steps: Count = 0
-    data: str = "pocket"
+    data: str = ""
     sentences: Size = 1_000
     labelled: Size = 100
     seed: int = 0
@@ -78,6 +78,12 @@ class SenseEvaluator:
             raise ValueError(
                 f"config.evals.senses.data={self.data!r}: expected 'pocket', whose senses are "
                 "known, or '' to leave the evaluation out"
+            )
+        absent = [name for name in self.context.languages if name not in pocket.LANGUAGES]
+        if self.data and absent:
+            raise ValueError(
+                f"config.evals.senses.data='pocket': the embedded world does not speak "
+                f"{', '.join(absent)}. --config.evals.senses.data='' leaves the evaluation out"
             )
         self._measured: SenseFigures | None = None
 

@@ -8,7 +8,7 @@ from typing import Any, Container, Iterator, Mapping, Sequence
 from absl import logging
 from ml_collections import ConfigDict
 
-from clwe_jax import registry
+from clwe_jax import registry, terminal
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.types import Encoder, Evaluator, HasDetails, Variables
@@ -25,10 +25,12 @@ class Keyed:
     Attributes:
       evaluator: an evaluator of the registry.
       prefix: prefix of its metrics: '' or '{key}/'.
+      key: key of config.evals, which the terminal shows.
     """
 
     evaluator: Evaluator
     prefix: str = ""
+    key: str = ""
     has_data = True
 
     @property
@@ -40,8 +42,9 @@ class Keyed:
         return self.evaluator.details if isinstance(self.evaluator, HasDetails) else ()
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
-        for metric, value in self.evaluator.run(model):
-            yield self.prefix + metric, value
+        with terminal.stage(f"evaluating {self.key}"):
+            for metric, value in self.evaluator.run(model):
+                yield self.prefix + metric, value
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -65,7 +68,7 @@ def build(
     folders: Mapping[str, str] | None = None,
     names: Container[str] | None = None,
 ) -> list[Keyed]:
-    """The evaluators of config.evals that have data; the log names the others.
+    """The evaluators of config.evals that have data; one line of the log names the others.
 
     Args:
       config: the run's config.
@@ -78,13 +81,15 @@ def build(
       ValueError: an unknown name or option, or an option that cannot work.
       FileNotFoundError: a folder that is missing or holds no test data.
     """
-    made = []
+    made, absent = [], []
     for key, evaluator in _made(config, context, folders or {}, names):
+        spec = config.evals[key]
         if evaluator.has_data:
-            name = config.evals[key].name
-            made.append(Keyed(evaluator, "" if key == name else f"{key}/"))
+            made.append(Keyed(evaluator, "" if key == spec.name else f"{key}/", key))
         else:
-            logging.info("config.evals.%s has no data: left out", key)
+            absent.append(f"config.evals.{key}.data" if "data" in spec else f"config.evals.{key}")
+    if absent and names is None:
+        logging.info("Not measured, as these options name no data: %s", ", ".join(absent))
     return made
 
 

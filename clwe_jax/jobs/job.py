@@ -69,7 +69,7 @@ class Job:
     writes_config = True
 
     def __init__(self, config: ConfigDict, workdir: str) -> None:
-        self.config, self.workdir = config, workdir
+        self.config, self.workdir = options.resolved(config), workdir
         self.started = time.time()
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []

@@ -14,8 +14,8 @@ from clwe_jax.jobs.vocabularies import Vocabularies
 from clwe_jax.report import projection
 from clwe_jax.text.merged import Dictionary
 
-_DRAWN = 200  # words of each group
-_JOINED = 60  # translation pairs joined by lines
+_DRAWN = 100  # words of each group
+_JOINED = 40  # translation pairs joined by lines
 
 Pairs = Sequence[tuple[str, str]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Sequence
 
 import jax
 from ml_collections import ConfigDict
@@ -13,7 +13,9 @@ import numpy as np
 from clwe_jax import api, atomic
 from clwe_jax import config as options
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, facts, floor, forecast, inputs, senses
+from clwe_jax.jobs import (
+    evaluators, facts, floor, forecast, inputs, senses, shared_space, warm,
+)  # fmt: skip
 from clwe_jax.jobs.finish import Finish
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.report import data
@@ -22,7 +24,8 @@ from clwe_jax.training import (
 )  # fmt: skip
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
-_COUNTS = ("step", "arrays", "parameters")  # counts in the record of initial parameters
+# Names of facts of the word vectors that a run starts from.
+_START = {"source": "word vectors", "center": "centered", "rows": "tokens that start from them"}
 
 
 def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
@@ -61,6 +64,7 @@ class Pretraining(Job):
     def stages(self):
         stages = [
             Stage("inputs", self._open, self._about_inputs),
+            Stage("start", self._start, self._about_start),
             Stage("training", self._train, self._about_training),
         ]
         self.finish = Finish(self.config, self.workdir)
@@ -71,6 +75,10 @@ class Pretraining(Job):
     def _about_inputs(self) -> Iterator[str]:
         yield from forecast.text_files(self.config, self.workdir)
         yield from forecast.dictionaries(self.config, self.workdir)
+
+    def _about_start(self) -> list[str]:
+        source = self.config.init.embeddings or self.config.init.parameters
+        return [f"start: from {source} (config.init)"] if source else []
 
     def _about_training(self) -> Iterator[str]:
         yield from forecast.evaluations(self.config, self.workdir)
@@ -87,6 +95,11 @@ class Pretraining(Job):
             atomic.write_json(self.path("words.json"), dict(self.world.frequent))
             if self.world.frequencies is not None:
                 self.world.frequencies.save(self.workdir)
+
+    def _start(self) -> None:
+        # A run that has a checkpoint goes on from it, whatever it started from.
+        begun = checkpoint.complete_steps(self.path("checkpoints"))
+        self.start = None if begun else warm.start(self.config, self.workdir, self.world)
 
     def _train(self) -> bool:
         config, world = self.config, self.world
@@ -115,7 +128,7 @@ class Pretraining(Job):
             mesh_cfg=config.mesh,
             checkpoint_cfg=config.checkpoint,
             seed=config.seed,
-            initial=init.from_config(config.init),
+            initial=init.from_config(config.init, warm.names(world.tokenizer), self.start),
             meta=self.meta,
         )
         self.result = dataclasses.replace(result, **before)
@@ -135,7 +148,7 @@ class Pretraining(Job):
         stats = self.inputs.source.stats()
         languages = self.world.description.get("languages", {})
         figures = {**self.result.train, **self.result.evaluations, **self.floor}
-        figures |= self.finish.figures()
+        figures |= warm.figures(self.workdir) | self.finish.figures()
         figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
         figures |= {f"data/{name}": float(value) for name, value in stats.items()}
         return Results(figures, self._report(stats, figures))
@@ -168,6 +181,7 @@ class Pretraining(Job):
             "parameters": result.parameters,
             "examples": self.inputs.examples(),
             "neighbours": self._neighbours(model),
+            "space": self._space(model),
             "senses": senses.gather(config, model, self.workdir),
             "sections": [*_initial(result.initial), *self.finish.section(figures)],
             "finish": self.finish.record,
@@ -189,18 +203,51 @@ class Pretraining(Job):
         languages = [language for language in model.languages if frequent.get(language)]
         if not languages:
             return []
-        first = "en" if "en" in languages else languages[0]
+        first = _hub(languages)
         words = facts.asked_words(self.config.report.words)
         return facts.neighbours(
             model, words or facts.content_words(frequent[first]), first, languages
         )
 
 
+    def _space(self, model: api.Model) -> dict[str, Any]:
+        """A few words of all languages after the training; see `report.space`."""
+        frequent = {x: words for x, words in self.world.frequent.items() if words}
+        if len(frequent) < 2:
+            return {}
+
+        def centered(language: str, words: Sequence[str]) -> np.ndarray:
+            vectors = model.vectors(language)
+            return vectors.vectors[vectors.rows(words)] - vectors.vectors.mean(0)
+
+        hub = _hub(list(frequent))
+        chosen = shared_space.concepts(frequent, self.world.dictionary, hub)
+        return {"hub": hub, "stages": {"trained": shared_space.picture(chosen, centered)}}
+
+
+def _hub(languages: Sequence[str]) -> str:
+    """The language that the report starts from: English, or the first one."""
+    return "en" if "en" in languages else languages[0]
+
+
 def _initial(record: Mapping[str, Any] | None) -> list[Any]:
     """The report's section on parameters from `config.init`; see `training.init`."""
     if record is None:
         return []
-    known = {name: data.Number(value) for name, value in record.items() if name in _COUNTS}
-    known |= {"source": record["source"], "parts": record["parts"] or "all"}
+    shown = {name: value for name, value in record.items() if not isinstance(value, Mapping)}
+    for name, axis in (("tokens of both runs", "vocab"), ("languages of both runs", "language")):
+        if axis in record.get("common", {}):
+            shown[name] = record["common"][axis]
+    vectors = dict(record.get("embeddings", {}))
+    words = vectors.pop("words", {})
+    shown |= {_START.get(name, name): value for name, value in vectors.items()}
+    shown |= {f"words with a vector, {language}": count for language, count in words.items()}
+    if "parts" in record:
+        shown["parts"] = record["parts"] or "all"
+    known = {
+        name: data.Number(value) if type(value) in (int, float) else str(value)
+        for name, value in shown.items()
+        if value is not None
+    }
     text = "The run started from these parameters; initialisers made the others."
     return [data.to_json(data.Section("Initial parameters", text, [data.Facts(known)]))]

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 import time
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from absl import logging
 from ml_collections import ConfigDict
@@ -16,8 +16,11 @@ from clwe_jax import config as options
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
+from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.context import Context
-from clwe_jax.jobs import evaluators, facts, floor, forecast, inputs, lexica, pictures, refine
+from clwe_jax.jobs import (
+    evaluators, facts, floor, forecast, inputs, lexica, pictures, refine, shared_space,
+)  # fmt: skip
 from clwe_jax.jobs.given import Given
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.kept import Kept
@@ -144,10 +147,11 @@ class Static(Job):
 
     def _induce(self) -> None:
         self.induced: dict[str, int] = {}
-        for source, target in options.pairs(self.config):
+        most = self.config.static.induced_words
+        for source, target in options.pairs(self.config) if most else ():
             if f"{target}-{source}" in self.induced:
                 continue
-            name, most = f"{source}-{target}", self.config.static.induced_words
+            name = f"{source}-{target}"
             pairs = lexica.induced(*self.model.space(source, target), most)
             lexica.write(self.path("induced", f"{name}.txt"), pairs)
             self.induced[name] = len(pairs)
@@ -172,6 +176,7 @@ class Static(Job):
             "speed": {"seconds": time.time() - self.started},
             "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
             "neighbours": self._neighbours(),
+            "space": self._space(),
             "notes": self.notes,
             **self.source.description(),
             "static": static,
@@ -184,6 +189,20 @@ class Static(Job):
     def _evals(self) -> list[Any]:
         """The options that decide the figures and the table of errors, as JSON values."""
         return json.loads(json.dumps([self.config.evals.to_dict(), self.config.report.errors]))
+
+    def _space(self) -> dict[str, Any]:
+        """The same words before the alignment and after it; see `report.space`."""
+        model = self.model
+        frequent = {language: vectors.words for language, vectors in model.raw.items()}
+        chosen = shared_space.concepts(frequent, self.dictionary, model.hub)
+
+        def drawn(vectors_in: Callable[[str], Vectors]) -> list[dict[str, Any]]:
+            return shared_space.picture(
+                chosen, lambda x, words: vectors_in(x).vectors[vectors_in(x).rows(words)]
+            )
+
+        stages = {"before": drawn(model.raw.__getitem__)} if model.alignments else {}
+        return {"hub": model.hub, "stages": {**stages, "after": drawn(model.vectors)}}
 
     def _neighbours(self) -> list[dict[str, Any]]:
         model = self.model

@@ -16,6 +16,7 @@ from clwe_jax import config as options
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import corpus as corpora, duong, train
 from clwe_jax.embeddings.corpus import Corpus
+from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import forecast, vocabularies
@@ -29,6 +30,7 @@ from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.test_dictionaries import TestSet
 from clwe_jax.text.words import Segmenter
 
+SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
 # The options that decide which words are counted, and how often.
 _TEXT = (
     "source", "languages", "lower_case", "simplify_chinese", "dictionaries", "dictionary_clean",
@@ -126,14 +128,16 @@ class Trainer:
                 known = self._dictionary.language_words(language)
                 covered = sum(words.get(word, 0) for word in known)
                 rows[language]["coverage"] = covered / max(1, total)
-        return {"languages": rows}
+        # An earlier start may have kept all results that depend on the text.
+        read = self.__dict__.get("_corpus")
+        return {"languages": rows, "skipped": dict(read.mended) if read else {}}
 
     @functools.cached_property
     def _corpus(self) -> Corpus:
-        """The running words of the text, the same number for each language."""
+        """The running words of the text, in the balance of `static.temperature`."""
         text = TextCorpus(self.folders["text"], self._languages)
         read = corpora.read(text, self.normalizer, self._segmenter)
-        return read.equalised(self._config.seed)
+        return read.sampled(self._config.static.temperature, self._config.seed)
 
     @functools.cached_property
     def _counts(self) -> dict[str, dict[str, int]]:
@@ -153,14 +157,18 @@ class Trainer:
         """
         seed = self._config.seed
 
-        def made() -> Vectors:
+        @functools.cache
+        def made() -> tuple[Vectors, Subwords]:
             text = self._corpus
             if replaced:
                 share = self._config.static.replace_share
                 text = corpora.joint_replace(text, self._dictionary, share, seed)
-            return train.fasttext(text.sentences(seed), self._settings(train.FastText), seed)
+            settings = self._settings(train.FastText)
+            return train.fasttext_with_subwords(text.sentences(seed), settings, seed)
 
-        return self._kept("replace.npz" if replaced else "joint.npz", made)
+        if self._config.static.keep_subwords:
+            self._kept(SUBWORDS, lambda: made()[1], Subwords.save, Subwords.load)
+        return self._kept("replace.npz" if replaced else "joint.npz", lambda: made()[0])
 
     def _separate(self) -> dict[str, Vectors]:
         """Vectors of each language, trained on its text alone."""
@@ -197,6 +205,7 @@ class Trainer:
         config, kind = self._config, name.partition(".")[0].partition("-")[0]
         found = {key: config.data[key] for key in _TEXT}
         found |= {"split": config.align.split, "seed": config.seed}
+        found["temperature"] = config.static.temperature
         if kind != "counts":
             found |= {k: v for k, v in config.embeddings.to_dict().items() if k != "max_vocab"}
         if kind == "replace":

@@ -59,7 +59,7 @@ def hidden_at_positions(chosen: Array, hidden: Array) -> Array:
 
 
 class MlmHead(nn.Module):
-    """Dense layer, GELU, layer norm, the token table as tied output matrix, and a bias.
+    """Dense layer, GELU, layer norm, a table of tokens as output matrix, and a bias.
 
     DICT-MLM, section 2.2: the dense layer ([2D] -> [D]) reads the hidden state concatenated with
     the embedding of the target word's language, from the table that the input uses.
@@ -108,13 +108,21 @@ class MlmModel(nn.Module):
     Attributes:
       backbone: the encoder.
       vocab_size: number of pieces; the backbone's table may have more rows, for padding.
+      tied: whether the head scores with the backbone's table; otherwise it has a table of its own.
     """
 
     backbone: Transformer
     vocab_size: int
+    tied: bool = True
 
     def setup(self) -> None:
         self.head = MlmHead(self.vocab_size, self.backbone.init_std)
+        if not self.tied:
+            self.output_table = parameter(
+                self, "output_embedding", ("vocab", "embed"),
+                nn.initializers.truncated_normal(self.backbone.init_std),
+                (self.backbone.vocab_size, self.backbone.width),
+            )  # fmt: skip
 
     def __call__(self, batch: Batch, max_predictions: int, train: bool = False) -> Predictions:
         """Scores the masked positions, gathered before the projection to the vocabulary.
@@ -147,4 +155,5 @@ class MlmModel(nn.Module):
         language = None
         if self.backbone.condition_on_language:
             language = jnp.take(self.backbone.language_table, languages, axis=0)
-        return self.head(hidden, self.backbone.token_table, language)
+        table = self.backbone.token_table if self.tied else self.output_table
+        return self.head(hidden, table, language)

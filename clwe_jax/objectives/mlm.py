@@ -78,11 +78,13 @@ class MlmObjective:
       model: the backbone.
       vocab_size: number of pieces; the backbone's table may have more rows, for padding.
       max_predictions: P, maximum number of masked pieces of a row.
+      tied: whether pieces are scored with the table that reads them (BERT), not with one of its own.
     """
 
     model: Transformer
     vocab_size: int
     max_predictions: int
+    tied: bool = True
 
     batch_shapes = staticmethod(piece_batch)
 
@@ -93,7 +95,7 @@ class MlmObjective:
     @property
     def module(self) -> MlmModel:
         """The linen module with the head."""
-        return MlmModel(self.model, self.vocab_size)
+        return MlmModel(self.model, self.vocab_size, self.tied)
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         return self.module.init(rng, batch, self.max_predictions)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
+from clwe_jax import config as options
 from clwe_jax.presets.base import YOUR_TEXT, Values, at, set_values
 
 # The options that only language models read.
@@ -83,6 +84,7 @@ def static(scale: str) -> ConfigDict:
             data=data,  # source: pocket | text:DIR
             task=dict(),
             static=dict(
+                temperature=0.0,  # of the languages' sizes; 1: all text; 0: as small as the smallest
                 training="joint",  # joint | separate | replace | duong
                 reallocation=False,  # whether words that one language owns stop being shared
                 rule="ratio",  # of reallocation: ratio (Eqs 5-6) | neighbours (learned)
@@ -91,7 +93,8 @@ def static(scale: str) -> ConfigDict:
                 hub="en",  # the language that the others are mapped to, if the run has it
                 pairs="",  # pairs to evaluate, en-de,de-fr; '': the hub with every other language
                 write_text=True,  # WORKDIR/vectors/{lang}.vec for other tools
-                induced_words=20_000,  # frequent words of a side, for the induced dictionaries
+                induced_words=20_000,  # frequent words a side, for induced dictionaries; 0: none
+                keep_subwords=False,  # keep joint vectors' n-grams, for config.init.method='subword'
                 replace_share=0.5,  # share of replaced dictionary words, in training='replace'
                 trained="",  # a folder of trained vectors for several runs; '': WORKDIR/trained
             ),
@@ -113,15 +116,15 @@ def static(scale: str) -> ConfigDict:
             ),
             evals=dict(
                 bli=dict(
-                    name="bli", data="pocket", methods="nn,csls,inverted_softmax",
+                    name="bli", data=options.SOURCE, methods="nn,csls,inverted_softmax",
                     neighbourhood=10, beta=30.0, bootstrap=1_000, tags="",
                 ),
                 similarity=dict(name="similarity", data=""),
-                retrieval=dict(name="retrieval", data="pocket", max_sentences=1_000),
+                retrieval=dict(name="retrieval", data=options.SOURCE, max_sentences=1_000),
             ),
             report=dict(
                 base.report,
-                errors=300,  # wrong translations of a direction in the table
+                errors=50,  # wrong translations of a direction in the table
             ),
         )
     )  # fmt: skip

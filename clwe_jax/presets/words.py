@@ -6,6 +6,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
+from clwe_jax import config as options
 from clwe_jax.presets.base import (
     ADAMW,
     DOMAINS,
@@ -196,7 +197,7 @@ def _for_languages(config: ConfigDict, scale: str, one: int, pair: int) -> Confi
         config.data.pocket_domains = DOMAINS
         every_steps = pair if several else one
         config.evals.senses = ConfigDict(
-            dict(name="senses", data="pocket", every_steps=every_steps, sentences=1_000)
+            dict(name="senses", data=options.SOURCE, every_steps=every_steps, sentences=1_000)
         )
     else:
         config.data.sample_bytes = 5_000_000
@@ -221,7 +222,7 @@ def _for_languages(config: ConfigDict, scale: str, one: int, pair: int) -> Confi
             target="",  # folder of the monolingual run that it is mapped onto
         )
     )
-    sentences, lists = ("pocket", "pocket") if laptop else ("tatoeba", "dictionaries")
+    sentences, lists = [options.SOURCE] * 2 if laptop else ("tatoeba", "dictionaries")
     config.evals.update(
         retrieval=dict(name="retrieval", data=sentences, every_steps=0, max_sentences=1_000),
         bli=dict(name="bli", data=lists, every_steps=0, occurrences=10),

@@ -12,6 +12,7 @@ from clwe_jax.report.data import (
 )  # fmt: skip
 from clwe_jax.report.run_folder import Run, finite
 
+_MOST_COLUMNS = 8  # columns of a table that shows all of them at once
 _OTHERS = (NEUTRAL, RED, VIOLET, ORANGE)  # colours of other runs in a chart of one metric
 
 
@@ -23,7 +24,32 @@ def filled(blocks: Sequence[Block], runs: Sequence[Run]) -> list[Block]:
       runs: the page's run, then the runs beside it.
     """
     made = (_block(block, runs) for block in blocks)
-    return [block for block in made if block is not None]
+    return [
+        part
+        for block in made
+        if block is not None
+        for part in (_folded(block) if isinstance(block, Table) else [block])
+    ]
+
+
+def _folded(table: Table) -> list[Table]:
+    """A wide table as its main columns, and the whole table closed below them."""
+    main = [i for i, column in enumerate(table.columns) if not i or column.main]
+    few = len(table.columns) <= _MOST_COLUMNS or len(main) < 2
+    if few or len(main) == len(table.columns) or table.closed or table.filters:
+        return [table]
+
+    def chosen(cells: Sequence[Cell]) -> list[Cell]:
+        return [cells[i] for i in main]
+
+    first = dataclasses.replace(
+        table,
+        columns=[table.columns[i] for i in main],
+        rows=[chosen(row) for row in table.rows],
+        total=None if table.total is None else chosen(table.total),
+    )
+    title = f"All {len(table.columns)} columns"
+    return [first, dataclasses.replace(table, title="", note="", closed=title)]
 
 
 def _block(block: Block, runs: Sequence[Run]) -> Block | None:
@@ -31,8 +57,8 @@ def _block(block: Block, runs: Sequence[Run]) -> Block | None:
         return _table(block, runs) if block.rows else None
     if isinstance(block, Chart):
         lines = _lines(block.lines, runs)
-        # A chart that shows only other runs is left out.
-        own = any(not line.dash for line in lines)
+        # A chart of single points, or of other runs only, is left out.
+        own = any(not line.dash and len(line.points) > 1 for line in lines)
         return dataclasses.replace(block, lines=lines) if own else None
     if isinstance(block, Closed):
         parts = filled(block.blocks, runs)

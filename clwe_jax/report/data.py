@@ -94,7 +94,9 @@ class Column:
     kind = "column"
     head: str
     form: str = ""  # a key of `figures.FORMS`
-    main: bool = True  # whether the page adds other runs' columns and the terminal prints it
+    # Whether a wide table shows it at once, the page adds other runs' columns to it, and the
+    # terminal prints it.
+    main: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +140,7 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class Chart:
-    """A line chart. Lines without points are left out, and so is a chart without lines."""
+    """A line chart. Lines without points are left out; a chart needs a line of two points."""
 
     kind = "chart"
     title: str

@@ -52,6 +52,13 @@ def word_method(results: Mapping[str, float]) -> tuple[str, str]:
     return name, WORD_METHODS[name]
 
 
+def last_layers(results: Mapping[str, float]) -> str:
+    """The layers that 'mean_last4' stands for: 'the last four layers', or fewer."""
+    layers = max(over_star(results, "retrieval/layer*/acc@1"), default=5)
+    names = {0: "the only layer", 1: "the only layer", 2: "both layers", 3: "all three layers"}
+    return names.get(layers, "all four layers" if layers == 4 else "the last four layers")
+
+
 def percent(value: float | None, digits: int = 1) -> str:
     """0.413 -> '41.3%'; '–' for None and infinity."""
     return f"{100 * value:.{digits}f}%" if _is_finite(value) else "–"

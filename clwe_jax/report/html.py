@@ -18,23 +18,24 @@ import markupsafe
 
 from clwe_jax import atomic
 from clwe_jax.report import (
-    beside, comparison, corpus, figures, measures, overview, plots, projection, run_folder, senses,
-    static, training,
+    beside, card, comparison, corpus, figures, measures, overview, plots, projection, run_folder,
+    senses, space, static, training,
 )  # fmt: skip
 from clwe_jax.report.data import Chart, Number, Picture, Section, Table, section_from_json
 from clwe_jax.report.run_folder import Run
 
-# (run, other runs) -> a section, None without figures; in the order of the page. The sections of
-# report.json stand between the first and the second list.
+# (run, other runs) -> a section, None without figures; in the order of the page. The first section
+# stands before the headline figures, those of report.json between the second and the third list.
 _Builder = Callable[[Run, Sequence[Run]], Section | None]
+_FIRST = space.section
 _FIGURES: tuple[_Builder, ...] = (
-    measures.retrieval, measures.induction, static.errors, projection.section, static.vocabulary,
+    measures.retrieval, measures.induction, projection.section, static.errors, static.vocabulary,
     static.refinement, measures.similarity, senses.section,
 )  # fmt: skip
 _RUN: tuple[_Builder, ...] = (
     training.section, static.files, corpus.languages, corpus.examples, corpus.neighbours,
     overview.machine, comparison.other_figures, overview.notes, comparison.section,
-    overview.configuration,
+    overview.configuration, card.intended_use, card.usage,
 )  # fmt: skip
 # Errors that figures of an unexpected type raise.
 _DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, jinja2.TemplateError)
@@ -90,7 +91,7 @@ def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
     run, *others = runs
     found = list(problems)
     environment = _environment(run)
-    shown = list(_sections(environment, runs, found))
+    first, *shown = _sections(environment, runs, found)
     tiles = _attempt("the headline figures", found, lambda: overview.tiles(run, others))
     lead = _attempt("the summary", found, lambda: overview.summary(run))
     warnings = [("Mind this", overview.unfinished(run) + training.skipped_steps(run) + found)]
@@ -105,6 +106,7 @@ def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
         warnings=[(title, items) for title, items in warnings if items],
         tiles=tiles or [],
         command=overview.command(run),
+        first=first,
         sections=shown,
         style=markupsafe.Markup(style),
         script=markupsafe.Markup(script),
@@ -114,19 +116,21 @@ def page(runs: Sequence[Run], problems: Sequence[str]) -> str:
 
 def _sections(
     environment: jinja2.Environment, runs: Sequence[Run], problems: list[str]
-) -> Iterator[tuple[str, str, str]]:
-    """(id, title, content) of each section that has content."""
+) -> Iterator[tuple[str, str, str] | None]:
+    """(id, title, content) of each section that has content; first of `_FIRST`, None without it."""
     template = environment.get_template("section.html")
     run, *others = runs
     given = run.extras.get("sections") or []
     if not isinstance(given, list):
         problems.append("report.json: sections is left out: it is not a list.")
         given = []
-    makers = [(_name(f), functools.partial(f, run, others)) for f in (*_FIGURES, *_RUN)]
+    builders = (_FIRST, *_FIGURES, *_RUN)
+    makers = [(_name(f), functools.partial(f, run, others)) for f in builders]
     made = [
         (f"sections[{i}]", functools.partial(section_from_json, x)) for i, x in enumerate(given)
     ]
-    makers[len(_FIGURES) : len(_FIGURES)] = made
+    place = 1 + len(_FIGURES)
+    makers[place:place] = made
 
     def content(make: Callable[[], Section | None]) -> tuple[str, str] | None:
         section = make()
@@ -140,6 +144,8 @@ def _sections(
         found = _attempt(what, problems, functools.partial(content, make))
         if found is not None:
             yield f"section-{next(names)}", *found
+        elif what == _name(_FIRST):
+            yield None
 
 
 def _name(builder: _Builder) -> str:

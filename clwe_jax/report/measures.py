@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Mapping, Sequence
 
-from clwe_jax.report import figures, floor
+from clwe_jax.report import figures, floor, test_sets
 from clwe_jax.report.data import (
     BLUE, GREEN, Cell, Chart, Column, Line, Metric, Number, Section, Table,
 )  # fmt: skip
@@ -32,6 +32,7 @@ def table(
     found: Found,
     head: str,
     mean: bool = True,
+    last: Mapping[str, Cell] | None = None,
     **options: str,
 ) -> list[Table]:
     """A table of the figures PREFIX/SUBJECT/METRIC, one row per subject; [] without figures.
@@ -43,17 +44,21 @@ def table(
       found: the figures by subject.
       head: head of the first column.
       mean: whether the means PREFIX/METRIC are the last row.
+      last: subject -> its test set, the last cell of its row; None: no such column.
       **options: the fields title, note and closed of the table.
     """
     measured = {name for subject in subjects for name in found[subject]}
     names = [name for name in columns if name in measured]
     rows = [
-        [cell, *(Metric(f"{prefix}/{x}/{m}") for m in names)]
+        [cell, *(Metric(f"{prefix}/{x}/{m}") for m in names), *([last[x]] if last else [])]
         for x, cell in subjects.items()
         if found[x].keys() & set(names)
     ]
     total = ["mean", *(Metric(f"{prefix}/{m}") for m in names)] if mean else None
     heads = [Column(head), *(columns[name] for name in names)]
+    if last:
+        heads.append(Column("Test set", main=False))
+        total = total and [*total, ""]
     return [Table(heads, rows, total, **options)] if names else []
 
 
@@ -62,16 +67,17 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
     found = figures.pairs_of(run.figures, "retrieval")
     pairs = {pair: pair_name(pair) for pair in found}
     blocks = _by_layer(run, others)
+    last = figures.last_layers(run.figures)
     text = (
         "The share of sentences whose nearest neighbour among all sentences of the other language "
         "is their translation. Plain: by cosine. Centered: after each language's mean vector was "
         "subtracted. CSLS: by cosine, less the mean similarity to each side's ten nearest. The "
         "encoder's own sentence vector is, for a language model, the mean of the pieces' vectors "
-        "in the last four layers and, for static vectors, the mean of the words' vectors weighted "
+        f"in {last} and, for static vectors, the mean of the words' vectors weighted "
         "by inverse document frequency."
     )
     if blocks:
-        text += " By layer: the mean of the pieces' vectors; the shaded layers are the last four."
+        text += f" By layer: the mean of the pieces' vectors; shaded: {last}."
     note = _note(run, others)
     sif = figures.pairs_of(run.figures, _SIF)
     if sif:
@@ -81,31 +87,30 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
         )
     if any(name.startswith("floor/retrieval/") for name in run.figures):
         text += floor.TEXT
+    whole = test_sets.of_all(run, "retrieval")
+    whole = f" ({whole})" if whole else ""
     for name, title in (
-        ("mean_last4", "By language pair, mean of the last four layers"),
+        ("mean_last4", f"By language pair, mean of {last}"),
         ("mean", "By language pair, the encoder's own sentence vector"),
     ):
         columns = {f"{name}{x}": Column(how, "percent") for how, x in SENTENCE_METHODS.items()}
-        weighted = table(_SIF, pairs, columns, sif, "Pair", title=f"{title}, SIF") if sif else []
+        weighted = []
+        if sif:
+            weighted = table(_SIF, pairs, columns, sif, "Pair", title=f"{title}, SIF{whole}")
         if name == "mean":
             columns["coverage"] = Column("Words with a vector", "percent", main=False)
-        tables = table("retrieval", pairs, columns, found, "Pair", title=title, note=note)
+        tables = table("retrieval", pairs, columns, found, "Pair", title=title + whole, note=note)
         blocks += floor.beside(
             [*tables, *weighted], run, floor.of_retrieval(run), "retrieval/*/chance"
         )
-    # A single point adds nothing to the table.
-    lines = [
-        Line(how, metric)
-        for how, x in SENTENCE_METHODS.items()
-        if len(finite(run.series.get(metric := f"retrieval/mean_last4{x}", {}))) > 1
-    ]
-    if lines:
-        steps = finite(run.series[lines[0].metric])
+    lines = [Line(how, f"retrieval/mean_last4{x}") for how, x in SENTENCE_METHODS.items()]
+    steps = finite(run.series.get(lines[0].metric, {}))
+    if steps:
         lines += floor.lines(
             (min(steps), max(steps)),
             floor.levels(run, floor.of_retrieval(run), "retrieval/*/chance"),
         )
-    blocks.append(Chart("Over training, mean of the last four layers", lines, form="percent"))
+    blocks.append(Chart(f"Over training, mean of {last}", lines, form="percent"))
     layers = sorted({int(m[1]) for row in found.values() for x in row if (m := _LAYER.match(x))})
     for how, x in SENTENCE_METHODS.items():
         columns = {
@@ -113,7 +118,7 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
         }
         closed = f"Every pair and layer, {how}"
         blocks += table("retrieval", pairs, columns, found, "Pair", mean=False, closed=closed)
-    return Section("Sentence retrieval", text, blocks) if pairs or lines else None
+    return Section("Sentence retrieval", text, blocks) if pairs or steps else None
 
 
 def _by_layer(run: Run, others: Sequence[Run]) -> list[Chart]:
@@ -177,9 +182,10 @@ def induction(run: Run, others: Sequence[Run]) -> Section | None:
         "P@k is the share of source words with a translation of the test dictionary among their k "
         "nearest words of the other language; MRR is the mean reciprocal rank of the first "
         "translation (0 beyond ten). NN is the nearest neighbour by cosine; P@5, P@10 and MRR use "
-        f"{main}. Covered: only words that have a vector and a translation with a vector, as "
-        "MUSE's script counts. In the other columns a source word without a vector translates to "
-        "itself, and a word whose translations have no vector counts as wrong."
+        f"{main}. The first table has the words that have a vector and a translation of another "
+        "spelling with a vector (covered words): nothing else shows whether the spaces fit. The "
+        "papers count all test words: there a word without a vector translates to itself, and a "
+        "word whose translations have no vector is wrong. Covered columns there: as MUSE's script."
     )
     if any(name.endswith("_low") for name in measured):
         text += " Below a figure: its 95% interval over words."
@@ -192,12 +198,15 @@ def induction(run: Run, others: Sequence[Run]) -> Section | None:
     blocks = []
     if any(name.startswith("floor/bli/") for name in run.figures):
         text += floor.TEXT
-    for variant, title in (
-        ("", "All test pairs"),
-        ("_distinct", "Without pairs of one and the same string"),
+    sets, whole = {x: test_sets.of_pair(run, "bli", x) for x in pairs}, test_sets.of_all(run, "bli")
+    for variant, title, columns, last in (
+        ("_distinct_covered", "Covered words of different spelling", _headline_columns(main), sets),
+        ("", "All test words, the papers' convention", _induction_columns(main, ending), None),
     ):
-        columns = _induction_columns(main, ending, variant)
-        tables = table("bli", pairs, columns, found, "Pair", len(pairs) > 1, title=title)
+        tables = table(
+            "bli", pairs, columns, found, "Pair", len(pairs) > 1, last,
+            title=f"{title} ({whole})" if whole else title,
+        )  # fmt: skip
         blocks += floor.beside(tables, run, f"floor/bli/*/p@1{ending}{variant}", "bli/*/chance")
     for split, title in _SPLITS.items():
         blocks += _parts(found, split, title, ending)
@@ -206,27 +215,40 @@ def induction(run: Run, others: Sequence[Run]) -> Section | None:
     return Section("Lexicon induction", text, blocks) if found else None
 
 
-def _induction_columns(main: str, ending: str, variant: str) -> dict[str, Column]:
+def _headline_columns(main: str) -> dict[str, Column]:
+    """P@1 of the covered words of different spelling by method, with coverage and size."""
+    names = {name: _SHORT.get(name, name) for name in WORD_METHODS}
+    return {
+        **{
+            f"p@1{x}_distinct_covered": Column(f"P@1 {names[name]}", "percent", name == main)
+            for name, x in WORD_METHODS.items()
+        },
+        "coverage_distinct": Column("Covered", "percent"),
+        "words_distinct": Column("Words", "count"),
+    }
+
+
+def _induction_columns(main: str, ending: str) -> dict[str, Column]:
     compared = ("nearest neighbour", main)
     names = {name: _SHORT.get(name, name) for name in WORD_METHODS}
     columns = {
-        f"p@1{x}{variant}": Column(f"P@1 {names[name]}", "percent", name in compared)
+        f"p@1{x}": Column(f"P@1 {names[name]}", "percent", name in compared)
         for name, x in WORD_METHODS.items()
     }
     columns |= {
-        f"p@5{variant}": Column("P@5 NN", "percent", main=False),
-        f"p@5{ending}{variant}": Column("P@5", "percent", main=False),
-        f"p@10{ending}{variant}": Column("P@10", "percent", main=False),
-        f"mrr{ending}{variant}": Column("MRR", main=False),
+        "p@5": Column("P@5 NN", "percent", main=False),
+        f"p@5{ending}": Column("P@5", "percent", main=False),
+        f"p@10{ending}": Column("P@10", "percent", main=False),
+        f"mrr{ending}": Column("MRR", main=False),
     }
     columns |= {
-        f"p@1{x}{variant}_covered": Column(f"Covered: P@1 {names[name]}", "percent", name == main)
+        f"p@1{x}_covered": Column(f"Covered: P@1 {names[name]}", "percent", name == main)
         for name, x in WORD_METHODS.items()
     }
     return columns | {
-        f"coverage{variant}": Column("Covered", "percent"),
-        f"isolated{variant}": Column("Isolated", "percent", main=False),
-        f"words{variant}": Column("Words", "count", main=False),
+        "coverage": Column("Covered", "percent"),
+        "isolated": Column("Isolated", "percent", main=False),
+        "words": Column("Words", "count", main=False),
     }
 
 

@@ -7,7 +7,7 @@ import json
 import shlex
 from typing import Sequence
 
-from clwe_jax.report import figures, floor, static
+from clwe_jax.report import figures, floor, meaning, static, test_sets
 from clwe_jax.report.data import Closed, Column, Facts, Number, Section, Table, Text
 from clwe_jax.report.figures import SENTENCE_METHODS
 from clwe_jax.report.run_folder import Run
@@ -29,17 +29,17 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
         f"Retrieval, {name}": f"retrieval/mean_last4{x}" for name, x in SENTENCE_METHODS.items()
     }
     named |= {
-        f"Lexicon induction, P@1 {main}": f"bli/p@1{ending}",
-        "of covered words": f"bli/p@1{ending}_covered",
-        "without same-surface pairs": f"bli/p@1{ending}_distinct",
+        f"Lexicon induction, P@1 {main}": f"bli/p@1{ending}_distinct_covered",
+        "all test words, the papers' convention": f"bli/p@1{ending}",
     }
     sentence = [name for name in SENTENCE_METHODS if _own(name) in run.figures][-1:]
     named |= {f"Sentence vectors, retrieval, {name}": _own(name) for name in sentence}
-    made = []
+    made: list[Tile] = []
+    said: set[str] = set()  # of several ways to measure one thing, the first has the sentence
     for label, name in named.items():
         if name not in run.figures:
             continue
-        notes = []
+        notes = _measured_on(run, name)
         level = _floor(run, name)
         if level is not None:
             notes.append(f"dictionary floor {figures.percent(level)}")
@@ -48,11 +48,15 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
                 change = figures.points(run.figures[name] - other.figures[name])
                 shown = figures.percent(other.figures[name])
                 notes.append(f"{other.name} {shown}, {change} points")
+        sentence = meaning.note(run, name)
+        if sentence not in said:
+            notes.append(sentence)
+            said.add(sentence)
         made.append(Tile(label, figures.percent(run.figures[name]), notes))
     for name, where in (("eval/mlm/loss", "held-out"), ("train/loss", "training")):
         if name in run.figures:
             value = figures.decimal(run.figures[name])
-            made.append(Tile("Loss", value, [f"{where}, nats per piece"]))
+            made.append(Tile("Loss", value, [f"{where}, nats per piece", meaning.note(run, name)]))
             break
     speed = (run.extras.get("speed") or {}).get("tokens_per_second")
     if speed is not None:
@@ -66,6 +70,18 @@ def _floor(run: Run, name: str) -> float | None:
         return run.figures.get(f"floor/{name}")
     ending = next((x for x in SENTENCE_METHODS.values() if x and name.endswith(x)), "")
     return floor.mean(run, floor.of_retrieval(run, ending))
+
+
+def _measured_on(run: Run, name: str) -> list[str]:
+    """Notes on the words and the test sets of a headline figure, and on chance."""
+    kind, notes = name.partition("/")[0], []
+    if name.endswith("_distinct_covered"):
+        share = run.figures.get("bli/coverage_distinct")
+        notes.append(f"covered words of different spelling, {figures.percent(share)} of them")
+    chance = run.figures.get(f"{kind}/chance")
+    if chance:
+        notes.append(f"chance {figures.percent(chance, 3 if chance < 0.001 else 1)}")
+    return [*notes, *filter(None, [test_sets.of_all(run, kind)])]
 
 
 def _own(method: str) -> str:

@@ -13,7 +13,6 @@ from typing import Any, Sequence
 import adjustText
 import markupsafe
 import matplotlib
-from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 import numpy as np
@@ -30,6 +29,10 @@ _GREY = "#7d8794"
 _DASHES = ("-", (0, (4, 2.5)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 _MOST_POINTS = 300  # points of a line; longer lines are averaged in bins
 _MARKED_POINTS = 25  # a line of fewer points shows each of them
+
+# The dots of one colour, each with its style.
+_DOTS = re.compile(r'<g( clip-path="[^"]*")>((?:\s*<use [^>]*style="[^"]*"/>)+)')
+_STYLED = re.compile(r' style="([^"]*)"')
 
 # Placeholders that the page replaces by its own colours.
 _INK, _GRID = "#010203", "#040506"
@@ -112,9 +115,10 @@ def picture(block: Picture, titled: bool = False) -> Figure:
     axes.set_xticks([])
     axes.set_yticks([])
     axes.margins(*((0.12, 0.14) if labelled else (0.04, 0.04)))
-    axes.add_collection(
-        LineCollection(list(block.joins), colors=_GREY, linewidths=0.7, alpha=0.5, zorder=1)
-    )
+    # One path for all lines: a path each would make the page several times larger.
+    ends = [(*line, (np.nan, np.nan)) for line in block.joins]
+    xs, ys = zip(*(point for line in ends for point in line)) if ends else ((), ())
+    axes.plot(xs, ys, color=_GREY, linewidth=0.7, alpha=0.5, zorder=1)
     labels = []
     for dots in block.dots:
         area = 70 if dots.strong else 18 if labelled else 9
@@ -176,6 +180,14 @@ def _thousands(x: float, _: int) -> str:
     return f"{x / 1e3:g}k" if abs(x) >= 1e3 else f"{x:g}"
 
 
+def _styled_once(dots: re.Match[str]) -> str:
+    """The dots with their style at the group where all have the same one."""
+    styles = set(_STYLED.findall(dots[2]))
+    if len(styles) > 1:
+        return dots[0]
+    return f'<g{dots[1]} style="{styles.pop()}">{_STYLED.sub("", dots[2])}'
+
+
 def _inline(figure: Figure, title: str, name: str, tight: bool) -> markupsafe.Markup:
     """The figure for a page that holds several of them."""
     buffer = io.StringIO()
@@ -193,6 +205,9 @@ def _inline(figure: Figure, title: str, name: str, tight: bool) -> markupsafe.Ma
     drawn = re.sub(r"<style.*?</style>", "", drawn, flags=re.DOTALL)
     # matplotlib repeats each text in a comment.
     drawn = re.sub(r"<!--.*?-->", "", drawn, flags=re.DOTALL)
+    # A hundredth of a point is finer than any screen.
+    drawn = re.sub(r"(\d\.\d\d)\d+", r"\1", drawn)
+    drawn = _DOTS.sub(_styled_once, drawn)
     # Ids in a drawing have to be unique on the page.
     drawn = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{name}-", drawn)
     drawn = drawn.replace(_INK, "currentColor").replace(_GRID, "var(--line)")

@@ -6,7 +6,7 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax.report.data import BLUE, GREEN, ORANGE, Block, Dots, Picture, Section, Text
+from clwe_jax.report.data import BLUE, GREEN, ORANGE, Block, Closed, Dots, Picture, Section
 from clwe_jax.report.measures import pair_name
 from clwe_jax.report.run_folder import Run
 
@@ -42,8 +42,8 @@ def section(run: Run, others: Sequence[Run]) -> Section | None:
     for pair, stages in list(found.items())[:_MOST_PAIRS]:
         drawn = {title: stages[x] for x, title in _TITLES.items() if stages.get(x)}
         if drawn:
-            blocks.append(Text(title=pair_name(pair)))
-            blocks += [_picture(pair, title, stage) for title, stage in drawn.items()]
+            pictures = [_picture(pair, title, stage) for title, stage in drawn.items()]
+            blocks.append(Closed(f"{pair_name(pair)}: {', '.join(drawn)}", pictures))
     if not blocks:
         return None
     text = (

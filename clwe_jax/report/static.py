@@ -47,6 +47,7 @@ def errors(run: Run, others: Sequence[Run]) -> Section | None:
         [*columns, "Part of speech"] if tagged else columns,
         [_error(row, tagged) for row in rows],
         note=" ".join(notes),
+        closed=f"{len(rows):,} errors, to filter and sort",
         filters=(0, 4),
     )
     return Section("Errors", "", [table])

@@ -16,6 +16,8 @@ from clwe_jax.report import beside, data, figures, measures, run_folder, trainin
 from clwe_jax.report.data import Cell, Column, Language, Number
 from clwe_jax.report.figures import SENTENCE_METHODS
 
+# Headline figures of lexicon induction, as in the report, and the papers'.
+_WORDS = ("bli/p@1_csls_distinct_covered", "bli/p@1", "bli/p@1_csls")
 _MOST_ROWS = 12  # rows of a table; the report has all of them
 
 
@@ -40,7 +42,9 @@ def print_summary(
             sections.append(data.section_from_json(given))
     for section in filter(None, sections):
         for block in beside.filled(section.blocks, (run,)):
-            if isinstance(block, data.Table) and any(x.main for x in block.columns[1:]):
+            if not isinstance(block, data.Table) or block.closed:
+                continue
+            if any(x.main for x in block.columns[1:]):
                 title = f"{section.title}: {block.title}" if block.title else section.title
                 console.print(_table(title, block))
     report = run.workdir / "report.html"
@@ -64,7 +68,7 @@ def print_projection(
     columns = [Column(name, "percent") for name in ("before", *methods)]
     rows = [
         [name, Number(before.get(name)), *(Number(after.get(f"projected/{m}/{name}")) for m in methods)]
-        for name in (*names, "bli/p@1", "bli/p@1_csls")
+        for name in (*names, *_WORDS)
         if name in before or any(f"projected/{m}/{name}" in after for m in methods)
     ]
     (console or Console()).print(

@@ -38,10 +38,8 @@ def section(run: Run, others: Sequence[Run]) -> Section:
     more = [
         Chart(title, [Line(metric=name, colour=BLUE)], form=form)
         for name, (title, form) in _MORE.items()
-        if len(finite(run.series.get(name, {}))) > 1
     ]
-    closed = [Closed("More curves", more)] if more else []
-    return Section("Training", "", [loss, _heldout(run), *closed, *_by_language(run)])
+    return Section("Training", "", [loss, _heldout(run), Closed("More curves", more), *_by_language(run)])
 
 
 def _heldout(run: Run) -> Chart:

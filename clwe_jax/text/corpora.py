@@ -32,11 +32,13 @@ class LineCounts:
     Attributes:
       lines: number of lines.
       repaired_lines: lines that were not UTF-8; each bad byte became U+FFFD, which separates words.
+      windows_lines: lines that ended in a carriage return, which was removed.
       share: fraction of the text that was read, by bytes in the files; 1 when all was read.
     """
 
     lines: int = 0
     repaired_lines: int = 0
+    windows_lines: int = 0
     share: float = 0.0
 
 
@@ -47,7 +49,7 @@ class LanguageStats:
     Attributes:
       lines, words: number of lines and of running words.
       covered_words: number of running words with a dictionary entry.
-      repaired_lines: see `LineCounts`.
+      repaired_lines, windows_lines: see `LineCounts`.
       frequent: frequent words that begin with a letter, most frequent first.
       counted: running words of the part that was read.
       counts: occurrences of the most frequent of them, most frequent first.
@@ -57,6 +59,7 @@ class LanguageStats:
     words: int
     covered_words: int
     repaired_lines: int
+    windows_lines: int
     frequent: list[str] = dataclasses.field(default_factory=list)
     counted: int = 0
     counts: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -207,9 +210,20 @@ def _decode(data: bytes, counts: LineCounts) -> list[str]:
             except UnicodeDecodeError:
                 counts.repaired_lines += 1
                 lines.append(line.decode("utf-8", errors="replace"))
-    lines = [line.removesuffix("\r") for line in lines]
+    if windows := data.count(b"\r\n") + data.endswith(b"\r"):
+        counts.windows_lines += windows
+        lines = [line.removesuffix("\r") for line in lines]
     counts.lines += len(lines)
     return lines
+
+
+def mended(languages: Mapping[str, LineCounts | LanguageStats]) -> dict[str, int]:
+    """Fault of the lines of a language -> number of mended lines, for the report; no zeros."""
+    found = {}
+    for language, counts in languages.items():
+        found[f"lines in {language} that are not UTF-8"] = counts.repaired_lines
+        found[f"lines in {language} with Windows line ends"] = counts.windows_lines
+    return {fault: count for fault, count in found.items() if count}
 
 
 def _is_text(name: str) -> bool:
@@ -277,6 +291,7 @@ def inspect(
             words=round(total * scale),
             covered_words=round(covered * scale),
             repaired_lines=round(counts.repaired_lines * scale),
+            windows_lines=round(counts.windows_lines * scale),
             frequent=list(itertools.islice(listed, _FREQUENT)),
             counted=total,
             counts=dict(ordered[: frequencies.MOST]),

@@ -27,6 +27,7 @@ class Dictionary:
       target_ids: int32 [directed pairs]; word numbers.
       blob, offsets: uint8 [bytes], int64 [words + 1]; all words in UTF-8, concatenated.
       skipped: file name -> number of lines that could not be read.
+      windows: file name -> number of lines with Windows line ends, where there are any.
       unpaired: language -> words that were read but have no synonym here, such as the words of
         excluded test pairs. The segmenter needs them (`lexicon`), or they would never occur as
         words in scripts without spaces.
@@ -45,9 +46,11 @@ class Dictionary:
         skipped: Mapping[str, int] | None = None,
         unpaired: Mapping[str, Sequence[str]] | None = None,
         left_out: int = 0,
+        windows: Mapping[str, int] | None = None,
     ):
         self.languages = tuple(languages)
         self.skipped = dict(skipped or {})
+        self.windows = dict(windows or {})
         self.left_out = left_out
         self.unpaired = {x: tuple(words) for x, words in (unpaired or {}).items() if words}
         for name in self.ARRAYS:
@@ -65,6 +68,7 @@ class Dictionary:
         most_translations: int = 0,
         skipped: Mapping[str, int] | None = None,
         left_out: int = 0,
+        windows: Mapping[str, int] | None = None,
     ) -> "Dictionary":
         """Makes a dictionary of pairs of words, in both directions and without duplicates.
 
@@ -75,7 +79,7 @@ class Dictionary:
           source, target: integers [pairs]; word numbers of two different languages.
           most_translations: largest number of translations of a word into one language; the pairs
             of words with more are removed. 0 removes none.
-          skipped, left_out: see the class.
+          skipped, left_out, windows: see the class.
         """
         sizes = np.array([len(part) for part in words], np.int64)
         splits = np.concatenate([[0], np.cumsum(sizes)])
@@ -121,7 +125,7 @@ class Dictionary:
             "blob": np.frombuffer(b"".join(encoded), np.uint8),
             "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         }
-        return cls(languages, arrays, skipped, unpaired, left_out)
+        return cls(languages, arrays, skipped, unpaired, left_out, windows)
 
     @classmethod
     def from_pairs(

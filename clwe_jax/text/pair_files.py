@@ -61,12 +61,14 @@ class Pairs:
       left, right: the two columns.
       bad: descriptions of the first bad lines.
       bad_count: number of bad lines.
+      windows: number of lines that end in a carriage return, which is removed.
     """
 
     left: list[str]
     right: list[str]
     bad: list[str] = dataclasses.field(default_factory=list)
     bad_count: int = 0
+    windows: int = 0
 
     def skip(self, number: int, what: str) -> None:
         """Records a bad line."""
@@ -90,7 +92,7 @@ def read_pairs(path: str) -> Pairs:
             data = file.read()
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
-    pairs = Pairs([], [])
+    pairs = Pairs([], [], windows=data.count(b"\r\n") + data.endswith(b"\r"))
     try:
         lines: Iterable[str] = data.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:

@@ -72,7 +72,8 @@ def tests(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
     """The folders and files of the test dictionaries whose words the training leaves out.
 
     These are `data.exclude_dictionaries` and, with `data.exclude_tests`, the test dictionaries of
-    all evaluators of lexicon induction, except beside a published split (`align.split`).
+    all evaluators of lexicon induction and those in the folder of the training dictionaries, except
+    beside a published split (`align.split`).
 
     Raises:
       FileNotFoundError: a folder of test dictionaries is missing.
@@ -80,11 +81,13 @@ def tests(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
     found = [folders["tests"]] if folders["tests"] else []
     if not _excludes_tests(config):
         return found
-    languages = options.languages(config)
+    languages, places = options.languages(config), test_folders(config, folders)
+    if os.path.isdir(folders["dictionaries"]):
+        places.append(folders["dictionaries"])  # MUSE's folder holds whole dictionaries and splits
     # Files, not their folder: training dictionaries may be in it too.
     return found + [
         file.path
-        for folder in test_folders(config, folders)
+        for folder in dict.fromkeys(places)
         for file in test_dictionaries.files(folder).values()
         if file.source in languages and file.target in languages
     ]
@@ -117,8 +120,12 @@ def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str,
 
 
 def tests_of(config: ConfigDict) -> str:
-    """`evals.bli.data` if the training leaves its words out, else ''; see `Kept.made_with`."""
-    return config.evals.bli.data if _excludes_tests(config) else ""
+    """The options whose test words the training leaves out, with their values, for `Kept`."""
+    if not _excludes_tests(config):
+        return ""
+    named = {f"evals.{x}.data": spec.data for x, spec in config.evals.items() if spec.name == "bli"}
+    named["data.dictionaries"] = config.data.dictionaries
+    return ", ".join(f"{option}={value}" for option, value in named.items() if value)
 
 
 def _excludes_tests(config: ConfigDict) -> bool:

@@ -13,17 +13,15 @@ from absl import logging
 import numpy as np
 from ml_collections import ConfigDict
 
-from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax import pocket, registry
-from clwe_jax.text import corpora, training_dictionary
+from clwe_jax.text import corpora, pocket_files, training_dictionary
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 
-_PARALLEL_SEED = 1  # added to the run's seed for parallel training text
 _POCKET_TESTS = ("retrieval", "bli")  # evaluators whose test files the embedded world writes
 
 
@@ -69,7 +67,7 @@ def resolve_folders(config: ConfigDict, workdir: str) -> dict[str, str]:
     """`folders_of`, after writing the files of the embedded world if an option has it."""
     folders = folders_of(config, workdir)
     if any(in_pocket(folder, workdir) for folder in folders.values()):
-        _write_pocket(config, options.languages(config), os.path.join(workdir, "pocket"))
+        pocket_files.write(config, options.languages(config), os.path.join(workdir, "pocket"))
     return folders
 
 
@@ -184,27 +182,8 @@ def build(config: ConfigDict, workdir: str) -> World:
         frequencies=_frequencies(statistics) if statistics else None,
         sample=sample,
         description=_described(tokenizer, dictionary, statistics, config.data.temperature),
-        domains=_domains(config),
+        domains=pocket_files.domains(config),
     )
-
-
-def _write_pocket(config: ConfigDict, languages: tuple[str, ...], folder: str) -> None:
-    """Writes the embedded world's files, unless they are complete already."""
-    whole = os.path.join(folder, "whole")
-    if os.path.exists(whole):
-        return
-    count, seed = config.data.pocket_sentences, config.seed
-    among = _domains(config)
-    logging.info("Writing the embedded world to %s", folder)
-    if config.data.source == "pocket":
-        pocket.write_corpus(os.path.join(folder, "text"), languages, count, seed, among)
-    pocket.write_dictionaries(os.path.join(folder, "dictionaries"), languages)
-    pocket.write_retrieval(os.path.join(folder, "retrieval"), languages, among=among)
-    pocket.write_bli(os.path.join(folder, "bli"), languages)
-    if config.task.get("parallel", "") == "pocket":
-        parallel = os.path.join(folder, "parallel")
-        pocket.write_parallel(parallel, languages, count // 4, seed + _PARALLEL_SEED, among)
-    atomic.write(whole, "The files beside this one are whole.\n")
 
 
 def _tokenizer(
@@ -243,10 +222,6 @@ def _tokenizer(
     return tokenizer
 
 
-def _domains(config: ConfigDict) -> tuple[str, ...]:
-    return tuple(name for name in config.data.pocket_domains.split(",") if name)
-
-
 def _frequencies(statistics: Mapping[str, corpora.LanguageStats]) -> Frequencies:
     return Frequencies(
         {language: found.counted for language, found in statistics.items()},
@@ -280,12 +255,14 @@ def _described(
             }
             for language, found in statistics.items()
         },
-        "skipped": {},
+        "skipped": corpora.mended(statistics),
     }
     if dictionary is not None:
         described["dictionary"] = describe_dictionary(dictionary)
         for name, count in dictionary.skipped.items():
             described["skipped"][f"lines of {name} that are no pair of words"] = count
+        for name, count in dictionary.windows.items():
+            described["skipped"][f"lines of {name} with Windows line ends"] = count
     return described
 
 

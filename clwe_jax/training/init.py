@@ -1,7 +1,7 @@
-"""Initial parameters from another source: a run, a file or a mapping.
+"""Initial parameters from other sources: a run, a file, a mapping or word vectors.
 
 `train.fit` first looks for a checkpoint of its own run. Without one it initialises all parameters,
-and `Initial` then replaces the parts that the source holds.
+and `Initial` then replaces the parts that another run, a file, a mapping or word vectors give.
 """
 
 from __future__ import annotations
@@ -13,49 +13,70 @@ from typing import Any, Mapping
 from absl import logging
 from flax import traverse_util
 import jax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import numpy as np
+import optax
 import orbax.checkpoint as ocp
 
+from clwe_jax import config as options
 from clwe_jax import registry
-from clwe_jax.training import checkpoint, finish, paths
+from clwe_jax.training import checkpoint, finish, partition, paths, tables, train_state
 from clwe_jax.training.orbax_extras import quiet
+from clwe_jax.types import Batch, Objective
 
 _KINDS = ("run", "npz")
 
 
 @dataclasses.dataclass(frozen=True)
 class Initial:
-    """Parameters of another source.
+    """Parameters of other sources: of a run, a file or a mapping first, then word vectors.
 
     Attributes:
       parameters: 'run:DIR', the newest checkpoint of a run's folder; 'npz:FILE', arrays by the
-        paths of parameters; or a mapping path -> array.
+        paths of parameters; a mapping path -> array; or '' for none.
       parts: regular expressions of the paths to take, with commas between them; '': all paths.
+      names: this run's tokens and languages, by logical axis. Of a run that has others, the rows of
+        the tokens and languages that both runs have are taken.
+      start: vectors of tokens; None for none.
     """
 
-    parameters: str | Mapping[str, Any]
+    parameters: str | Mapping[str, Any] = ""
     parts: str = ""
+    names: tables.Names = dataclasses.field(default_factory=dict)
+    start: tables.Start | None = None
 
-    def into(self, params: Any) -> tuple[Any, dict[str, Any]]:
-        """Replaces the chosen parts by the source's arrays.
+    def into(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
+        """The parameters with the sources' in their place, and a record for metadata and report.
 
         Args:
           params: initialised parameters, placed on their devices.
+          axes: path -> logical axes, from `partition.axes_of`.
 
         Returns:
-          The parameters, on the same devices; a record for metadata and report: 'source', 'step'
-          (of a run; else None), 'parts', and the numbers of replaced 'arrays' and 'parameters'.
+          The parameters; of `parameters` 'source', 'step' (of a run; else None), 'parts', 'arrays'
+          and 'parameters' (how many of them the source gave), and 'common', the numbers of tokens
+          and languages that both runs have, where they differ; of `start` 'embeddings', its record.
 
         Raises:
           FileNotFoundError: the source does not exist.
           checkpoint.Mismatch: a part's name or shape differs between source and model.
+          ValueError: the model has no table for `start`.
         """
-        step = None
+        record: dict[str, Any] = {}
+        if self.parameters:
+            params, record = self._of_source(params, axes)
+        if self.start is not None:
+            params, record["embeddings"] = self.start.into(params, axes)
+        return params, record
+
+    def _of_source(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
+        step, common = None, {}
         if isinstance(self.parameters, str):
             kind, _, where = self.parameters.partition(":")
             name = self.parameters
             if kind == "run":
-                step, arrays = _of_run(where, params, self.parts, name)
+                common = tables.in_common(where, self.names)
+                step, arrays = _of_run(where, params, axes, common, self.parts, name)
             else:
                 if not os.path.isfile(where):
                     raise FileNotFoundError(f"config.init.parameters={name}: the file is absent")
@@ -66,19 +87,34 @@ class Initial:
         params, taken = _placed(params, arrays, self.parts, name)
         count = sum(paths.flat(params)[path].size for path in taken)
         logging.info("%s parameters in %d arrays come from %s", f"{count:,}", len(taken), name)
-        return params, {
+        record = {
             "source": name, "step": step, "parts": self.parts, "arrays": len(taken),
             "parameters": count,
         }  # fmt: skip
+        if common:
+            record["common"] = {axis: len(here) for axis, (here, _) in common.items()}
+        return params, record
 
 
-def from_config(spec: Mapping[str, Any]) -> Initial | None:
-    """The source that `config.init` describes; None where it names no source. Nothing is read yet.
+def from_config(
+    spec: Mapping[str, Any],
+    names: tables.Names | None = None,
+    start: tables.Start | None = None,
+) -> Initial | None:
+    """The sources that `config.init` describes; None where it names none. Nothing is read yet.
+
+    Args:
+      spec: `config.init`.
+      names: see `Initial`.
+      start: the vectors that the options from `embeddings` on describe.
 
     Raises:
       ValueError: an unknown option or kind of source, or parts without a source.
     """
-    registry.check_keys(Initial, spec, where="config.init")
+    known = options.base_config().init
+    for key in spec:
+        if key not in known:
+            raise ValueError(f"config.init has no option {key!r}. {registry.nearest(key, known)}")
     parameters, parts = spec.get("parameters", ""), spec.get("parts", "")
     if not parameters:
         if parts:
@@ -86,11 +122,31 @@ def from_config(spec: Mapping[str, Any]) -> Initial | None:
                 f"config.init.parts={parts!r} needs a source: give "
                 "--config.init.parameters=run:DIR or npz:FILE."
             )
-        return None
+        return None if start is None else Initial(start=start)
     kind, _, where = parameters.partition(":")
     if kind not in _KINDS or not where:
         raise ValueError(f"config.init.parameters={parameters!r}: expected run:DIR or npz:FILE")
-    return Initial(parameters, parts)
+    return Initial(parameters, parts, names or {}, start)
+
+
+def begin(
+    state: train_state.TrainState,
+    initial: Initial,
+    objective: Objective,
+    tx: optax.GradientTransformation,
+    batch: Batch,
+    mesh: Mesh,
+) -> tuple[train_state.TrainState, dict[str, Any]]:
+    """The state before the first step with the parameters of other sources, and their record.
+
+    Args:
+      state: from `train_state.start`.
+      initial: the sources.
+      objective, tx, batch, mesh: as of `train_state.start`.
+    """
+    boxed = jax.eval_shape(lambda batch: dict(objective.init(jax.random.key(0), batch)), batch)
+    params, record = initial.into(state.params, partition.axes_of(boxed["params"]))
+    return train_state.with_params(state, params, tx, mesh), record
 
 
 def _placed(
@@ -110,8 +166,18 @@ def _placed(
     return paths.mapped(one, params), sorted(taken)
 
 
-def _of_run(workdir: str, params: Any, parts: str, source: str) -> tuple[int, dict[str, jax.Array]]:
-    """The step of a run's newest checkpoint, and its wanted parameters, sharded like `params`."""
+def _of_run(
+    workdir: str,
+    params: Any,
+    axes: tables.Axes,
+    common: tables.Common,
+    parts: str,
+    source: str,
+) -> tuple[int, dict[str, jax.Array]]:
+    """The step of a run's newest checkpoint, and its wanted parameters, sharded like `params`.
+
+    Parameters with an axis in `common` have its rows in the place of some of the model's own.
+    """
     directory = os.path.join(finish.final_folder(os.path.abspath(workdir)), "checkpoints")
     steps = checkpoint.complete_steps(directory)
     if not steps:
@@ -123,12 +189,24 @@ def _of_run(workdir: str, params: Any, parts: str, source: str) -> tuple[int, di
         shapes = paths.flat(getattr(found, "item_metadata", found).tree)
         shapes = {path: tuple(array.shape) for path, array in shapes.items()}
         ours = paths.flat(params)
+        partly = {path for path in ours if path in shapes and common.keys() & set(axes[path])}
+        fitted = {
+            path: tuple(
+                ours[path].shape[place] if axis in common else size
+                for place, (axis, size) in enumerate(zip(axes[path], shapes[path]))
+            )
+            for path in partly
+        }
         target = traverse_util.unflatten_dict(
             {
                 path: jax.ShapeDtypeStruct(
-                    ours[path].shape, ours[path].dtype, sharding=ours[path].sharding
+                    shapes[path],
+                    ours[path].dtype,
+                    sharding=NamedSharding(ours[path].sharding.mesh, PartitionSpec())
+                    if path in partly
+                    else ours[path].sharding,
                 )
-                for path in _wanted(params, shapes, parts, source)
+                for path in _wanted(params, {**shapes, **fitted}, parts, source)
             },
             sep="/",
         )
@@ -137,7 +215,10 @@ def _of_run(workdir: str, params: Any, parts: str, source: str) -> tuple[int, di
             restore_args=ocp.checkpoint_utils.construct_restore_args(target),
             partial_restore=True,
         )
-        return steps[-1], paths.flat(reader.restore(folder, args=arguments))
+        found = paths.flat(reader.restore(folder, args=arguments))
+    for path in partly & found.keys():
+        found[path] = tables.with_rows(ours[path], found[path], axes[path], common)
+    return steps[-1], found
 
 
 def _wanted(

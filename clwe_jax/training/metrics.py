@@ -6,13 +6,13 @@ import json
 import math
 import os
 import socket
-import sys
 import time
 from typing import Any, Mapping
 
 from absl import logging
 
 from clwe_jax import atomic
+from clwe_jax.terminal import Line, duration, thousands
 
 # Metrics that the terminal shows, in this order, with short names and formats.
 FILE = "metrics.jsonl"
@@ -121,104 +121,52 @@ class _EventFile:
 
 
 class Progress:
-    """The progress of a run: a bar on a terminal, log lines elsewhere."""
+    """How far a run is: a line that changes on a terminal, log lines elsewhere."""
 
     def __init__(self, step: int, steps: int, active: bool = True, terminal: bool | None = None):
         """Shows `step` of `steps`.
 
         Args:
-          step: number of steps so far.
-          steps: steps of the whole run.
-          active: False on all hosts except the first: nothing is shown.
-          terminal: whether stderr is a terminal; None: as `sys.stderr.isatty()`.
+          step: done so far.
+          steps: of the whole run.
+          active: False on all hosts but the first: nothing is shown.
+          terminal: whether stderr is a terminal; None: look.
         """
         self._steps = steps
         self._active = active
-        self._bar = None
-        if active and (sys.stderr.isatty() if terminal is None else terminal):
-            self._bar = _Bar(step, steps)
+        self._line = Line(terminal if active else False)
+        self._parts: list[str] = []
+        self._line.show(f"step {step}/{steps}", "compiling")
 
     def advance(self, step: int) -> None:
-        """Moves the bar."""
-        if self._bar is not None:
-            self._bar.move(step)
+        """Moves the count of steps."""
+        self._line.show(f"step {step}/{self._steps}", *self._parts)
 
     def show(self, step: int, values: Mapping[str, float], speed: Mapping[str, float]) -> None:
         """Shows metrics and speed.
 
         Args:
-          step: number of steps so far.
-          values: metrics by path; the ones of `_SHOWN` are shown.
+          step: done so far.
+          values: metrics by their paths; the known ones are shown.
           speed: 'tokens_per_second', 'steps_per_second', 'seconds_left'.
         """
         if not self._active:
             return
-        parts = [
+        metrics = [
             f"{short} {form.format(values[name])}" for name, short, form in _SHOWN if name in values
         ]
-        parts.append(f"{_thousands(speed['tokens_per_second'])} tokens/s")
-        parts.append(f"{speed['steps_per_second']:.3g} steps/s")
-        if self._bar is not None:
-            self._bar.note("  ".join(parts))
-        else:
-            parts.append(f"{duration(speed['seconds_left'])} left")
-            logging.info("step %d/%d  %s", step, self._steps, "  ".join(parts))
+        # A narrow terminal shows the first of these.
+        self._parts = [
+            f"{duration(speed['seconds_left'])} left",
+            *metrics[:1],
+            f"{thousands(speed['tokens_per_second'])} tokens/s",
+            *metrics[1:],
+            f"{speed['steps_per_second']:.3g} steps/s",
+        ]
+        self.advance(step)
+        if not self._line.visible:
+            logging.info("step %d/%d  %s", step, self._steps, "  ".join(self._parts))
 
     def close(self) -> None:
-        """Removes the bar from the log's handler, and stops it."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
-
-
-class _Bar:
-    """rich's progress bar; log lines are printed above it while it is shown."""
-
-    def __init__(self, step: int, steps: int):
-        from rich import console, progress
-
-        self._console = console.Console(stderr=True)
-        self._progress = progress.Progress(
-            progress.TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            progress.BarColumn(),
-            progress.TextColumn("{task.description}"),
-            progress.TimeRemainingColumn(elapsed_when_finished=True),
-            console=self._console,
-            speed_estimate_period=60,
-        )
-        self._task = self._progress.add_task("compiling", total=steps, completed=step)
-        self._handler = logging.get_absl_handler().python_handler
-        self._stream = self._handler.stream
-        self._handler.stream = self
-        self._progress.start()
-
-    def write(self, text: str) -> None:
-        """Writes a line of the log."""
-        if text.strip():
-            self._progress.console.print(text.rstrip("\n"), markup=False, highlight=False)
-
-    def flush(self) -> None:
-        """Flushes, as the log handler expects of a stream."""
-
-    def move(self, step: int) -> None:
-        self._progress.update(self._task, completed=step)
-
-    def note(self, text: str) -> None:
-        self._progress.update(self._task, description=text)
-
-    def close(self) -> None:
-        self._progress.stop()
-        self._handler.stream = self._stream
-
-
-def duration(seconds: float) -> str:
-    """'1:02:03' or '2:03'."""
-    if not math.isfinite(seconds):
-        return "?"
-    minutes, rest = divmod(int(seconds + 0.5), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-def _thousands(number: float) -> str:
-    return f"{number / 1000:.1f}k" if number >= 1000 else f"{number:.0f}"
+        """Ends the line, which stays on the terminal."""
+        self._line.close(keep=True)

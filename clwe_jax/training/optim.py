@@ -19,7 +19,9 @@ SCHEDULES = ("linear", "constant")
 DEFAULT = "default"  # the group of the parameters that no pattern matches
 # Name of a parameter that holds several of BERT's matrices -> the axis that indexes them.
 _FUSED = {"qkv_kernel": 1}
-_OF_GROUP = ("learning_rate", "warmup_steps", "schedule", "final_share", "weight_decay")
+_OF_GROUP = (
+    "learning_rate", "warmup_steps", "schedule", "final_share", "weight_decay", "pull",
+)  # fmt: skip
 Schedule = Callable[[Array | int], Array]
 
 
@@ -35,6 +37,8 @@ class Optimizer:
         value at the last step, or 'constant'.
       final_share: see `schedule`.
       weight_decay: decoupled decay of adamw and lamb, without biases and normalisation scales.
+      pull: decoupled decay, in the place of `weight_decay`, towards the values from which the
+        parameters began to learn (Li et al. 2018, L2-SP, decoupled as in AdamW).
       b1, b2, eps: hyperparameters of adam, adamw and lamb; adagrad reads eps too.
       initial_accumulator: initial sum of squares of adagrad.
       clip: largest global norm of the gradient of all learning parameters; 0 for no clipping.
@@ -43,8 +47,8 @@ class Optimizer:
         depend on that.)
       groups: name -> options of a group of parameters: 'pattern', a regular expression that matches
         the whole paths of its parameters ('model/embed/.*'); 'frozen', whether these never change
-        and have no optimizer state; its own learning_rate, warmup_steps, schedule, final_share and
-        weight_decay (absent or None: the optimizer's).
+        and have no optimizer state; its own learning_rate, warmup_steps, schedule, final_share,
+        weight_decay and pull (absent or None: the optimizer's).
     """
 
     name: Annotated[str, OneOf(*NAMES)] = "adamw"
@@ -53,6 +57,7 @@ class Optimizer:
     schedule: Annotated[str, OneOf(*SCHEDULES)] = "linear"
     final_share: Share = 0.0
     weight_decay: Amount = 0.01
+    pull: Amount = 0.0
     b1: Rate = 0.9
     b2: Rate = 0.999
     eps: Amount = 1e-6
@@ -68,7 +73,7 @@ class Optimizer:
                 raise ValueError(
                     f"config.optimizer.{field}={value!r}: {registry.nearest(value, known)}"
                 )
-        for field in ("learning_rate", "warmup_steps", "weight_decay", "clip", "scale"):
+        for field in ("learning_rate", "warmup_steps", "weight_decay", "pull", "clip", "scale"):
             if getattr(self, field) < 0:
                 raise ValueError(
                     f"config.optimizer.{field}={getattr(self, field)}: must be at least 0"
@@ -177,7 +182,9 @@ class Optimizer:
             parts = [optax.scale_by_rss(self.initial_accumulator, self.eps)]
         else:
             parts = [optax.scale_by_adam(self.b1, self.b2, self.eps)]
-        if self.name in ("adamw", "lamb") and self.weight_decay:
+        if self.pull:
+            parts.append(optax.masked(pull_to_start(self.pull), is_matrix))
+        elif self.name in ("adamw", "lamb") and self.weight_decay:
             parts.append(optax.add_decayed_weights(self.weight_decay, mask=is_matrix))
         if self.name == "lamb":
             parts.append(optax.masked(scale_by_trust_ratio(), is_matrix))
@@ -200,6 +207,16 @@ def scale_and_clip(scale: float, most: float) -> optax.GradientTransformationExt
         return jax.tree.map(lambda x: x * factor.astype(x.dtype), updates), state
 
     return optax.GradientTransformationExtraArgs(lambda _: optax.EmptyState(), update)
+
+
+def pull_to_start(strength: float) -> optax.GradientTransformation:
+    """Adds `strength` times the distance from the start to the update; the state is the start."""
+
+    def update(updates: Any, start: Any, params: Any) -> tuple[Any, Any]:
+        return jax.tree.map(lambda u, p, s: u + strength * (p - s), updates, params, start), start
+
+    # Copies, because the step gives the parameters' own buffers away.
+    return optax.GradientTransformation(lambda params: jax.tree.map(jnp.copy, params), update)
 
 
 def scale_by_trust_ratio() -> optax.GradientTransformation:

@@ -14,6 +14,7 @@ import numpy as np
 import optax
 
 from clwe_jax import registry
+from clwe_jax.training import paths
 from clwe_jax.types import Batch
 
 AXES = ("data", "fsdp", "tensor")
@@ -89,6 +90,12 @@ def shardings_of(boxed: Any, mesh: Mesh) -> Any:
         )))  # fmt: skip
 
     return jax.tree.map(one, boxed, is_leaf=_is_box)
+
+
+def axes_of(boxed: Any) -> dict[str, tuple[str | None, ...]]:
+    """Path -> logical names of the axes of every array, () where it has none."""
+    leaves = paths.flat(boxed, meta.AxisMetadata)
+    return {path: tuple(leaf.names) if _is_box(leaf) else () for path, leaf in leaves.items()}
 
 
 def unbox(boxed: Any) -> Any:

@@ -15,10 +15,9 @@ def _path(keys: tuple[Any, ...]) -> str:
     return "/".join(str(key.key) for key in keys if isinstance(key, jax.tree_util.DictKey))
 
 
-def flat(params: Any) -> dict[str, Any]:
-    """Path -> parameter, in the order of the tree's leaves; an `optax.MaskedNode` is a leaf too."""
-    masked = lambda x: isinstance(x, optax.MaskedNode)
-    leaves = jax.tree_util.tree_flatten_with_path(params, is_leaf=masked)[0]
+def flat(params: Any, leaf: type = optax.MaskedNode) -> dict[str, Any]:
+    """Path -> parameter, in the order of the tree's leaves; each `leaf` counts as a parameter."""
+    leaves = jax.tree_util.tree_flatten_with_path(params, is_leaf=lambda x: isinstance(x, leaf))[0]
     return {_path(keys): leaf for keys, leaf in leaves}
 
 

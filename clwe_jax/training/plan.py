@@ -58,7 +58,7 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
     place = slices.describe(topology)
     _say(f"Planning {config.system or config.objective.name}:{config.scale} on {topology}, "
          f"{len(place.devices):,} devices: shapes of the model and the optimizer ...")  # fmt: skip
-    config = config.copy_and_resolve_references()
+    config = options.resolved(config)
     if place.chips and config.model.get("dtype", "") == "auto":
         config.model.dtype = "bfloat16"  # 'auto' means this on a TPU; this process has a CPU
     program = _Program.of_pretraining(config, list(place.devices))

@@ -19,8 +19,16 @@ from clwe_jax.types import Sums
 _RUN_AHEAD = 2  # steps that are dispatched while the oldest of them still runs
 
 
-class NonFiniteLoss(ValueError):
-    """Too many steps in a row had a loss or gradient that is not finite."""
+# A loss above both is absurd at the end of a run: nats, and a multiple of the first step's loss.
+_ABSURD, _TIMES_FIRST = 100.0, 10.0
+_LOWER = (
+    "Lower --config.optimizer.learning_rate, lengthen --config.optimizer.warmup_steps or lower "
+    "--config.optimizer.clip."
+)
+
+
+class Diverged(ValueError):
+    """Too many steps had a loss or gradient that is not finite, or the loss grew out of bounds."""
 
 
 class StepLog:
@@ -55,6 +63,7 @@ class StepLog:
         self._running: collections.deque[Any] = collections.deque()
         self._start: float | None = None  # at the end of the first step, which is slower
         self._left_out, self._untimed = 0.0, 0
+        self._first: float | None = None  # loss of the first applied step
         self.last: dict[str, float] = {}
         self.steps, self.tokens, self.seconds = 0, 0.0, 0.0
 
@@ -80,7 +89,11 @@ class StepLog:
         self._left_out += time.perf_counter() - start
 
     def flush(self, step: int) -> None:
-        """Fetches, averages, writes and shows the metrics so far; stops a run that diverged."""
+        """Fetches, averages, writes and shows the metrics so far.
+
+        Raises:
+          Diverged: `max_skipped_in_row` steps in a row were not applied.
+        """
         if not self._pending:
             return
         fetched: list[Metrics] = jax.device_get(self._pending)
@@ -99,6 +112,8 @@ class StepLog:
             for name, total in sums.items()
             if total.weight > 0
         }
+        losses = (x["loss"].value / x["loss"].weight for x in fetched if x["loss"].weight > 0)
+        self._first = next((float(x) for x in losses), None) if self._first is None else self._first
         timed = len(fetched) - self._untimed
         if timed:
             seconds = max(now - self._start - self._left_out, 1e-9)
@@ -128,9 +143,32 @@ class StepLog:
         self._checkpointer.check()
         if worst >= self._train["max_skipped_in_row"]:
             self._checkpointer.check(wait=True)
-            raise NonFiniteLoss(
+            raise Diverged(
                 f"{worst} steps in a row up to step {step} had a loss or gradient that is not "
                 f"finite and were not applied. The last good checkpoint is "
-                f"{self._checkpointer.newest()}. Lower --config.optimizer.learning_rate, lengthen "
-                f"--config.optimizer.warmup_steps or lower --config.optimizer.clip."
+                f"{self._checkpointer.newest()}. {_LOWER}"
             )
+
+    def check_end(self, step: int, skipped: int) -> None:
+        """Refuses to end a run that learned nothing.
+
+        Args:
+          step: number of steps, over all starts.
+          skipped: number of them that were not applied.
+
+        Raises:
+          Diverged: most steps were not applied, or the last loss is absurd.
+        """
+        loss, bound = self.last.get("train/loss", 0.0), _TIMES_FIRST * (self._first or 0.0)
+        if 2 * skipped > step:
+            fault = f"{skipped} of its {step} steps were not applied, as their loss or gradient is "
+            fault += "not finite"
+        elif loss > max(_ABSURD, bound):
+            fault = f"its loss is {loss:.3g}, after {self._first:.3g} at the first step"
+        else:
+            return
+        self._checkpointer.check(wait=True)
+        raise Diverged(
+            f"The run diverged: {fault}. The newest checkpoint is {self._checkpointer.newest()}. "
+            f"{_LOWER}"
+        )

@@ -14,9 +14,10 @@ from absl import logging
 import jax
 import optax
 
-from clwe_jax.training import checkpoint, metrics, partition, phases as phases_of, train_state
+from clwe_jax.training import (
+    checkpoint, init, metrics, partition, phases as phases_of, train_state,
+)  # fmt: skip
 from clwe_jax.training.flops import matrix_flops
-from clwe_jax.training.init import Initial
 from clwe_jax.training.optim import Optimizer
 from clwe_jax.training.prefetch import Prefetcher, unpack
 from clwe_jax.training.step import make_step
@@ -81,7 +82,7 @@ def fit(
     seed: int,
     evaluators: Sequence[TrainingEvaluator] = (),
     meta: Mapping[str, Any] | None = None,
-    initial: Initial | None = None,
+    initial: init.Initial | None = None,
     before: train_state.TrainState | None = None,
 ) -> FitResult:
     """Trains, or resumes training, up to step `train_cfg['steps']`.
@@ -105,7 +106,8 @@ def fit(
     Raises:
       ValueError: sizes that the mesh does not divide; a checkpoint of another model or vocabulary;
         phases or initial parameters that do not fit the model.
-      step_log.NonFiniteLoss: `max_skipped_in_row` steps in a row were not finite.
+      step_log.Diverged: `max_skipped_in_row` steps in a row or most steps of the run were not
+        finite, or the loss at the end is absurd.
       checkpoint.Damaged: no checkpoint of the run can be read.
     """
     meta, steps = dict(meta or {}), train_cfg["steps"]
@@ -129,10 +131,10 @@ def fit(
         tx = programs.tx(phases.at(0))
         state = train_state.start(objective, tx, shapes, mesh, seed)
         if initial is not None:
-            params, meta["initial"] = initial.into(state.params)
-            state = state.replace(params=params)
+            state, meta["initial"] = init.begin(state, initial, objective, tx, shapes, mesh)
         if before is not None:
-            state = state.replace(params=before.params, collections=before.collections)
+            state = train_state.with_params(state, before.params, tx, mesh)
+            state = state.replace(collections=before.collections)
     else:
         state = restored.state
         if "initial" in restored.meta:
@@ -213,6 +215,7 @@ def fit(
         log.flush(step)
         finished = (ended or step == steps) and not stop.received
         if finished:
+            log.check_end(step, int(state.skipped))
             evaluate(evaluators)
             finished = not stop.received
         save()

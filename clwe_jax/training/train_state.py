@@ -111,6 +111,24 @@ def start(
         return jax.jit(initialise, out_shardings=shardings, compiler_options=options)()
 
 
+def with_params(
+    state: TrainState, params: Any, tx: optax.GradientTransformation, mesh: Mesh
+) -> TrainState:
+    """The state before the first step with other parameters.
+
+    The optimizer's state is made again, because it may hold the parameters that a run starts from.
+
+    Args:
+      state: from `start`.
+      params: parameters, placed as the state's.
+      tx, mesh: as of `start`.
+    """
+    shardings = jax.tree.map(lambda x: x.sharding, state.opt_state)
+    with partition.use(mesh):
+        opt_state = jax.jit(tx.init, out_shardings=shardings)(params)
+    return state.replace(params=params, opt_state=opt_state)
+
+
 def count_parameters(params: Any) -> int:
     """The total size of a tree of arrays."""
     return sum(leaf.size for leaf in jax.tree.leaves(params))

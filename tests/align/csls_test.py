@@ -151,3 +151,32 @@ def test_takes_device_arrays_and_returns_them():
     found, scores = csls.nearest(jnp.eye(4), jnp.eye(4), 2, "csls")
     assert isinstance(found, jax.Array) and found.dtype == jnp.int32
     assert isinstance(scores, jax.Array) and scores.dtype == jnp.float32
+
+
+def test_both_masses_are_those_of_each_direction(monkeypatch):
+    r = np.random.RandomState(0)
+    x, y = r.standard_normal((37, 6)), r.standard_normal((23, 6))
+    monkeypatch.setattr(search, "_CHUNK", 8)
+    memory = 3 * 4 * 8 * 5  # some rows at once, the last ones filled up
+    of_x, of_y = search.log_masses(x, y, 30.0, memory)
+    for found, keys, pool in ((of_x, x, y), (of_y, y, x)):
+        keys, pool = (np.asarray(search.unit(v), np.float64) for v in (keys, pool))
+        np.testing.assert_allclose(found, np.log(np.exp(30 * keys @ pool.T).sum(1)), atol=1e-4)
+
+
+def test_the_inverted_softmax_of_both_directions_takes_one_product(monkeypatch):
+    r = np.random.RandomState(1)
+    x, y = r.standard_normal((20, 6)), r.standard_normal((30, 6))
+    products, log_masses = [], search.log_masses
+    monkeypatch.setattr(search, "log_masses", lambda *a, **k: products.append(1) or log_masses(*a, **k))
+    both = csls.BothMasses()
+    for asked, keys, pool in ((x[:5], y, x), (y[:7], x, y), (y[:7], x.copy(), y)):
+        options = dict(k=3, method="inverted_softmax", pool=pool)
+        found = csls.nearest(asked, keys, masses=both, **options)
+        expected = csls.nearest(asked, keys, **options)
+        np.testing.assert_array_equal(found[0], expected[0])
+        np.testing.assert_allclose(found[1], expected[1], atol=1e-4)
+    assert len(products) == 1
+    csls.nearest(x[:5], y + 1, masses=both, **options | dict(pool=x))
+    csls.nearest(x[:5], y + 1, masses=both, beta=10.0, **options | dict(pool=x))
+    assert len(products) == 3, "other vectors and another beta need products of their own"

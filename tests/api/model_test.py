@@ -180,7 +180,7 @@ def test_bad_questions(model):
         model.encode(["a"], lang="dee")
     with pytest.raises(ValueError, match="'fr'.*de, en"):
         model.neighbours("bank", lang="en", to="fr")
-    with pytest.raises(ValueError, match="layer 3: 0 ... 2"):
+    with pytest.raises(ValueError, match="layer=3: this model's layers are 0 .the embeddings. to 2"):
         model.encode(["a"], lang="de", layer=3)
     with pytest.raises(ValueError, match="write \\[text\\]"):
         model.encode("a", lang="de")
@@ -190,6 +190,28 @@ def test_bad_questions(model):
         model.neighbours("  ", lang="de")
     with pytest.raises(ValueError, match="Did you mean 'csls'"):
         model.neighbours("bank", lang="en", method="cls")
+
+
+def test_words_and_their_vectors_without_context(model, by_hand):
+    found = model.vectors(lang="de", layer=1)
+    assert list(found.words) == list(model.frequent["de"])
+    np.testing.assert_allclose(found.vectors[1], by_hand("fluss", "de")[:, 1].mean(0), atol=2e-4)
+    np.testing.assert_allclose(model.vector("Fluss", lang="de", layer=1), found.vectors[1], atol=2e-4)
+    near = model.neighbours("bank", lang="en", to="de", k=2)
+    assert [tuple(x) for x in model.translate_word("bank", lang="en", to="de", k=2)] == [
+        (x.word, x.score) for x in near
+    ]
+
+
+def test_a_word_that_the_model_does_not_know_is_flagged(model, caplog):
+    assert model.knows("Bank", lang="en") and not model.knows("bankk", lang="en")
+    assert model.knows("the bank", lang="en") is False  # 'the' is made of letters here
+    with caplog.at_level("WARNING"):
+        model.neighbours("bank", lang="en", k=1)
+        assert not caplog.messages
+        model.neighbours("bankk", lang="en", k=1)
+    assert "'bankk' is not in the vocabulary (en)" in caplog.text
+    assert "the pieces bank ##k" in caplog.text and "Did you mean 'bank'?" in caplog.text
 
 
 def test_a_run_without_words_still_encodes(run, tmp_path):

@@ -1,5 +1,7 @@
 """Spaces, translations and files of a run of static embeddings."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.preprocess import fit as preprocess
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.api.static import StaticModel
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.types import Encoder
 
 D = 6
@@ -86,14 +89,45 @@ def test_neighbours_leave_the_word_itself_out(planted):
 
 
 def test_what_is_unknown_is_answered(planted):
-    with pytest.raises(ValueError, match="Known: de, en, fr"):
-        planted.vectors("xx")
-    with pytest.raises(ValueError, match="Known: de, en, fr"):
-        planted.translate_word("de4", "de", "it")
-    with pytest.raises(KeyError, match="Did you mean 'hotel'"):
-        planted.translate_word("hotels", "de", "en")
+    with pytest.raises(ValueError, match="lang='xx'.*Known: de, en, fr"):
+        planted.vectors(lang="xx")
+    with pytest.raises(ValueError, match="to='it'.*Known: de, en, fr"):
+        planted.translate_word("de4", lang="de", to="it")
+    with pytest.raises(ValueError, match="Did you mean 'hotel'"):
+        planted.translate_word("hotels", lang="de", to="en")
+    with pytest.raises(ValueError, match="have no senses.*translate_word"):
+        planted.senses("hotel", lang="en")
+    with pytest.raises(ValueError, match="have no senses"):
+        planted.translate("hotel", context="a hotel", to="en")
+    with pytest.raises(ValueError, match="pool='max'"):
+        planted.encode(["de4"], lang="de", pool="max")
+    with pytest.raises(ValueError, match="layer=8: .*layers are 0 only"):
+        planted.neighbours("de4", lang="de", layer=8)
     with pytest.raises(ValueError, match="Did you mean 'csls'"):
         planted.translate_word("de4", "de", "en", method="clsl")
+
+
+def test_an_unknown_word_of_a_large_vocabulary_is_answered_in_one_line():
+    words = ["città", "citta\u0300s", *(f"parola{i}" for i in range(5_000))]
+    model = StaticModel({"it": Vectors(words, np.ones((len(words), 2), np.float32))}, {}, {}, "it")
+    assert model.knows("Città", lang="it") and not model.knows("citta", lang="it")
+    with pytest.raises(ValueError, match="Did you mean 'città'") as error:
+        model.vector("citta", lang="it")
+    assert len(str(error.value)) < 200
+    with pytest.raises(ValueError, match="5,002 words of 'it'.$"):
+        model.vector("xyzzy", lang="it")
+
+
+def test_sentences_are_means_of_their_words(planted):
+    vectors = planted.vectors(lang="de")
+    found = planted.encode(["DE3 unknown de5", "unknown", "de3"], lang="de")
+    np.testing.assert_allclose(found[0], vectors.vectors[[3, 5]].mean(0), atol=1e-6)
+    assert not found[1].any() and np.array_equal(found[2], vectors.vectors[3])
+    pieces = planted.encode(["de3 unknown de5"], lang="de", pool=None)
+    np.testing.assert_array_equal(pieces[0], vectors.vectors[[3, 5]])
+    assert planted.encode(["de3"], lang="de", layer="all").shape == (1, 1, D)
+    assert [word for word, _ in planted.words("de3 x", lang="de")] == ["de3", "x"]
+    assert planted.similarity("de3", "en3", lang="de", lang_b="en") > 0.99
 
 
 def test_a_model_comes_back_from_its_files(planted, tmp_path):
@@ -123,5 +157,17 @@ def test_it_is_an_encoder(planted):
     sentences = [f"de{i} de{i + 1}" for i in range(6)], [f"en{i} en{i + 1}" for i in range(6)]
     x, y = (view.sentences(s, lang)[:, 0] for s, lang in zip(sentences, ("de", "en")))
     assert np.allclose(x, y, atol=1e-3)  # translations, word by word
-    with pytest.raises(ValueError, match="no vectors in 'xx'"):
+    with pytest.raises(ValueError, match="'xx' is not a language"):
         model.words("a", "xx")
+
+
+def test_frequent_words_weigh_less_by_sif(planted):
+    counts = Frequencies({"de": 1_000}, {"de": {"de3": 900}})
+    model = dataclasses.replace(planted, frequencies=counts)
+    vectors = planted.vectors(lang="de").vectors
+    [found] = model.encode(["de3 de5"], lang="de", pool="sif")
+    weight = 1e-3 / (1e-3 + 0.9)
+    expected = (weight * vectors[3] + vectors[5]) / (weight + 1)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="kept no counts of words"):
+        planted.encode(["de3"], lang="de", pool="sif")

@@ -2,6 +2,7 @@
 
 import collections
 
+from absl import logging as absl_logging
 import numpy as np
 import pytest
 
@@ -48,6 +49,15 @@ def numbered(texts) -> Corpus:
 
 def lines(corpus, language) -> list[list[str]]:
     return list(corpus.only(language).sentences(seed=None))
+
+
+def test_windows_line_ends_are_counted_and_reported(folder, tmp_path):
+    assert read(folder).mended == {}
+    (tmp_path / "en.txt").write_bytes(b"a cat\r\na dog\r\n")
+    corpus = read(folder)
+    assert lines(corpus, "en") == [["a", "cat"], ["a", "dog"]]
+    sampled = corpus.sampled()
+    assert sampled.mended == corpus.mended == {"lines in en with Windows line ends": 2}
 
 
 def test_words_are_those_of_the_text_room(folder):
@@ -99,9 +109,16 @@ def big(seed=0) -> Corpus:
     return numbered(sentences)
 
 
-def test_equalised_to_the_smallest_to_a_sentence():
+def test_every_language_is_as_small_as_the_smallest_to_a_sentence(caplog):
     corpus = big()
-    equal = corpus.equalised(seed=3)
+    logger = absl_logging.get_absl_logger()
+    logger.addHandler(caplog.handler)
+    equal = corpus.sampled(seed=3)
+    logger.removeHandler(caplog.handler)
+    warned = {x.getMessage() for x in caplog.records if x.levelname == "WARNING"}
+    halved = {x for x in "abc" if 2 * equal.size(x) <= corpus.size(x)}
+    assert halved and {line[0] for line in warned} == halved
+    assert all("config.static.temperature=1 uses all text" in line for line in warned)
     assert lines(equal, "a") == lines(corpus, "a")
     for language in "bc":
         assert corpus.size("a") - 12 < equal.size(language) <= corpus.size("a")
@@ -109,9 +126,27 @@ def test_equalised_to_the_smallest_to_a_sentence():
         rest = iter(lines(corpus, language))
         assert all(sentence in rest for sentence in lines(equal, language))
         assert lines(equal, language) != lines(corpus, language)[: len(lines(equal, language))]
-    again, other = corpus.equalised(seed=3), corpus.equalised(seed=4)
+    again, other = corpus.sampled(seed=3), corpus.sampled(seed=4)
     np.testing.assert_array_equal(again.ids["b"], equal.ids["b"])
     assert lines(other, "b") != lines(equal, "b")
+
+
+def test_a_temperature_keeps_the_total_and_repeats_the_small():
+    corpus = big()
+    total = sum(corpus.size(x) for x in "abc")
+    same = corpus.sampled(temperature=1.0)
+    assert all(lines(same, x) == lines(corpus, x) for x in "abc")
+    flat = corpus.sampled(temperature=1e9)
+    for language in "abc":
+        assert total / 3 - 12 < flat.size(language) <= total / 3 + 1
+    copies = total // 3 // corpus.size("a")
+    assert copies >= 1
+    repeated = lines(flat, "a")
+    assert repeated[: copies * len(lines(corpus, "a"))] == copies * lines(corpus, "a")
+    between = corpus.sampled(temperature=5.0)
+    assert corpus.size("a") < between.size("a") < flat.size("a")
+    assert sum(between.size(x) for x in "abc") > total - 36
+    assert list(between.sentences(seed=None)) == [s for x in "abc" for s in lines(between, x)]
 
 
 def test_sentences_are_all_there_in_a_seeded_order():

@@ -8,6 +8,7 @@ import pytest
 
 from clwe_jax.embeddings import train
 from clwe_jax.embeddings.corpus import Sentences
+from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.train import FastText
 
 SMALL = FastText(dim=8, epochs=2, min_count=2, buckets=200)
@@ -96,3 +97,32 @@ def test_bad_settings_and_text_are_named():
         FastText(window=0)
     with pytest.raises(ValueError, match=r"min_count=500 times in 3,200 running words"):
         train.fasttext(topics(), FastText(dim=4, min_count=500, buckets=50))
+
+
+def test_a_words_vector_is_the_mean_of_its_own_and_its_n_grams():
+    """Words with n-grams alone have the n-grams' mean; a part of a word has fewer n-grams."""
+    _, grams = train.fasttext_with_subwords(topics(), SMALL)
+    inside = grams.vector("abcd", begins=False, ends=False)
+    from gensim.models.fasttext_inner import ft_hash_bytes
+
+    def row(gram):
+        return grams.vectors[ft_hash_bytes(gram) % len(grams.vectors)]
+
+    lengths = range(grams.min_n, grams.max_n + 1)
+    for text, found in (("abcd", inside), ("<abcd", grams.vector("abcd", ends=False))):
+        cuts = [text[i : i + n] for n in lengths for i in range(len(text) - n + 1)]
+        wanted = np.mean([row(cut.encode()) for cut in cuts if cut.strip("<")], axis=0)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
+    assert not grams.vector("a", begins=False, ends=False).any()
+
+
+def test_n_grams_are_kept_in_a_file(tmp_path):
+    _, grams = train.fasttext_with_subwords(topics(), SMALL)
+    path = str(tmp_path / "subwords.npz")
+    grams.save(path)
+    again = Subwords.load(path)
+    np.testing.assert_array_equal(again.vector("abcd"), grams.vector("abcd"))
+    with open(path, "r+b") as file:
+        file.truncate(100)
+    with pytest.raises(ValueError, match="subwords.npz is damaged"):
+        Subwords.load(path)

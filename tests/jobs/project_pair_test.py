@@ -127,7 +127,7 @@ def test_the_pair_is_loaded_and_each_model_encodes_its_own_language(runs, projec
     assert len(near) == 3 and {x.language for x in near} == {"en"}
     assert {x.language for x in pair.neighbours("awort", "de", k=40)} == {"en", "de"}
     assert -1 <= pair.similarity("awort", "aword", "de", "en") <= 1
-    with pytest.raises(ValueError, match="'fr' is not a language of these models"):
+    with pytest.raises(ValueError, match="lang='fr' is not a language of this model"):
         pair.encode(["mot"], "fr")
 
 

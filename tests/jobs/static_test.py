@@ -183,7 +183,7 @@ def test_interrupted_and_uninterrupted_runs_are_alike(
             static.run(config_of(folder), workdir)
     assert calls
     # Trained vectors are not trained again.
-    monkeypatch.setattr(train, "fasttext", lambda *a, **k: pytest.fail("trained again"))
+    monkeypatch.setattr(train, "fasttext_with_subwords", lambda *a, **k: pytest.fail("trained again"))
     static.run(config_of(folder), workdir)
     for path in ("results.json", "vectors/de.vec", "induced/en-de.txt"):
         with (
@@ -201,7 +201,7 @@ def test_a_finished_run_says_so(whole, folder, said, monkeypatch):
 
 def test_runs_share_what_is_trained(whole, folder, tmp_path, monkeypatch):
     trained = os.path.join(whole, "trained")
-    monkeypatch.setattr(train, "fasttext", lambda *a, **k: pytest.fail("trained again"))
+    monkeypatch.setattr(train, "fasttext_with_subwords", lambda *a, **k: pytest.fail("trained again"))
     plain = config_of(
         folder,
         **{"static.trained": trained, "static.reallocation": False, "static.refinement": False},

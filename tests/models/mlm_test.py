@@ -96,6 +96,21 @@ def test_output_embeddings_are_the_input_embeddings(make_batch, make_model, spre
     assert changed.tolist() == [piece == 20 for piece in range(23)]
 
 
+def test_a_head_with_a_table_of_its_own(make_batch, make_model, spread):
+    """The same values in both tables score as one tied table does."""
+    batch = make_batch()
+    tied, own = (MlmModel(make_model(layers=0), 21, tied) for tied in (True, False))
+    variables = init(own, batch, spread)
+    table = variables["params"]["backbone"]["token_embedding"]
+    assert not np.allclose(variables["params"]["output_embedding"], table)
+    variables["params"]["output_embedding"] = table
+    shared = {"params": {k: v for k, v in variables["params"].items() if k != "output_embedding"}}
+    wanted = tied.apply(shared, batch, 4).logits
+    np.testing.assert_allclose(own.apply(variables, batch, 4).logits, wanted, rtol=1e-5)
+    variables["params"]["output_embedding"] = 2 * table
+    assert not np.allclose(own.apply(variables, batch, 4).logits, wanted)
+
+
 def test_language_embedding_is_coupled(make_batch, make_model, spread):
     """One table serves the input and the head (D5): each alone gives it a gradient."""
     batch = make_batch()

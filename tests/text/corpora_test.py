@@ -89,6 +89,16 @@ def test_empty_files(tmp_path, warnings):
         corpora.TextCorpus(directory, ["en", "de"])
 
 
+def test_windows_line_ends_are_counted(tmp_path):
+    files = {"en/1.txt": "a b\r\nc\r\n\r\nd\n", "en/2.txt.gz": "e\r", "de.txt": "f\n"}
+    corpus = corpora.TextCorpus(write(tmp_path, files), ["en", "de"])
+    assert list(corpus.lines("en")) == ["a b", "c", "", "d", "e"]
+    found = corpora.inspect(corpus, Words().words, None)
+    assert corpora.mended(found) == {"lines in en with Windows line ends": 4}
+    bad = corpora.LineCounts(repaired_lines=2)
+    assert corpora.mended({"de": bad}) == {"lines in de that are not UTF-8": 2}
+
+
 def test_lines_of_all_kinds(tmp_path):
     data = b"\xef\xbb\xbffirst\r\n\r\nsecond\nbad \xff\xfe byte\n \t\nnul\0inside\nlast\r"
     directory = write(tmp_path, {"en/1.txt": data, "en/2.txt.gz": b"\xef\xbb\xbfzipped"})
@@ -98,7 +108,7 @@ def test_lines_of_all_kinds(tmp_path):
         "first", "", "second", "bad \ufffd\ufffd byte", " \t", "nul\0inside", "last", "zipped"
     ]  # fmt: skip
     assert counts == corpora.LineCounts(
-        lines=8, repaired_lines=1, share=1.0
+        lines=8, repaired_lines=1, windows_lines=3, share=1.0
     )
 
 

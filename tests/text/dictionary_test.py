@@ -117,7 +117,7 @@ def test_formats(folder):
         "three": "drei",
     }
     assert loaded.pairs("en", "fr") == [("five", "cinq")]
-    assert loaded.skipped == {}
+    assert loaded.skipped == {} and loaded.windows == {"en-de.txt": 3}
 
 
 def test_raw_pairs(tmp_path):

@@ -52,8 +52,18 @@ def test_test_words_are_not_trained_on(config, muse, tmp_path):
     # 'Katze cat' stands in two files and is one pair.
     assert found.left_out == world.describe_dictionary(found)["left_out"] == 3
     assert load(config, muse, tmp_path).left_out == 3  # from the cache
+
+
+def test_test_files_beside_the_training_dictionaries_are_left_out(config, muse, tmp_path):
+    """A folder as MUSE's, with whole dictionaries and splits, where no evaluator names it."""
+    found = load(config, muse, tmp_path, **{"evals.bli": ""})
+    assert found.pairs("de", "en") == [("haus", "house"), ("baum", "tree"), ("hund", "dog")]
+    assert found.left_out == 3
+    assert "data.dictionaries=" in training_dictionary.tests_of(config)
+    config.data.exclude_tests = False
     kept = load(config, muse, tmp_path, **{"evals.bli": ""})
     assert ("katze", "cat") in kept.pairs("de", "en") and kept.left_out == 0
+    assert training_dictionary.tests_of(config) == ""
 
 
 def test_an_option_keeps_them(config, muse, tmp_path):
@@ -118,7 +128,7 @@ def test_no_dictionary(config, tmp_path):
 
 
 def test_the_world_of_a_language_model_holds_no_test_pair(tmp_path):
-    config = options.base_config()
+    config = options.resolved(options.base_config())
     config.data.update(languages="de,en", pocket_sentences=200)
     found = world.build(config, str(tmp_path))
     tests = test_dictionaries.find(

@@ -6,8 +6,6 @@ import subprocess
 import sys
 
 from absl import logging
-import pytest
-
 from clwe_jax.training import metrics
 
 
@@ -88,27 +86,28 @@ def test_plain_lines(caplog):
     progress = metrics.Progress(0, 100, terminal=False)
     progress.show(50, {"train/loss": 2.5, "train/padding": 0.1}, SPEED)
     progress.close()
-    assert "step 50/100  loss 2.500  12.3k tokens/s  2.5 steps/s  1:02:05 left" in caplog.text
+    assert "step 50/100  1:02:05 left  loss 2.500  12.3k tokens/s  2.5 steps/s" in caplog.text
 
 
-def test_terminal_shows_rate_and_logs_go_above_the_bar(capsys):
-    handler = logging.get_absl_handler().python_handler
-    before = handler.stream
+def test_a_terminal_of_80_columns_shows_the_time_left_the_loss_and_the_speed(capsys):
     progress = metrics.Progress(10, 100, terminal=True)
-    try:
-        progress.show(50, {"train/loss": 2.5}, SPEED)
-        progress.advance(50)
-        assert handler.stream is not before
-        handler.stream.write("a line of the log [red] as it is\n")
-    finally:
-        progress.close()
-    assert handler.stream is before
-    shown = capsys.readouterr().err
-    assert "50/100" in shown and "a line of the log [red] as it is" in shown
+    values = {"train/loss": 2.5, "train/accuracy": 0.25, "train/learning_rate": 1e-3}
+    progress.show(50_000, values, SPEED)
+    progress.close()
+    shown = capsys.readouterr().err.rstrip("\n").rpartition("\x1b[2K")[2]
+    assert shown == "step 50000/100  1:02:05 left  loss 2.500  12.3k tokens/s  accuracy 0.250"
 
 
-@pytest.mark.parametrize(
-    "seconds, text", [(5, "0:05"), (125.4, "2:05"), (3_725, "1:02:05"), (float("inf"), "?")]
-)
-def test_duration(seconds, text):
-    assert metrics.duration(seconds) == text
+def test_compiling_is_shown_until_the_first_step(capsys):
+    progress = metrics.Progress(10, 100, terminal=True)
+    assert capsys.readouterr().err.endswith("step 10/100  compiling")
+    progress.advance(11)
+    assert capsys.readouterr().err.endswith("step 11/100")
+    progress.close()
+
+
+def test_other_hosts_show_nothing(capsys, caplog):
+    progress = metrics.Progress(10, 100, active=False, terminal=True)
+    progress.show(50, {"train/loss": 2.5}, SPEED)
+    progress.close()
+    assert not capsys.readouterr().err and not caplog.messages

@@ -215,3 +215,29 @@ def test_wrong_groups_are_answered(groups, message):
     with pytest.raises(ValueError) as error:
         optim.from_config(dict(groups=groups), 16).build(10).init(tree(0))
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "lamb"])
+def test_a_group_is_pulled_to_its_start(name):
+    """The distance from the start takes the place of the parameter in AdamW's decay."""
+    group = dict(pattern="dense/kernel", pull=3.0, learning_rate=0.05)
+    optimizer = optim.Optimizer(
+        name=name, learning_rate=0.1, schedule="constant", weight_decay=0.05, b2=0.99, clip=0,
+        groups={"table": group},
+    )  # fmt: skip
+    params, gradients = tree(0), [tree(1), tree(2), tree(3)]
+    found = flat(steps(optimizer, params, gradients))
+    start = x = flat(params)["dense/kernel"]
+    m = v = 0.0
+    for t, gradient in enumerate(gradients, 1):
+        g = flat(gradient)["dense/kernel"]
+        m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+        update = (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.99**t)) + 1e-6) + 3.0 * (x - start)
+        if name == "lamb":
+            update = update * np.linalg.norm(x) / np.linalg.norm(update)
+        x = x - 0.05 * update
+    np.testing.assert_allclose(found["dense/kernel"], x, rtol=2e-5)
+    plain = optimizer.of_group("default")
+    np.testing.assert_allclose(
+        found["dense/bias"], flat(steps(plain, params, gradients))["dense/bias"], rtol=2e-5
+    )

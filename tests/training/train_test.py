@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from clwe_jax.training.step_log import NonFiniteLoss
+from clwe_jax.training.step_log import Diverged
 
 
 @pytest.fixture(scope="module")
@@ -154,12 +154,21 @@ def test_a_bad_batch_is_skipped_and_counted(toy, tmp_path):
 
 def test_bad_batches_in_a_row_stop_the_run(toy, tmp_path):
     """Three in a row; the checkpoint that is named is the last one before them."""
-    with pytest.raises(NonFiniteLoss) as error:
+    with pytest.raises(Diverged) as error:
         toy.fit(
             tmp_path, source=poisoned(toy, range(4, 99)), steps=20, checkpoint=dict(every_steps=4)
         )
     assert "4 steps in a row up to step 8" in str(error.value)
     assert str(tmp_path / "checkpoints" / "4") in str(error.value)
+
+
+def test_a_run_with_most_steps_skipped_fails_at_its_end(toy, tmp_path):
+    """No row of skipped steps is long enough to stop it. Its last state is not kept as finished."""
+    options = dict(steps=8, max_skipped_in_row=20, checkpoint=dict(every_steps=0))
+    with pytest.raises(Diverged, match="7 of its 8 steps were not applied") as error:
+        toy.fit(tmp_path, source=poisoned(toy, range(1, 99)), **options)
+    assert "--config.optimizer.learning_rate" in str(error.value)
+    assert not list((tmp_path / "checkpoints").glob("[0-9]*"))
 
 
 def test_sizes_that_do_not_fit(toy, tmp_path):

@@ -1,5 +1,6 @@
 // A click on a column's head sorts its table by the cells' data-v (or text); a second click reverses
 // the order.
+// A line above a table says that columns are hidden at its right.
 // A bar of filters hides the rows of its table that do not match: a select compares with the text
 // of one column, an input looks for its words anywhere in the row.
 for (const head of document.querySelectorAll('th:has(button)')) head.onclick = () => {
@@ -33,3 +34,12 @@ for (const bar of document.querySelectorAll('.filters')) {
   bar.oninput = show;
   show();
 }
+const cue = () => {
+  for (const line of document.querySelectorAll('.cue')) {
+    const box = line.nextElementSibling;
+    line.hidden = box.scrollWidth <= box.clientWidth + 1;
+  }
+};
+addEventListener('resize', cue);
+addEventListener('toggle', cue, true);
+cue();

@@ -28,8 +28,8 @@ __all__ = ["CLEANINGS", "Dictionary", "load", "read_pairs", "test_words"]
 
 CLEANINGS = ("identical", "one_to_many")
 _MOST_TRANSLATIONS = 8  # default number of one_to_many
-_CACHE_VERSION = 3
-_ABOUT = ("languages", "skipped", "unpaired", "left_out")  # attributes cached beside the arrays
+_CACHE_VERSION = 4
+_ABOUT = ("languages", "skipped", "unpaired", "left_out", "windows")  # cached beside the arrays
 _SAMPLE = 500  # words of each column that the test for swapped columns looks up
 
 
@@ -115,13 +115,15 @@ def load(
     dictionary = _from_cache(path) if path else None
     if dictionary is None:
         merger = _Merger(normalizer)
-        skipped = _read_all(files, merger, languages)
+        found = _read_all(files, merger, languages)
         left_out = _leave_out(merger, tests)
         if any(option.startswith("identical") for option in clean):
             _leave_out_identical(merger)
-        dictionary = _merge(merger, languages, most_translations, skipped, left_out)
+        dictionary = _merge(merger, languages, most_translations, left_out=left_out, **found)
         if not dictionary.pair_count:
-            raise ValueError(dictionary_files.without_pairs(files, skipped, left_out, clean))
+            raise ValueError(
+                dictionary_files.without_pairs(files, found["skipped"], left_out, clean)
+            )
         if path:
             _to_cache(dictionary, path)
     for language in dictionary.languages:
@@ -168,9 +170,9 @@ def _most_translations(clean: Sequence[str]) -> int:
 
 def _read_all(
     files: Sequence[PairFile], merger: _Merger, languages: Sequence[str] | None
-) -> dict[str, int]:
-    """Reads each file into the merger; file name -> number of skipped lines."""
-    skipped = {}
+) -> dict[str, dict[str, int]]:
+    """Reads each file into the merger; `Dictionary.skipped` and `Dictionary.windows`, by name."""
+    skipped, windows = {}, {}
     for path, left, right, _ in files:
         if not right:
             _read_jmdict(path, merger, languages)
@@ -183,12 +185,14 @@ def _read_all(
                 path, left, right, right, left,
             )  # fmt: skip
         _add(merger, left, right, pairs.left, pairs.right)
+        if pairs.windows:
+            windows[os.path.basename(path)] = pairs.windows
         if pairs.bad_count:
             skipped[os.path.basename(path)] = pairs.bad_count
             logging.warning("%s: skipped %d lines; %s", path, pairs.bad_count, "; ".join(pairs.bad))
         if not pairs.left:
             logging.warning("%s: holds no pair of words", path)
-    return skipped
+    return {"skipped": skipped, "windows": windows}
 
 
 def _read_jmdict(path: str, merger: _Merger, languages: Sequence[str] | None) -> None:
@@ -269,7 +273,7 @@ def _leave_out_identical(merger: _Merger) -> None:
     _filter(merger, keep)
 
 
-def _merge(merger: _Merger, languages, most_translations, skipped, left_out) -> Dictionary:
+def _merge(merger: _Merger, languages, most_translations, **found) -> Dictionary:
     languages = languages or tuple(sorted(merger.numbers))
     words = [list(merger.numbers.get(language, ())) for language in languages]
     first = dict(zip(languages, np.cumsum([0] + [len(part) for part in words])))
@@ -283,8 +287,7 @@ def _merge(merger: _Merger, languages, most_translations, skipped, left_out) -> 
         np.concatenate(sources) if sources else np.zeros(0, np.int64),
         np.concatenate(targets) if targets else np.zeros(0, np.int64),
         most_translations=most_translations,
-        skipped=skipped,
-        left_out=left_out,
+        **found,
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import Sequence
 
 from absl import logging
 
+from clwe_jax import atomic, terminal
 from clwe_jax.text import corpora, download
 from clwe_jax.text.dictionary import load
 from clwe_jax.text.merged import Dictionary
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for command in (show, stats):
         command.add_argument("directory", metavar="DIR", help="a folder of xx-yy.txt, JMdict")
         command.add_argument("--languages", default="", help="only these, as in en,de,zh")
-        command.add_argument("--cache", default=_cache(), help="where merged maps are kept")
+        command.add_argument("--cache", default=atomic.user_cache(), help="where merged maps are kept")
         command.add_argument("--keep_case", action="store_true", help="do not lower-case the words")
     fetch = commands.add_parser("download", help=f"fetch the MUSE dictionaries. {download.LICENCE}")
     fetch.add_argument("--out", required=True, metavar="DIR")
@@ -41,16 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     fetch.add_argument("--address", default=download.ADDRESS, help="the folder on the server")
     options = parser.parse_args(arguments)
     logging.use_absl_handler()
+    terminal.plain_log()
     logging.set_verbosity(logging.INFO if options.command == "download" else logging.WARNING)
     try:
         {"show": _show, "stats": _stats, "download": _download}[options.command](options)
     except (OSError, ValueError) as error:
         sys.exit(f"Error: {error}")
-
-
-def _cache() -> str:
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(base, "clwe_jax")
 
 
 def _load(options: argparse.Namespace) -> Dictionary:

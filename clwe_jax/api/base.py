@@ -1,0 +1,255 @@
+"""The methods that every loaded model has, and the checks of their arguments."""
+
+from __future__ import annotations
+
+import abc
+import difflib
+import numbers
+import unicodedata
+from typing import Any, ClassVar, Iterable, NamedTuple, Sequence
+
+import numpy as np
+
+from clwe_jax import registry
+from clwe_jax.align import search
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
+from clwe_jax.text.frequencies import FILE
+
+# Name of a retrieval method -> its name in `align.csls`.
+METHODS = {
+    "nn": "cosine",
+    "cosine": "cosine",
+    "csls": "csls",
+    "inverted_softmax": "inverted_softmax",
+}
+_MOST_SEARCHED = 20_000  # frequent words that are searched for a similar spelling
+
+
+class Neighbour(NamedTuple):
+    """A word near another word.
+
+    Attributes:
+      word: the word.
+      language: its language.
+      score: the cosine of their vectors, which a language model centers by language; for static
+        vectors the score of the chosen method.
+    """
+
+    word: str
+    language: str
+    score: float
+
+
+class Translation(NamedTuple):
+    """A candidate translation of a word; `score` as for `Neighbour`."""
+
+    word: str
+    score: float
+
+
+class Loaded(abc.ABC):
+    """A loaded model. A method that a kind of model lacks raises a ValueError that names others.
+
+    Attributes:
+      kind: name, in the plural, of a kind of model that has no senses.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    @abc.abstractmethod
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the model."""
+
+    @abc.abstractmethod
+    def encode(
+        self, texts: Sequence[str], lang: str, layer: Layer | None = None, pool: str | None = "mean"
+    ) -> np.ndarray | list[np.ndarray]:
+        """Vectors of sentences, float32 [N, D]; see `Model.encode`."""
+
+    @abc.abstractmethod
+    def words(
+        self, text: str, lang: str, layer: Layer | None = None
+    ) -> list[tuple[str, np.ndarray]]:
+        """The words of a text, each with its vector; see `Model.words`."""
+
+    @abc.abstractmethod
+    def neighbours(
+        self,
+        word: str,
+        lang: str,
+        k: int = 10,
+        to: str | None = None,
+        layer: Layer | None = None,
+        method: str = "csls",
+    ) -> list[Neighbour]:
+        """The words nearest to a word; see `Model.neighbours`."""
+
+    @abc.abstractmethod
+    def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
+        """The frequent words of a language with their vectors, most frequent first."""
+
+    @abc.abstractmethod
+    def knows(self, word: str, lang: str) -> bool:
+        """Whether the model has learned a word as such: it is frequent or in the vocabulary.
+
+        A language model encodes every other word from its pieces or characters.
+
+        Raises:
+          ValueError: an unknown language or an argument of a wrong type.
+        """
+
+    @abc.abstractmethod
+    def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
+        """The vector of a word without context, float32 [D].
+
+        Raises:
+          ValueError: an unknown language or layer; for static vectors, a word without a vector.
+        """
+
+    def similarity(
+        self, a: str, b: str, lang: str, lang_b: str | None = None, layer: Layer | None = None
+    ) -> float:
+        """The cosine of two sentences (or words), `b` in the language `lang_b` (None: the same).
+
+        Compare it only with pairs of the same two languages, because a language model's vectors
+        contain the mean of their language.
+        """
+        lang_b = lang if lang_b is None else lang_b
+        self._check_languages(lang=lang, lang_b=lang_b)
+        check_strings(a=a, b=b)
+        x, y = (self.encode([t], x, layer)[0] for t, x in ((a, lang), (b, lang_b)))
+        return float(search.unit(x) @ search.unit(y))
+
+    def translate_word(
+        self, word: str, lang: str, to: str, k: int = 5, method: str = "csls"
+    ) -> list[Translation]:
+        """The words of another language nearest to a word, without context, best first.
+
+        Args:
+          word: a word.
+          lang: its language.
+          to: the language of the translations.
+          k: maximum number of translations.
+          method: 'csls', 'cosine' (or 'nn') or 'inverted_softmax'.
+
+        Raises:
+          ValueError: an unknown language or method, a word without a vector, or `to` is `lang`.
+        """
+        self._check_languages(lang=lang, to=to)
+        check_strings(word=word)
+        if lang == to:
+            others = ", ".join(language for language in self.languages if language != lang)
+            raise ValueError(
+                f"to={to!r} is the word's own language: name another one of {others}, or call "
+                f"neighbours({word!r}, lang={lang!r})"
+            )
+        found = self.neighbours(word, lang, k, to, method=method)
+        return [Translation(near.word, near.score) for near in found]
+
+    def senses(self, word: str, lang: str, context: str | None = None, **options: Any) -> Any:
+        """The senses of a word, or its sense in a context; see `Model.senses`."""
+        raise self._lacks("senses")
+
+    def translate(self, word: str, context: str, to: str, lang: str | None = None) -> Any:
+        """The translation of a word in a context; see `Model.translate`."""
+        raise self._lacks("translate")
+
+    def _lacks(self, method: str) -> ValueError:
+        return ValueError(
+            f"{self.kind} have no senses, which the method {method!r} needs: "
+            "neighbours(word, lang=...) and translate_word(word, lang=..., to=...) work without "
+            "senses; configs/bi_saelmo_context.py trains a model that has them"
+        )
+
+    def _check_languages(self, **codes: Any) -> None:
+        """Raises ValueError, which names the argument, unless each is a language of the model."""
+        for name, code in codes.items():
+            _check_type(name, code, str, "the code of a language, such as 'en'")
+            if code not in self.languages:
+                raise ValueError(
+                    f"{name}={code!r} is not a language of this model. "
+                    f"{registry.nearest(code, self.languages)}"
+                )
+
+
+def check_strings(**strings: Any) -> None:
+    """Raises ValueError, which names the argument, unless each is a string."""
+    for name, value in strings.items():
+        _check_type(name, value, str, "one string")
+
+
+def check_texts(texts: Any) -> None:
+    """Raises ValueError unless `texts` is a sequence of strings."""
+    if isinstance(texts, str):
+        raise ValueError("texts: expected a list of sentences, got one string; write [text]")
+    _check_type("texts", texts, Iterable, "a list of sentences")
+    for i, text in enumerate(texts):
+        _check_type(f"texts[{i}]", text, str, "a string")
+
+
+def check_search(k: Any, method: Any) -> str:
+    """The name of a retrieval method in `align.csls`.
+
+    Raises:
+      ValueError: an unknown method, or a `k` that is not a positive whole number.
+    """
+    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
+        raise ValueError(f"k={k!r}: expected a whole number, at least 1")
+    if method not in METHODS:
+        raise ValueError(f"There is no method {method!r}. {registry.nearest(str(method), METHODS)}")
+    return METHODS[method]
+
+
+def _check_type(name: str, value: Any, kind: type, expected: str) -> None:
+    if not isinstance(value, kind):
+        shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:59] + "…"
+        raise ValueError(
+            f"{name}={shown}: expected {expected}, got an object of type {type(value).__name__}"
+        )
+
+
+def select(vectors: np.ndarray, layer: Layer | None) -> np.ndarray:
+    """The vectors of a layer, from [..., layers + 1, D]; all of them for the layer 'all'."""
+    if isinstance(layer, str) and layer == "all":
+        return vectors
+    return select_layer(vectors, MEAN_LAST4 if layer is None else layer)
+
+
+def near_words(word: str, words: Sequence[str], most: int = 3) -> list[str]:
+    """The words that are spelled most like a word, the same letters without accents first.
+
+    Args:
+      word: a word.
+      words: the candidates, most frequent first.
+      most: maximum number of words.
+    """
+    folded = _folded(word)
+    same = [other for other in words if _folded(other) == folded and other != word]
+    frequent: dict[str, str] = {}
+    for other in words[:_MOST_SEARCHED]:
+        frequent.setdefault(_folded(other), other)
+    close = difflib.get_close_matches(folded, frequent, most, 0.7)
+    return list(dict.fromkeys([*same, *(frequent[x] for x in close if frequent[x] != word)]))[:most]
+
+
+def lacks_counts(pool: str) -> ValueError:
+    """The error for a pooling that needs counts of words, which the run has not kept."""
+    return ValueError(
+        f"pool={pool!r}: this run has kept no counts of words (WORKDIR/{FILE}), because it is older "
+        "than they are or its text is in no files: pool='mean'"
+    )
+
+
+def did_you_mean(words: Sequence[str]) -> str:
+    """' Did you mean X, Y?', the end of a message; '' without words."""
+    return f" Did you mean {', '.join(map(repr, words))}?" if words else ""
+
+
+def _folded(word: str) -> str:
+    """A word in lower case without accents."""
+    if word.isascii():
+        return word.lower()
+    parts = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(x for x in parts if not unicodedata.combining(x))

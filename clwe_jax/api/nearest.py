@@ -1,0 +1,77 @@
+"""The nearest words of a word among the frequent words of language models."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Mapping, Protocol, Sequence
+
+import numpy as np
+
+from clwe_jax.align import csls, search
+from clwe_jax.api.base import Neighbour, check_search
+from clwe_jax.evaluate.encode import MEAN_LAST4, Layer
+
+
+@dataclasses.dataclass(frozen=True)
+class Index:
+    """W words of a language, their centered vectors [W, D], and the subtracted mean [D]."""
+
+    words: Sequence[str]
+    vectors: np.ndarray
+    mean: np.ndarray
+
+
+class Searched(Protocol):
+    """A language model whose frequent words are searched."""
+
+    frequent: Mapping[str, Sequence[str]]
+
+    def asked(self, word: str, lang: str) -> str:
+        """The word in the spelling that is encoded."""
+
+    def encode(self, texts: Sequence[str], lang: str, layer: Layer | None) -> np.ndarray:
+        """Vectors of sentences, float32 [N, D]."""
+
+    def index(self, language: str, layer: Layer) -> Index:
+        """The frequent words of a language with their vectors."""
+
+
+def nearest_words(
+    models: Mapping[str, Searched],
+    word: str,
+    lang: str,
+    k: int,
+    to: str | None,
+    layer: Layer | None,
+    method: str,
+) -> list[Neighbour]:
+    """`Model.neighbours` for models whose vectors lie in one space.
+
+    Args:
+      models: language -> the model that encodes it.
+      word, lang, k, to, layer, method: as for `Model.neighbours`.
+
+    Raises:
+      ValueError: as for `Model.neighbours`.
+    """
+    method = check_search(k, method)
+    layer = MEAN_LAST4 if layer is None else layer
+    own = models[lang].asked(word, lang)
+    here = models[lang].index(lang, layer)
+    query = models[lang].encode([own], lang, layer) - here.mean
+    found = []
+    for language in models if to is None else (to,):
+        if to is None and not models[language].frequent.get(language):
+            continue
+        there = models[language].index(language, layer)
+        most = min(k + 1, len(there.words))  # one more: the word itself may be among them
+        places, _ = csls.nearest(query, there.vectors, most, method, pool=there.vectors)
+        places = np.asarray(places)[0]
+        cosines = np.asarray(search.unit(there.vectors[places]) @ search.unit(query)[0])
+        near = [
+            Neighbour(there.words[place], language, float(cosine))
+            for place, cosine in zip(places, cosines)
+            if (there.words[place], language) != (own, lang)
+        ]
+        found += near[:k]
+    return sorted(found, key=lambda near: -near.score)[:k]

@@ -1,0 +1,273 @@
+"""Warm starts: the word vectors that the tokens' tables of a language model start from.
+
+`config.init.embeddings` names them: joint-align vectors of the run's own text, which are trained
+first and kept in WORKDIR/start, the vectors of a dictionary, which need no training, a static run's
+folder, or vector files of one space.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Mapping, Sequence
+
+from absl import logging
+import jax
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import config as options
+from clwe_jax import presets
+from clwe_jax.api import static as static_api
+from clwe_jax.embeddings import dictionary_vectors, files, pieces
+from clwe_jax.embeddings.subwords import Subwords
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.jobs.floor import PREFIX
+from clwe_jax.jobs.job import FIGURES
+from clwe_jax.jobs.static import Static
+from clwe_jax.jobs.trainer import SUBWORDS
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.world import World
+from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, Start
+
+FOLDER = "start"  # of the run's folder
+_MOST_DIM = 300  # of vectors that are trained for the start
+_SHARED = ("languages", "lower_case", "simplify_chinese", "dictionary_clean", "exclude_tests")
+_EVALUATORS = ("bli", "retrieval")  # that measure the vectors of the start too
+
+
+def names(tokenizer: Tokenizer) -> Names:
+    """The run's tokens and languages, by the logical axes of its parameters."""
+    return {TOKENS: tokenizer.vocabulary.pieces, LANGUAGES: tokenizer.languages}
+
+
+def figures(workdir: str) -> dict[str, float]:
+    """The figures of the word vectors that a run has trained for its start, as 'start/...'."""
+    try:
+        with open(os.path.join(workdir, FOLDER, FIGURES), encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        return {}
+    # The run measures the same floor.
+    kept = {name: value for name, value in found.items() if not name.startswith(PREFIX)}
+    return {f"{FOLDER}/{name}": value for name, value in kept.items()}
+
+
+def start(config: ConfigDict, workdir: str, world: World) -> Start | None:
+    """The vectors that the run's tokens start from; None where `init.embeddings` is ''.
+
+    Args:
+      config: the run's.
+      workdir: the run's folder.
+      world: its text, dictionary and tokenizer.
+
+    Raises:
+      ValueError, FileNotFoundError: word vectors that cannot be read or trained, or that share no
+        word with the run's vocabulary.
+    """
+    settings = config.init
+    if not settings.embeddings:
+        return None
+    if settings.embeddings == "joint":
+        found = _trained(config, workdir, world)
+    elif settings.embeddings == "dictionary":
+        found = _of_dictionary(config, world)
+    else:
+        found = read(settings.embeddings, world.languages)
+    words, counts = _cut(found, world, config)
+    size = world.tokenizer.vocabulary.size
+    subwords = None
+    if settings.method == "subword":
+        place = os.path.join(workdir, FOLDER)
+        place = place if settings.embeddings == "joint" else settings.embeddings
+        subwords = _subwords(place, found, words, world, settings.center)
+    values, known = pieces.start(
+        settings.method, words, size, config.model.width, config.seed, subwords
+    )
+    record = {
+        "source": settings.embeddings, "method": settings.method, "center": settings.center,
+        "words": counts, "tokens": len(world.tokenizer.vocabulary),
+    }  # fmt: skip
+    return Start(values, known, settings.tables, settings.scale, record)
+
+
+def read(source: str, languages: Sequence[str]) -> dict[str, Vectors]:
+    """The vectors of a static run's folder or of vector files, by language.
+
+    Args:
+      source: `config.init.embeddings`.
+      languages: of the run; vectors of others are left out.
+
+    Raises:
+      ValueError, FileNotFoundError: files that cannot be read, or of none of the languages.
+    """
+    if os.path.isdir(source):
+        model = static_api.load(source)
+        found = {name: model.vectors(name) for name in model.languages if name in languages}
+    else:
+        places = options.vector_files(source, languages)
+        found = {language: files.read(path) for language, path in places.items()}
+    dims = {vectors.dim for vectors in found.values()}
+    if len(dims) != 1:
+        raise ValueError(
+            f"config.init.embeddings={source}: "
+            + (f"vectors of {sorted(dims)} dimensions are not in one space" if dims
+               else f"it has vectors in none of {', '.join(languages)}")
+        )  # fmt: skip
+    for language in languages:
+        if language not in found:
+            logging.warning("config.init.embeddings=%s: no vectors in %s", source, language)
+    return found
+
+
+def _trained(config: ConfigDict, workdir: str, world: World) -> dict[str, Vectors]:
+    """Joint-align vectors of the run's text, from WORKDIR/start, where they are trained first."""
+    if jax.process_count() > 1:
+        raise ValueError(
+            "config.init.embeddings='joint' runs on one host: train the vectors first with "
+            "configs/joint_align.py, then give their folder: --config.init.embeddings=DIR"
+        )
+    folder = os.path.join(workdir, FOLDER)
+    Static(static_config(config, world), folder).run()
+    return read(folder, world.languages)
+
+
+def static_config(config: ConfigDict, world: World) -> ConfigDict:
+    """The config of the joint-align vectors: the run's text, languages and dictionaries.
+
+    The words of the run's test dictionaries are left out of the aligner's too, and the run's lexicon
+    induction and sentence retrieval measure the vectors.
+    """
+    found = presets.static(config.scale)
+    found.system, found.seed = "Joint-Align", config.seed
+    found.data.update({name: config.data[name] for name in _SHARED})
+    found.data.source = f"text:{world.folders['text']}"
+    found.data.dictionaries = world.folders["dictionaries"]
+    found.data.exclude_dictionaries = world.folders["tests"]
+    found.static.update(
+        training="joint", reallocation=True, refinement=True, write_text=False, induced_words=0,
+        keep_subwords=config.init.method == "subword",
+    )  # fmt: skip
+    found.align.name = "rcsls"
+    if not config.data.dictionaries:
+        found.static.refinement = False
+    joint = config.init.joint.to_dict()
+    joint["dim"] = joint["dim"] or min(config.model.width, _MOST_DIM)
+    found.embeddings.update(joint)
+    evals = {}
+    for key, spec in config.evals.items():
+        if spec.name in _EVALUATORS:
+            evals[key] = {**found.evals[spec.name], "data": world.folders[f"evals.{key}"]}
+            if spec.name == "bli":
+                evals[key].update(methods="nn,csls", bootstrap=0)
+    evals.setdefault("bli", {**found.evals.bli, "data": ""})
+    found.evals = ConfigDict(evals)
+    return found
+
+
+def _of_dictionary(config: ConfigDict, world: World) -> dict[str, Vectors]:
+    if world.dictionary is None:
+        raise ValueError(
+            "config.init.embeddings='dictionary' needs a dictionary and text: set "
+            "--config.data.dictionaries=DIR and --config.data.source=text:DIR"
+        )
+    found = dictionary_vectors.vectors(
+        world.dictionary, world.languages, config.model.width, config.seed
+    )
+    return {language: Vectors(words, vectors) for language, (words, vectors) in found.items()}
+
+
+def _cut(
+    found: Mapping[str, Vectors], world: World, config: ConfigDict
+) -> tuple[pieces.Words, dict[str, int]]:
+    """The words of all languages as the run's tokens, and their numbers by language."""
+    tokenizer = world.tokenizer
+    unknown = tokenizer.vocabulary.unk_id
+    vectors, weights, tokens, lengths, numbers = [], [], [], [], {}
+    for language, given in found.items():
+        frequency = _frequencies(given, language, world)
+        rows, seen = [], set()
+        for row, word in enumerate(given.words):
+            ids, _ = tokenizer.encode(word, language)
+            if ids and unknown not in ids and tuple(ids) not in seen:
+                seen.add(tuple(ids))  # in lower case, a later word may be spelled like an earlier
+                rows.append(row)
+                tokens += ids
+                lengths.append(len(ids))
+        numbers[language] = len(rows)
+        vectors.append(pieces.prepared(given.vectors[rows], _mean(given, config.init.center)))
+        weights.append(frequency[rows])
+    if not sum(numbers.values()):
+        raise ValueError("config.init.embeddings: no word with a vector is in the run's vocabulary")
+    logging.info("words with a start vector: %s", numbers)
+    return pieces.Words(
+        vectors=np.concatenate(vectors),
+        weights=np.concatenate(weights),
+        tokens=np.array(tokens, np.int64),
+        splits=np.cumsum([0, *lengths]),
+        languages=np.repeat(np.arange(len(found)), list(numbers.values())),
+        hub=list(found).index("en") if "en" in found else 0,
+    ), numbers
+
+
+def _mean(vectors: Vectors, center: bool) -> np.ndarray | None:
+    return vectors.vectors.mean(0) if center and len(vectors) else None
+
+
+def _subwords(
+    folder: str, found: Mapping[str, Vectors], words: pieces.Words, world: World, center: bool
+) -> np.ndarray:
+    """The tokens' own vectors from character n-grams, float32 [V, D]; zeros for none.
+
+    A token of several languages has the mean of its vectors in these, weighted by frequency.
+
+    Args:
+      folder: of the static run that kept its n-grams.
+      found: its vectors in the hub's space, by language.
+      words: their tokens.
+      world: of the run.
+      center: whether the mean vectors of the languages are subtracted.
+
+    Raises:
+      ValueError: the run has not kept its n-grams.
+    """
+    model, path = static_api.load(folder), os.path.join(folder, "trained", SUBWORDS)
+    if not os.path.isfile(path):
+        raise ValueError(
+            f"config.init.method='subword': {folder} has no {SUBWORDS}. Train the vectors with "
+            "--config.static.keep_subwords=True, or take --config.init.embeddings=joint"
+        )
+    grams, vocabulary = Subwords.load(path), world.tokenizer.vocabulary
+    shares = pieces.language_shares(words, vocabulary.size)
+    raw = np.zeros((vocabulary.size, grams.vectors.shape[1]), np.float32)
+    for token, piece in enumerate(vocabulary.pieces):
+        if shares[token].any():
+            text, begins = _spelled(piece, vocabulary.kind)
+            ends = begins and vocabulary.encode_word(text) == [token]
+            raw[token] = grams.vector(text, begins, ends)
+    own, total = np.abs(raw).max(1) > 0, np.zeros_like(raw)
+    for share, (language, vectors) in zip(shares.T, found.items()):
+        mapped = raw
+        if language in model.alignments:
+            mapped = model.alignments[language].to_target_space(raw)
+        total += share[:, None] * pieces.prepared(mapped, _mean(vectors, center))
+    return np.where(own[:, None], total, 0).astype(np.float32)
+
+
+def _spelled(piece: str, kind: str) -> tuple[str, bool]:
+    """The characters of a token, and whether a word begins with it."""
+    if kind == "wordpiece":
+        return piece.removeprefix("##"), not piece.startswith("##")
+    if kind == "sentencepiece":
+        return piece.removeprefix("▁"), piece.startswith("▁")
+    return piece, True
+
+
+def _frequencies(vectors: Vectors, language: str, world: World) -> np.ndarray:
+    """How often each word occurs, float64 [N]: as the vectors know it, else in the run's text."""
+    if vectors.counts is not None:
+        return np.maximum(np.asarray(vectors.counts, np.float64), 1)
+    if world.frequencies is None:
+        return 1 / (1.0 + np.arange(len(vectors)))  # Zipf's law: vectors are ordered by frequency
+    counts = world.frequencies.words.get(language, {})
+    return np.array([counts.get(word, 0) + 0.5 for word in vectors.words], np.float64)

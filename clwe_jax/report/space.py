@@ -1,0 +1,65 @@
+"""The page's first section: a picture of the space that the languages share."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence
+
+from clwe_jax.report.data import Dots, Picture, Section
+from clwe_jax.report.run_folder import Run
+
+_TITLES = {
+    "before": "Before alignment", "after": "After alignment", "trained": "After training",
+}  # fmt: skip
+
+
+def section(run: Run, others: Sequence[Run]) -> Section | None:
+    """Words of several languages, joined to their translations, stage by stage."""
+    found = run.extras.get("space") or {}
+    hub, stages = found.get("hub"), found.get("stages") or {}
+    pictures = [
+        picture(title, points, hub, run.languages)
+        for stage, title in _TITLES.items()
+        if (points := stages.get(stage))
+    ]
+    if not pictures:
+        return None
+    text = (
+        "Each dot is a word, drawn where its vector lies; a line joins a word to its translation. "
+        "Good: the lines are short, and one meaning in all languages is one group of dots. Bad: "
+        "each language, which has a colour of its own, keeps to itself. (First two principal "
+        "components of the vectors; distances in the plane only approximate those in the space.)"
+    )
+    return Section("The shared space", text, pictures)
+
+
+def picture(
+    title: str, points: Sequence[Mapping[str, Any]], hub: str, languages: Sequence[str]
+) -> Picture:
+    """The words of one stage.
+
+    Args:
+      title: title of the picture.
+      points: objects with 'word', 'language', 'concept', 'x' and 'y'.
+      hub: the language whose words are joined to their translations.
+      languages: the languages, whose order decides the colours.
+    """
+    centers = {p["concept"]: (p["x"], p["y"]) for p in points if p["language"] == hub}
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for point in points:
+        groups.setdefault(point["language"], []).append(point)
+    order = list(languages)
+    dots = [
+        Dots(
+            language,
+            [(point["x"], point["y"]) for point in some],
+            [point["word"] for point in some],
+            order.index(language) if language in order else len(order),
+        )
+        for language, some in groups.items()
+    ]
+    joins = [
+        (centers[point["concept"]], (point["x"], point["y"]))
+        for point in points
+        if point["language"] != hub and point["concept"] in centers
+    ]
+    return Picture(title, dots, joins)

@@ -1,0 +1,233 @@
+"""The terminal: plain lines of the log, and progress in one line that changes in place.
+
+On a terminal the progress of the task that began last stands in the last line, and the log is
+printed above it. Elsewhere the progress of a slow task is a line of the log once in a while.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging as python_logging
+import math
+import os
+import sys
+import tempfile
+import time
+from typing import IO, Callable, Iterator, Sequence
+
+from absl import logging
+
+_LOG_SECONDS = 10.0  # between two lines of the log about one task
+_DRAW_SECONDS = 0.1  # between two changes of a line that shows the same task
+_WIDTH = 80  # columns, where the terminal does not say
+_ERASE = "\r\x1b[2K"
+
+
+def plain_log() -> None:
+    """Logs messages without the time, the thread and the file; warnings and errors are named."""
+    logging.get_absl_handler().setFormatter(_Plain())
+
+
+class _Plain(python_logging.Formatter):
+    def format(self, record: python_logging.LogRecord) -> str:
+        text = super().format(record)
+        if record.levelno >= python_logging.WARNING:
+            text = f"{record.levelname.lower()}: {text}"
+        return text
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[None]:
+    """Hides what libraries write to stderr in the block, unless the block fails."""
+    sys.stderr.flush()
+    try:
+        stderr = os.dup(2)
+    except OSError:  # a process without stderr
+        yield
+        return
+    with tempfile.TemporaryFile() as written:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            sys.stderr.flush()
+            written.seek(0)
+            os.write(stderr, written.read())
+            raise
+        finally:
+            sys.stderr.flush()
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
+class Line:
+    """The last line of the terminal, as long as no later line is open.
+
+    Attributes:
+      visible: whether there is a terminal; where not, the methods do nothing.
+    """
+
+    def __init__(self, terminal: bool | None = None):
+        """Opens a line.
+
+        Args:
+          terminal: whether stderr is a terminal; None: look.
+        """
+        self.visible = _stream().isatty() if terminal is None else terminal
+        self._parts: Sequence[str] = ()
+        self._drawn = -math.inf
+        if self.visible:
+            _open.append(self)
+            _Above.install()
+
+    def show(self, *parts: str) -> None:
+        """Shows as many of the parts as fit, the first ones first."""
+        if not self.visible:
+            return
+        now, news = time.monotonic(), parts[1:] != self._parts[1:]
+        self._parts = parts
+        if _open[-1] is self and (news or now - self._drawn > _DRAW_SECONDS):
+            self._drawn = now
+            _draw()
+
+    def text(self, width: int) -> str:
+        """The parts that fit in `width` columns."""
+        text = ""
+        for part in self._parts:
+            longer = f"{text}  {part}" if text else part
+            if len(longer) > width:
+                break
+            text = longer
+        return text or "".join(self._parts[:1])[:width]
+
+    def close(self, keep: bool = False) -> None:
+        """Takes the line away; with `keep` it stays above the lines that follow."""
+        if self.visible and self in _open:
+            _stream().write(_ERASE + (f"{self.text(_columns())}\n" if keep else ""))
+            _open.remove(self)
+            if _open:
+                _draw()
+            else:
+                _Above.remove()
+            _stream().flush()
+
+
+_open: list[Line] = []  # the line that was opened last is shown
+_stages: list[str] = []  # names of the stages that have begun, the outer first
+
+
+@contextlib.contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Shows the name of a stage, such as 'evaluating bli', also before the tasks within it."""
+    logging.info("%s", name)
+    line = Line()
+    line.show(name)
+    _stages.append(name)
+    try:
+        yield
+    finally:
+        _stages.remove(name)
+        line.close()
+
+
+@contextlib.contextmanager
+def task(unit: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Shows how many of the units of a task are done, their rate and the time left.
+
+    Args:
+      unit: noun in the plural, such as 'texts'.
+      total: number of units.
+
+    Yields:
+      A function that takes the number of units that were done since its last call.
+    """
+    line, start = Line(), time.monotonic()
+    done, logged = 0, start
+
+    def advance(count: int) -> None:
+        nonlocal done, logged
+        done += count
+        now = time.monotonic()
+        rate = done / max(now - start, 1e-6)
+        parts = (
+            f"{': '.join([*_stages[-1:], f'{done:,}/{total:,} {unit}'])}",
+            f"{thousands(rate)} {unit}/s",
+            f"{duration((total - done) / rate) if rate else '?'} left",
+        )
+        line.show(*parts)
+        if not line.visible and now - logged > _LOG_SECONDS:
+            logged = now
+            logging.info("%s", "  ".join(parts))
+
+    line.show(f"{': '.join([*_stages[-1:], f'{total:,} {unit}'])}")
+    try:
+        yield advance
+    finally:
+        line.close()
+
+
+def duration(seconds: float) -> str:
+    """'1:02:03' or '2:03'."""
+    if not math.isfinite(seconds):
+        return "?"
+    minutes, rest = divmod(int(seconds + 0.5), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def thousands(number: float) -> str:
+    """'12.3k' or '640'; small rates as '0.25'."""
+    if number >= 1000:
+        return f"{number / 1000:.1f}k"
+    return f"{number:.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def _stream() -> IO[str]:
+    return sys.stderr
+
+
+def _columns() -> int:
+    """Columns that a line may fill: a full line would move the cursor to the next one."""
+    try:
+        return os.get_terminal_size(_stream().fileno()).columns - 1
+    except (OSError, ValueError):
+        return _WIDTH - 1
+
+
+def _draw() -> None:
+    _stream().write(_ERASE + _open[-1].text(_columns()))
+    _stream().flush()
+
+
+class _Above:
+    """The stream of the log while a line is open: log lines are printed above it."""
+
+    replaced = None
+
+    def write(self, text: str) -> None:
+        """Writes log lines."""
+        self.replaced.write(_ERASE + text)
+        _draw()
+
+    def flush(self) -> None:
+        """Flushes, as the log handler expects of a stream."""
+        self.replaced.flush()
+
+    def isatty(self) -> bool:
+        """Whether this is a terminal: the log closes other streams when the program ends."""
+        return True
+
+    @classmethod
+    def install(cls) -> None:
+        """Takes the place of the log's stream, once."""
+        handler = logging.get_absl_handler().python_handler
+        if not isinstance(handler.stream, cls):
+            above = cls()
+            above.replaced, handler.stream = handler.stream, above
+
+    @classmethod
+    def remove(cls) -> None:
+        """Gives the log its stream back."""
+        handler = logging.get_absl_handler().python_handler
+        if isinstance(handler.stream, cls):
+            handler.stream = handler.stream.replaced

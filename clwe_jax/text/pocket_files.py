@@ -1,0 +1,194 @@
+"""The files of the embedded world in a run's folder, from the user's cache once they are made."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from typing import Any, Iterator, NamedTuple, Sequence
+
+from absl import logging
+from ml_collections import ConfigDict
+
+from clwe_jax import atomic, pocket
+
+MOST_CACHED = 512 << 20  # bytes of files that the cache keeps
+_PARALLEL_SEED = 1  # of parallel text to train on
+_SEVERAL = 10_000  # sentences of a language from which on further processes pay
+_STALE = 86_400  # seconds after which an unfinished folder of the cache is nobody's
+_PROGRAM = (
+    "import json, sys; from clwe_jax.text import pocket_files; "
+    "[pocket_files.keep(pocket_files.Part(*part)) for part in json.loads(sys.argv[1])]"
+)
+
+
+class Part(NamedTuple):
+    """Files that one function of `pocket` writes.
+
+    Attributes:
+      function: name of the function.
+      arguments: its arguments after the folder.
+      folder: name of the files' folder in the embedded world's.
+    """
+
+    function: str
+    arguments: Sequence[Any]
+    folder: str
+
+    def write(self, folder: str) -> None:
+        """Writes the files into a folder."""
+        getattr(pocket, self.function)(folder, *self.arguments)
+
+    @property
+    def cached(self) -> str:
+        """The part's folder in the cache, named by the function, its arguments and the code."""
+        key = json.dumps([self.function, self.arguments, _code()])
+        return atomic.user_cache("pocket", hashlib.sha256(key.encode()).hexdigest()[:32])
+
+
+def parts(config: ConfigDict, languages: Sequence[str]) -> list[Part]:
+    """The parts of the embedded world that a run needs."""
+    count, seed, languages = config.data.pocket_sentences, config.seed, list(languages)
+    among = domains(config)
+    found = []
+    if config.data.source == "pocket":
+        found = [Part("write_corpus", ([x], count, seed, among), "text") for x in languages]
+    found.append(Part("write_dictionaries", (languages,), "dictionaries"))
+    found.append(Part("write_retrieval", (languages, 1_000, 0, among), "retrieval"))
+    found.append(Part("write_bli", (languages,), "bli"))
+    if config.task.get("parallel", "") == "pocket":
+        arguments = (languages, count // 4, seed + _PARALLEL_SEED, among)
+        found.append(Part("write_parallel", arguments, "parallel"))
+    return found
+
+
+def domains(config: ConfigDict) -> tuple[str, ...]:
+    """The domains of the embedded world's text; () for all."""
+    return tuple(name for name in config.data.pocket_domains.split(",") if name)
+
+
+def write(config: ConfigDict, languages: Sequence[str], folder: str) -> None:
+    """Writes the embedded world's files once; a run that comes back finds them there.
+
+    Raises:
+      ValueError: a language that the embedded world does not speak, or an unknown domain.
+    """
+    absent = [language for language in languages if language not in pocket.LANGUAGES]
+    if absent:
+        raise ValueError(
+            f"The embedded world does not speak {', '.join(absent)}, only "
+            f"{', '.join(pocket.LANGUAGES)}. Bring text with --config.data.source=text:DIR, and set "
+            "config.data.dictionaries, config.evals.retrieval.data and config.evals.bli.data to "
+            "folders or to ''."
+        )
+    whole = os.path.join(folder, "whole")
+    if os.path.exists(whole):
+        return
+    wanted = parts(config, languages)
+    new = [part for part in wanted if not os.path.isdir(part.cached)]
+    if new:
+        logging.info("Writing the embedded world to %s", folder)
+        if config.data.pocket_sentences >= _SEVERAL:
+            _keep_beside([part for part in new if part.function == "write_corpus"])
+    for part in wanted:
+        _take(part, os.path.join(folder, part.folder))
+    trim(MOST_CACHED)
+    atomic.write(whole, "The files beside this one are whole.\n")
+
+
+def keep(part: Part) -> None:
+    """Writes a part into the cache.
+
+    Raises:
+      OSError: the cache cannot be written.
+    """
+    with atomic.making_folder(part.cached) as folder:
+        part.write(folder)
+
+
+def trim(most: int) -> None:
+    """Deletes the cached parts that were used least recently until the others hold `most` bytes."""
+    found, size = [], 0
+    for entry in _entries():
+        with contextlib.suppress(OSError):  # another process deletes as well
+            bytes_ = sum(file.stat().st_size for file in os.scandir(entry.path))
+            used = entry.stat().st_mtime
+            # Another process fills a folder that still has a temporary name.
+            if "." not in entry.name or used < time.time() - _STALE:
+                found.append((used, bytes_, entry.path))
+                size += bytes_
+    for _, bytes_, path in sorted(found):
+        if size <= most:
+            break
+        shutil.rmtree(path, ignore_errors=True)
+        size -= bytes_
+
+
+def _entries() -> Iterator[os.DirEntry[str]]:
+    with contextlib.suppress(OSError):
+        yield from os.scandir(atomic.user_cache("pocket"))
+
+
+def _take(part: Part, folder: str) -> None:
+    """Copies a part's files from the cache; without a usable cache they are written here."""
+    try:
+        if not os.path.isdir(part.cached):
+            keep(part)
+        os.utime(part.cached)
+        os.makedirs(folder, exist_ok=True)
+        for name in os.listdir(part.cached):
+            # A copy and not a link: a run's files may be edited.
+            with (
+                open(os.path.join(part.cached, name), "rb") as source,
+                atomic.writing(os.path.join(folder, name)) as target,
+            ):
+                shutil.copyfileobj(source, target)
+    except OSError:
+        part.write(folder)
+
+
+def _keep_beside(new: Sequence[Part]) -> None:
+    """Writes parts into the cache, shared out among as many processes as there are cores.
+
+    A part that fails stays absent: `_take` writes it again in this process, where an error is seen.
+    """
+    cores = os.cpu_count() or 1
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, json.dumps(new[start::cores])],
+            env={**os.environ, "PYTHONPATH": path},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for start in range(min(cores, len(new)) if cores > 1 else 0)
+    ]
+    try:
+        for process in running:
+            process.wait()
+    finally:  # an interrupted run leaves no process behind
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+@functools.cache
+def _code() -> str:
+    """A digest of the embedded world's code and lexicon, which its files depend on."""
+    digest = hashlib.sha256()
+    top = os.path.dirname(os.path.abspath(pocket.__file__))
+    for folder, below, names in os.walk(top):
+        below[:] = sorted(name for name in below if name != "__pycache__")
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            digest.update(os.path.relpath(path, top).encode())
+            with open(path, "rb") as file:
+                digest.update(hashlib.sha256(file.read()).digest())
+    return digest.hexdigest()

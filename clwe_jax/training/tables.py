@@ -1,0 +1,145 @@
+"""Tables with a row for every token: start vectors of tokens, and the rows of other runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Mapping, Sequence
+
+from absl import logging
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.training import paths
+
+TOKENS, LANGUAGES, WIDTH = "vocab", "language", "embed"  # logical axes
+_INPUT = "token_embedding"  # the last name of a table that reads tokens
+Axes = Mapping[str, Sequence[str | None]]  # path of a parameter -> its logical axes
+Names = Mapping[str, Sequence[str]]  # logical axis -> the names of its entries
+# Logical axis -> the places of the entries that two runs have in common, here and there.
+Common = Mapping[str, tuple[np.ndarray, np.ndarray]]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Start:
+    """Vectors of tokens that rows of the tables start from.
+
+    Attributes:
+      values: float32 [V, width], rows of unit length; V is the tables' number of rows.
+      known: bool [V]; the rows of other tokens keep the initialiser's draw.
+      tables: 'both', 'input' (the table that reads tokens) or 'output' (the one that scores them;
+        all senses of a word start from its vector).
+      scale: length of a row, in units of the mean length of the initialiser's rows.
+      record: facts for metadata and report, JSON-able.
+    """
+
+    values: np.ndarray
+    known: np.ndarray
+    tables: str = "both"
+    scale: float = 1.0
+    record: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def into(self, params: Any, axes: Axes) -> tuple[Any, dict[str, Any]]:
+        """The parameters with the vectors in their place, and `record` with 'tables' and 'rows'.
+
+        Args:
+          params: initialised parameters, placed on their devices.
+          axes: path -> logical axes, from `partition.axes_of`.
+
+        Raises:
+          ValueError: the model has no such table.
+        """
+        chosen = tables(axes, self.tables)
+
+        def one(path: str, old: jax.Array) -> jax.Array:
+            if path not in chosen:
+                return old
+            shape = [1] * (old.ndim - 1)
+            shape[axes[path].index(TOKENS)] = -1
+            values = self.values.reshape(*shape, old.shape[-1])
+            known = self.known.reshape(*shape, 1)
+
+            def mixed(old: jax.Array, values: Any, known: Any) -> jax.Array:
+                length = jnp.linalg.norm(old, axis=-1).mean() * self.scale
+                return jnp.where(known, values * length, old).astype(old.dtype)
+
+            return jax.jit(mixed, out_shardings=old.sharding)(old, values, known)
+
+        params, rows = paths.mapped(one, params), int(self.known.sum())
+        logging.info(
+            "%s of %s rows of %s start from word vectors", f"{rows:,}", f"{len(self.known):,}",
+            " and ".join(chosen),
+        )  # fmt: skip
+        return params, {**self.record, "tables": " and ".join(chosen), "rows": rows}
+
+
+def tables(axes: Axes, which: str = "both") -> list[str]:
+    """The paths of the tables with a vector for every token.
+
+    Args:
+      axes: path -> logical axes.
+      which: see `Start`.
+
+    Raises:
+      ValueError: the model has no such table; the message says why.
+    """
+    found = [path for path, names in axes.items() if TOKENS in names and names[-1] == WIDTH]
+    inputs = [path for path in found if path.split("/")[-1] == _INPUT]
+    outputs = [path for path in found if path not in inputs]
+    chosen = {"both": found, "input": inputs, "output": outputs}[which]
+    if not chosen or (which == "input" and not outputs):
+        why = "scores tokens with the table that reads them" if inputs else "reads characters"
+        raise ValueError(
+            f"config.init.tables={which!r}: this model {why}: --config.init.tables=both"
+        )
+    return chosen
+
+
+def in_common(workdir: str, names: Names) -> Common:
+    """The tokens and languages that a run and this one have in common, where they differ.
+
+    Args:
+      workdir: the folder of the other run, whose tokenizer is in vocab/.
+      names: of this run, by logical axis; {}: nothing differs.
+
+    Raises:
+      FileNotFoundError: the folder has no tokenizer.
+    """
+    if not names:
+        return {}
+    tokenizer = Tokenizer.load(os.path.join(workdir, "vocab"))
+    theirs = {TOKENS: tokenizer.vocabulary.pieces, LANGUAGES: tokenizer.languages}
+    found = {}
+    for axis, ours in names.items():
+        if list(ours) != list(theirs[axis]):
+            places = {name: place for place, name in enumerate(theirs[axis])}
+            pairs = [(here, places[name]) for here, name in enumerate(ours) if name in places]
+            found[axis] = tuple(np.array(pairs, np.int32).reshape(-1, 2).T)
+            logging.info(
+                "%s has %s of this run's %s entries of the axis %r", workdir, f"{len(pairs):,}",
+                f"{len(ours):,}", axis,
+            )  # fmt: skip
+    return found
+
+
+def with_rows(
+    old: jax.Array, theirs: jax.Array, axes: Sequence[str | None], common: Common
+) -> jax.Array:
+    """The parameter with the rows of another run's along the axes that have entries in common.
+
+    Args:
+      old: the parameter.
+      theirs: the other run's, of the same shape except along these axes.
+      axes: their logical axes.
+      common: see `in_common`.
+    """
+    whole = [np.arange(size) for size in old.shape]
+    here = [common.get(axis, (places,) * 2)[0] for axis, places in zip(axes, whole)]
+    there = [common.get(axis, (places,) * 2)[1] for axis, places in zip(axes, whole)]
+
+    def taken(old: jax.Array, theirs: jax.Array) -> jax.Array:
+        return old.at[jnp.ix_(*here)].set(theirs[jnp.ix_(*there)].astype(old.dtype))
+
+    return jax.jit(taken, out_shardings=old.sharding)(old, theirs)

@@ -1,0 +1,79 @@
+"""All kinds of loaded models have the same methods and the same checks of their arguments."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from clwe_jax import api, registry
+from clwe_jax.api.base import near_words
+from clwe_jax.api.static import StaticModel
+from clwe_jax.embeddings.vectors import Vectors
+
+
+class Encodes(api.Model):
+    """A language model whose tokenizer knows two languages; nothing is computed."""
+
+    def __init__(self):
+        self.tokenizer = type("Tokenizer", (), {"languages": ("en", "de")})
+
+
+@pytest.fixture(params=["model", "pair", "static"])
+def model(request):
+    if request.param == "model":
+        return Encodes()
+    if request.param == "pair":
+        return api.PairModel({"en": Encodes(), "de": Encodes()})
+    vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
+    return StaticModel({"en": vectors, "de": vectors}, {}, {}, "en")
+
+
+def test_methods_have_the_same_arguments():
+    kinds = (api.Model, api.PairModel, api.StaticModel)
+    for name, method in vars(api.Loaded).items():
+        if name.startswith("_") or not inspect.isfunction(method):
+            continue
+        expected = list(inspect.signature(method).parameters)
+        for kind in kinds:
+            found = list(inspect.signature(getattr(kind, name)).parameters)
+            assert found[: len(expected)] == expected or "options" in expected, (kind, name)
+
+
+@pytest.mark.parametrize(
+    "message, call",
+    [
+        ("texts: .* write .text.", lambda m: m.encode("a", lang="en")),
+        ("texts=None: expected a list", lambda m: m.encode(None, lang="en")),
+        (r"texts.1.=3: expected a string", lambda m: m.encode(["a", 3], lang="en")),
+        ("lang='enn'.*Did you mean 'en'", lambda m: m.encode(["a"], lang="enn")),
+        (r"lang=.'en'.: expected the code of a language", lambda m: m.encode(["a"], lang=["en"])),
+        ("lang=None: expected the code", lambda m: m.vectors(lang=None)),
+        (r"text=.'a'.: expected one string", lambda m: m.words(["a"], lang="en")),
+        (r"word=.'a'.: expected one string, .* list", lambda m: m.neighbours(["a"], lang="en")),
+        ("to='fr'.*Known: de, en", lambda m: m.neighbours("a", lang="en", to="fr")),
+        ("k='3': expected a whole number", lambda m: m.neighbours("a", lang="en", k="3")),
+        ("k=0: expected a whole number", lambda m: m.translate_word("a", lang="en", to="de", k=0)),
+        ("method 'clsl'.*Did you mean 'csls'", lambda m: m.neighbours("a", "en", method="clsl")),
+        ("to='en' is the word's own", lambda m: m.translate_word("a", lang="en", to="en")),
+        ("b=3: expected one string", lambda m: m.similarity("a", 3, lang="en")),
+        ("lang_b='d'", lambda m: m.similarity("a", "b", lang="en", lang_b="d")),
+        ("word=3: expected one string", lambda m: m.knows(3, lang="en")),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_named(model, message, call):
+    with pytest.raises(ValueError, match=message):
+        call(model)
+
+
+def test_near_words_fold_accents_first():
+    words = ["cita", "città", "cittadino", "Zürich", "città."]
+    assert near_words("citta", words)[0] == "città"
+    assert near_words("zurich", words) == ["Zürich"]
+    assert near_words("xyz", words) == [] and "citta" not in near_words("citta", ["citta"])
+
+
+def test_a_long_list_of_names_is_cut():
+    names = [f"name{i}" for i in range(20_000)]
+    message = registry.nearest("xyz", names)
+    assert len(message) < 2_000 and message.endswith("and 19,880 more.")
+    assert registry.nearest("xyz", ["b", "a"]) == "Known: a, b."

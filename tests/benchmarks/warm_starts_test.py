@@ -1,0 +1,71 @@
+"""The rows of the table of warm starts: options that the config has, with values that it accepts."""
+
+import importlib.util
+import pathlib
+import sys
+
+import pytest
+
+from clwe_jax import validation
+from clwe_jax.training import optim, phases
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def table():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        return load(ROOT / "benchmarks" / "warm_starts.py")
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+
+
+def test_every_row_is_a_config_that_works(table):
+    for rows in table.VARIANTS.values():
+        for changed in rows.values():
+            config = load(ROOT / "configs" / "warm_dict_mlm.py").get_config()
+            for path, value in changed.items():
+                *parents, last = path.split(".")
+                section = config
+                for name in parents:
+                    section = section[name]
+                kind = type(section[last])  # an option that is absent raises
+                section[last] = value == "True" if kind is bool else kind(value)
+            validation.validate(config)
+            found = optim.from_config(config.optimizer, config.data.sequence_length)
+            phases.from_config(config.train, found)
+
+
+def test_runs_are_made_once_and_share_the_first_ones_vectors(table, tmp_path, monkeypatch, capsys):
+    commands = []
+
+    def run(command, cwd):
+        options = dict(part.split("=", 1) for part in command if part.startswith("--"))
+        commands.append(options)
+        folder = pathlib.Path(options["--workdir"])
+        folder.mkdir(parents=True)
+        (folder / "results.json").write_text('{"retrieval/mean_last4": 0.25}')
+        return type("Done", (), {"returncode": 0})
+
+    monkeypatch.setattr(table.subprocess, "run", run)
+    arguments = [f"--out={tmp_path}", "--groups=start", "--variants=WECHSEL;cold;FOCUS"]
+    table.main([*arguments, "--print-only"])
+    assert not commands
+    table.main([*arguments, "--", "--config.train.batch_size=8"])
+    table.main(arguments)
+    first, cold, focus = commands
+    assert "--config.init.embeddings" not in first
+    assert focus["--config.init.embeddings"] == f"{first['--workdir']}/start"
+    assert cold["--config.init.embeddings"] == "" and focus["--config.init.method"] == "focus"
+    assert all(each["--config.train.batch_size"] == "8" for each in commands)
+    assert "| FOCUS | 25.0 |" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        table.main(["--groups=starts"])

@@ -1,0 +1,43 @@
+"""The names and sizes of the test sets behind figures."""
+
+import pytest
+
+from clwe_jax.report import overview, test_sets
+from clwe_jax.report.run_folder import Run
+
+
+@pytest.fixture
+def run(tmp_path):
+    config = {"evals": {"bli": {"data": "/lists/muse"}, "retrieval": {"data": "pocket"}}}
+    results = {
+        "bli/it-en/words": 53.0, "bli/it-en/pairs": 61.0, "bli/chance": 0.01, "bli/p@1_csls": 0.335,
+        "bli/it-en/p@1_csls": 0.335, "retrieval/it-en/mean": 0.5, "retrieval/it-en/chance": 0.001,
+    }  # fmt: skip
+    return Run(tmp_path, config, results, {}, {})
+
+
+def test_one_pair_is_named_with_its_file_and_size(run):
+    assert test_sets.of_pair(run, "bli", "it-en") == "muse/it-en.5000-6500.txt, 53 words, 61 pairs"
+    assert test_sets.of_all(run, "bli") == test_sets.of_pair(run, "bli", "it-en")
+    assert test_sets.of_all(run, "retrieval") == "the embedded world, 1,000 sentence pairs"
+
+
+def test_several_pairs_are_summed(run):
+    run.results.update({"bli/en-it/words": 100.0, "bli/en-it/pairs": 139.0})
+    run.results.update({"retrieval/en-it/chance": 0.001, "retrieval/de-it/chance": 0.01})
+    assert test_sets.of_all(run, "bli") == "muse, 2 directions, 153 words, 200 pairs"
+    found = test_sets.of_all(run, "retrieval")
+    assert found == "the embedded world, 2 language pairs, 1,100 sentence pairs"
+
+
+def test_a_tile_says_how_many_words_it_is_of(run):
+    [tile] = [x for x in overview.tiles(run, ()) if x.label.startswith("all test words")]
+    assert tile.value == "33.5%" and "53 words" in " ".join(tile.notes)
+
+
+def test_sizes_that_were_not_recorded_are_left_out(run):
+    run.results.clear()
+    run.results["bli/it-en/p@1"] = 0.5
+    run.config["evals"] = {}
+    assert test_sets.of_all(run, "bli") == test_sets.of_pair(run, "bli", "it-en") == ""
+    assert test_sets.of_all(run, "similarity") == ""

@@ -1,0 +1,119 @@
+"""The embedded world's files, made once for a user."""
+
+import os
+import pathlib
+import time
+
+from ml_collections import ConfigDict
+import pytest
+
+from clwe_jax import pocket
+from clwe_jax.text import pocket_files
+
+LANGUAGES = ("de", "en")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "clwe_jax" / "pocket"
+
+
+def config(count=50, among="", seed=3, parallel="pocket"):
+    data = dict(source="pocket", pocket_sentences=count, pocket_domains=among)
+    return ConfigDict(dict(data=data, seed=seed, task=dict(parallel=parallel)))
+
+
+def contents(folder: pathlib.Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "whole"
+    }
+
+
+@pytest.fixture
+def written(tmp_path):
+    """The same files, as the embedded world writes them without a cache."""
+    folder = tmp_path / "expected"
+    pocket.write_corpus(folder / "text", LANGUAGES, 50, 3)
+    pocket.write_dictionaries(folder / "dictionaries", LANGUAGES)
+    pocket.write_retrieval(folder / "retrieval", LANGUAGES)
+    pocket.write_bli(folder / "bli", LANGUAGES)
+    pocket.write_parallel(folder / "parallel", LANGUAGES, 12, 4)
+    return contents(folder)
+
+
+def test_the_files_are_those_of_the_embedded_world_with_and_without_the_cache(
+    tmp_path, written, cache, monkeypatch
+):
+    pocket_files.write(config(), LANGUAGES, str(tmp_path / "first"))
+    assert contents(tmp_path / "first") == written
+    monkeypatch.setattr(pocket, "write_corpus", None)  # a second call would fail
+    pocket_files.write(config(), LANGUAGES, str(tmp_path / "second"))
+    assert contents(tmp_path / "second") == written
+    assert len(list(cache.iterdir())) == 6 and not list(cache.glob("*.tmp"))
+
+
+def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path, written, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    pocket_files.write(config(), LANGUAGES, str(tmp_path / "run"))
+    assert contents(tmp_path / "run") == written
+
+
+def test_edited_files_of_a_run_leave_the_cache_as_it_is(tmp_path, written):
+    pocket_files.write(config(), LANGUAGES, str(tmp_path / "first"))
+    with open(tmp_path / "first" / "text" / "de.txt", "a", encoding="utf-8") as file:
+        file.write("ein Satz\n")
+    pocket_files.write(config(), LANGUAGES, str(tmp_path / "second"))
+    assert contents(tmp_path / "second") == written
+
+
+@pytest.mark.parametrize("other", [dict(count=51), dict(seed=4), dict(among="money")])
+def test_other_parameters_have_files_of_their_own(tmp_path, other):
+    pocket_files.write(config(), LANGUAGES, str(tmp_path / "first"))
+    pocket_files.write(config(**other), LANGUAGES, str(tmp_path / "second"))
+    one, two = (tmp_path / run / "text" / "de.txt" for run in ("first", "second"))
+    assert one.read_bytes() != two.read_bytes()
+
+
+def test_other_code_has_files_of_its_own(monkeypatch):
+    part = pocket_files.Part("write_bli", (LANGUAGES,), "bli")
+    before = part.cached
+    monkeypatch.setattr(pocket_files, "_code", lambda: "other")
+    assert part.cached != before
+
+
+def test_processes_beside_write_the_same_files(tmp_path, written, monkeypatch):
+    monkeypatch.setattr(pocket_files, "_SEVERAL", 1)
+    monkeypatch.setattr(pocket_files.os, "cpu_count", lambda: 2)
+    made = []
+    monkeypatch.setattr(pocket_files, "keep", lambda part: made.append(part.function))
+    part = pocket_files.parts(config(among="money"), LANGUAGES)[0]
+    pocket_files._keep_beside([part])
+    assert os.listdir(part.cached) == ["de.txt"] and not made
+    pocket.write_corpus(tmp_path / "expected_money", ["de"], 50, 3, ("money",))
+    expected = (tmp_path / "expected_money" / "de.txt").read_bytes()
+    assert pathlib.Path(part.cached, "de.txt").read_bytes() == expected
+
+
+def test_an_unknown_domain_is_named(tmp_path, cache):
+    with pytest.raises(ValueError, match="nowhere"):
+        pocket_files.write(config(among="nowhere"), LANGUAGES, str(tmp_path / "run"))
+    assert not list(cache.iterdir())
+
+
+def test_an_unknown_language_is_named(tmp_path):
+    with pytest.raises(ValueError, match="does not speak xx"):
+        pocket_files.write(config(), ("de", "xx"), str(tmp_path / "run"))
+
+
+def test_the_parts_used_least_recently_make_room(cache):
+    now = time.time()
+    for name, age in (("a", 30), ("b", 10), ("c", 20), ("d.tmp", 5), ("e.tmp", 200_000)):
+        (cache / name).mkdir(parents=True)
+        (cache / name / "file").write_bytes(bytes(100))
+        os.utime(cache / name, (now - age, now - age))
+    pocket_files.trim(200)
+    assert sorted(path.name for path in cache.iterdir()) == ["b", "c", "d.tmp"]
