@@ -14,7 +14,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
-from clwe_jax import pocket, registry
+from clwe_jax import pocket
 from clwe_jax.text import corpora, pocket_files, training_dictionary
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.frequencies import Frequencies
@@ -141,8 +141,7 @@ def _check_spoken(languages: Sequence[str]) -> None:
         raise ValueError(
             f"config.data.languages={','.join(languages)}: the embedded world (the value 'pocket' "
             f"of an option) has text in {', '.join(pocket.LANGUAGES)}, not in "
-            f"{', '.join(map(repr, absent))}. "
-            f"{registry.suggestion(absent[0], pocket.LANGUAGES, cutoff=0.7)} For your own text give "
+            f"{', '.join(map(repr, absent))}. For your own text give "
             "--config.data.source=text:DIR, and set config.data.dictionaries, "
             "config.evals.retrieval.data and config.evals.bli.data to folders or to ''."
         )
