@@ -128,7 +128,8 @@ def test_prepared_batches_train_without_tensorflow(tmp_path):
     config = ["--config=configs/dict_mlm_50.py", *TINY]
     python("-m", "clwe_jax.data.prepare", *config, f"--out={tmp_path}/batches", "--heldout_rows=8")
     said = python(
-        "-c", NO_TENSORFLOW, *config, f"--workdir={tmp_path}/run", "--config.evals.bli.data=",
+        "-c", NO_TENSORFLOW, *config, f"--workdir={tmp_path}/run",
+        "--config.evals.retrieval.data=pocket", "--config.data.dictionaries=pocket",
         f"--config.data.source=batches:{tmp_path}/batches",
     )  # fmt: skip
     assert "Report:" in said

@@ -191,7 +191,7 @@ def test_planted_translations_are_found(world, toy_objective):
 def test_layer_option(world, toy_objective):
     found = run(world, toy_objective(), layer=0)
     assert found["bli/de-en/p@1"] == found["bli/de-en/layer0/p@1"]
-    with pytest.raises(ValueError, match="no layer 3"):
+    with pytest.raises(ValueError, match="layer=3: this model's layers are 0"):
         run(world, toy_objective(), layer=3)
 
 

@@ -37,7 +37,7 @@ def job(tmp_path):
     made.models = dict.fromkeys(("en", "de"), types.SimpleNamespace(tokenizer=tokenizer))
     made.texts = dict.fromkeys(("en", "de"), corpora.TextCorpus(str(tmp_path), ("en", "de")))
     made.dictionary = Dictionary.from_pairs({("de", "en"): [("haus", "house")]})
-    made.folders = {"tests": "", "evals.bli": str(tests)}
+    made.folders = {"tests": "", "dictionaries": "", "evals.bli": str(tests)}
     made.context = Context(languages=("en", "de"))
     return made
 

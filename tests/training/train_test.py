@@ -198,7 +198,7 @@ def test_a_signal_saves_and_the_same_call_goes_on(toy, tmp_path, caplog, number)
     before = signal.getsignal(number)
     result = toy.fit(tmp_path, source=Killer(), checkpoint=dict(every_steps=0))
     assert not result.finished and 0 < result.step < 8
-    assert f"Stopped by {number.name}" in caplog.text and "The same command goes on" in caplog.text
+    assert f"Stopped by {number.name}" in caplog.text and "The same command resumes" in caplog.text
     assert os.listdir(tmp_path / "checkpoints") == [str(result.step)]
     assert signal.getsignal(number) == before
     assert toy.fit(tmp_path).step == 8
