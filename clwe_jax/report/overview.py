@@ -59,7 +59,7 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
             made.append(Tile("Loss", value, [f"{where}, nats per piece", meaning.note(run, name)]))
             break
     speed = (run.extras.get("speed") or {}).get("tokens_per_second")
-    if speed is not None:
+    if speed:  # 0: this start took no step
         made.append(Tile("Speed", figures.count(speed), ["pieces per second"]))
     return made
 
