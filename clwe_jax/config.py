@@ -78,7 +78,7 @@ def base_config() -> ConfigDict:
             ),
             task=dict(name="mlm"),  # how batches are made of text
             model=dict(name="transformer"),
-            objective=dict(name="mlm", tied=True),
+            objective=dict(name="mlm"),
             init=dict(
                 parameters="",  # run:DIR or npz:FILE to start from; '': initialisers
                 parts="",  # patterns of parameter paths, with commas between them; '': all

@@ -11,7 +11,6 @@ import pathlib
 
 from flax.core import meta
 import jax
-from ml_collections import ConfigDict
 import numpy as np
 import pytest
 
@@ -42,8 +41,7 @@ def forward(values):
     """
     config = options.base_config()
     with config.unlocked():
-        for section, value in json.loads(values).items():
-            config[section] = ConfigDict(value) if isinstance(value, dict) else value
+        config.update(json.loads(values))
     length, rows = config.data.sequence_length, config.train.batch_size
     shape = config.vocab.size, len(options.languages(config)), 4
     objective = build.build_objective(

@@ -34,6 +34,11 @@ def environment(packages: Iterable[str]) -> dict[str, Any]:
     }
 
 
+def first_language(languages: Sequence[str]) -> str:
+    """The language that the others are shown beside: English, or the first one."""
+    return "en" if "en" in languages else languages[0]
+
+
 def content_words(frequent: Sequence[str]) -> list[str]:
     """A few content words, evenly spread over a list of frequent words.
 

@@ -203,12 +203,11 @@ class Pretraining(Job):
         languages = [language for language in model.languages if frequent.get(language)]
         if not languages:
             return []
-        first = _hub(languages)
+        first = facts.first_language(languages)
         words = facts.asked_words(self.config.report.words)
         return facts.neighbours(
             model, words or facts.content_words(frequent[first]), first, languages
         )
-
 
     def _space(self, model: api.Model) -> dict[str, Any]:
         """A few words of all languages after the training; see `report.space`."""
@@ -220,14 +219,9 @@ class Pretraining(Job):
             vectors = model.vectors(language)
             return vectors.vectors[vectors.rows(words)] - vectors.vectors.mean(0)
 
-        hub = _hub(list(frequent))
+        hub = facts.first_language(list(frequent))
         chosen = shared_space.concepts(frequent, self.world.dictionary, hub)
         return {"hub": hub, "stages": {"trained": shared_space.picture(chosen, centered)}}
-
-
-def _hub(languages: Sequence[str]) -> str:
-    """The language that the report starts from: English, or the first one."""
-    return "en" if "en" in languages else languages[0]
 
 
 def _initial(record: Mapping[str, Any] | None) -> list[Any]:

@@ -53,7 +53,7 @@ def gather(config: ConfigDict, model: api.Model, workdir: str) -> dict[str, Any]
         )
         return {}
     view = model.sense_view
-    language = "en" if "en" in model.languages else model.languages[0]
+    language = facts.first_language(model.languages)
     words = [
         {"word": word, "language": language, "directions": _directions(view, word, language)}
         for word in _words(config, view, model, language)

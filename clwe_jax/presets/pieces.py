@@ -94,5 +94,6 @@ def bert(scale: str) -> ConfigDict:
     config.model = ConfigDict(
         dict(TRANSFORMER, language_embeddings=True, condition_on_language=True)
     )
+    config.objective = ConfigDict(dict(name="mlm", tied=True))
     config.optimizer = ConfigDict(ADAMW)
     return set_values(config, _BERT[scale])
