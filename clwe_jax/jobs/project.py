@@ -28,12 +28,13 @@ from clwe_jax.evaluate import anchors
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.pair_encoder import PairEncoder
-from clwe_jax.jobs import evaluators, facts, forecast, inputs
+from clwe_jax.jobs import evaluators, facts, floor, forecast, inputs
 from clwe_jax.jobs.job import FIGURES, Job, Results, Stage
 from clwe_jax.objectives import projected
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.report import tables
-from clwe_jax.text import dictionary as dictionaries, training_dictionary, world as worlds
+from clwe_jax.text import dictionary as dictionaries, frequencies
+from clwe_jax.text import training_dictionary, world as worlds
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.types import Encoder
 
@@ -136,6 +137,7 @@ class Projection(Job):
         self.models = dict.fromkeys(model.languages, model)
         self.texts = dict.fromkeys(model.languages, world.corpus)
         self.dictionary, self.folders = world.dictionary, world.folders
+        self.frequencies = world.frequencies
         self.context = inputs.context(self.config, world)
 
     def _fit(self) -> None:
@@ -211,10 +213,17 @@ class Projection(Job):
             yield x, y, np.repeat(np.arange(len(x), dtype=np.int32)[:, None], 2, axis=1)
 
     def _evaluate(self) -> None:
-        made = evaluators.build(self.config, self.context, self.folders, names=("retrieval", "bli"))
+        made = evaluators.build(self.config, self.context, self.folders, names=floor.EVALUATORS)
         for name, found in self.maps.items():
             measured, _ = evaluators.measure(made, self._mapped(found))
             self.figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
+        self.figures |= floor.measure(
+            self.config,
+            made,
+            self.dictionary,
+            self.frequencies,
+            lambda text, language: self.models[language].tokenizer.words(text, language),
+        )
 
     def _mapped(self, maps: Mapping[str, np.ndarray]) -> Encoder:
         """The encoder of all languages that applies the maps of the source languages."""
@@ -338,6 +347,7 @@ class PairProjection(Projection):
             if world.corpus is None:
                 raise ValueError(f"The projection needs the text files of {self.runs[language]}")
         self.texts = {language: world.corpus for language, world in own.items()}
+        self.frequencies = frequencies.joined(world.frequencies for world in own.values())
         self.context = Context(
             languages=tuple(self.models),
             normalizer=normalizer,
