@@ -19,7 +19,8 @@ Aggregation Algorithms for Middleware). One product with the pool yields both nu
 from __future__ import annotations
 
 import functools
-from typing import Callable, Iterator
+import math
+from typing import Callable, Iterator, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -37,6 +38,7 @@ _PART = 2_048  # pool vectors around a key that its bounds are computed with
 _CANDIDATES = 64  # keys per query that are examined beyond the k requested keys
 _SLABS = (1_024, 256, 64)  # keys compared at once: three shapes to compile
 _ROUNDING = 1e-6  # largest rounding error of a mean cosine
+_ROWS = 4_096  # vectors that are compared with the centers at once
 _LEAST_KEYS = 20_000  # keys below which all cosines are faster
 
 
@@ -145,61 +147,68 @@ class Around:
 
     def settle(self, wanted: np.ndarray, whole: search.Keys) -> None:
         """Computes the numbers of the keys in these distinct rows, int [n]."""
-        self._write(wanted, whole)
+        self._write(wanted, lambda keys: self._sums(keys, *whole[:2]))
         self.exact[wanted] = True
 
     def _look_around(self) -> None:
         """Computes the bounds of every key."""
-        pool, least = self.pool, min(len(self.pool), max(_PART, self.neighbourhood))
-        centers = _centers(pool, self.memory_bytes)
-        homes = _homes(pool, centers, self.memory_bytes)
-        sizes = np.bincount(homes, minlength=len(centers))
+        least = min(len(self.pool), max(_PART, self.neighbourhood))
+        homes, means, sizes = _grouped(self.pool, _centers(self.pool))
         members = np.split(np.argsort(homes, kind="stable"), sizes.cumsum()[:-1])
-        groups = np.stack([np.asarray(search.unit(pool[rows])).sum(0) for rows in members])
-        groups /= np.maximum(sizes, 1)[:, None]
-        own = _homes(self.keys, centers, self.memory_bytes)
+        centers = np.asarray(search.unit(means))
         following = np.argsort(-(centers @ centers.T), axis=1, kind="stable")
+        # The groups whose members are the part of a key in each group; of the last one, some.
+        enough = 1 + (sizes[following].cumsum(1) < least).sum(1)
+        near = np.zeros((len(sizes), len(sizes)), bool)
+        for number, (order, count) in enumerate(zip(following, enough)):
+            near[number, order[:count]] = True
+        own, far = self._far(means, centers, sizes, near)
+        pool = jnp.asarray(self.pool)
+        for number in np.unique(own):
+            order = following[number, : enough[number]]
+            part = np.concatenate([members[group] for group in order])[:least]
+            rows = np.flatnonzero(own == number)
+            self._write(rows, lambda keys: self._sums(keys, pool[None], None, part=part))
+        np.logaddexp(self.bounds[INVERTED_SOFTMAX], far, out=self.bounds[INVERTED_SOFTMAX])
+
+    def _far(
+        self, means: np.ndarray, centers: np.ndarray, sizes: np.ndarray, near: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The group of each key, int [M], and a bound of the log mass of the groups not near it."""
+        own, far = [], []
         with np.errstate(divide="ignore"):
             logs = np.log(sizes).astype(np.float32)
-        for center in np.unique(own):
-            order = following[center]
-            enough = 1 + np.searchsorted(sizes[order].cumsum(), least)
-            part = np.concatenate([members[number] for number in order[:enough]])[:least]
-            far = logs.copy()
-            far[order[:enough]] = -np.inf
-            near = search.chunked(pool[part], 0.0, self.neighbourhood)
-            self._write(np.flatnonzero(own == center), near, groups, far)
+        for part in _pieces(self.keys):
+            found = _far(part, means, centers, logs, near, self.beta)
+            own.append(np.asarray(found[0]))
+            far.append(np.asarray(found[1]))
+        count = len(self.keys)
+        return np.concatenate(own)[:count], np.concatenate(far)[:count]
 
-    def _write(
-        self,
-        wanted: np.ndarray,
-        part: search.Keys,
-        groups: np.ndarray | None = None,
-        logs: np.ndarray | None = None,
-    ) -> None:
-        """Computes the numbers of some keys over a part of the pool and over groups."""
+    def _write(self, wanted: np.ndarray, numbers: Callable[[np.ndarray], Sequence]) -> None:
+        """Computes the numbers of some keys."""
         for rows, slab in _slabs(wanted):
-            padded = np.pad(rows, (0, slab - len(rows)), mode="edge")
-            found = self._sums(self.keys[padded], part.vectors, part.bias, groups, logs)
+            found = numbers(self.keys[np.pad(rows, (0, slab - len(rows)), mode="edge")])
             for method, values in zip(METHODS, found, strict=True):
                 if values is not None:
                     self.bounds[method][rows] = np.asarray(values)[: len(rows)]
 
 
 @functools.partial(jax.jit, static_argnames=("k", "mass"))
-def _sums(keys, vectors, bias, groups, logs, *, beta, k, mass):
+def _sums(keys, vectors, bias, part=None, *, beta, k, mass):
     """The mean of the k largest cosines of each key, and its log mass, each None where not wanted.
 
     Args:
       keys: [q, D].
       vectors, bias: see `search.Keys`; they hold vectors of the pool.
-      groups: means of groups that the log mass includes, [G, D]; None: no groups.
-      logs: logarithm of the number of vectors in each group, [G].
+      part: rows of the pool that count, [n]; the vectors are then the pool, [1, P, D], as it is.
       beta: inverse temperature.
       k: number of cosines; 0: no mean.
       mass: whether the log mass is wanted.
     """
     keys = search.unit(keys)
+    if part is not None:
+        vectors, bias = search.unit(vectors[0][part])[None], jnp.zeros((1, len(part)))
 
     def step(carry, chunk):
         best, total = carry
@@ -213,10 +222,16 @@ def _sums(keys, vectors, bias, groups, logs, *, beta, k, mass):
 
     nothing = jnp.full((len(keys), k), -jnp.inf), jnp.full((len(keys),), -jnp.inf)
     (best, total), _ = jax.lax.scan(step, nothing, (vectors, bias))
-    if mass and groups is not None:
-        of_groups = search.products(keys, groups, -logs / beta, 1.0)
-        total = jnp.logaddexp(total, _log_sum(of_groups, beta))
     return best.mean(1) if k else None, total if mass else None
+
+
+@jax.jit
+def _far(keys, means, centers, logs, near, beta):
+    """See `Around._far`; `logs` are the logarithms of the numbers of vectors in the groups."""
+    cosines = search.products(search.unit(keys), centers, 0.0, 1.0)
+    own = search.top_k(cosines, 1)[1][:, 0]
+    of_means = cosines * jnp.linalg.norm(means, axis=1) + logs / beta
+    return own, _log_sum(jnp.where(near[own], -jnp.inf, of_means), beta)
 
 
 def _log_sum(cosines: Array, beta: Array) -> Array:
@@ -267,21 +282,45 @@ def _slabs(rows: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
         start += slab
 
 
-def _centers(pool: np.ndarray, memory_bytes: int) -> np.ndarray:
+def _centers(pool: np.ndarray) -> np.ndarray:
     """Centers of the pool's directions, by spherical k-means: float32 [C, D]."""
-    sample = np.asarray(search.unit(pool[:: max(1, len(pool) // _SAMPLE)]))
+    sample = pool[:: max(1, len(pool) // _SAMPLE)]
     count = max(1, min(_CENTERS, len(pool) // _MEMBERS))
-    centers = sample[:: max(1, len(sample) // count)][:count]
+    centers = np.asarray(search.unit(sample[:: max(1, len(sample) // count)][:count]))
     for _ in range(_ROUNDS):
-        homes = _homes(sample, centers, memory_bytes)
-        sums = np.zeros_like(centers)
-        np.add.at(sums, homes, sample)
-        empty = np.bincount(homes, minlength=len(centers)) == 0
-        centers = np.asarray(search.unit(np.where(empty[:, None], centers, sums)))
+        _, means, sizes = _grouped(sample, centers)
+        centers = np.asarray(search.unit(np.where(sizes[:, None] > 0, means, centers)))
     return centers
 
 
-def _homes(x: np.ndarray, centers: np.ndarray, memory_bytes: int) -> np.ndarray:
-    """The nearest center of each vector, int [N]."""
-    keys = search.chunked(centers, 0.0, 1)
-    return np.asarray(search.search(x, keys, 1.0, 1, memory_bytes)[0])[:, 0]
+def _grouped(x: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The nearest center of each vector, and the groups that the centers attract.
+
+    Returns:
+      Centers int [N], means of the groups' vectors of length 1, float32 [C, D], and their sizes [C].
+    """
+    homes, sums = [], jnp.zeros_like(centers)
+    for part in _pieces(x):
+        left = len(x) - sum(map(len, homes))
+        own, sums = _assigned(part, centers, sums, left)
+        homes.append(np.asarray(own)[:left])
+    found = np.concatenate(homes)
+    sizes = np.bincount(found, minlength=len(centers))
+    return found, np.asarray(sums) / np.maximum(sizes, 1)[:, None], sizes
+
+
+@jax.jit
+def _assigned(x, centers, sums, count):
+    """The nearest center of each vector, and the sums of the centers' first `count` vectors."""
+    x = search.unit(x)
+    own = search.top_k(search.products(x, centers, 0.0, 1.0), 1)[1][:, 0]
+    there = jnp.arange(len(x)) < count
+    return own, sums.at[own].add(jnp.where(there[:, None], x, 0.0))
+
+
+def _pieces(x: np.ndarray) -> Iterator[np.ndarray]:
+    """Yields slices of equal length; zeros fill up the last one."""
+    rows = math.ceil(len(x) / math.ceil(len(x) / _ROWS))
+    for start in range(0, len(x), rows):
+        part = x[start : start + rows]
+        yield np.pad(part, ((0, rows - len(part)), (0, 0)))

@@ -10,6 +10,7 @@ the last layer is fitted to the centers of the senses.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from itertools import islice
 import os
 from typing import Iterator, Mapping, Sequence
@@ -90,25 +91,22 @@ class Projection(Job):
             ("apply", [settings.apply], METHODS),
             ("anchors", [settings.anchors], ANCHORS),
         ):
-            for name in names:
-                if name not in known:
-                    raise ValueError(
-                        f"config.projection.{option}={name!r}: {registry.nearest(name, known)}"
-                    )
+            for name in (name for name in names if name not in known):
+                raise ValueError(
+                    f"config.projection.{option}={name!r}: {registry.nearest(name, known)}"
+                )
 
     def stages(self):
+        evaluations = functools.partial(forecast.evaluations, self.config, self.workdir)
         return [
             Stage("model and text", self._open, self._about_models),
             Stage("maps", self._fit, lambda: [f"maps: {', '.join(self.methods)}"]),
-            Stage("evaluation", self._evaluate, self._about_evaluation),
+            Stage("evaluation", self._evaluate, evaluations),
         ]
 
     def _about_models(self) -> Iterator[str]:
         yield f"model: the run in {self.workdir}, projected onto its first language"
         yield from forecast.dictionaries(self.config, self.workdir)
-
-    def _about_evaluation(self) -> Iterator[str]:
-        return forecast.evaluations(self.config, self.workdir)
 
     def _open(self) -> None:
         model = api.load(self.workdir)
@@ -218,12 +216,9 @@ class Projection(Job):
             measured, _ = evaluators.measure(made, self._mapped(found))
             self.figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
         self.figures |= floor.measure(
-            self.config,
-            made,
-            self.dictionary,
-            self.frequencies,
+            self.config, made, self.dictionary, self.frequencies,
             lambda text, language: self.models[language].tokenizer.words(text, language),
-        )
+        )  # fmt: skip
 
     def _mapped(self, maps: Mapping[str, np.ndarray]) -> Encoder:
         """The encoder of all languages that applies the maps of the source languages."""
@@ -248,8 +243,7 @@ class Projection(Job):
         return PairEncoder({language: encoders[model] for language, model in self.models.items()})
 
     def results(self) -> Results:
-        applied = self.config.projection.apply
-        projected.save(self.path(projected.FILE), self.maps, applied)
+        projected.save(self.path(projected.FILE), self.maps, self.config.projection.apply)
         self.before = self.read(FIGURES)
         return Results({**self.before, **self.figures}, measured=self.figures)
 
