@@ -163,12 +163,12 @@ class Around:
         for number, (order, count) in enumerate(zip(following, enough)):
             near[number, order[:count]] = True
         own, far = self._far(means, centers, sizes, near)
-        pool = jnp.asarray(self.pool)
+        pool = jnp.asarray(self.pool)[None]
         for number in np.unique(own):
             order = following[number, : enough[number]]
             part = np.concatenate([members[group] for group in order])[:least]
             rows = np.flatnonzero(own == number)
-            self._write(rows, lambda keys: self._sums(keys, pool[None], None, part=part))
+            self._write(rows, lambda keys: self._sums(keys, pool, None, part=part))
         np.logaddexp(self.bounds[INVERTED_SOFTMAX], far, out=self.bounds[INVERTED_SOFTMAX])
 
     def _far(

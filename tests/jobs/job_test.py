@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax import presets, registry
-from clwe_jax.jobs import pretrain, static
+from clwe_jax.jobs import forecast, pretrain, static
 from clwe_jax.jobs.job import Job, Results, Stage
 
 
@@ -97,7 +97,8 @@ def test_a_dry_run_describes_the_stages_and_writes_nothing(config, tmp_path, cap
     assert not done and not list(tmp_path.iterdir())
 
 
-def test_a_dry_run_of_a_language_model(config, tmp_path, capsys):
+def test_a_dry_run_of_a_language_model(config, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(forecast, "_WORDS", 2_000)
     config.update_from_flattened_dict({
         "data.languages": "en,de", "data.sequence_length": 16, "train.batch_size": 2,
         "train.steps": 100, "vocab.size": 64, "model.width": 8, "model.heads": 2,
