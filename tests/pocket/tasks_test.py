@@ -236,8 +236,8 @@ READER = NP("man", relative=Clause("event", NP("man"), "read", NP("book")))
          "The/DET man/NOUN who/PRON reads/VERB the/DET book/NOUN goes/VERB to/ADP the/DET "
          "school/NOUN ./PUNCT"),
         ("de", Clause("event", READER, "buy", NP("book", det="his"), tense="future"),
-         "Der/DET Mann/NOUN ,/PUNCT der/PRON das/DET Buch/NOUN liest/VERB ,/PUNCT wird/AUX sein/DET "
-         "Buch/NOUN kaufen/VERB ./PUNCT"),
+         "Der/DET Mann/NOUN ,/PUNCT der/PRON das/DET Buch/NOUN liest/VERB ,/PUNCT wird/AUX "
+         "sein/DET Buch/NOUN kaufen/VERB ./PUNCT"),
         ("de", Clause("is", NP("man"), adj="tired", tense="future"),
          "Der/DET Mann/NOUN wird/AUX müde/ADJ sein/AUX ./PUNCT"),
         ("es", Clause("more", NP("man"), adj="young", obj=NP("woman")),

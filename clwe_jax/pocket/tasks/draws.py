@@ -176,8 +176,10 @@ class Draws(heldout.SplitSampler):
         plural = clause.subject.plural and not self.world.lexicon.mass(clause.obj.noun)
         if self.world.kind[clause.obj.noun] == "unique":
             plural = False
-        subject = NP(clause.subject.noun, plural)
-        return clause._replace(subject=subject, obj=NP(clause.obj.noun, plural)), nouns
+        subject, obj = NP(clause.subject.noun, plural), NP(clause.obj.noun, plural)
+        if self.uniform() < 0.5:  # the lexicon has some adjectives more often than their opposites
+            return opposite(clause)._replace(subject=obj, obj=subject), nouns
+        return clause._replace(subject=subject, obj=obj), nouns
 
     def people(self, np: NP | None) -> bool:
         """Whether a phrase is one definite person, or several, and no pronoun."""

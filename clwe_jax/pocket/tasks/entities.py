@@ -124,7 +124,7 @@ def named_entities(
     """Sentences with named entities: words and tags in IOB2 (PER, LOC, ORG).
 
     Of ten rows three have a person, three a place and three an organisation, and perhaps further
-    names; one has none. The names of dev and test rows, their templates and some of their words occur
+    names; one has none. The names and templates of dev and test rows, and some of their words, occur
     in no training row of any language.
 
     Args:

@@ -35,7 +35,7 @@ def index():
 
 
 FILES = list(index())
-FEW = [file for file in FILES if "/de" in file[0] or "test.de" in file[0]]
+FEW = [file for file in FILES if re.search(r"[/.]de[._].*", file[0]) and "test" in file[0]]
 
 
 def check(path, language, lines, tokens, note):
@@ -49,8 +49,8 @@ def check(path, language, lines, tokens, note):
         assert languages * (len(rows) + left_out) == lines - header
         return
     words = sum(len(row.words) for row in rows)
-    stated = re.search(r"(?:first )?([\d,]+)(?: of \d+)? sentences", note)
-    assert not stated or len(rows) == int(stated[1])
+    stated = re.match(r"\D*?(\d+)(?: of \d+)? sentences", note)
+    assert not stated or "at most" in note or len(rows) == int(stated[1])
     if task.name == "pos":
         return
     # The index counts columns, and a line of each sentence is blank; CoNLL's document marks are

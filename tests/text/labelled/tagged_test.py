@@ -70,6 +70,11 @@ def test_words_with_spaces_and_odd_characters_are_kept(tmp_path):
     )
 
 
+def test_a_language_is_cut_off_only_where_all_words_have_it(tmp_path):
+    assert pairs(read(tmp_path, "de:a\tO\nb\tO\n")) == ["de:a/O b/O"]
+    assert pairs(read(tmp_path, "en:a\tO\nen:b\tO\n")) == ["en:a/O en:b/O"]
+
+
 def test_japanese_words_are_not_cut(tmp_path):
     row = read(tmp_path, "東京都\tB-LOC\nに\tO\n", language="ja").rows[0]
     assert row.words == ("東京都", "に")

@@ -49,6 +49,7 @@ STS_TABLE = (
         (PawsX(), "id\tsentence1\tsentence2\tlabel\n1\ta b\tb a\t0\n", "de.tsv", [("a b", "b a")]),
         (PawsX(), "a b\tb a\t1\r\n", "de.tsv", [("a b", "b a")]),
         (PawsX(), '"a" b\t"" c ""\t1\n', "de.tsv", [('"a" b', '"" c ""')]),
+        (PawsX(), '"a"\tb\t1\n', "de.tsv", [('"a"', "b")]),
         (MlDoc(), "CCAT\tDie Bank.\n", "de.tsv", [("Die Bank.",)]),
         (
             Topics(),
