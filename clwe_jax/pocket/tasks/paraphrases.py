@@ -43,9 +43,10 @@ def _moved(draws: Draws, label: str):
     whom = getattr(c, role)
     if not (draws.people(c.subject) and draws.people(whom)) or whom.noun == c.subject.noun:
         return None
-    other = c._replace(fronted=not c.fronted)
-    if label == "0":
-        other = other._replace(subject=whom, **{role: c.subject})
+    changed = c._replace(subject=whom, **{role: c.subject})
+    if draws.uniform() < 0.5:  # else a sentence with unusual roles would give the label away
+        c, changed = changed, c
+    other = (c if label == "1" else changed)._replace(fronted=not c.fronted)
     return f"moved-{shape_of(c)}", ((c,), (other,))
 
 
@@ -60,11 +61,12 @@ def _turned(draws: Draws, label: str):
         return None
     if a.subject.noun == b.subject.noun or a.verb == b.verb:
         return None
-    pair = (b, a)
-    if label == "0":
-        changed = (a._replace(subject=b.subject), b._replace(subject=a.subject))
-        pair = changed if draws.uniform() < 0.5 else changed[::-1]
-    return f"turned-{shape_of(a)}+{shape_of(b)}", ((a, b), pair)
+    template = f"turned-{shape_of(a)}+{shape_of(b)}"
+    changed = (a._replace(subject=b.subject), b._replace(subject=a.subject))
+    first, changed = ((a, b), changed) if draws.uniform() < 0.5 else (changed, (a, b))
+    if label == "1":
+        return template, (first, first[::-1])
+    return template, (first, changed if draws.uniform() < 0.5 else changed[::-1])
 
 
 def _compared(draws: Draws, label: str):

@@ -78,9 +78,11 @@ def test_labels_of_real_files():
     assert counts == {"entailment": 1670, "neutral": 1670, "contradiction": 1670}
     examples = task_of("paraphrase").read(str(DATA / "paraphrase/pawsx/dev.de.tsv"), "de")
     assert examples.skipped == {"not translated (NS)": 68}
-    rows = task_of("classification/cls10_books").read(
-        str(DATA / "classification/cls10_books/de.test.tsv"), "de"
-    ).rows
+    rows = (
+        task_of("classification/cls10_books")
+        .read(str(DATA / "classification/cls10_books/de.test.tsv"), "de")
+        .rows
+    )
     assert collections.Counter(row.label for row in rows) == {"pos": 500, "neg": 500}
 
 
