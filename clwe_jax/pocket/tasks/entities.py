@@ -124,7 +124,7 @@ def named_entities(
     """Sentences with named entities: words and tags in IOB2 (PER, LOC, ORG).
 
     Of ten rows three have a person, three a place and three an organisation, and perhaps further
-    names; one has none. No training row of any language has a name or template of dev and test rows.
+    names; one has none. No training row of any language has a name or template of the other splits.
 
     Args:
       language: one of `pocket.LANGUAGES`.
