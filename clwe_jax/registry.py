@@ -71,6 +71,17 @@ TABLES: dict[str, dict[str, str]] = {
         "bilm": "clwe_jax.objectives.bilm:BiLmObjective",
         "sense_mlm": "clwe_jax.objectives.sense_mlm:SenseMlmObjective",
     },
+    # Classes of `text.labelled.Task`.
+    "transfer_task": {
+        "ner": "clwe_jax.text.labelled.tagged:Ner",
+        "pos": "clwe_jax.text.labelled.tagged:Pos",
+        "xnli": "clwe_jax.text.labelled.texts:Xnli",
+        "pawsx": "clwe_jax.text.labelled.texts:PawsX",
+        "mldoc": "clwe_jax.text.labelled.texts:MlDoc",
+        "topics": "clwe_jax.text.labelled.texts:Topics",
+        "sentiment": "clwe_jax.text.labelled.texts:Sentiment",
+        "sts": "clwe_jax.text.labelled.texts:Sts",
+    },
     "evaluator": {
         "mlm": "clwe_jax.evaluate.mlm:MlmEvaluator",
         "retrieval": "clwe_jax.evaluate.retrieval:SentenceRetrieval",

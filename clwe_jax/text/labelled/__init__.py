@@ -1,0 +1,105 @@
+"""Labelled text: tagged sentences and labelled texts, and the tasks that read and score them.
+
+The tasks are classes of the modules of this folder, by name in the registry's table
+'transfer_task'. None imports jax or TensorFlow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Mapping, NamedTuple, Protocol, Sequence
+
+
+class Tagged(NamedTuple):
+    """A sentence with one tag a word; the words are the file's own, never segmented again.
+
+    Attributes:
+      words: the words.
+      tags: named entities in IOB2 ('B-PER', 'I-PER', 'O'), or universal parts of speech.
+    """
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
+class Labelled(NamedTuple):
+    """One text, or a pair of texts, with one label.
+
+    Attributes:
+      texts: one text or two.
+      label: one of the task's labels; for `sts` a number as text.
+    """
+
+    texts: tuple[str, ...]
+    label: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """The rows of a file or of the embedded world.
+
+    Attributes:
+      rows: all of one kind.
+      skipped: reason -> number of rows (or repaired tags) that the reason concerns.
+    """
+
+    rows: tuple[Tagged, ...] | tuple[Labelled, ...]
+    skipped: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+class Task(Protocol):
+    """A task with labels, which a model learns in one language and is tested on in others.
+
+    Attributes:
+      name: the beginning of the figures' paths: ner/{lang}/f1, xnli/{lang}/acc.
+      kind: 'tags' (rows are `Tagged`) or 'texts' (rows are `Labelled`).
+      texts: number of texts of a row: 1 or 2; 0 for tags.
+      metric: the key of `score` that chooses models and stands in zero_shot/{task}/mean_{metric}.
+    """
+
+    name: str
+    kind: str
+    texts: int
+    metric: str
+
+    def read(self, path: str, language: str) -> Examples:
+        """The rows of a file in one of the task's published formats; `.gz` is unpacked.
+
+        Args:
+          path: the file.
+          language: the language to read where a file holds several.
+
+        Raises:
+          ValueError: a wrong line, with its file and number; or no rows.
+        """
+
+    def files(self, directory: str) -> dict[str, str]:
+        """Language -> its test file in a folder.
+
+        Raises:
+          ValueError: the folder has no such file, or two of one language.
+        """
+
+    def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
+        """Rows of the embedded world, the same for the same arguments.
+
+        Args:
+          language: one of the embedded world's languages.
+          split: 'train', 'dev' or 'test'; the last two have words and templates of their own.
+          rows: number of rows.
+          seed: seed of the draws.
+
+        Raises:
+          ValueError: an unknown language or split.
+        """
+
+    def score(self, gold: Sequence, predicted: Sequence) -> dict[str, float]:
+        """Fractions by name, of which `metric` is one.
+
+        Args:
+          gold: for tags, a sequence of tags a sentence; for texts, a label a row.
+          predicted: the same shape.
+
+        Raises:
+          ValueError: the shapes differ.
+        """
