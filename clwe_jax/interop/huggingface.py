@@ -9,8 +9,6 @@ hidden states of all layers and the scores of the MLM head equal those of transf
 
 from __future__ import annotations
 
-import dataclasses
-import os
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from absl import logging
@@ -21,12 +19,12 @@ import numpy as np
 from clwe_jax import registry
 from clwe_jax.interop import arrays as files
 from clwe_jax.interop import names
+from clwe_jax.interop.configuration import CONFIG, PREFIX, Description, describe
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.text import foreign
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
 
-CONFIG = "config.json"
 TOKENS, POSITIONS = "backbone/token_embedding", "backbone/position_embedding"
 TYPES, LANGUAGES = "backbone/type_embedding", "backbone/language_embedding"
 BIAS, OUTPUT = "head/output_bias", "output_embedding"
@@ -47,98 +45,6 @@ class Loaded(NamedTuple):
     variables: Variables
 
 
-@dataclasses.dataclass(frozen=True)
-class Description:
-    """The contents of a config.json.
-
-    Attributes:
-      kind: 'bert', 'xlm-roberta' or 'xlm'.
-      options: the options of our `Transformer` that the architecture decides.
-      rows: rows of the table of tokens.
-      positions: number of pieces of the longest text.
-      languages: XLM's languages in the order of their ids; () for models without a language table.
-    """
-
-    kind: str
-    options: Mapping[str, Any]
-    rows: int
-    positions: int
-    languages: tuple[str, ...] = ()
-
-
-def describe(directory: str) -> Description:
-    """The architecture of the model in a folder.
-
-    Raises:
-      FileNotFoundError: the folder has no config.json.
-      ValueError: the file is damaged, or describes a model that ours cannot hold.
-    """
-    path = os.path.join(directory, CONFIG)
-    if not os.path.exists(path):
-        raise FileNotFoundError(
-            f"{directory} holds no model of Hugging Face: it has no {CONFIG}. Expected the folder "
-            "that save_pretrained of transformers writes"
-        )
-    config = foreign.read_json(path)
-    kind = config.get("model_type")
-    if kind not in names.LAYOUTS:
-        raise ValueError(
-            f"{path}: the architecture {kind!r} is unknown here; expected one of "
-            f"{', '.join(names.LAYOUTS)}"
-        )
-    try:
-        return _xlm(path, config) if kind == "xlm" else _bert(path, kind, config)
-    except KeyError as error:
-        raise ValueError(f"{path} has no {error}, which a model of this kind needs") from None
-
-
-def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
-    _demand(path, config, hidden_act="gelu", position_embedding_type="absolute", is_decoder=False)
-    first, types = names.LAYOUTS[kind].first_position, config.get("type_vocab_size", 2)
-    options = dict(
-        layers=config["num_hidden_layers"],
-        width=config["hidden_size"],
-        heads=config["num_attention_heads"],
-        mlp_dim=config["intermediate_size"],
-        epsilon=config.get("layer_norm_eps", 1e-12),
-        # One type is a constant, which the table of positions takes in.
-        types=types if types > 1 else 0,
-        language_embeddings=False,
-    )
-    positions = config["max_position_embeddings"] - first
-    return Description(kind, options, config["vocab_size"], positions)
-
-
-def _xlm(path: str, config: Mapping[str, Any]) -> Description:
-    _demand(path, config, gelu_activation=True, causal=False, asm=False, is_encoder=True)
-    ids = config.get("lang2id") or {}
-    by_language = config.get("n_langs", 1) > 1 and config.get("use_lang_emb", True)
-    if by_language and sorted(ids.values()) != list(range(config["n_langs"])):
-        raise ValueError(
-            f"{path}: lang2id has {len(ids)} languages; expected the ids 0 to {config['n_langs'] - 1}"
-        )
-    options = dict(
-        layers=config["n_layers"],
-        width=config["emb_dim"],
-        heads=config["n_heads"],
-        mlp_dim=4 * config["emb_dim"],
-        epsilon=config.get("layer_norm_eps", 1e-12),
-        types=0,
-        language_embeddings=by_language,
-    )
-    rows = config.get("vocab_size", config.get("n_words"))
-    languages = tuple(sorted(ids, key=ids.get)) if by_language else ()
-    return Description("xlm", options, rows, config["max_position_embeddings"], languages)
-
-
-def _demand(path: str, config: Mapping[str, Any], **expected: Any) -> None:
-    for name, value in expected.items():
-        if config.get(name, value) != value:
-            raise ValueError(
-                f"{path}: {name}={config[name]!r} is not supported; expected {value!r}"
-            )
-
-
 def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
     """The parameters of the model in a folder, by our paths.
 
@@ -155,7 +61,8 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
       ValueError: a file is damaged, or parameters are missing or have other shapes than config.json
         says.
     """
-    described, layout = describe(directory), names.LAYOUTS[describe(directory).kind]
+    described = describe(directory)
+    layout = names.LAYOUTS[described.kind]
     found = _renamed(files.read(directory))
     prefix = next((x for x in layout.prefixes if x + layout.tokens in found), None)
     if prefix is None:
@@ -165,7 +72,7 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
         )
     taken = _Taken(directory, found)
     sizes = described.options
-    rows, width, first = described.rows, sizes["width"], layout.first_position
+    rows, width, first = described.rows, sizes["width"], described.first_position
     ours = {TOKENS: taken(prefix + layout.tokens, (rows, width))}
     places = taken(prefix + layout.positions, (described.positions + first, width))[first:]
     ours[POSITIONS] = places[: max_length or None]
@@ -277,7 +184,7 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
       ValueError: a file is damaged or does not fit the others, an architecture that ours cannot
         hold, a language that XLM lacks, or a length beyond the model's.
     """
-    directory = directory.removeprefix("hf:")
+    directory = directory.removeprefix(PREFIX)
     described = describe(directory)
     if max_length > described.positions:
         raise ValueError(

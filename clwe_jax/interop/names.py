@@ -42,7 +42,6 @@ class Layout:
       bias: the name of the scores' bias.
       scores: the name of the matrix of the scores, which usually is that of `tokens`.
       pooler: the name of the pooler; '' where there is none.
-      first_position: the row of the table of positions of a text's first piece.
     """
 
     prefixes: tuple[str, ...]
@@ -57,7 +56,6 @@ class Layout:
     bias: str
     scores: str
     pooler: str = ""
-    first_position: int = 0
 
 
 _BERT_LAYER = (
@@ -93,7 +91,6 @@ LAYOUTS: dict[str, Layout] = {
         head_norm="lm_head.layer_norm",
         bias="lm_head.bias",
         scores="lm_head.decoder.weight",
-        first_position=2,
     ),
     "xlm": Layout(
         prefixes=("transformer.", ""),
