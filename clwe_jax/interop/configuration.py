@@ -146,11 +146,14 @@ def follow(config: ConfigDict) -> None:
         return
     directory = source.removeprefix(PREFIX)
     described = describe(directory)
-    options = {**described.options, "condition_on_language": False}
     with config.unlocked():
-        config.model.update(options)
-        config.objective.dense = described.dense
         config.vocab.path = config.vocab.path or directory
+    if foreign.is_xlm(config.vocab.path):
+        raise ValueError(
+            f"{config.vocab.path} has XLM's tokenizer, which cannot make batches for training: name "
+            "another vocabulary with --config.vocab.path, and the rows of the pieces in common are "
+            "taken"
+        )
     if foreign.is_folder(config.vocab.path):
         config.data.lower_case = foreign.normalizer(config.vocab.path).lower_case
     if config.data.sequence_length > described.positions:
@@ -158,5 +161,15 @@ def follow(config: ConfigDict) -> None:
             f"config.data.sequence_length={config.data.sequence_length}: {directory} has "
             f"{described.positions} positions"
         )
+    options = set_options(config, described)
     shown = ", ".join(f"{name}={value}" for name, value in options.items())
     logging.info("config.model follows %s: %s", os.path.join(directory, CONFIG), shown)
+
+
+def set_options(config: ConfigDict, described: Description) -> dict[str, Any]:
+    """Sets the options of `config.model` and `config.objective`; returns those of the model."""
+    options = {**described.options, "condition_on_language": False}
+    with config.unlocked():
+        config.model.update(options)
+        config.objective.dense = described.dense
+    return options

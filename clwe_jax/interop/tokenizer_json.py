@@ -28,8 +28,17 @@ def content(tokenizer: Tokenizer, language_types: bool = False) -> dict[str, Any
     Args:
       tokenizer: the tokenizer.
       language_types: whether token types are languages, so that both texts of a pair have type 0.
+
+    Raises:
+      ValueError: XLM's tokenizer, whose rules the format lacks.
     """
     vocabulary = tokenizer.vocabulary
+    kinds = (SentencePieceVocabulary, WordPieceVocabulary, WordVocabulary)
+    if not isinstance(vocabulary, kinds):
+        raise ValueError(
+            f"tokenizer.json cannot hold a {vocabulary.kind} vocabulary, such as XLM's: export a "
+            "model with another vocabulary"
+        )
     if isinstance(vocabulary, SentencePieceVocabulary):
         proto = sentencepiece_model_pb2.ModelProto.FromString(vocabulary.model)
         model = _sentencepiece(vocabulary, proto)

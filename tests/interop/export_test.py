@@ -17,6 +17,7 @@ from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text import xlm
 from clwe_jax.text.words import Segmenter
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "bank", "##s", "an", "##a", ","]
@@ -34,7 +35,7 @@ def a_tokenizer(lexicons=None):
 
 
 def a_model(options, tied=True):
-    model = Transformer(vocab_size=16, languages=3, **SIZES, **options)
+    model = Transformer(vocab_size=16, languages=3, **{**SIZES, **options})
     objective = MlmObjective(model, len(PIECES), 2, tied=tied)
     variables = nn.unbox(jax.jit(objective.init)(jax.random.key(0), a_batch(objective)))
     leaves, tree = jax.tree.flatten(variables)
@@ -112,11 +113,15 @@ def test_models_that_cannot_be_exported(tmp_path):
     out = str(tmp_path / "out")
     with pytest.raises(ValueError, match="'es' is not a language of this model"):
         to_huggingface.write(objective, a_tokenizer(), variables, out, "es")
-    both, variables = a_model(dict(types=2))
+    both, theirs = a_model(dict(types=2, layers=0))
     with pytest.raises(ValueError, match=r"--language=CODE keeps one language \(en, de, fr\)"):
-        to_huggingface.write(both, a_tokenizer(), variables, out)
+        to_huggingface.write(both, a_tokenizer(), theirs, out)
     with pytest.raises(ValueError, match="object: transformers has no such model.*--format=vec"):
         to_huggingface.write(object(), a_tokenizer(), {"params": {}}, out)
+    pieces = ["<s>", "</s>", "<pad>", "<unk>", "<special1>", *PIECES[5:]]
+    moses = Tokenizer(LANGUAGES, Normalizer(), Segmenter(), xlm.FastBpeVocabulary(pieces, []))
+    with pytest.raises(ValueError, match="tokenizer.json cannot hold a fastbpe vocabulary"):
+        to_huggingface.write(objective, moses, variables, out, "en")
     assert not os.path.exists(out)
     with pytest.raises(ValueError, match="There is no export named 'onnx'"):
         export.export(str(tmp_path), "onnx", out)
