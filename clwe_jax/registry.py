@@ -46,6 +46,11 @@ TABLES: dict[str, dict[str, str]] = {
         "project": "clwe_jax.api.pair:load",
         "static": "clwe_jax.api.static:load",
     },
+    # Functions (model, out, language) -> remarks, which write a loaded model for other programs.
+    "export": {
+        "huggingface": "clwe_jax.api.export:huggingface",
+        "vec": "clwe_jax.api.export:vec",
+    },
     "task": {
         "mlm": "clwe_jax.data.tasks:Mlm",
         "dict_mlm": "clwe_jax.data.tasks:DictMlm",
