@@ -1,0 +1,48 @@
+"""The encoder that `config.encoder` names: a run, another program's weights, or files of vectors."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from clwe_jax import api
+from clwe_jax import config as options
+from clwe_jax.api.base import Loaded
+from clwe_jax.api.model import Model
+from clwe_jax.api.static import StaticModel
+from clwe_jax.embeddings import files
+from clwe_jax.text.normalize import Normalizer
+
+KINDS = ("run", "hf", "vec")
+
+
+def load(encoder: str, languages: Sequence[str]) -> Loaded:
+    """The model that `config.encoder` names.
+
+    Args:
+      encoder: run:DIR, hf:DIR or vec:en=FILE,de=FILE.
+      languages: languages that are asked for; of files of vectors each needs one.
+
+    Raises:
+      ValueError, FileNotFoundError: no such model, or one that cannot be read.
+    """
+    kind, _, where = encoder.partition(":")
+    if kind == "vec":
+        places = options.vector_files(where, languages)
+        vectors = {language: files.read(path) for language, path in places.items()}
+        hub = next(iter(vectors))
+        return StaticModel(vectors, {}, {}, hub, Normalizer(lower_case=False))
+    return api.load(encoder if kind == "hf" else where)
+
+
+def tunable(model: Loaded, encoder: str) -> Model:
+    """The model, if its backbone can be fine-tuned.
+
+    Raises:
+      ValueError: the model is none of the masked language models.
+    """
+    if not isinstance(model, Model) or "segment_ids" not in model.objective.batch_shapes(1, 8):
+        raise ValueError(
+            f"config.encoder={encoder}: only masked language models are fine-tuned; for this model "
+            "set --config.transfer.mode=frozen"
+        )
+    return model
