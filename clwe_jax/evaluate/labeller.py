@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Mapping, Protocol, Sequence
+from typing import Any, Callable, Mapping, Protocol, Sequence
 
 import jax
 import numpy as np
@@ -16,7 +16,7 @@ from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.models.labelling import Labeller
 from clwe_jax.objectives.labelling import LabellingObjective
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.types import Variables
+from clwe_jax.types import Array, Variables
 
 _ROWS = 64  # rows that are labelled at once
 Labels = list[Any]  # for each row of words its labels, tuple[str, ...]; for each text one label
@@ -81,11 +81,12 @@ class Frozen:
         members = len(jax.tree.leaves(params)[0])
         found: list[Labels] = [[None] * len(table.rows) for _ in range(members)]
         pairs = len(table.rows[0]) > 1 if table.rows else False
+        program = _frozen_program(self.labeller)
         for places, batch in features.batches(table, _ROWS):
             keys = ["words", "words_b"] if pairs else ["words"]
             values, words = table.local(np.concatenate([batch[key] for key in keys], axis=1))
             batch = dict(zip(keys, np.split(words, len(keys), axis=1)))
-            best = np.asarray(self._program(params, values, batch))
+            best = np.asarray(program(params, values, batch))
             for line, place in enumerate(places):
                 for member in range(members):
                     mine = best[member, line]
@@ -96,12 +97,6 @@ class Frozen:
                     found[member][place] = mine
         return found
 
-    @functools.cached_property
-    def _program(self) -> Any:
-        def best(params, values, batch):
-            return self.labeller.apply({"params": params}, values, batch, method=Labeller.best)
-
-        return jax.jit(jax.vmap(best, in_axes=(0, None, None)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -143,16 +138,25 @@ class Tuned:
 
     def _best(self, rows: piece_rows.PieceRows) -> list[tuple[int, int, np.ndarray]]:
         """Triples of a seed's place, a row and its best labels."""
-        found = []
+        found, program = [], _tuned_program(self.objective)
         made = list(piece_rows.batches(rows, self.tokenizer, _ROWS, self.length))
         with terminal.task("batches", len(made) * len(self.variables)) as advance:
             for member, variables in enumerate(self.variables):
                 for places, batch in made:
-                    best = np.asarray(self._program(variables, batch))
+                    best = np.asarray(program(variables, batch))
                     found += [(member, place, best[line]) for line, place in enumerate(places)]
                     advance(1)
         return found
 
-    @functools.cached_property
-    def _program(self) -> ShardedCall:
-        return ShardedCall(self.objective.best)
+
+@functools.lru_cache(maxsize=4)  # the predictors of one model share the compiled programs
+def _tuned_program(objective: LabellingObjective) -> ShardedCall:
+    return ShardedCall(objective.best)
+
+
+@functools.lru_cache(maxsize=4)
+def _frozen_program(labeller: Labeller) -> Callable[..., Array]:
+    def best(params, values, batch):
+        return labeller.apply({"params": params}, values, batch, method=Labeller.best)
+
+    return jax.jit(jax.vmap(best, in_axes=(0, None, None)))

@@ -13,6 +13,7 @@ import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax import registry
+from clwe_jax.text import labelled_files
 from clwe_jax.text.labelled import Examples, Task
 
 Rows = Sequence[Any]  # Tagged or Labelled
@@ -69,7 +70,7 @@ def read(config: ConfigDict) -> LabelledData:
     """
     settings = config.transfer
     task = registry.lookup("transfer_task", settings.task)()
-    found = _embedded(config, task) if not has_files(settings.train) else _of_files(config, task)
+    found = _embedded(config, task) if not labelled_files.has_files(settings.train) else _of_files(config, task)
     train, dev, tests, skipped, files = found
     labels = _labels(task, train)
     skipped = collections.Counter(skipped)
@@ -84,37 +85,11 @@ def read(config: ConfigDict) -> LabelledData:
     return LabelledData(task, train, clean, tests, labels, dict(skipped), files)
 
 
-def has_files(train: str) -> bool:
-    """Whether `config.transfer.train` names files; else languages of the embedded world."""
-    return ":" in train
-
-
-def training_languages(train: str) -> tuple[str, ...]:
-    """The languages that `config.transfer.train` names; English by default."""
-    names = [part.partition(":")[0].strip() for part in train.split(",") if part.strip()]
-    return tuple(names) or ("en",)
-
-
-def pairs(value: str, option: str) -> dict[str, str]:
-    """'en:A,de:B' as a dict.
-
-    Raises:
-      ValueError: a part without a language, or a language twice.
-    """
-    found: dict[str, str] = {}
-    for part in filter(None, map(str.strip, value.split(","))):
-        language, colon, rest = part.partition(":")
-        if not colon or not rest or language in found:
-            raise ValueError(f"config.transfer.{option}={value!r}: expected en:FILE,de:FILE")
-        found[language] = rest
-    return found
-
-
 def _embedded(config: ConfigDict, task: Task):
     """Rows of the embedded world."""
     settings, seed = config.transfer, config.seed
-    learned = training_languages(settings.train)
-    most = limits(settings.rows, learned, config.transfer.embedded_rows)
+    learned = labelled_files.training_languages(settings.train)
+    most = labelled_files.limits(settings.rows, learned, config.transfer.embedded_rows)
     skipped: collections.Counter[str] = collections.Counter()
 
     def rows(language: str, split: str, count: int) -> Rows:
@@ -130,8 +105,8 @@ def _embedded(config: ConfigDict, task: Task):
 
 def _of_files(config: ConfigDict, task: Task):
     settings = config.transfer
-    places = pairs(settings.train, "train")
-    most = limits(settings.rows, tuple(places), 0)
+    places = labelled_files.pairs(settings.train, "train")
+    most = labelled_files.limits(settings.rows, tuple(places), 0)
     skipped: collections.Counter[str] = collections.Counter()
     files: dict[str, Any] = {}
 
@@ -144,7 +119,7 @@ def _of_files(config: ConfigDict, task: Task):
 
     train = {x: _part(rows(x, path, "train"), most[x], config.seed) for x, path in places.items()}
     if settings.dev:
-        dev = {x: rows(x, path, "dev") for x, path in pairs(settings.dev, "dev").items()}
+        dev = {x: rows(x, path, "dev") for x, path in labelled_files.pairs(settings.dev, "dev").items()}
     else:
         dev = {}
         for language, some in train.items():
@@ -157,7 +132,7 @@ def _of_files(config: ConfigDict, task: Task):
                 count, len(some), language,
             )  # fmt: skip
     found = task.files(settings.tests)
-    wanted = _languages(config)
+    wanted = options.languages(config)
     chosen = [x for x in wanted if x in found] if wanted else list(found)
     if not chosen:
         raise ValueError(
@@ -171,37 +146,6 @@ def _of_files(config: ConfigDict, task: Task):
     if settings.test_rows:
         tests = {x: some[: settings.test_rows] for x, some in tests.items()}
     return train, dev, tests, skipped, files
-
-
-def _languages(config: ConfigDict) -> tuple[str, ...]:
-    return options.languages(config)
-
-
-def limits(rows: str, languages: Sequence[str], default: float) -> dict[str, float]:
-    """Language -> number of training rows; a share of them below 1; 0: all.
-
-    Args:
-      rows: `config.transfer.rows`: '', '2000' or 'en:1,de:.25' (joint training, C8).
-      languages: of the training.
-      default: without `rows`.
-
-    Raises:
-      ValueError: no numbers, or another language.
-    """
-    try:
-        if ":" not in rows:
-            return dict.fromkeys(languages, float(rows) if rows.strip() else default)
-        found = {x: float(count) for x, count in pairs(rows, "rows").items()}
-    except ValueError:
-        raise ValueError(
-            f"config.transfer.rows={rows!r}: expected a number of rows (2000), or a number or share "
-            "for each language (en:1,de:.25; 1 is all)"
-        ) from None
-    if set(found) != set(languages):
-        raise ValueError(
-            f"config.transfer.rows={rows!r}: the training languages are {', '.join(languages)}"
-        )
-    return found
 
 
 def _part(rows: Rows, most: float, seed: int) -> Rows:

@@ -155,7 +155,8 @@ class TransformerCrf(_Head):
         for k in range(self.layers):
             x = EncoderLayer(
                 heads=self.heads, mlp_dim=self.mlp_dim, dropout=self.dropout, norm="post",
-                implementation="xla", init_std=self.width**-0.5, salt=2 * k + 1, name=f"layer_{k}",
+                implementation="xla", init_std=self.width**-0.5, salt=2 * k + 1, epsilon=1e-12,
+                name=f"layer_{k}",
             )(x, same, seed)  # fmt: skip
         return self.dense(x, self.labels, "output")
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+import zipfile
 from typing import Annotated, Any, Callable, Sequence
 
 from absl import logging
+from flax import traverse_util
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from clwe_jax import terminal
+from clwe_jax import atomic, terminal
 from clwe_jax.fields import Amount, Count, OneOf, Rate, Share, Size
 from clwe_jax.models.labelling import Labeller
-from clwe_jax.training import partition
+from clwe_jax.training import partition, paths
 from clwe_jax.training.train_state import KEY_TYPE
 from clwe_jax.types import Array, Batch, BatchSource
 
@@ -213,6 +215,26 @@ def start(labeller: Labeller, table: Array, batch: Batch, keys: Array) -> Any:
         return partition.unbox(variables["params"])
 
     return jax.jit(jax.vmap(init))(keys)
+
+
+def save(params: Any, path: str) -> None:
+    """Writes parameters to an .npz file, by their paths."""
+    arrays = {name: np.asarray(x) for name, x in paths.flat(params).items()}
+    with atomic.writing(path) as file:
+        np.savez(file, **arrays)
+
+
+def load(path: str) -> Any:
+    """The parameters that `save` wrote.
+
+    Raises:
+      ValueError: the file is damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return traverse_util.unflatten_dict({name: file[name] for name in file.files}, sep="/")
+    except (zipfile.BadZipFile, EOFError, KeyError) as error:
+        raise ValueError(f"{path} is damaged: {error!r}") from error
 
 
 def stacked(batches: Sequence[Batch]) -> Batch:
