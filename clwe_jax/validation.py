@@ -269,16 +269,9 @@ def labelled_task(config: ConfigDict) -> None:
         )
     kind, _, where = encoder.partition(":")
     if encoder not in ("joint", *_LEARNED) and (kind not in ("run", "hf", "vec") or not where):
-        made = "python -m clwe_jax.main --config=configs/warm_dict_mlm.py --workdir=runs/encoder"
         raise ValueError(
-            f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, vec:en=FILE,de=FILE, joint, "
-            f"{', '.join(_LEARNED)}. A masked language model of the embedded world takes minutes: "
-            f"{made}; then --config.encoder=run:runs/encoder"
-        )
-    if kind in ("run", "hf") and not os.path.isdir(where):
-        raise FileNotFoundError(
-            f"config.encoder={encoder}: {where} is no folder; train a model there first, e.g. "
-            f"python -m clwe_jax.main --config=configs/warm_dict_mlm.py --workdir={where}"
+            f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, vec:en=FILE,de=FILE, joint, or "
+            f"{', '.join(_LEARNED)}"
         )
     if settings.mode == "tune":
         _tuning(config, kind, head)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from clwe_jax import api
+from ml_collections import ConfigDict
+
 from clwe_jax import config as options
+from clwe_jax import registry
 from clwe_jax.api.base import Loaded
 from clwe_jax.api.model import Model
+from clwe_jax.api.pair import PairModel
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
 from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words import Segmenter
 
 KINDS = ("run", "hf", "vec")
 
@@ -31,7 +36,7 @@ def load(encoder: str, languages: Sequence[str]) -> Loaded:
         vectors = {language: files.read(path) for language, path in places.items()}
         hub = next(iter(vectors))
         return StaticModel(vectors, {}, {}, hub, Normalizer(lower_case=False))
-    return api.load(encoder if kind == "hf" else where)
+    return registry.lookup("loader", options.read_config(where).job)(where, None)
 
 
 def tunable(model: Loaded, encoder: str) -> Model:
@@ -46,3 +51,23 @@ def tunable(model: Loaded, encoder: str) -> Model:
             "set --config.transfer.mode=frozen"
         )
     return model
+
+
+def tokenizer_of(model: Loaded) -> Tokenizer | None:
+    """The tokenizer of a language model; None for static vectors and pairs of models."""
+    return model.tokenizer if isinstance(model, Model) else None
+
+
+def segmenter_of(model: Loaded, language: str) -> Segmenter:
+    """Cuts text of a language into words as the model's encoder does."""
+    if isinstance(model, PairModel):
+        return model.models[language].tokenizer.segmenter
+    tokenizer = tokenizer_of(model)
+    if tokenizer is not None:
+        return tokenizer.segmenter
+    return Segmenter({language: model.vectors(language).words})
+
+
+def whole(config: ConfigDict, tags: bool) -> bool:
+    """Whether a head reads one vector of a text instead of its words' vectors."""
+    return not tags and config.transfer.head.name in ("linear", "mean_mlp")

@@ -14,7 +14,7 @@ import numpy as np
 
 from clwe_jax import atomic, presets
 from clwe_jax import config as options
-from clwe_jax.api import encoders
+from clwe_jax.api import encoders, transfer as api
 from clwe_jax.evaluate import agreement
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Labels
@@ -29,9 +29,6 @@ from clwe_jax.training.heads import Recipe
 from clwe_jax.types import Covers
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
-JOINT = "joint"  # the encoder that is trained in the run's folder
-ENCODER = "encoder"  # its folder there
-SETTINGS = "labels.json"
 PREDICTIONS = "predictions"
 
 
@@ -88,8 +85,8 @@ class Transfer(Job):
 
     def _about_encoder(self) -> Iterator[str]:
         encoder = self.config.encoder
-        if encoder == JOINT:
-            yield f"encoder: joint-align vectors, trained first in {self.path(ENCODER)}"
+        if encoder == api.JOINT:
+            yield f"encoder: joint-align vectors, trained first in {self.path(api.ENCODER)}"
         elif encoder in build.LEARNED:
             yield f"encoder: {encoder}, which learns with the head from labelled rows alone"
         else:
@@ -113,10 +110,6 @@ class Transfer(Job):
         for name, sets in (("train", self.data.train), ("test", self.data.tests)):
             for language, rows in sets.items():
                 logging.info("%s %s: %s rows", name, language, f"{len(rows):,}")
-        described = {
-            "labels": self.data.labels, "tags": self.data.tags, "texts": self.data.task.texts,
-        }  # fmt: skip
-        atomic.write_json(self.path(SETTINGS), described)
 
     def _joint_config(self) -> ConfigDict:
         """The config of the joint-align vectors."""
@@ -140,9 +133,9 @@ class Transfer(Job):
             self.source = PieceTable(tokenizer)
             return
         where = encoder
-        if encoder == JOINT:
-            Static(self._joint_config(), self.path(ENCODER)).run()
-            where = f"run:{self.path(ENCODER)}"
+        if encoder == api.JOINT:
+            Static(self._joint_config(), self.path(api.ENCODER)).run()
+            where = f"run:{self.path(api.ENCODER)}"
         wanted = list(dict.fromkeys([*self.data.train, *self.data.dev, *self.data.tests]))
         self.model = encoders.load(where, wanted)
         for language in wanted:
@@ -159,7 +152,7 @@ class Transfer(Job):
         found = self.model.encoder()
         settings = config.transfer
         layers = "mix" if settings.layers == "each" else settings.layers
-        whole = not self.data.tags and settings.head.name in ("linear", "mean_mlp")
+        whole = encoders.whole(config, self.data.tags)
         self.source = Vectors(found, layers, settings.words, whole)
         if isinstance(found, Covers):
             for language, rows in self.data.tests.items():
@@ -200,6 +193,7 @@ class Transfer(Job):
                     language: self.frozen.test(layer, language) for language in self.data.tests
                 }
         self._write_predictions()
+        self._describe_labels()
 
     @property
     def chosen(self) -> str:
@@ -216,6 +210,14 @@ class Transfer(Job):
             shares = [agreement.right_share(gold, mine) for mine in found]
             with atomic.writing(self.path(PREDICTIONS, f"{language}.npz")) as file:
                 np.savez(file, right=np.stack(shares), gold=_hash(gold))
+
+    def _describe_labels(self) -> None:
+        """Writes the facts that `api.load` reads."""
+        described = {
+            "labels": self.data.labels, "tags": self.data.tags, "texts": self.data.task.texts,
+            "metric": self.data.task.metric, "chosen": self.chosen,
+        }  # fmt: skip
+        atomic.write_json(self.path(api.SETTINGS), described)
 
     def results(self) -> Results:
         task, settings = self.data.task, self.config.transfer

@@ -14,6 +14,7 @@ from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import atomic
+from clwe_jax.api.transfer import CENTERS, HEADS
 from clwe_jax.data.arrays import ArraySource
 from clwe_jax.evaluate.features import PieceTable, Table, Vectors, joined
 from clwe_jax.evaluate.labeller import Frozen, Labels
@@ -22,8 +23,6 @@ from clwe_jax.jobs.transfer_data import LabelledData, Rows
 from clwe_jax.training import build, heads
 from clwe_jax.training.heads import Recipe
 
-FOLDER = "heads"  # of the run's folder
-CENTERS = "centers.npz"
 _WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
@@ -113,8 +112,8 @@ class FrozenTransfer:
                 if name.startswith(split):
                     words = np.concatenate([x for row in table.rows for x in row])
                     means[name.partition(" ")[2]] = table.values[words].mean(0)
-        os.makedirs(os.path.join(self._workdir, FOLDER), exist_ok=True)
-        with atomic.writing(os.path.join(self._workdir, FOLDER, CENTERS)) as file:
+        os.makedirs(os.path.join(self._workdir, HEADS), exist_ok=True)
+        with atomic.writing(os.path.join(self._workdir, HEADS, CENTERS)) as file:
             np.savez(file, **means)
         return means
 
@@ -136,7 +135,7 @@ class FrozenTransfer:
             centers = {language: mean[layers] for language, mean in centers.items()}
         bare = Frozen(self._source, labeller, None, data.labels, centers)
         made = Kept(
-            os.path.join(self._workdir, FOLDER, f"{name or 'head'}.npz"),
+            os.path.join(self._workdir, HEADS, f"{name or 'head'}.npz"),
             {
                 **self._made_with, "recipe": config.recipe.to_dict(),
                 "transfer": json.loads(config.transfer.to_json_best_effort()),
@@ -250,7 +249,7 @@ def _load_table(path: str) -> Table:
     try:
         with np.load(path, allow_pickle=False) as file:
             values, sizes, words = file["values"], file["sizes"], file["words"]
-    except (zipfile.BadZipFile, EOFError, KeyError) as error:
+    except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is damaged: {error!r}") from error
     parts = iter(np.split(words, np.cumsum(sizes.reshape(-1))[:-1]))
     return Table(values, [[next(parts) for _ in row] for row in sizes])

@@ -11,6 +11,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax import pocket
+from clwe_jax.api.transfer import VOCABULARY
 from clwe_jax.jobs.transfer_data import LabelledData
 from clwe_jax.text import corpora, tokenizer as tokenizers, vocab
 from clwe_jax.text.normalize import Normalizer
@@ -24,7 +25,7 @@ def tokenizer_of(config: ConfigDict, workdir: str, data: LabelledData) -> Tokeni
     The text is that of `config.data.source` (pocket, text:DIR), or with '' the training rows alone.
     No test row is read.
     """
-    folder = os.path.join(workdir, "vocab")
+    folder = os.path.join(workdir, VOCABULARY)
     if os.path.exists(os.path.join(folder, "text.json")):
         return Tokenizer.load(folder)
     languages = tuple(dict.fromkeys([*options.languages(config), *data.train, *data.tests]))

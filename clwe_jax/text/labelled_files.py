@@ -9,13 +9,22 @@ from ml_collections import ConfigDict
 
 
 def check(config: ConfigDict, workdir: str) -> None:
-    """Finds the labelled files of a transfer run; reads and writes nothing.
+    """Finds the encoder and the labelled files of a transfer run; reads and writes nothing.
 
     Raises:
       ValueError, FileNotFoundError: options that do not fit each other, or files that are absent.
     """
     del workdir
     settings = config.transfer
+    kind, _, where = config.encoder.partition(":")
+    if kind in ("run", "hf") and not os.path.isdir(where):
+        made = "python -m clwe_jax.main --config=configs/warm_dict_mlm.py"
+        if kind == "run" and where != "runs/warm_dict_mlm":
+            made += f" --workdir={where}"
+        raise FileNotFoundError(
+            f"config.encoder={config.encoder}: {where} is no folder. A masked language model of the "
+            f"embedded world takes minutes: {made}. For another encoder set --config.encoder="
+        )
     learned = training_languages(settings.train)
     limits(settings.rows, learned, 0)
     given = has_files(settings.train)

@@ -233,7 +233,7 @@ def load(path: str) -> Any:
     try:
         with np.load(path, allow_pickle=False) as file:
             return traverse_util.unflatten_dict({name: file[name] for name in file.files}, sep="/")
-    except (zipfile.BadZipFile, EOFError, KeyError) as error:
+    except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is damaged: {error!r}") from error
 
 
