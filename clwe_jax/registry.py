@@ -43,6 +43,7 @@ TABLES: dict[str, dict[str, str]] = {
         "pretrain": "clwe_jax.jobs.evaluate:language_model",
         "project": "clwe_jax.jobs.project:evaluate",
         "static": "clwe_jax.jobs.static:run",
+        "transfer": "clwe_jax.jobs.transfer:run",
     },
     "loader": {
         "pretrain": "clwe_jax.api.model:load",

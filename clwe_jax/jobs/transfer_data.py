@@ -89,7 +89,7 @@ def _embedded(config: ConfigDict, task: Task):
     """Rows of the embedded world."""
     settings, seed = config.transfer, config.seed
     learned = labelled_files.training_languages(settings.train)
-    most = labelled_files.limits(settings.rows, learned, config.transfer.embedded_rows)
+    most = labelled_files.limits(settings.rows, learned, 1)
     skipped: collections.Counter[str] = collections.Counter()
 
     def rows(language: str, split: str, count: int) -> Rows:
@@ -97,7 +97,9 @@ def _embedded(config: ConfigDict, task: Task):
         skipped.update(found.skipped)
         return found.rows
 
-    train = {x: rows(x, "train", int(most[x])) for x in learned}
+    whole = settings.embedded_rows
+    counts = {x: int(n if n > 1 else round(n * whole) or whole) for x, n in most.items()}
+    train = {x: rows(x, "train", counts[x]) for x in learned}
     dev = {x: rows(x, "dev", settings.embedded_tests) for x in learned}
     tests = {x: rows(x, "test", settings.embedded_tests) for x in options.languages(config)}
     return train, dev, tests, skipped, {"embedded": [settings.rows, seed]}

@@ -47,6 +47,8 @@ def together(vectors: Sequence[Array]) -> Array:
 class _Head(nn.Module):
     """Dropout, and dense layers with zero biases."""
 
+    ending = "softmax"
+
     labels: int
     tags: bool
 

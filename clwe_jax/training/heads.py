@@ -84,7 +84,7 @@ class Recipe:
             parts.append(optax.trace(self.momentum))
         if self.l2 and self.name == "adamw":
             parts.append(optax.add_decayed_weights(self.l2))
-        return optax.chain(*parts)
+        return optax.chain(*parts) if parts else optax.identity()
 
     def factor(self, step: Array, steps: int) -> Array:
         """The learning rate of a step in units of the highest one; 'halve' is no part of it."""
