@@ -83,6 +83,17 @@ TABLES: dict[str, dict[str, str]] = {
         "mean_mlp": "clwe_jax.models.heads:MeanMlp",
         "bilstm_max": "clwe_jax.models.heads:BiLstmMax",
     },
+    # Classes of `text.labelled.Task`.
+    "transfer_task": {
+        "ner": "clwe_jax.text.labelled.tagged:Ner",
+        "pos": "clwe_jax.text.labelled.tagged:Pos",
+        "xnli": "clwe_jax.text.labelled.texts:Xnli",
+        "pawsx": "clwe_jax.text.labelled.texts:PawsX",
+        "mldoc": "clwe_jax.text.labelled.texts:MlDoc",
+        "topics": "clwe_jax.text.labelled.texts:Topics",
+        "sentiment": "clwe_jax.text.labelled.texts:Sentiment",
+        "sts": "clwe_jax.text.labelled.texts:Sts",
+    },
     "evaluator": {
         "mlm": "clwe_jax.evaluate.mlm:MlmEvaluator",
         "retrieval": "clwe_jax.evaluate.retrieval:SentenceRetrieval",

@@ -35,8 +35,9 @@ class NP(NamedTuple):
     """A noun phrase.
 
     `noun` is a concept id, or one of `PRONOUNS`. `det` is 'def', 'indef', 'this', 'many', one of
-    `POSSESSIVES`, or 'num' (then `count` is a number's concept id). `owner` is a possessor,
-    `other` a coordinated phrase, `relative` a clause whose subject is this noun.
+    `POSSESSIVES`, 'num' (then `count` is a number's concept id), or 'name' (a proper name, which has
+    no article). `owner` is a possessor, `other` a coordinated phrase, `relative` a clause whose
+    subject is this noun.
     """
 
     noun: str

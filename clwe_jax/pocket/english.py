@@ -113,6 +113,8 @@ class English(Grammar):
             parts = [(owner[0] + "".join(ending), owner[1] + tuple(tokens))]
         elif np.det == "def":
             parts = [self.word("the")]
+        elif np.det == "name":
+            parts = []
         elif np.det == "indef":
             parts = [] if mass or np.plural else [self.word(article(inner[0][0]))]
         elif np.det == "num":

@@ -183,6 +183,8 @@ class French(Grammar):
                 return [*parts, self.elide("de", body) if before else self.join(
                     self.word("des"), body)]  # fmt: skip
             return self._prepose(parts, self.join(self.word(("un", "une")[gender]), body))
+        if np.det == "name":
+            return self._prepose(parts, body)
         if np.det == "many":
             return [*parts, self.word("beaucoup"), self.elide("de", body)]
         if np.det == "num":

@@ -154,7 +154,7 @@ class German(Grammar):
         if np.det == "many":
             return ("viel" if self.lexicon.mass(np.noun) else "vielen" if case == DAT else "viele",
                     STRONG)  # fmt: skip
-        if np.det == "indef" and (np.plural or self.lexicon.mass(np.noun)):
+        if np.det == "name" or np.det == "indef" and (np.plural or self.lexicon.mass(np.noun)):
             return "", STRONG
         return STEMS[np.det] + EIN[case][column], MIXED
 
@@ -165,6 +165,8 @@ class German(Grammar):
         case = DAT
         if moving and preposition == "in" and "shore" in flags:
             preposition = "zu"
+        if moving and preposition == "in" and place.ground.det == "name":
+            preposition = "nach"
         if moving and preposition in ("in", "auf", "an"):
             case = ACC
         return self.np(place.ground, case, preposition)

@@ -145,6 +145,8 @@ class Spanish(Grammar):
             if stressed and not np.plural:
                 gender = MASCULINE
             return ARTICLES[np.plural][gender]
+        if np.det == "name":
+            return ""
         if np.det == "indef":
             if self.lexicon.mass(np.noun):
                 return ""

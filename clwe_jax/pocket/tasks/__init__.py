@@ -1,0 +1,40 @@
+"""Labelled rows of the embedded world, one generator a task, in all its languages.
+
+Every generator takes (language, split, rows, seed, domains). The splits are 'train', 'dev' and
+'test'. Dev and test rows have words and templates that no training row has in any language, so that
+a model must generalise; `heldout` says how. Labels are balanced.
+
+    >>> from clwe_jax.pocket import tasks
+    >>> tasks.entities("en", "train", 1, 0, tasks.DOMAINS)
+"""
+
+from clwe_jax.pocket.tasks.entities import entities
+from clwe_jax.pocket.tasks.heldout import DOMAINS, SPLITS, named
+from clwe_jax.pocket.tasks.inference import inference
+from clwe_jax.pocket.tasks.opinions import opinions, topics
+from clwe_jax.pocket.tasks.paraphrases import paraphrases, similarity
+from clwe_jax.pocket.tasks.speech import parts_of_speech
+
+# Name of a task of texts -> its generator; a row is (texts, label).
+TEXTS = {
+    "xnli": inference,
+    "pawsx": paraphrases,
+    "mldoc": topics,
+    "topics": topics,
+    "sentiment": opinions,
+    "sts": similarity,
+}
+
+__all__ = [
+    "DOMAINS",
+    "SPLITS",
+    "TEXTS",
+    "entities",
+    "inference",
+    "named",
+    "opinions",
+    "paraphrases",
+    "parts_of_speech",
+    "similarity",
+    "topics",
+]

@@ -1,0 +1,142 @@
+"""Pairs of a premise and a hypothesis: entailment, neutral or contradiction.
+
+Most pairs are of a clause with details (place, time, tool, manner, adjectives) and the same clause
+with fewer. A positive clause entails the one with fewer details, and a negated clause the one with
+more; the reverse is neutral; a negation in one of the two is a contradiction. Other pairs compare
+("A is bigger than B") or describe, with opposite adjectives. Negations and details are about as
+frequent with each label, so that a hypothesis alone says almost nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from clwe_jax.pocket.base import NP, Clause
+from clwe_jax.pocket.tasks.draws import OPPOSITE, Draws
+from clwe_jax.pocket.tasks.heldout import shape_of
+
+Row = tuple[tuple[str, ...], str]
+_WARMTH = frozenset(("hot", "warm", "cold"))  # two of them say something about each other
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+def inference(
+    language: str, split: str, rows: int, seed: int, domains: tuple[str, ...]
+) -> list[Row]:
+    """Rows ((premise, hypothesis), label), the labels in turns.
+
+    Args, errors: as of `entities`.
+    """
+    draws = Draws("inference", language, split, seed, domains)
+    kinds = (_detailed,) * 8 + (_compared,) * 2 + (_described,) * 2
+
+    def render(clauses: tuple[Clause, Clause]) -> tuple[str, str]:
+        return draws.text(clauses[0]), draws.text(clauses[1])
+
+    return list(itertools.islice(draws.rows(LABELS, kinds, render), rows))
+
+
+def _negated(c: Clause) -> Clause:
+    return c._replace(negated=True)
+
+
+def _fewer(draws: Draws, c: Clause) -> Clause | None:
+    """The clause without some of its details; None where it has none."""
+    dwells = "dwell" in draws.world.lexicon.verbs[c.verb]["flags"]
+    less = {
+        "place": c.place and not dwells and c._replace(place=None),
+        "time": c.time and c._replace(time=None, fronted=False),
+        "manner": c.manner and c._replace(manner=None),
+        "tool": c.tool and c._replace(tool=None),
+        "subject": c.subject.adj and c._replace(subject=c.subject._replace(adj=None)),
+        "obj": c.obj and c.obj.adj and c._replace(obj=c.obj._replace(adj=None)),
+    }
+    have = [key for key, found in less.items() if found]
+    if not have:
+        return None
+    drop = [key for key in have if draws.uniform() < 0.6] or [draws.pick(have)]
+    result = c
+    for key in drop:
+        result = result._replace(**{key: getattr(less[key], key)})
+    return result._replace(fronted=result.fronted and result.time is not None)
+
+
+def _detailed(draws: Draws, label: str):
+    """A clause with details, and the same clause with fewer; or another action: neutral."""
+    if label == "neutral" and draws.uniform() < 0.3:
+        return _unrelated(draws)
+    event = draws.statement()
+    less = event and _fewer(draws, event.clause)
+    if not less:
+        return None
+    more, flip = event.clause, draws.uniform() < 0.45
+    pairs = {
+        "entailment": ((more, less), (_negated(less), _negated(more))),
+        "neutral": ((less, more), (_negated(more), _negated(less))),
+        "contradiction": ((more, _negated(less)), (_negated(less), more)),
+    }
+    premise, hypothesis = pairs[label][flip]
+    return f"{shape_of(premise)}>{shape_of(hypothesis)}", (premise, hypothesis)
+
+
+def _unrelated(draws: Draws):
+    """Another action of the same people, which neither follows nor is excluded."""
+    event = draws.statement()
+    if event is None:
+        return None
+    first = event.clause
+    table = draws.pick(draws.world.events[event.domain])
+    if first.subject.other or first.subject.noun not in table.who:
+        return None
+    second = draws.event(table, event.domain, first.tense, first.subject, simple=True)
+    if second.verb == first.verb or second.often:
+        return None
+    second = second._replace(negated=draws.uniform() < 0.45)
+    first = first._replace(negated=draws.uniform() < 0.45)
+    return f"{shape_of(first)}&{shape_of(second)}", (first, second)
+
+
+def _compared(draws: Draws, label: str):
+    """'A is bigger than B' with 'B is smaller than A', or with a third thing."""
+    found = draws.comparison()
+    if found is None:
+        return None
+    first, nouns = found
+    turned = first._replace(subject=first.obj, obj=first.subject)
+    if label == "entailment":
+        second = turned._replace(adj=OPPOSITE[first.adj])
+    elif label == "contradiction":
+        second = turned if draws.uniform() < 0.5 else first._replace(adj=OPPOSITE[first.adj])
+    else:
+        noun = draws.other(nouns, first.subject.noun, first.obj.noun)
+        if noun is None:
+            return None
+        third = NP(noun, first.subject.plural and not draws.world.lexicon.mass(noun))
+        if draws.world.kind[noun] == "unique":
+            third = NP(noun)
+        base = turned._replace(adj=OPPOSITE[first.adj]) if draws.uniform() < 0.5 else turned
+        second = base._replace(subject=third) if draws.uniform() < 0.5 else base._replace(obj=third)
+    return f"more-{first.tense}-{first.subject.plural}", (first, second)
+
+
+def _described(draws: Draws, label: str):
+    """'A is big' with 'A is not small', 'A is small', or another property."""
+    domain = draws.pick(draws.domains)
+    clause = draws.still("is", domain) if draws.world.states[domain] else None
+    if clause is None or clause.adj not in OPPOSITE or clause.subject.det not in ("def", "this"):
+        return None
+    clause = clause._replace(negated=False, time=None, fronted=False)
+    clause = clause._replace(subject=clause.subject._replace(adj=None, other=None, relative=None))
+    opposite = OPPOSITE[clause.adj]
+    draws.trace.append(opposite)
+    if label == "entailment":
+        second = _negated(clause._replace(adj=opposite))
+    elif label == "contradiction":
+        second = clause._replace(adj=opposite) if draws.uniform() < 0.5 else _negated(clause)
+    else:
+        adjectives = next(a for n, a in draws.world.states[domain] if clause.subject.noun in n)
+        other = draws.other(adjectives, clause.adj, opposite)
+        if other is None or {other, clause.adj} & _WARMTH == {other, clause.adj}:
+            return None
+        second = clause._replace(adj=other, negated=draws.uniform() < 0.5)
+    return f"is-{clause.tense}-{clause.subject.plural}-{clause.subject.det}", (clause, second)

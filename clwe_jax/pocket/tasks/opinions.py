@@ -1,0 +1,140 @@
+"""Reviews that praise or complain, and texts of one domain.
+
+A review is a neutral event and one or two opinions: a property ("The soup was delicious"), a mood
+and its cause ("I am angry because the waiter lost the menu"), or a feeling ("We do not love this
+song"). A negation turns an opinion round, and stands as often in praise as in complaints.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from clwe_jax.pocket.base import NP, PRONOUNS, Clause, Grammar, Meaning
+from clwe_jax.pocket.generate import grammar
+from clwe_jax.pocket.lexicon import load
+from clwe_jax.pocket.tasks import heldout
+from clwe_jax.pocket.tasks.draws import Draws
+from clwe_jax.pocket.tasks.heldout import shape_of
+
+Row = tuple[tuple[str, ...], str]
+LABELS = ("pos", "neg")
+
+_GOOD = frozenset(
+    "good beautiful interesting clean delicious fresh sweet clever kind.nice polite honest strong "
+    "famous healthy brave elegant".split()
+)
+_BAD = frozenset(
+    "bad broken dirty boring dangerous weak sour loud slow hard.difficult expensive angry".split()
+)
+_MOODS = {"pos": ("happy", "satisfied"), "neg": ("angry", "sad")}
+_FEELINGS = ("love", "admire")
+_NEGATED = 0.3  # share of opinions with a negation
+
+
+def opinions(
+    language: str, split: str, rows: int, seed: int, domains: tuple[str, ...]
+) -> list[Row]:
+    """Rows ((review,), 'pos' or 'neg'), the labels in turns.
+
+    The words of opinions occur in all splits; things and actions are held out.
+
+    Args, errors: as of `entities`.
+    """
+    draws = Draws("opinions", language, split, seed, domains)
+
+    def render(sentences) -> tuple[str]:
+        texts = [draws.text(*clauses, frame=frame) for frame, *clauses in sentences]
+        return (draws.grammar.space.join(texts),)
+
+    return list(itertools.islice(draws.rows(LABELS, (_review,), render), rows))
+
+
+def _review(draws: Draws, label: str):
+    """A neutral event in half of the reviews, and one or two opinions of one domain."""
+    domain = draws.pick(draws.domains)
+    events, found, templates = draws.world.events[domain], [], []
+    if draws.uniform() < 0.5:
+        found.append(("say", draws.event(draws.pick(events), domain, "past", simple=True)))
+        templates.append("event")
+    for _ in range(1 + (draws.uniform() < 0.4)):
+        negated = draws.uniform() < _NEGATED
+        # "We do not love it" is a complaint; no verb says the same without a negation.
+        kinds = [_property, _mood] if not negated else [_property]
+        kinds += [_feeling] if (label == "neg") == negated else []
+        made = draws.pick(kinds)(draws, label, domain, negated)
+        if made is None or made[1] in found:
+            return None
+        templates.append(made[0])
+        found.append(made[1])
+    return "+".join(templates), found
+
+
+def _property(draws: Draws, label: str, domain: str, negated: bool):
+    """'This soup is delicious', or 'not cold'."""
+    wanted = _GOOD if (label == "pos") != negated else _BAD
+    tables = [(nouns, kept) for nouns, adjectives in draws.world.states[domain]
+              if (kept := [a for a in adjectives if a in wanted])]  # fmt: skip
+    if not tables:
+        return None
+    nouns, adjectives = draws.pick(tables)
+    noun = draws.pick(nouns)
+    draws.trace.append(noun)
+    tense = "past" if draws.uniform() < 0.5 else "present"
+    unique = draws.world.kind[noun] == "unique"
+    det = "this" if draws.uniform() < 0.3 and not unique else "def"
+    many = not (unique or draws.world.lexicon.mass(noun)) and draws.uniform() < 0.3
+    clause = Clause(
+        "is", NP(noun, many, det), adj=draws.pick(adjectives), tense=tense, negated=negated
+    )
+    return f"property-{tense}-{negated}-{det}", ("say", clause)
+
+
+def _mood(draws: Draws, label: str, domain: str, negated: bool):
+    """'I am happy because ...' with an action of another person."""
+    table = draws.pick(draws.world.events[domain])
+    tense = "past" if draws.uniform() < 0.5 else "present"
+    cause = draws.event(table, domain, tense, simple=True)
+    if cause.subject.noun in PRONOUNS:
+        return None
+    me = Clause("is", NP("I"), adj=draws.pick(_MOODS[label]), tense=tense)
+    return f"mood-{shape_of(cause)}", ("because", me, cause)
+
+
+def _feeling(draws: Draws, label: str, domain: str, negated: bool):
+    """'We love this song', or 'We do not love this song'."""
+    table = draws.pick(draws.world.events[domain])
+    if not table.what:
+        return None
+    noun = draws.pick(table.what)
+    draws.trace.append(noun)
+    det = "def" if draws.world.kind[noun] == "unique" else "this"
+    clause = Clause("event", NP("we"), draws.pick(_FEELINGS), NP(noun, det=det), negated=negated)
+    return f"feeling-{negated}-{det}", ("say", clause)
+
+
+def topics(language: str, split: str, rows: int, seed: int, domains: tuple[str, ...]) -> list[Row]:
+    """Rows ((text,), domain): two sentences of one domain, the domains in turns.
+
+    Each text has a word that only this domain's lexicon has.
+
+    Args, errors: as of `entities`.
+    """
+    known, rules = load().domain_of, grammar(language)
+    streams = [
+        heldout.meanings(f"topics/{domain}", language, split, seed, (domain,)) for domain in domains
+    ]
+    found: dict[tuple[str], str] = {}
+    for domain, stream in itertools.cycle(zip(domains, streams)):
+        if len(found) == rows:
+            break
+        own = (m for m in stream if any(known[x] == domain for x in heldout.concepts_of(m)))
+        while (text := _text(rules, own)) in found:
+            pass
+        found[text] = domain
+    return list(found.items())
+
+
+def _text(rules: Grammar, meanings: Iterator[Meaning]) -> tuple[str]:
+    """The next two meanings as one text."""
+    return (rules.space.join(rules.render(next(meanings)).text for _ in range(2)),)

@@ -1,0 +1,151 @@
+"""Pairs of sentences with nearly the same words: paraphrases or not, and graded similarity.
+
+As in PAWS (Zhang et al. 2019), two people change places, or two clauses change their subjects, so
+that the order of words decides. A paraphrase moves the time, turns two clauses round, or compares
+with the opposite adjective.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from clwe_jax.pocket.base import PRONOUNS, Clause
+from clwe_jax.pocket.tasks.draws import OPPOSITE, Draws
+from clwe_jax.pocket.tasks.heldout import shape_of
+
+Row = tuple[tuple[str, ...], str]
+_MOST = 5  # the score of sentences that mean the same
+
+
+def paraphrases(
+    language: str, split: str, rows: int, seed: int, domains: tuple[str, ...]
+) -> list[Row]:
+    """Rows ((sentence, sentence), '1' or '0'), the labels in turns.
+
+    Args, errors: as of `entities`.
+    """
+    draws = Draws("paraphrases", language, split, seed, domains)
+    kinds = (_moved,) * 2 + (_turned,) * 2 + (_compared,)
+
+    def render(pair) -> tuple[str, str]:
+        return tuple(draws.text(*c, frame="and" if len(c) > 1 else "say") for c in pair)
+
+    return list(itertools.islice(draws.rows("10", kinds, render), rows))
+
+
+def _moved(draws: Draws, label: str):
+    """Two people and a time, which stands at the beginning in one sentence only."""
+    event = draws.statement(tables=draws.meetings)
+    if event is None or not event.clause.time:
+        return None
+    c = event.clause
+    role = "receiver" if draws.people(c.receiver) else "obj"
+    whom = getattr(c, role)
+    if not (draws.people(c.subject) and draws.people(whom)) or whom.noun == c.subject.noun:
+        return None
+    other = c._replace(fronted=not c.fronted)
+    if label == "0":
+        other = other._replace(subject=whom, **{role: c.subject})
+    return f"moved-{shape_of(c)}", ((c,), (other,))
+
+
+def _turned(draws: Draws, label: str):
+    """Two actions of different people."""
+    tense = "past" if draws.uniform() < 0.5 else "present"
+    events = [draws.statement(tense, draws.actions) for _ in range(2)]
+    if None in events:
+        return None
+    a, b = (e.clause._replace(time=None, fronted=False, manner=None) for e in events)
+    if not (draws.people(a.subject) and draws.people(b.subject)):
+        return None
+    if a.subject.noun == b.subject.noun or a.verb == b.verb:
+        return None
+    pair = (b, a)
+    if label == "0":
+        changed = (a._replace(subject=b.subject), b._replace(subject=a.subject))
+        pair = changed if draws.uniform() < 0.5 else changed[::-1]
+    return f"turned-{shape_of(a)}+{shape_of(b)}", ((a, b), pair)
+
+
+def _compared(draws: Draws, label: str):
+    """'A is bigger than B': 'B is smaller than A', or the same the wrong way round."""
+    found = draws.comparison()
+    if found is None:
+        return None
+    first = found[0]
+    turned = first._replace(subject=first.obj, obj=first.subject)
+    if label == "1":
+        second = turned._replace(adj=OPPOSITE[first.adj])
+    else:
+        second = turned if draws.uniform() < 0.5 else first._replace(adj=OPPOSITE[first.adj])
+    return f"compared-{first.tense}-{first.subject.plural}", ((first,), (second,))
+
+
+def similarity(
+    language: str, split: str, rows: int, seed: int, domains: tuple[str, ...]
+) -> list[Row]:
+    """Rows ((sentence, sentence), '0.0' to '5.0'): five times the share of common parts.
+
+    Subject, verb, object, place and time are the parts; a changed part is another word of its kind.
+    At 0 the sentences are of different domains. The scores come in turns.
+
+    Args, errors: as of `entities`.
+    """
+    draws = Draws("similarity", language, split, seed, domains)
+    levels = [str(level) for level in range(_MOST + 1)]
+
+    def render(pair) -> tuple[str, str]:
+        return draws.text(pair[0]), draws.text(pair[1])
+
+    found = itertools.islice(draws.rows(levels, (_graded,), render), rows)
+    return [(texts, f"{float(level):.1f}") for texts, level in found]
+
+
+def _graded(draws: Draws, label: str):
+    """A clause, and one with the share of its parts that the label asks for."""
+    event = draws.statement()
+    if event is None or event.clause.subject.other or event.clause.subject.noun in PRONOUNS:
+        return None
+    c, table = event.clause, event.table
+    template = f"graded-{shape_of(c)}"
+    if label == "0":
+        other = draws.statement()
+        return (template, (c, other.clause)) if other and other.domain != event.domain else None
+    parts = ["subject", "verb", *(x for x in ("obj", "place", "time") if getattr(c, x))]
+    kept = round(len(parts) * int(label) / _MOST)
+    # A sentence of few parts has the scores of its own only roughly.
+    if abs(_MOST * kept / len(parts) - int(label)) > 0.7:
+        return None
+    fixed = [part for part in parts if part == "verb" and len(set(table.verbs)) == 1]
+    changed = set(parts)
+    while len(changed) > len(parts) - kept:
+        changed.discard(fixed.pop() if fixed else draws.pick(parts))
+    if not changed and not c.time:
+        return None
+    other = c
+    for part in sorted(changed):
+        other = _changed(draws, other, part, table)
+        if other is None:
+            return None
+    if c.time and "time" not in changed:
+        other = other._replace(fronted=not c.fronted)
+    return template, (c, other)
+
+
+def _changed(draws: Draws, c: Clause, part: str, table) -> Clause | None:
+    """The clause with another word in one part; None where the draw does not fit."""
+    if part == "verb":
+        verb = draws.other(table.verbs, c.verb)
+        return verb and c._replace(verb=verb)
+    if part == "time":
+        time = draws.other(draws.world.times[c.tense], c.time)
+        return time and c._replace(time=time)
+    if part == "place":
+        place = draws.place(table.places)
+        return c._replace(place=place) if place.ground.noun != c.place.ground.noun else None
+    options = table.who if part == "subject" else table.what
+    noun = draws.other(options, getattr(c, part).noun)
+    if noun is None:
+        return None
+    found = draws.noun_phrase(noun, "subject" if part == "subject" else "object")
+    return c._replace(**{part: found._replace(adj=None)})

@@ -1,0 +1,90 @@
+"""The test file of each language in a folder, by the names that published sets have."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Callable, Sequence
+
+# CoNLL's and the Universal Dependencies' three letters; other names have two.
+_THREE = {
+    "ara": "ar", "deu": "de", "eng": "en", "esp": "es", "spa": "es", "eus": "eu", "fra": "fr",
+    "hun": "hu", "ita": "it", "jpn": "ja", "ned": "nl", "nld": "nl", "por": "pt", "rus": "ru",
+    "zho": "zh", "cmn": "zh",
+}  # fmt: skip
+# Parts of a name that say what the file is for; the lowest rank of a language is taken.
+_NEVER = 9
+_RANK = {
+    "test": 0, "testb": 0, "dev": 2, "devel": 2, "testa": 2, "val": 2, "valid": 2, "validation": 2,
+    "train": _NEVER, "training": _NEVER,
+}  # fmt: skip
+_UNNAMED = 1
+
+
+def split_name(name: str) -> tuple[str, int]:
+    """Language and rank of a file's name; '' for a name without a language.
+
+    The language is the first part of two letters, or of three known ones, in lower case:
+    `de.tsv`, `de_gsd-ud-test.conllu`, `dev-de.tsv`, `test.de.tsv.gz`, `esp.testb`.
+    """
+    stem = name.removesuffix(".gz")
+    parts = re.split(r"[._-]", stem)
+    known = (_THREE.get(part) or part for part in parts)
+    language = next((part for part in known if re.fullmatch("[a-z]{2}", part)), "")
+    ranks = [_RANK[part] for part in parts if part in _RANK]
+    return language, max(ranks) if ranks else _UNNAMED
+
+
+def find(directory: str) -> dict[str, str]:
+    """Language -> its test file in a folder: the one named test, else unnamed, else dev.
+
+    Raises:
+      FileNotFoundError: no such folder.
+      ValueError: no file of a language, or several equally good ones of one language.
+    """
+    if not os.path.isdir(directory):
+        raise FileNotFoundError(
+            f"{directory!r} is no folder: expected one test file a language, such as de.tsv"
+        )
+    names = sorted(os.listdir(directory))
+    ranked: dict[str, dict[int, list[str]]] = {}
+    for name in names:
+        language, rank = split_name(name)
+        hidden = name.startswith(".") or not os.path.isfile(os.path.join(directory, name))
+        if language and rank != _NEVER and not hidden:
+            ranked.setdefault(language, {}).setdefault(rank, []).append(name)
+    found = {}
+    for language, by_rank in sorted(ranked.items()):
+        best = by_rank[min(by_rank)]
+        if len(best) > 1:
+            raise ValueError(
+                f"{directory} holds several test files of {language}: {', '.join(best)}. Keep one "
+                "of them, or put the others into another folder"
+            )
+        found[language] = os.path.join(directory, best[0])
+    if not found:
+        wrong = [x for x in names if not split_name(x)[0] and split_name(x.lower())[0]]
+        hint = f"; rename {wrong[0]} to {wrong[0].lower()}" if wrong else ""
+        raise ValueError(
+            f"{directory} holds no test file of a language: expected names such as de.tsv, "
+            f"de.test.tsv, test-de.tsv or de_gsd-ud-test.conllu{hint}"
+        )
+    return found
+
+
+def shared(directory: str, languages: Callable[[str], Sequence[str]]) -> dict[str, str]:
+    """Language -> a file that holds several languages and whose name has none.
+
+    Args:
+      directory: the folder.
+      languages: path -> the languages that a file names in a column.
+    """
+    names = [(split_name(name), name) for name in sorted(os.listdir(directory))]
+    kept = sorted((rank, name) for (language, rank), name in names if not language)
+    found: dict[str, str] = {}
+    for rank, name in kept:
+        path = os.path.join(directory, name)
+        if rank != _NEVER and not name.startswith(".") and os.path.isfile(path):
+            for language in languages(path):
+                found.setdefault(language, path)
+    return found

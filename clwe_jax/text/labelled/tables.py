@@ -1,0 +1,114 @@
+"""Tables of labelled texts: one row a line, columns separated by tabs, or by commas in `.csv`.
+
+A first line of known names (premise, sentence1, label, language, ...) says which column is which; a
+file without one has the task's own order. Quotes are text, except in `.csv` and around a cell with
+doubled quotes (SIB-200).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Mapping, NamedTuple, Sequence
+
+from clwe_jax.text.labelled.lines import fault, read_lines, shown
+
+_NAMES = {
+    "premise": "first", "sentence1": "first", "text": "first", "sentence_1": "first",
+    "hypothesis": "second", "hypo": "second", "summary": "second", "sentence2": "second",
+    "sentence_2": "second",
+    "label": "label", "gold_label": "label", "category": "label", "score": "label",
+    "similarity_score": "label", "language": "language", "lang": "language",
+}  # fmt: skip
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+
+
+class Cells(NamedTuple):
+    """A row of a table: its line, and its cells by 'first', 'second', 'label' and 'language'."""
+
+    number: int
+    cells: dict[str, str]
+
+
+def header(path: str) -> dict[str, int]:
+    """Column by meaning, where the first line of the file names its columns; else empty."""
+    return _columns(_first(path))
+
+
+def width(path: str) -> int:
+    """Number of columns of the first line."""
+    return len(_first(path))
+
+
+def languages(path: str) -> list[str]:
+    """The languages that a column of the file names; none where it has no such column."""
+    place = header(path).get("language")
+    if place is None:
+        return []
+    rows = _split(path, read_lines(path))[1:]
+    return sorted({cells[place].strip() for _, cells in rows if len(cells) > place})
+
+
+def _first(path: str) -> list[str]:
+    first = next((line for line in read_lines(path) if line[1].strip()), None)
+    return _split(path, [first])[0][1] if first else []
+
+
+def _columns(cells: Sequence[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for place, cell in enumerate(cells):
+        meaning = _NAMES.get(cell.strip().lower())
+        if meaning:
+            found.setdefault(meaning, place)
+    return found if "label" in found and "first" in found else {}
+
+
+def read(path: str, order: Mapping[str, int], expected: str, more: bool = False) -> list[Cells]:
+    """The rows of a table.
+
+    Args:
+      path: the file, plain or `.gz`.
+      order: column by meaning, in files that do not name their columns.
+      expected: description of the columns, for errors.
+      more: whether a row may have further columns.
+
+    Raises:
+      ValueError: a row with another number of columns than the first, or no row.
+    """
+    rows = _split(path, read_lines(path))
+    named = _columns(rows[0][1]) if rows else {}
+    columns = max(order.values()) + 1
+    if named:
+        if missing := order.keys() - named.keys():
+            fault(path, rows[0][0], f"expected columns {expected}; none is {', '.join(missing)}")
+        columns, order, rows = len(rows[0][1]), named, rows[1:]
+    if not rows:
+        raise ValueError(f"{path} holds no row: expected {expected}")
+    found = []
+    for number, cells in rows:
+        if len(cells) != columns and not (more and len(cells) > columns):
+            fault(path, number, f"expected {columns} columns ({expected}), found {len(cells)}: "
+                  f"{shown(' | '.join(cells))}")  # fmt: skip
+        found.append(Cells(number, {key: cells[place].strip() for key, place in order.items()}))
+    return found
+
+
+def _split(path: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, list[str]]]:
+    # The STS benchmark's own files are named .csv and have tabs.
+    if path.removesuffix(".gz").endswith(".csv") and lines and "\t" not in lines[0][1]:
+        first = lines[0][0] - 1
+        reader = csv.reader(io.StringIO("\n".join(line for _, line in lines), newline=""))
+        return [(first + reader.line_num, cells) for cells in reader if cells]
+    return [
+        (number, [_unquoted(cell) for cell in line.split("\t")])
+        for number, line in lines
+        if line.strip()
+    ]
+
+
+def _unquoted(cell: str) -> str:
+    """A cell without the quotes around it, where quotes inside are doubled, as CSV doubles them."""
+    if '""' in cell[1:-1] and _QUOTED.fullmatch(cell):
+        return cell[1:-1].replace('""', '"')
+    return cell

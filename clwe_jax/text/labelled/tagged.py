@@ -1,0 +1,261 @@
+"""Tagged sentences: named entities and parts of speech, one word a line.
+
+Sentences end at blank lines. Columns have tabs between them, or spaces where the file has no tabs.
+
+    EU NNP B-NP B-ORG                      CoNLL-2002 and 2003: the word first, the entity last
+    0   Er   O                             WikiNEuRal, Universal NER: a number, the word, the entity
+    de:Berlin   B-LOC                      PAN-X (WikiANN), also without the language
+    1   Er   er   PRON   PPER   ...        CoNLL-U: ten columns
+    Er   er   PRON                         word, lemma, part of speech; the lemma may be absent
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import re
+from typing import Callable, NamedTuple, NoReturn, Sequence
+
+from clwe_jax.pocket import tasks as pocket
+from clwe_jax.text.labelled import Examples, Tagged, folders, scores
+from clwe_jax.text.labelled.entities import is_tag, scheme, to_iob2
+from clwe_jax.text.labelled.lines import fault, read_lines, shown
+
+# Universal parts of speech (Universal Dependencies 2), and the 12 of Petrov et al. (2012).
+UPOS = tuple(
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
+)
+PETROV = tuple(". ADJ ADP ADV CONJ DET NOUN NUM PRON PRT VERB X".split())
+_TO_PETROV = {
+    "AUX": "VERB", "CCONJ": "CONJ", "SCONJ": "CONJ", "INTJ": "X", "PART": "PRT", "PROPN": "NOUN",
+    "PUNCT": ".", "SYM": ".",
+}  # fmt: skip
+_COMMENT = re.compile(r"#\s*[\w.:-]+\s*=")
+_CONLLU = 10  # columns
+_TYPES = "PER,LOC,ORG,MISC"
+
+
+class _Row(NamedTuple):
+    number: int
+    columns: list[str]
+
+
+def _sentences(path: str) -> list[list[_Row]]:
+    """The lines of a file with words, by sentence; comments and document marks are left out.
+
+    Raises:
+      ValueError: a line with another number of columns than the first, or no word at all.
+    """
+    lines = read_lines(path)
+    separator = "\t" if any("\t" in line for _, line in lines) else " "
+    found: list[list[_Row]] = [[]]
+    width = 0
+    for number, line in lines:
+        # A word may be a no-break or ideographic space, which strip() would remove.
+        line = line.strip(" \r") if separator == " " else line.rstrip(" \r")
+        if not line.strip("\t"):
+            found.append([])
+            continue
+        comment = line[0] == "#" and (
+            separator == "\t" and "\t" not in line or _COMMENT.match(line)
+        )
+        if comment or line.startswith("-DOCSTART-"):
+            continue
+        columns = line.split(separator)
+        width = width or len(columns)
+        if len(columns) != width or width < 2:
+            marks = "spaces" if separator == " " else "tabs"
+            fault(
+                path, number,
+                f"expected {max(width, 2)} columns with {marks} between them, as in the first line "
+                f"of the file, found {len(columns)}: {shown(line)}",
+            )  # fmt: skip
+        found[-1].append(_Row(number, columns))
+    found = [rows for rows in found if rows]
+    if not found:
+        raise ValueError(f"{path} holds no tagged word: expected a word and its tag on each line")
+    return found
+
+
+def _tag_column(sentences: list[list[_Row]], is_known: Callable[[str], bool], first: bool) -> int:
+    """The column after the word's with the most known tags; of equal ones the first or last."""
+    rows = [row.columns for sentence in sentences for row in sentence]
+    counts = {c: sum(is_known(row[c]) for row in rows) for c in range(1, len(rows[0]))}
+    order = sorted(counts) if first else sorted(counts, reverse=True)
+    return max(order, key=counts.__getitem__)
+
+
+def _word_column(sentences: list[list[_Row]], tag: int) -> int:
+    """1 where the first column numbers the words of each sentence from 0 or 1, else 0."""
+    if tag < 2:
+        return 0
+    for rows in sentences:
+        numbers = [row.columns[0] for row in rows]
+        if not any(numbers == [str(n + start) for n in range(len(rows))] for start in (0, 1)):
+            return 0
+    return 1
+
+
+def _words(sentences: list[list[_Row]], column: int, language: str) -> list[list[str]]:
+    """The words, without PAN-X's prefix `de:` where every word has it."""
+    words = [[row.columns[column] for row in rows] for rows in sentences]
+    prefix = f"{language}:"
+    if all(word.startswith(prefix) for row in words for word in row):
+        words = [[word[len(prefix) :] for word in row] for row in words]
+    return words
+
+
+def _rows(
+    words: list[list[str]], tags: Sequence[Sequence[str]], skipped: collections.Counter[str]
+) -> Examples:
+    """Rows of words with letters; a word without any character is counted and left out."""
+    rows = []
+    for sentence, labels in zip(words, tags):
+        kept = [(word, tag) for word, tag in zip(sentence, labels) if word]
+        skipped["empty words"] += len(sentence) - len(kept)
+        if kept:
+            rows.append(Tagged(*map(tuple, zip(*kept))))
+        else:
+            skipped["sentences without words"] += 1
+    return Examples(tuple(rows), {reason: n for reason, n in skipped.items() if n})
+
+
+@dataclasses.dataclass(frozen=True)
+class Ner:
+    """Named entities (`Task`), scored by seqeval's F1.
+
+    Attributes:
+      types: types of entities, with commas between them; another type in a file is an error.
+      ignored: types whose entities become O, such as MISC where one of two sets lacks it.
+      domains: domains of the embedded world, with commas between them; '' for the laptop's eight.
+    """
+
+    types: str = _TYPES
+    ignored: str = ""
+    domains: str = ""
+
+    name = "ner"
+    kind = "tags"
+    texts = 0
+    metric = "f1"
+
+    def read(self, path: str, language: str) -> Examples:
+        """As `Task.read`. The tags become IOB2; `skipped` counts tags that no scheme allows."""
+        sentences = _sentences(path)
+        tag_column = _tag_column(sentences, is_tag, first=False)
+        known, ignored = set(self.types.split(",")), set(self.ignored.split(","))
+        tags = [[row.columns[tag_column] for row in rows] for rows in sentences]
+        for tag in dict.fromkeys(tag for row in tags for tag in row):
+            if not is_tag(tag) or tag[2:] and tag[2:] not in known | ignored:
+                self._refuse(path, sentences, tag_column, tag)
+        skipped: collections.Counter[str] = collections.Counter()
+        found = scheme(tags)
+        converted = [to_iob2(row) for row in tags]
+        if found == "IOB2":
+            skipped["I- without B- before it, read as B-"] = sum(
+                a != b for row, new in zip(tags, converted) for a, b in zip(row, new)
+            )
+        converted = [["O" if tag[2:] in ignored else tag for tag in row] for row in converted]
+        column = _word_column(sentences, tag_column)
+        return _rows(_words(sentences, column, language), converted, skipped)
+
+    def _refuse(self, path: str, sentences: list[list[_Row]], column: int, tag: str) -> NoReturn:
+        """Raises ValueError on the first line with a tag."""
+        number = next(r.number for rows in sentences for r in rows if r.columns[column] == tag)
+        if not is_tag(tag):
+            fault(
+                path, number,
+                f"{tag!r} in column {column + 1} is no tag of an entity: expected O, or B- or I- "
+                "and a type",
+            )  # fmt: skip
+        fault(
+            path, number,
+            f"{tag!r} is of none of the types {self.types}: add the type to config.transfer.types, "
+            "or to config.transfer.ignored to read its words as O",
+        )  # fmt: skip
+
+    def files(self, directory: str) -> dict[str, str]:
+        """As `Task.files`."""
+        return folders.find(directory)
+
+    def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
+        """As `Task.generate`."""
+        found = pocket.entities(language, split, rows, seed, pocket.named(self.domains))
+        return Examples(tuple(Tagged(words, tags) for words, tags in found))
+
+    def score(
+        self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+    ) -> dict[str, float]:
+        """{'f1', 'precision', 'recall'} as of `scores.entity_f1`."""
+        return scores.entity_f1(gold, predicted)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pos:
+    """Universal parts of speech (`Task`), scored by accuracy.
+
+    Attributes:
+      tags: 17 (Universal Dependencies) or 12 (Petrov et al. 2012), to which 17 are mapped.
+      domains: domains of the embedded world, with commas between them; '' for the laptop's eight.
+    """
+
+    tags: int = 17
+    domains: str = ""
+
+    name = "pos"
+    kind = "tags"
+    texts = 0
+    metric = "acc"
+
+    def __post_init__(self):
+        if self.tags not in (12, 17):
+            raise ValueError(f"config.transfer.tags={self.tags}: expected 12 or 17")
+
+    def read(self, path: str, language: str) -> Examples:
+        """As `Task.read`. Ranges and empty words of CoNLL-U (1-2, 1.1) are no words."""
+        sentences = _sentences(path)
+        skipped: collections.Counter[str] = collections.Counter()
+        if len(sentences[0][0].columns) == _CONLLU:
+            word_column, tag_column = 1, 3
+            sentences = [[r for r in rows if r.columns[0].isdigit()] for rows in sentences]
+        else:
+            known = {*UPOS, *PETROV}.__contains__
+            tag_column = _tag_column(sentences, known, first=True)
+            word_column = _word_column(sentences, tag_column)
+        tags = []
+        for rows in sentences:
+            tags.append([])
+            for number, columns in rows:
+                tag = columns[tag_column]
+                if self.tags == 17 and tag == "CONJ":
+                    skipped["CONJ of Universal Dependencies 1, read as CCONJ"] += 1
+                    tag = "CCONJ"
+                if self.tags == 12:
+                    tag = _TO_PETROV.get(tag, tag)
+                if tag not in (UPOS if self.tags == 17 else PETROV):
+                    mend = "; config.transfer.tags=12 reads it" if tag in PETROV else ""
+                    fault(
+                        path, number,
+                        f"{tag!r} in column {tag_column + 1} is none of the {self.tags} universal "
+                        f"parts of speech{mend}",
+                    )  # fmt: skip
+                tags[-1].append(tag)
+        return _rows(_words(sentences, word_column, language), tags, skipped)
+
+    def files(self, directory: str) -> dict[str, str]:
+        """As `Task.files`."""
+        return folders.find(directory)
+
+    def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
+        """As `Task.generate`."""
+        found = pocket.parts_of_speech(language, split, rows, seed, pocket.named(self.domains))
+        if self.tags == 12:
+            found = [(words, tuple(_TO_PETROV.get(t, t) for t in tags)) for words, tags in found]
+        return Examples(tuple(Tagged(words, tags) for words, tags in found))
+
+    def score(
+        self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+    ) -> dict[str, float]:
+        """{'acc': accuracy of words, 'f1': XTREME's F1, seqeval's over the bare tags}."""
+        f1 = scores.entity_f1(gold, predicted)["f1"]
+        return {"acc": scores.tag_accuracy(gold, predicted), "f1": f1}

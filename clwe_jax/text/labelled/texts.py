@@ -1,0 +1,229 @@
+"""Labelled texts: inference, paraphrases, topics, sentiment and similarity.
+
+The columns of the published files:
+
+    premise  hypothesis  label                   XNLI; also its original file of all languages
+    id  sentence1  sentence2  label              PAWS-X
+    CCAT  text                                   MLDoc (needs Reuters' text)
+    index_id  category  text                     SIB-200
+    pos  summary  text                           CLS-10 (Webis), or its XML with <rating>
+    sentence1,sentence2,score                    STS benchmark; also its original table of 7 columns
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+from typing import Mapping, NamedTuple, Sequence
+from xml.etree import ElementTree
+
+from clwe_jax.pocket import tasks as pocket
+from clwe_jax.text.labelled import Examples, Labelled, folders, scores, tables
+from clwe_jax.text.labelled.lines import fault, read_text
+
+_NOT_TRANSLATED = "NS"  # PAWS-X's mark of a sentence that was not translated
+_MOST = 5.0  # the highest score of STS
+
+
+class _Format(NamedTuple):
+    """A task's files: columns where the file does not name them, labels, and their other names."""
+
+    order: Mapping[str, int]
+    expected: str
+    labels: tuple[str, ...] = ()
+    also: Mapping[str, str] = {}
+
+
+_PAIR = {"first": 0, "second": 1, "label": 2}
+_XNLI = _Format(
+    _PAIR, "premise, hypothesis, label", ("contradiction", "entailment", "neutral"),
+    {"contradictory": "contradiction"},
+)  # fmt: skip
+_PAWSX = _Format(_PAIR, "sentence1, sentence2, label", ("0", "1"))
+_MLDOC = _Format({"label": 0, "first": 1}, "label, text", ("CCAT", "ECAT", "GCAT", "MCAT"))
+_SIB = _Format(
+    {"label": 1, "first": 2}, "index_id, category, text",
+    ("entertainment", "geography", "health", "politics", "science/technology", "sports", "travel"),
+)  # fmt: skip
+_CLS = _Format(
+    {"label": 0, "second": 1, "first": 2}, "label, summary, text", ("neg", "pos"),
+    {"negative": "neg", "positive": "pos"},
+)  # fmt: skip
+_STS = _Format(_PAIR, "sentence1, sentence2, score")
+_STS_TABLE = {"label": 4, "first": 5, "second": 6}  # genre, file, year, id, score, two sentences
+
+
+@dataclasses.dataclass(frozen=True)
+class _Texts:
+    """A task of texts with a label.
+
+    Attributes:
+      domains: domains of the embedded world, with commas between them; '' for the laptop's eight.
+    """
+
+    domains: str = ""
+
+    name = ""
+    kind = "texts"
+    texts = 1
+    metric = "acc"
+    format = _MLDOC
+
+    def read(self, path: str, language: str) -> Examples:
+        """As `Task.read`."""
+        skipped: collections.Counter[str] = collections.Counter()
+        cells = self._cells(path)
+        named = {row.cells["language"] for row in cells if "language" in row.cells}
+        if named and language not in named:
+            raise ValueError(
+                f"{path} has no row of the language {language!r}; it has {', '.join(sorted(named))}"
+            )
+        rows = []
+        for row in cells:
+            if row.cells.get("language", language) == language:
+                found = self._row(path, row, skipped)
+                rows += [found] if found else []
+        if not rows:
+            raise ValueError(f"{path} has no row with text and a label: {dict(skipped)}")
+        return Examples(tuple(rows), dict(skipped))
+
+    def _cells(self, path: str) -> list[tables.Cells]:
+        return tables.read(path, self.format.order, self.format.expected)
+
+    def _row(self, path, row, skipped) -> Labelled | None:
+        label = self._label(path, row)
+        texts = self._parts(row.cells)
+        if label == "-":  # XNLI's mark of no majority
+            skipped["no agreed label (-)"] += 1
+        elif not all(texts):
+            skipped["an empty text"] += 1
+        elif _NOT_TRANSLATED in texts:
+            skipped[f"not translated ({_NOT_TRANSLATED})"] += 1
+        else:
+            return Labelled(texts, label)
+        return None
+
+    def _parts(self, cells: Mapping[str, str]) -> tuple[str, ...]:
+        """The texts of a row."""
+        return (cells["first"], cells["second"]) if self.texts == 2 else (cells["first"],)
+
+    def _label(self, path: str, row: tables.Cells) -> str:
+        label = row.cells["label"]
+        label = self.format.also.get(label, label)
+        if label not in self.format.labels and label != "-":
+            fault(path, row.number, f"{label!r} is no label of {self.name}: expected one of "
+                  f"{', '.join(self.format.labels)} ({self.format.expected})")  # fmt: skip
+        return label
+
+    def files(self, directory: str) -> dict[str, str]:
+        """As `Task.files`; one file of several languages stands for each of them."""
+        try:
+            return folders.find(directory)
+        except ValueError:
+            found = folders.shared(directory, tables.languages)
+            if not found:
+                raise
+            return found
+
+    def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
+        """As `Task.generate`."""
+        found = pocket.TEXTS[self.name](language, split, rows, seed, pocket.named(self.domains))
+        return Examples(tuple(Labelled(texts, label) for texts, label in found))
+
+    def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
+        """{'acc'}: the share of right labels."""
+        return {"acc": scores.accuracy(gold, predicted)}
+
+
+class Xnli(_Texts):
+    """Natural language inference (Conneau et al. 2018): entailment, neutral or contradiction."""
+
+    name = "xnli"
+    texts = 2
+    format = _XNLI
+
+
+class PawsX(_Texts):
+    """Paraphrases (Yang et al. 2019): '1' where two sentences mean the same, else '0'."""
+
+    name = "pawsx"
+    texts = 2
+    format = _PAWSX
+
+
+class MlDoc(_Texts):
+    """Topics of Reuters' news (Schwenk and Li 2018): CCAT, ECAT, GCAT, MCAT."""
+
+    name = "mldoc"
+    format = _MLDOC
+
+
+class Topics(_Texts):
+    """Seven topics of sentences (SIB-200, Adelani et al. 2024)."""
+
+    name = "topics"
+    format = _SIB
+
+
+class Sentiment(_Texts):
+    """Opinions in reviews of Amazon (CLS-10, Prettenhofer and Stein 2010): pos or neg."""
+
+    name = "sentiment"
+    format = _CLS
+
+    def _cells(self, path: str) -> list[tables.Cells]:
+        text = read_text(path)
+        return _reviews(path, text) if text.lstrip().startswith("<") else super()._cells(path)
+
+    def _parts(self, cells: Mapping[str, str]) -> tuple[str, ...]:
+        return (" ".join(filter(None, (cells.get("second", ""), cells["first"]))),)
+
+
+def _reviews(path: str, text: str) -> list[tables.Cells]:
+    """The <item>s of CLS-10's XML: more than three stars are 'pos', fewer 'neg', three '-'."""
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        fault(path, error.position[0], f"not XML: {error}")
+    found = []
+    for number, item in enumerate(root.iter("item"), 1):
+        try:
+            stars = float(item.findtext("rating", ""))
+        except ValueError:
+            raise ValueError(
+                f"{path}: item {number}: <rating>{item.findtext('rating')}</rating> is no number"
+            ) from None
+        label = "pos" if stars > 3 else "neg" if stars < 3 else "-"
+        cells = {"label": label, "first": " ".join(item.findtext("text", "").split()),
+                 "second": " ".join(item.findtext("summary", "").split())}  # fmt: skip
+        found.append(tables.Cells(number, cells))
+    return found
+
+
+class Sts(_Texts):
+    """Similarity of sentences from 0 to 5 (STS benchmark, Cer et al. 2017), by Spearman's rho."""
+
+    name = "sts"
+    texts = 2
+    metric = "spearman"
+    format = _STS
+
+    def _cells(self, path: str) -> list[tables.Cells]:
+        if tables.width(path) > max(_STS_TABLE.values()) and not tables.header(path):
+            return tables.read(path, _STS_TABLE, self.format.expected, more=True)
+        return super()._cells(path)
+
+    def _label(self, path: str, row: tables.Cells) -> str:
+        label = row.cells["label"]
+        try:
+            score = float(label)
+        except ValueError:
+            score = math.nan
+        if not 0 <= score <= _MOST:
+            fault(path, row.number, f"{label!r} is no score of 0 to 5 ({self.format.expected})")
+        return label
+
+    def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
+        """{'spearman'}: the rank correlation of scores, numbers as text."""
+        return {"spearman": scores.spearman(gold, predicted)}
