@@ -250,6 +250,11 @@ def labelled_task(config: ConfigDict) -> None:
     """Checks a transfer run, apart from its labelled files."""
     settings, encoder = config.transfer, config.encoder
     registry.check_name("transfer_task", settings.task)
+    if settings.task == "sts":
+        raise ValueError(
+            "config.transfer.task='sts': its labels are numbers, which no head predicts; sentence "
+            "similarity is measured without training: --config.transfer.task=pawsx has labels"
+        )
     tags, head = settings.task in _TAGGED, settings.head.name
     if head in (_CLASSIFIERS if tags else _TAGGERS):
         fitting = ("linear", *(_TAGGERS if tags else _CLASSIFIERS))

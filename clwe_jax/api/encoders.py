@@ -8,6 +8,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax import registry
+from clwe_jax.api import foreign
 from clwe_jax.api.base import Loaded
 from clwe_jax.api.model import Model
 from clwe_jax.api.pair import PairModel
@@ -36,6 +37,8 @@ def load(encoder: str, languages: Sequence[str]) -> Loaded:
         vectors = {language: files.read(path) for language, path in places.items()}
         hub = next(iter(vectors))
         return StaticModel(vectors, {}, {}, hub, Normalizer(lower_case=False))
+    if kind == "hf":
+        return foreign.load(encoder, languages)
     return registry.lookup("loader", options.read_config(where).job)(where, None)
 
 
