@@ -331,7 +331,7 @@ def sections(config: ConfigDict) -> list[tuple[str, str]]:
     Raises:
       ValueError: a section names a class that the registry lacks.
     """
-    found = [(name, target) for name in registry.SECTIONS if name in config
+    found = [(name, target) for name in registry.SECTIONS if _has(config, name)
              for target in registry.SECTIONS[name]]  # fmt: skip
     for kind, section in named(config):
         if kind == "aligner":
@@ -351,6 +351,11 @@ def named(config: ConfigDict) -> list[tuple[str, str]]:
     found += [("evaluator", f"evals.{key}") for key in config.get("evals", {})]
     found += [("head", "transfer.head")] * ("transfer" in config)
     return found + [("aligner", "align")] * ("name" in config.get("align", {}))
+
+
+def _has(config: ConfigDict, path: str) -> bool:
+    above, _, key = path.rpartition(".")
+    return key in (config.get(above, {}) if above else config)
 
 
 def _get(config: ConfigDict, path: str) -> Mapping[str, Any]:

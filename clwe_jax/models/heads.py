@@ -109,7 +109,7 @@ class BiLstmCrf(_Head):
       layers: number of layers.
       dropout: rate of locked dropout, before and after the LSTMs.
       word_dropout: share of words whose vectors are zeros in training.
-      ending: see `Linear`.
+      ending: 'crf', the best sequence; 'softmax', a label for each word alone.
     """
 
     cells: Size = 256
@@ -136,7 +136,8 @@ class TransformerCrf(_Head):
       layers, width, heads, mlp_dim: sizes; heads divides width.
       input_dropout: dropout rate of the vectors of words.
       dropout: dropout rate inside the layers.
-      ending: see `Linear`.
+      ending: 'crf', the best sequence; 'softmax', a label for each word alone.
+      ending: 'crf', the best sequence; 'softmax', a label for each word alone.
     """
 
     layers: Size = 2

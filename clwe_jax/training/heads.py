@@ -44,8 +44,8 @@ class Recipe:
         development set; 'onecycle' (Smith 2018), up and down over all epochs, with a momentum that
         does the opposite; 'linear', down to 0.
       patience: epochs without gain after which a member stops; with 'halve', after which its rate
-        is halved, and it stops below `least_rate`. 0: it never stops.
-      least_rate: see `patience`.
+        is halved. 0: it never stops.
+      least_rate: with 'halve', the learning rate below which a member stops.
       momentum: of sgd.
       l2: strength of the L2 penalty; for adamw the decoupled weight decay.
       clip: largest norm of a member's gradient; 0: no clipping.
