@@ -157,6 +157,10 @@ def _tuned_program(objective: LabellingObjective) -> ShardedCall:
 @functools.lru_cache(maxsize=4)
 def _frozen_program(labeller: Labeller) -> Callable[..., Array]:
     def best(params, values, batch):
-        return labeller.apply({"params": params}, values, batch, method=Labeller.best)
+        def one(params):
+            return labeller.apply({"params": params}, values, batch, method=Labeller.best)
 
-    return jax.jit(jax.vmap(best, in_axes=(0, None, None)))
+        # As in `training.heads.step`.
+        return jax.lax.map(one, params) if jax.default_backend() == "cpu" else jax.vmap(one)(params)
+
+    return jax.jit(best)

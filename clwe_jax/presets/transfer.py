@@ -95,7 +95,7 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
     if laptop:
         config.transfer.seeds = 3
         config.data.pocket_sentences = 20_000
-        config.transfer.joint.update(dim=100, epochs=2, buckets=100_000)
+        config.transfer.joint.update(dim=100, buckets=100_000)
         config.transfer.embedder.update(width=64, cells=64)
         config.vocab.size = 4_000
     elif scale == "small":

@@ -1,7 +1,7 @@
 """Training of heads on features that do not change, for all seeds at once.
 
 The members of an ensemble differ in their initial parameters, their dropout and the order of their
-rows. One program updates all of them (vmap). Each member keeps the parameters of its best epoch.
+rows. One program updates all of them. Each member keeps the parameters of its best epoch.
 """
 
 from __future__ import annotations
@@ -143,12 +143,11 @@ def fit(
       measure: function from the members' parameters to their development figures, [members].
     """
     steps = recipe.epochs * steps_per_epoch
-    tx = recipe.build(steps)
     table = jnp.asarray(table)
     keys = jnp.stack([jax.random.key(seed, impl=KEY_TYPE) for seed in seeds])
     params = start(labeller, table, stacked([next(source) for source in sources]), keys)
-    opt_state = jax.jit(jax.vmap(tx.init))(params)
-    step_fn = _step(labeller, tx, recipe, steps)
+    opt_state = jax.jit(jax.vmap(recipe.build(steps).init))(params)
+    step_fn = step(labeller, recipe, steps)
     rates = np.full(len(seeds), recipe.learning_rate, np.float32)
     best, best_at = params, np.full(len(seeds), -1)
     highest, worse = np.full(len(seeds), -np.inf), np.zeros(len(seeds), int)
@@ -251,8 +250,19 @@ def stacked(batches: Sequence[Batch]) -> Batch:
     return found
 
 
-def _step(labeller: Labeller, tx: optax.GradientTransformation, recipe: Recipe, steps: int):
-    """The compiled step of all members."""
+def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[Any, Any, Array]]:
+    """The compiled step of all members.
+
+    Args:
+      labeller, recipe: see `fit`.
+      steps: number of steps of all epochs.
+
+    Returns:
+      A function from parameters and optimizer states of all members, the table, a batch, keys and
+      learning rates of all members, and the step's number, to parameters, states, and the sum and
+      the weight of the loss, [2, members].
+    """
+    tx = recipe.build(steps)
 
     def one(params, opt_state, table, batch, key, rate, number):
         def loss(params):
@@ -268,7 +278,16 @@ def _step(labeller: Labeller, tx: optax.GradientTransformation, recipe: Recipe, 
         params = jax.tree.map(lambda p, u: p - rate * u, params, updates)
         return params, opt_state, jnp.stack([found.value, found.weight])
 
-    members = jax.vmap(one, in_axes=(0, 0, None, 0, 0, 0, None), out_axes=(0, 0, 1))
+    def members(params, opt_state, table, batch, keys, rates, number):
+        given = params, opt_state, batch, keys, rates
+        each = lambda p, o, b, k, r: one(p, o, table, b, k, r, number)
+        # On CPU products with an axis of members are slower than one product after the other.
+        if jax.default_backend() == "cpu":
+            params, opt_state, found = jax.lax.map(lambda x: each(*x), given)
+        else:
+            params, opt_state, found = jax.vmap(each)(*given)
+        return params, opt_state, found.T
+
     return jax.jit(members, donate_argnums=(1,))
 
 
