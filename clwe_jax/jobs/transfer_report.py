@@ -151,7 +151,7 @@ def _confusions(job: Any) -> data.Section | None:
         blocks.append(Table(columns, cells, title=Language(language), closed=f"Confusions: {language}"))
     text = (
         "Share of each gold label's words that get a label, first seed: "
-        "B begins a name, I continues it, O is no name; the kind of name is left out."
+        "B begins a name of any kind, I continues it, O is no name."
         if names
         else "Share of each gold label's rows that get a label, first seed."
     )
