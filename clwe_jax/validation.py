@@ -49,7 +49,7 @@ _VALUES: dict[str, Any] = {
     "init.tables": Annotated[str, OneOf("both", "input", "output")],
     "init.scale": Annotated[float, Range(1e-9)],
     "static.temperature": Amount,
-    "static.training": Annotated[str, OneOf("joint", "separate", "replace", "duong")],
+    "static.training": Annotated[str, OneOf("joint", "separate", "replace", "duong", "dictionary")],
     "static.rule": Annotated[str, OneOf("ratio", "neighbours")],
     "static.gamma": Annotated[float, Range(0.5, 1, below=True)],
     "static.replace_share": Share,
@@ -227,14 +227,14 @@ def static_vectors(config: ConfigDict) -> None:
     source = config.data.source
     if source != "pocket" and not source.startswith("text:"):
         raise ValueError(f"config.data.source={source!r}: expected pocket or text:DIR")
-    if static.training == "separate" and static.reallocation:
+    if static.training in ("separate", "dictionary") and static.reallocation:
         raise ValueError(
             "config.static.reallocation=True needs joint vectors; with "
-            "config.static.training='separate' no word is shared: set it to False"
+            f"config.static.training={static.training!r} no word is shared: set it to False"
         )
     registry.check_name("aligner", config.align.name)
     needs = []
-    if static.training in ("replace", "duong"):
+    if static.training in ("replace", "duong", "dictionary"):
         needs.append(f"config.static.training={static.training!r}")
     if (static.refinement or all(given)) and config.align.name not in UNSUPERVISED:
         needs.append(f"config.align.name={config.align.name!r}")

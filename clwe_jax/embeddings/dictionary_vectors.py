@@ -50,14 +50,9 @@ def vectors(
     }
     first = spans[hub(dictionary)]
     rng = np.random.default_rng(seed)
-    found[first] = _unit(rng.standard_normal((first.stop - first.start, dim), np.float32))
+    found[first] = unit(rng.standard_normal((first.stop - first.start, dim), np.float32))
     known[first] = True
-    while True:
-        reached = [_means(dictionary, span, found, known) for span in spans.values()]
-        for words, means in reached:
-            found[words], known[words] = means, True
-        if not any(len(words) for words, _ in reached):
-            break
+    reach(dictionary, found, known)
     result = {}
     for language in languages:
         span = spans.get(language, slice(0, 0))
@@ -65,6 +60,31 @@ def vectors(
         names = dictionary.language_words(language)
         result[language] = [names[i] for i in np.flatnonzero(kept)], found[span][kept]
     return result
+
+
+def reach(dictionary: Dictionary, found: np.ndarray, known: np.ndarray) -> None:
+    """Gives words without a vector the unit mean of their translations that have one, in place.
+
+    It is repeated until no further word is reached.
+
+    Args:
+      dictionary: merged dictionary.
+      found: vectors of its words, float32 [words, dim].
+      known: bool [words], whether a word has a vector.
+    """
+    splits = dictionary.language_splits.tolist()
+    spans = [slice(first, last) for first, last in zip(splits[:-1], splits[1:])]
+    while True:
+        reached = [_means(dictionary, span, found, known) for span in spans]
+        for words, means in reached:
+            found[words], known[words] = means, True
+        if not any(len(words) for words, _ in reached):
+            break
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    """The rows with length 1; rows of zeros stay zeros."""
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
 
 
 def _means(
@@ -79,8 +99,4 @@ def _means(
     if not len(words):
         return words, np.zeros((0, found.shape[1]), np.float32)
     sums = np.add.reduceat(found[target[chosen]], starts, axis=0)
-    return words, _unit(sums)
-
-
-def _unit(rows: np.ndarray) -> np.ndarray:
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return words, unit(sums)

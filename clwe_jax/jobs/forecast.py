@@ -124,6 +124,9 @@ def vectors(config: ConfigDict, workdir: str) -> Iterator[str]:
     else:
         files = corpora.TextCorpus(source.removeprefix("text:"), languages).files.values()
         words = sum(os.path.getsize(path) for paths in files for path in paths) // _WORD_BYTES
+    if config.static.training == "dictionary":
+        yield f"vectors of the dictionary, {given.dim} dimensions: no training"
+        return
     line = (
         f"training: {config.static.training}, {given.dim} dimensions, {given.epochs} epochs over "
         f"at most {words / 1e6:,.1f} million words"

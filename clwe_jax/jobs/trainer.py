@@ -14,7 +14,7 @@ from ml_collections import ConfigDict
 from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax.api.static import StaticModel
-from clwe_jax.embeddings import corpus as corpora, duong, train
+from clwe_jax.embeddings import corpus as corpora, dictionary_text, duong, train
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
@@ -82,7 +82,7 @@ class Trainer:
         """The vectors of every language, and the words that they share with the hub.
 
         Args:
-          dictionary: the training dictionary, for 'replace' and 'duong'.
+          dictionary: the training dictionary, for 'replace', 'duong' and 'dictionary'.
           tests: test sets, whose words the segmenter of text without spaces has to know, or they
             would not occur in the segmented text. Their translations are not used.
         """
@@ -96,8 +96,11 @@ class Trainer:
         self._dictionary, self._segmenter = dictionary, Segmenter(lexicons)
         config, kind = self._config, self._config.static.training
         most, hub = config.embeddings.max_vocab, options.hub_of(config)
-        if kind in ("separate", "duong"):
-            found = self._separate() if kind == "separate" else self._duong()
+        apart = {
+            "separate": self._separate, "duong": self._duong, "dictionary": self._of_dictionary,
+        }  # fmt: skip
+        if kind in apart:
+            found = apart[kind]()
             return Vocabularies({language: found[language].top(most) for language in found})
         joint = self._joint(replaced=kind == "replace")
         if not config.static.reallocation:
@@ -194,6 +197,16 @@ class Trainer:
             language: self._kept(f"duong-{language}.npz", lambda language=language: made()[language])
             for language in self._languages
         }
+
+    def _of_dictionary(self) -> dict[str, Vectors]:
+        """Vectors of the dictionary for the words of the text, without training."""
+        least = self._config.embeddings.min_count
+        counts = {
+            language: {word: count for word, count in words.items() if count >= least}
+            for language, words in self._counts.items()
+        }
+        dim, seed = self._config.embeddings.dim, self._config.seed
+        return dictionary_text.vectors(self._dictionary, counts, dim, seed)
 
     def _settings(self, kind: Any) -> Any:
         names = {field.name for field in dataclasses.fields(kind)}

@@ -19,7 +19,7 @@ import numpy as np
 from clwe_jax import config as options
 from clwe_jax import presets
 from clwe_jax.api import static as static_api
-from clwe_jax.embeddings import dictionary_vectors, files, pieces
+from clwe_jax.embeddings import dictionary_text, files, pieces
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs.floor import PREFIX
@@ -171,10 +171,9 @@ def _of_dictionary(config: ConfigDict, world: World) -> dict[str, Vectors]:
             "config.init.embeddings='dictionary' needs a dictionary and text: set "
             "--config.data.dictionaries=DIR and --config.data.source=text:DIR"
         )
-    found = dictionary_vectors.vectors(
-        world.dictionary, world.languages, config.model.width, config.seed
-    )
-    return {language: Vectors(words, vectors) for language, (words, vectors) in found.items()}
+    counts = world.frequencies.words if world.frequencies else {}
+    counts = {language: counts.get(language, {}) for language in world.languages}
+    return dictionary_text.vectors(world.dictionary, counts, config.model.width, config.seed)
 
 
 def _cut(

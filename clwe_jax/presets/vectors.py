@@ -85,7 +85,7 @@ def static(scale: str) -> ConfigDict:
             task=dict(),
             static=dict(
                 temperature=0.0,  # of the languages' sizes; 1: all text; 0: as small as the smallest
-                training="joint",  # joint | separate | replace | duong
+                training="joint",  # joint | separate | replace | duong | dictionary
                 reallocation=False,  # whether words that one language owns stop being shared
                 rule="ratio",  # of reallocation: ratio (Eqs 5-6) | neighbours (learned)
                 gamma=0.9,  # threshold of the rule ratio, in [0.5, 1): higher shares more words

@@ -219,7 +219,7 @@ class Dictionary:
         if source not in self.languages or target not in self.languages:
             return []
         mine, other = self.languages.index(source), self.languages.index(target)
-        sources, targets = self._edges()
+        sources, targets = self.edges()
         chosen = (self.word_language[sources] == mine) & (self.word_language[targets] == other)
         left, right = self.language_words(source), self.language_words(target)
         first, second = self.language_splits[mine], self.language_splits[other]
@@ -232,14 +232,14 @@ class Dictionary:
         """int32 [words]: number of synonyms of each word, over all languages."""
         return np.diff(self.group_splits[self.entry_splits])
 
-    def _edges(self) -> tuple[np.ndarray, np.ndarray]:
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
         """The word numbers (source, target) of all directed pairs, int32 [directed pairs] each."""
         numbers = np.arange(len(self), dtype=np.int32)
         return np.repeat(numbers, self.pairs_per_word()), self.target_ids
 
     def restricted(self, languages: Sequence[str]) -> "Dictionary":
         """The dictionary of the pairs between the given languages, which keep their order."""
-        sources, targets = self._edges()
+        sources, targets = self.edges()
         order = np.full(len(self.languages), -1)
         for index, language in enumerate(languages):
             if language in self.languages:

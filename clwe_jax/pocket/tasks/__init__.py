@@ -5,36 +5,24 @@ Every generator takes (language, split, rows, seed, domains). The splits are 'tr
 a model must generalise; `heldout` says how. Labels are balanced.
 
     >>> from clwe_jax.pocket import tasks
-    >>> tasks.entities("en", "train", 1, 0, tasks.DOMAINS)
+    >>> tasks.named_entities("en", "train", 1, 0, tasks.DOMAINS)
 """
 
-from clwe_jax.pocket.tasks.entities import entities
+from clwe_jax.pocket.tasks.entities import named_entities
 from clwe_jax.pocket.tasks.heldout import DOMAINS, SPLITS, named
-from clwe_jax.pocket.tasks.inference import inference
-from clwe_jax.pocket.tasks.opinions import opinions, topics
-from clwe_jax.pocket.tasks.paraphrases import paraphrases, similarity
+from clwe_jax.pocket.tasks.inference import inference_pairs
+from clwe_jax.pocket.tasks.opinions import reviews, topics
+from clwe_jax.pocket.tasks.paraphrases import paraphrase_pairs, similar_pairs
 from clwe_jax.pocket.tasks.speech import parts_of_speech
 
 # Name of a task of texts -> its generator; a row is (texts, label).
 TEXTS = {
-    "xnli": inference,
-    "pawsx": paraphrases,
+    "xnli": inference_pairs,
+    "pawsx": paraphrase_pairs,
     "mldoc": topics,
     "topics": topics,
-    "sentiment": opinions,
-    "sts": similarity,
+    "sentiment": reviews,
+    "sts": similar_pairs,
 }
 
-__all__ = [
-    "DOMAINS",
-    "SPLITS",
-    "TEXTS",
-    "entities",
-    "inference",
-    "named",
-    "opinions",
-    "paraphrases",
-    "parts_of_speech",
-    "similarity",
-    "topics",
-]
+__all__ = ["DOMAINS", "SPLITS", "TEXTS", "named", "named_entities", "parts_of_speech"]

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from clwe_jax.pocket.base import NP, PEOPLE, PRONOUNS, Clause, Meaning
 from clwe_jax.pocket.generate import grammar
-from clwe_jax.pocket.meanings import Sampler
 from clwe_jax.pocket.tasks import heldout
 
 _DEFINITE = ("def", "this", "my", "our", "his", "her")
@@ -25,6 +24,18 @@ _OPPOSITES = (
 OPPOSITE = {a: b for pair in _OPPOSITES for a, b in (pair, pair[::-1])}
 
 
+def opposite(clause: Clause) -> Clause:
+    """The clause with the opposite adjective."""
+    return clause._replace(adj=OPPOSITE[clause.adj])
+
+
+def _clauses(parts) -> list[Clause]:
+    """The clauses in nested tuples, among other things."""
+    if isinstance(parts, Clause):
+        return [parts]
+    return [c for part in parts for c in _clauses(part)] if not isinstance(parts, str) else []
+
+
 class Event(NamedTuple):
     """A clause and its source."""
 
@@ -33,18 +44,27 @@ class Event(NamedTuple):
     domain: str
 
 
-class Draws(Sampler):
+class Draws(heldout.SplitSampler):
     """Draws the parts of rows, and lets only rows through that belong to a split.
 
     Args:
       task: name of the task; tasks draw different rows.
       language, split, seed, domains: as of the tasks.
+      free: concepts that rows of all splits may have.
     """
 
-    def __init__(self, task: str, language: str, split: str, seed: int, domains: tuple[str, ...]):
-        heldout.check_split(split)
-        super().__init__(f"{task}/{language}/{split}/{seed}", "train", domains)
-        self.part, self.task = split, task
+    def __init__(
+        self,
+        task: str,
+        language: str,
+        split: str,
+        seed: int,
+        domains: tuple[str, ...],
+        free: frozenset[str] = frozenset(),
+    ):
+        super().__init__(f"{task}/{language}/{split}/{seed}", split, domains)
+        self.task, self.free = task, free
+        self.absent -= free
         self.grammar = grammar(language)
 
     def rows(self, labels, kinds, render) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -52,8 +72,8 @@ class Draws(Sampler):
 
         Args:
           labels: the labels.
-          kinds: functions (draws, label) -> (template, parts), or None where a draw does not fit. One
-            is drawn for each row; a kind that the split has no words for is left out.
+          kinds: functions (draws, label) -> (template, parts), or None where a draw does not fit;
+            a row draws one. A kind that the split has no words for is left out.
           render: parts -> texts.
 
         Raises:
@@ -81,13 +101,13 @@ class Draws(Sampler):
 
     def _until(self, kind, label: str):
         """The parts of the first draw of a kind that belongs to the split; None without one."""
-        known = self.world.lexicon.domain_of
         for _ in range(_PATIENCE):
             self.trace.clear()
             made = kind(self, label)
             if made is None or heldout.template_part(f"{self.task}/{made[0]}") != self.part:
                 continue
-            if heldout.fits((name for name in self.trace if name in known), self.part):
+            concepts = set().union(*map(heldout.concepts_in, _clauses(made[1])))
+            if heldout.fits(concepts - self.free, self.part):
                 return made[1]
         return None
 
@@ -136,12 +156,9 @@ class Draws(Sampler):
         )
 
     def other(self, options, *taken: str) -> str | None:
-        """An entry of a table that is none of `taken`; it counts as drawn."""
+        """An entry of a table; None where it is one of `taken`."""
         found = self.pick(options)
-        if found in taken:
-            return None
-        self.trace.append(found)
-        return found
+        return None if found in taken else found
 
     def comparison(self) -> tuple[Clause, tuple] | None:
         """'A is bigger than B' with an adjective that has an opposite, and the nouns to compare."""
@@ -155,13 +172,14 @@ class Draws(Sampler):
             return None
         nouns = next((n for n, a in self.world.comparisons[domain]
                       if clause.subject.noun in n and clause.obj.noun in n), ())  # fmt: skip
-        self.trace.append(OPPOSITE[clause.adj])
         # Both sides are of one form, so that they can change places.
         plural = clause.subject.plural and not self.world.lexicon.mass(clause.obj.noun)
         if self.world.kind[clause.obj.noun] == "unique":
             plural = False
-        subject = NP(clause.subject.noun, plural)
-        return clause._replace(subject=subject, obj=NP(clause.obj.noun, plural)), nouns
+        subject, obj = NP(clause.subject.noun, plural), NP(clause.obj.noun, plural)
+        if self.uniform() < 0.5:  # the lexicon has some adjectives more often than their opposites
+            return opposite(clause)._replace(subject=obj, obj=subject), nouns
+        return clause._replace(subject=subject, obj=obj), nouns
 
     def people(self, np: NP | None) -> bool:
         """Whether a phrase is one definite person, or several, and no pronoun."""

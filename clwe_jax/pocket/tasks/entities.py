@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterator
 
 from clwe_jax.pocket.base import NP, PEOPLE, PRONOUNS, Clause, Meaning, Place, Sentence
+from clwe_jax.pocket.generate import grammar
 from clwe_jax.pocket.lexicon import load
 from clwe_jax.pocket.tasks import heldout
 from clwe_jax.pocket.tasks.names import TYPE, Names, names
@@ -117,14 +118,13 @@ def _labelled(sentence: Sentence, known: Names) -> Row:
     return words, tags
 
 
-def entities(
+def named_entities(
     language: str, split: str, rows: int, seed: int, domains: tuple[str, ...]
 ) -> list[Row]:
     """Sentences with named entities: words and tags in IOB2 (PER, LOC, ORG).
 
     Of ten rows three have a person, three a place and three an organisation, and perhaps further
-    names; one has none. The names, and some words and the templates, of dev and test rows occur in no
-    training row of any language.
+    names; one has none. No training row of any language has a name or template of the other splits.
 
     Args:
       language: one of `pocket.LANGUAGES`.
@@ -136,8 +136,10 @@ def entities(
     Raises:
       ValueError: an unknown language, split or domain.
     """
-    stream = heldout.meanings("entities", language, split, seed, domains)
+    heldout.check_split(split)
+    grammar(language)
     known = names(language, split)
+    stream = heldout.meanings("entities", language, split, seed, domains)
     renamer = _Renamer(known, random.Random(f"names/{language}/{split}/{seed}"))
     return list(itertools.islice(_rows(stream, known, renamer), rows))
 
@@ -160,9 +162,11 @@ def _rows(stream: Iterator[Meaning], known: Names, renamer: _Renamer) -> Iterato
                                 waiting[type_].append(meaning)
                         continue
             sentence = known.grammar.render(meaning)
-            if sentence.text not in seen:
+            words, tags = _labelled(sentence, known)
+            # A question leaves out the phrase that it asks for, perhaps the name.
+            if sentence.text not in seen and (not wanted or f"B-{wanted}" in tags):
                 seen.add(sentence.text)
-                yield _labelled(sentence, known)
+                yield words, tags
                 break
 
 

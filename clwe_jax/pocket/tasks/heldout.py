@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from clwe_jax.pocket import functions, generate
 from clwe_jax.pocket.base import MODALS, Clause, Meaning
-from clwe_jax.pocket.lexicon import load
+from clwe_jax.pocket.lexicon import Lexicon, load
 from clwe_jax.pocket.meanings import Sampler
 
 SPLITS = ("train", "dev", "test")
@@ -22,6 +22,7 @@ SPLITS = ("train", "dev", "test")
 DOMAINS = ("money", "nature", "kitchen", "sport", "travel", "school", "music", "animals")
 _WORD_BUCKETS = 20  # three of them are dev, three test
 _TEMPLATE_BUCKETS = 8  # two of them are dev, two test
+_REDRAWS = 20  # draws from a table before a word of another split is taken
 _PATIENCE = 200_000  # draws in a row without a row before a task gives up
 
 
@@ -57,8 +58,7 @@ def _parts() -> dict[str, str]:
             concept = above[concept]
         return concept
 
-    seen = {concept for concept in lexicon.concepts if _common(lexicon, concept)}
-    common = set(seen)
+    common = {concept for concept in lexicon.concepts if _common(lexicon, concept)}
     for language in generate.LANGUAGES:
         grammatical = {word for row in functions.rows() for word in row[language]}
         for word, concepts in generate.concepts(language).items():
@@ -76,8 +76,8 @@ def _parts() -> dict[str, str]:
     return found
 
 
-def _common(lexicon, concept: str) -> bool:
-    """Whether the concept is grammatical: numbers, times, adverbs, modal verbs, moods, reports."""
+def _common(lexicon: Lexicon, concept: str) -> bool:
+    """Whether all splits have the concept: numbers, times, adverbs, modal verbs, moods, reports."""
     if concept in lexicon.times or concept in lexicon.adverbs or concept in MODALS:
         return True
     flags = [table[concept]["flags"] for table in (lexicon.nouns, lexicon.verbs, lexicon.adjectives)
@@ -95,8 +95,36 @@ def fits(concepts: Iterable[str], split: str) -> bool:
     return parts <= {"train"} if split == "train" else split in parts and parts <= {"train", split}
 
 
+class SplitSampler(Sampler):
+    """Draws meanings, of words that its split may have where a table has any.
+
+    Args:
+      key: the seed.
+      part: 'train', 'dev' or 'test'.
+      domains: names of domains.
+
+    Raises:
+      ValueError: an unknown split or domain.
+    """
+
+    def __init__(self, key: str, part: str, domains: tuple[str, ...]):
+        check_split(part)
+        super().__init__(key, domains=domains)
+        self.part = part
+        self.absent = {c for c, own in _parts().items() if own not in ("train", part)}
+
+    def pick(self, table):
+        # `fits` decides; drawing again only saves draws that it would refuse.
+        for _ in range(_REDRAWS):
+            found = super().pick(table)
+            word = found[1] if isinstance(found, tuple) and len(found) == 2 else found
+            if not isinstance(word, str) or word not in self.absent:
+                break
+        return found
+
+
 def template_part(template: str) -> str:
-    """The only split with a template, for 'dev' and 'test' as for 'train'."""
+    """The only split with a template."""
     return _bucket(template, _TEMPLATE_BUCKETS, 2)
 
 
@@ -113,10 +141,26 @@ def shape_of(c: Clause) -> str:
     return f"{c.kind}-{c.tense}-{filled}{c.negated:d}{c.fronted:d}"
 
 
-def concepts_of(meaning: Meaning) -> Iterator[str]:
+def concepts_of(meaning: Meaning) -> set[str]:
     """The concepts of a meaning; pronouns are none."""
-    known = _parts()
-    return (name for name in meaning.key.split("|")[1:] if name in known)
+    clauses = [clause for clause in (meaning.first, meaning.second) if clause]
+    return set().union(*map(concepts_in, clauses))
+
+
+def concepts_in(c: Clause) -> set[str]:
+    """The concepts of a clause; pronouns are none."""
+    found = {c.verb, c.adj, c.time, c.often, c.manner, c.modal}
+    grounds = [place.ground for place in (c.place, c.goal) if place]
+    phrases = [c.subject, c.obj, c.receiver, c.tool, *grounds]
+    while phrases:
+        np = phrases.pop()
+        if np:
+            found |= {np.noun, np.adj, np.count}
+            phrases += [np.owner, np.other]
+            if np.relative:
+                found |= {np.relative.verb}
+                phrases.append(np.relative.obj)
+    return found & _parts().keys()
 
 
 def meanings(
@@ -132,8 +176,7 @@ def meanings(
     Raises:
       ValueError: an unknown split or domain.
     """
-    check_split(split)
-    sampler = Sampler(f"{task}/{language}/{split}/{seed}", domains=domains)
+    sampler = SplitSampler(f"{task}/{language}/{split}/{seed}", split, domains)
     while True:
         for _ in range(_PATIENCE):
             meaning = sampler.draw()

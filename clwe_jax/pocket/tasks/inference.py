@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 
 from clwe_jax.pocket.base import NP, Clause
-from clwe_jax.pocket.tasks.draws import OPPOSITE, Draws
+from clwe_jax.pocket.tasks.draws import OPPOSITE, Draws, opposite
 from clwe_jax.pocket.tasks.heldout import shape_of
 
 Row = tuple[tuple[str, ...], str]
@@ -20,12 +20,12 @@ _WARMTH = frozenset(("hot", "warm", "cold"))  # two of them say something about 
 LABELS = ("entailment", "neutral", "contradiction")
 
 
-def inference(
+def inference_pairs(
     language: str, split: str, rows: int, seed: int, domains: tuple[str, ...]
 ) -> list[Row]:
     """Rows ((premise, hypothesis), label), the labels in turns.
 
-    Args, errors: as of `entities`.
+    Args, errors: as of `named_entities`.
     """
     draws = Draws("inference", language, split, seed, domains)
     kinds = (_detailed,) * 8 + (_compared,) * 2 + (_described,) * 2
@@ -104,9 +104,9 @@ def _compared(draws: Draws, label: str):
     first, nouns = found
     turned = first._replace(subject=first.obj, obj=first.subject)
     if label == "entailment":
-        second = turned._replace(adj=OPPOSITE[first.adj])
+        second = opposite(turned)
     elif label == "contradiction":
-        second = turned if draws.uniform() < 0.5 else first._replace(adj=OPPOSITE[first.adj])
+        second = turned if draws.uniform() < 0.5 else opposite(first)
     else:
         noun = draws.other(nouns, first.subject.noun, first.obj.noun)
         if noun is None:
@@ -114,7 +114,7 @@ def _compared(draws: Draws, label: str):
         third = NP(noun, first.subject.plural and not draws.world.lexicon.mass(noun))
         if draws.world.kind[noun] == "unique":
             third = NP(noun)
-        base = turned._replace(adj=OPPOSITE[first.adj]) if draws.uniform() < 0.5 else turned
+        base = opposite(turned) if draws.uniform() < 0.5 else turned
         second = base._replace(subject=third) if draws.uniform() < 0.5 else base._replace(obj=third)
     return f"more-{first.tense}-{first.subject.plural}", (first, second)
 
@@ -127,15 +127,13 @@ def _described(draws: Draws, label: str):
         return None
     clause = clause._replace(negated=False, time=None, fronted=False)
     clause = clause._replace(subject=clause.subject._replace(adj=None, other=None, relative=None))
-    opposite = OPPOSITE[clause.adj]
-    draws.trace.append(opposite)
     if label == "entailment":
-        second = _negated(clause._replace(adj=opposite))
+        second = _negated(opposite(clause))
     elif label == "contradiction":
-        second = clause._replace(adj=opposite) if draws.uniform() < 0.5 else _negated(clause)
+        second = opposite(clause) if draws.uniform() < 0.5 else _negated(clause)
     else:
         adjectives = next(a for n, a in draws.world.states[domain] if clause.subject.noun in n)
-        other = draws.other(adjectives, clause.adj, opposite)
+        other = draws.other(adjectives, clause.adj, OPPOSITE[clause.adj])
         if other is None or {other, clause.adj} & _WARMTH == {other, clause.adj}:
             return None
         second = clause._replace(adj=other, negated=draws.uniform() < 0.5)

@@ -29,19 +29,18 @@ _BAD = frozenset(
 )
 _MOODS = {"pos": ("happy", "satisfied"), "neg": ("angry", "sad")}
 _FEELINGS = ("love", "admire")
+_OPINIONS = _GOOD | _BAD | {*_FEELINGS}
 _NEGATED = 0.3  # share of opinions with a negation
 
 
-def opinions(
-    language: str, split: str, rows: int, seed: int, domains: tuple[str, ...]
-) -> list[Row]:
+def reviews(language: str, split: str, rows: int, seed: int, domains: tuple[str, ...]) -> list[Row]:
     """Rows ((review,), 'pos' or 'neg'), the labels in turns.
 
     The words of opinions occur in all splits; things and actions are held out.
 
-    Args, errors: as of `entities`.
+    Args, errors: as of `named_entities`.
     """
-    draws = Draws("opinions", language, split, seed, domains)
+    draws = Draws("opinions", language, split, seed, domains, free=_OPINIONS)
 
     def render(sentences) -> tuple[str]:
         texts = [draws.text(*clauses, frame=frame) for frame, *clauses in sentences]
@@ -55,7 +54,10 @@ def _review(draws: Draws, label: str):
     domain = draws.pick(draws.domains)
     events, found, templates = draws.world.events[domain], [], []
     if draws.uniform() < 0.5:
-        found.append(("say", draws.event(draws.pick(events), domain, "past", simple=True)))
+        event = draws.event(draws.pick(events), domain, "past", simple=True)
+        if event.verb in _FEELINGS:
+            return None
+        found.append(("say", event))
         templates.append("event")
     for _ in range(1 + (draws.uniform() < 0.4)):
         negated = draws.uniform() < _NEGATED
@@ -79,7 +81,6 @@ def _property(draws: Draws, label: str, domain: str, negated: bool):
         return None
     nouns, adjectives = draws.pick(tables)
     noun = draws.pick(nouns)
-    draws.trace.append(noun)
     tense = "past" if draws.uniform() < 0.5 else "present"
     unique = draws.world.kind[noun] == "unique"
     det = "this" if draws.uniform() < 0.3 and not unique else "def"
@@ -107,7 +108,6 @@ def _feeling(draws: Draws, label: str, domain: str, negated: bool):
     if not table.what:
         return None
     noun = draws.pick(table.what)
-    draws.trace.append(noun)
     det = "def" if draws.world.kind[noun] == "unique" else "this"
     clause = Clause("event", NP("we"), draws.pick(_FEELINGS), NP(noun, det=det), negated=negated)
     return f"feeling-{negated}-{det}", ("say", clause)
@@ -118,7 +118,7 @@ def topics(language: str, split: str, rows: int, seed: int, domains: tuple[str, 
 
     Each text has a word that only this domain's lexicon has.
 
-    Args, errors: as of `entities`.
+    Args, errors: as of `named_entities`.
     """
     known, rules = load().domain_of, grammar(language)
     streams = [

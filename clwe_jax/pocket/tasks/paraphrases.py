@@ -10,19 +10,19 @@ from __future__ import annotations
 import itertools
 
 from clwe_jax.pocket.base import PRONOUNS, Clause
-from clwe_jax.pocket.tasks.draws import OPPOSITE, Draws
+from clwe_jax.pocket.tasks.draws import Draws, opposite
 from clwe_jax.pocket.tasks.heldout import shape_of
 
 Row = tuple[tuple[str, ...], str]
 _MOST = 5  # the score of sentences that mean the same
 
 
-def paraphrases(
+def paraphrase_pairs(
     language: str, split: str, rows: int, seed: int, domains: tuple[str, ...]
 ) -> list[Row]:
     """Rows ((sentence, sentence), '1' or '0'), the labels in turns.
 
-    Args, errors: as of `entities`.
+    Args, errors: as of `named_entities`.
     """
     draws = Draws("paraphrases", language, split, seed, domains)
     kinds = (_moved,) * 2 + (_turned,) * 2 + (_compared,)
@@ -43,9 +43,10 @@ def _moved(draws: Draws, label: str):
     whom = getattr(c, role)
     if not (draws.people(c.subject) and draws.people(whom)) or whom.noun == c.subject.noun:
         return None
-    other = c._replace(fronted=not c.fronted)
-    if label == "0":
-        other = other._replace(subject=whom, **{role: c.subject})
+    changed = c._replace(subject=whom, **{role: c.subject})
+    if draws.uniform() < 0.5:  # else a sentence with unusual roles would give the label away
+        c, changed = changed, c
+    other = (c if label == "1" else changed)._replace(fronted=not c.fronted)
     return f"moved-{shape_of(c)}", ((c,), (other,))
 
 
@@ -60,11 +61,12 @@ def _turned(draws: Draws, label: str):
         return None
     if a.subject.noun == b.subject.noun or a.verb == b.verb:
         return None
-    pair = (b, a)
-    if label == "0":
-        changed = (a._replace(subject=b.subject), b._replace(subject=a.subject))
-        pair = changed if draws.uniform() < 0.5 else changed[::-1]
-    return f"turned-{shape_of(a)}+{shape_of(b)}", ((a, b), pair)
+    template = f"turned-{shape_of(a)}+{shape_of(b)}"
+    changed = (a._replace(subject=b.subject), b._replace(subject=a.subject))
+    first, changed = ((a, b), changed) if draws.uniform() < 0.5 else (changed, (a, b))
+    if label == "1":
+        return template, (first, first[::-1])
+    return template, (first, changed if draws.uniform() < 0.5 else changed[::-1])
 
 
 def _compared(draws: Draws, label: str):
@@ -75,13 +77,13 @@ def _compared(draws: Draws, label: str):
     first = found[0]
     turned = first._replace(subject=first.obj, obj=first.subject)
     if label == "1":
-        second = turned._replace(adj=OPPOSITE[first.adj])
+        second = opposite(turned)
     else:
-        second = turned if draws.uniform() < 0.5 else first._replace(adj=OPPOSITE[first.adj])
+        second = turned if draws.uniform() < 0.5 else opposite(first)
     return f"compared-{first.tense}-{first.subject.plural}", ((first,), (second,))
 
 
-def similarity(
+def similar_pairs(
     language: str, split: str, rows: int, seed: int, domains: tuple[str, ...]
 ) -> list[Row]:
     """Rows ((sentence, sentence), '0.0' to '5.0'): five times the share of common parts.
@@ -89,7 +91,7 @@ def similarity(
     Subject, verb, object, place and time are the parts; a changed part is another word of its kind.
     At 0 the sentences are of different domains. The scores come in turns.
 
-    Args, errors: as of `entities`.
+    Args, errors: as of `named_entities`.
     """
     draws = Draws("similarity", language, split, seed, domains)
     levels = [str(level) for level in range(_MOST + 1)]

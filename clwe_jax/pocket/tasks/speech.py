@@ -14,7 +14,7 @@ def parts_of_speech(
 ) -> list[Row]:
     """Distinct sentences: words, and tags of Universal Dependencies 2.
 
-    Args, errors: as of `entities`.
+    Args, errors: as of `named_entities`.
     """
     render, found, seen = grammar(language).render, [], set()
     for meaning in heldout.meanings("speech", language, split, seed, domains):

@@ -3,7 +3,8 @@
 seqeval's default mode is that of CoNLL's script conlleval: an entity also begins at I- after O, and
 where the type changes. The same definition on bare tags (NOUN, VERB) gives runs of equal tags,
 which is how XTREME (Hu et al. 2020) scores parts of speech. A tag's first letter is its prefix in
-both cases, so each SCONJ and SYM is an entity of its own.
+both cases and the rest its type, so that each SCONJ and SYM is an entity of its own, and X ('_', as
+O) hardly ever one.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ def is_tag(tag: str) -> bool:
 
 
 def entities(tags: Sequence[str]) -> list[Entity]:
-    """The entities of one sentence, as seqeval's `get_entities` finds them."""
+    """The entities of a sentence, or of sentences with 'O' between them, as seqeval finds them."""
     found: list[Entity] = []
     before, type_before, first = "O", "", 0
     for place, tag in enumerate([*tags, "O"]):
-        prefix, type_ = tag[:1], tag.split("-", maxsplit=1)[-1]
+        prefix, type_ = tag[0], tag[1:].split("-", maxsplit=1)[-1] or "_"
         if _ends(before, prefix, type_before, type_):
             found.append(Entity(type_before, first, place - 1))
         if _begins(before, prefix, type_before, type_):

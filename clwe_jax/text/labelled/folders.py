@@ -19,6 +19,7 @@ _RANK = {
     "train": _NEVER, "training": _NEVER,
 }  # fmt: skip
 _UNNAMED = 1
+_OTHER = (".md", ".py", ".sh")  # endings of files without labels
 
 
 def split_name(name: str) -> tuple[str, int]:
@@ -27,8 +28,7 @@ def split_name(name: str) -> tuple[str, int]:
     The language is the first part of two letters, or of three known ones, in lower case:
     `de.tsv`, `de_gsd-ud-test.conllu`, `dev-de.tsv`, `test.de.tsv.gz`, `esp.testb`.
     """
-    stem = name.removesuffix(".gz")
-    parts = re.split(r"[._-]", stem)
+    parts = [] if name.endswith(_OTHER) else re.split(r"[._-]", name.removesuffix(".gz"))
     known = (_THREE.get(part) or part for part in parts)
     language = next((part for part in known if re.fullmatch("[a-z]{2}", part)), "")
     ranks = [_RANK[part] for part in parts if part in _RANK]

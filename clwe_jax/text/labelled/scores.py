@@ -18,14 +18,10 @@ def entity_f1(gold: Tags, predicted: Tags) -> dict[str, float]:
       ValueError: the sentences differ in number or length.
     """
     _check_tags(gold, predicted)
-    right = expected = found = 0
-    for tags, guess in zip(gold, predicted):
-        wanted, got = set(entities(tags)), set(entities(guess))
-        right += len(wanted & got)
-        expected += len(wanted)
-        found += len(got)
-    precision = right / found if found else 0.0
-    recall = right / expected if expected else 0.0
+    wanted, found = set(entities(_joined(gold))), set(entities(_joined(predicted)))
+    right = len(wanted & found)
+    precision = right / len(found) if found else 0.0
+    recall = right / len(wanted) if wanted else 0.0
     both = precision + recall
     f1 = 2 * precision * recall / both if both else 0.0
     return {"f1": f1, "precision": precision, "recall": recall}
@@ -65,6 +61,11 @@ def spearman(gold: Sequence[str], predicted: Sequence[str]) -> float:
     if len(set(x)) < 2 or len(set(y)) < 2:
         return 0.0
     return float(stats.spearmanr(x, y).statistic)
+
+
+def _joined(sentences: Tags) -> list[str]:
+    """All tags with O after each sentence; seqeval, too, finds the entities of all at once."""
+    return [tag for sentence in sentences for tag in (*sentence, "O")]
 
 
 def _check_tags(gold: Tags, predicted: Tags) -> None:

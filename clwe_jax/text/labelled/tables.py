@@ -80,8 +80,8 @@ def read(path: str, order: Mapping[str, int], expected: str, more: bool = False)
     named = _columns(rows[0][1]) if rows else {}
     columns = max(order.values()) + 1
     if named:
-        if missing := order.keys() - named.keys():
-            fault(path, rows[0][0], f"expected columns {expected}; none is {', '.join(missing)}")
+        if order.keys() - named.keys():
+            fault(path, rows[0][0], f"expected columns {expected}, found {', '.join(rows[0][1])}")
         columns, order, rows = len(rows[0][1]), named, rows[1:]
     if not rows:
         raise ValueError(f"{path} holds no row: expected {expected}")

@@ -180,7 +180,7 @@ class Ner:
 
     def generate(self, language: str, split: str, rows: int, seed: int) -> Examples:
         """As `Task.generate`."""
-        found = pocket.entities(language, split, rows, seed, pocket.named(self.domains))
+        found = pocket.named_entities(language, split, rows, seed, pocket.named(self.domains))
         return Examples(tuple(Tagged(words, tags) for words, tags in found))
 
     def score(

@@ -188,11 +188,12 @@ def _reviews(path: str, text: str) -> list[tables.Cells]:
         fault(path, error.position[0], f"not XML: {error}")
     found = []
     for number, item in enumerate(root.iter("item"), 1):
+        rating = item.findtext("rating", "")
         try:
-            stars = float(item.findtext("rating", ""))
+            stars = float(rating)
         except ValueError:
             raise ValueError(
-                f"{path}: item {number}: <rating>{item.findtext('rating')}</rating> is no number"
+                f"{path}: item {number}: <rating>{rating}</rating> is no number"
             ) from None
         label = "pos" if stars > 3 else "neg" if stars < 3 else "-"
         cells = {"label": label, "first": " ".join(item.findtext("text", "").split()),

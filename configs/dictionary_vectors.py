@@ -1,0 +1,28 @@
+"""Word vectors of a dictionary for the words of a text: in seconds, without training.
+
+Command:
+  python -m clwe_jax.main --config=configs/dictionary_vectors.py
+
+  :laptop (default)  the embedded world.
+  :small             your text, six languages:
+                       --config.data.source=text:DIR --config.data.dictionaries=DIR
+  :base, :paper      the same with the languages of these scales.
+
+A random vector for every English word; a word of another language is the mean of its translations,
+frequent ones weigh more; words that the dictionary lacks are near the words that begin like them.
+The text gives only the counts of its words.
+
+Expected: more sentences found than by any other vectors of little text. A start for language models:
+--config.init.embeddings=dictionary, as in warm_dict_mlm.py. The method is this project's own.
+"""
+
+from clwe_jax import presets
+
+
+def get_config(scale: str = "laptop"):
+    config = presets.static(scale)
+    config.system = "Dictionary vectors"
+    config.static.training = "dictionary"
+    config.embeddings.dim = 512
+    config.embeddings.min_count = 2
+    return config

@@ -1,0 +1,208 @@
+"""Readers of tagged sentences: the published formats, and bad input."""
+
+import gzip
+
+import pytest
+
+from clwe_jax import registry
+from clwe_jax.text.labelled.tagged import PETROV, UPOS, Ner, Pos
+
+
+def read(folder, text, task=Ner(), language="de", name="de.tsv"):
+    path = folder / name
+    data = text if isinstance(text, bytes) else text.encode("utf-8")
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return task.read(str(path), language)
+
+
+def pairs(examples):
+    return [" ".join(f"{w}/{t}" for w, t in zip(row.words, row.tags)) for row in examples.rows]
+
+
+BERLIN = ["Angela/B-PER Merkel/I-PER in/O Berlin/B-LOC", "Ja/O"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # CoNLL-2002 and 2003 with parts of speech and chunks; document marks.
+        "-DOCSTART- -X- O O\n\nAngela NNP B-NP B-PER\nMerkel NNP I-NP I-PER\nin IN B-PP O\n"
+        "Berlin NNP B-NP B-LOC\n\nJa UH O O\n",
+        # IOB1, as the German CoNLL-2003 has it.
+        "Angela x I-PER\nMerkel x I-PER\nin x O\nBerlin x I-LOC\n\nJa x O\n",
+        # PAN-X with and without the language.
+        "de:Angela\tB-PER\nde:Merkel\tI-PER\nde:in\tO\nde:Berlin\tB-LOC\n\nde:Ja\tO\n",
+        "Angela\tB-PER\nMerkel\tI-PER\nin\tO\nBerlin\tB-LOC\n\n\n\nJa\tO",
+        # WikiNEuRal numbers words from 0, Universal NER from 1, with further columns.
+        "0\tAngela\tB-PER\n1\tMerkel\tI-PER\n2\tin\tO\n3\tBerlin\tB-LOC\n\n0\tJa\tO\n",
+        "# sent_id = 1\n# text = Angela Merkel\n1\tAngela\tB-PER\t-\t-\n2\tMerkel\tI-PER\t-\t-\n"
+        "3\tin\tO\t-\t-\n4\tBerlin\tB-LOC\t-\t-\n\n1\tJa\tO\t-\t-\n",
+        # Windows' line ends, and a byte order mark.
+        "\ufeffAngela B-PER\r\nMerkel I-PER\r\nin O\r\nBerlin B-LOC\r\n\r\nJa O\r\n",
+        "Angela S-PER\nJa O\n".replace("S-PER", "B-PER\nMerkel E-PER\nin O\nBerlin S-LOC\n"),
+    ],
+)
+def test_formats_of_entities(tmp_path, text):
+    if text.endswith("Ja O\n") and "E-PER" in text:
+        text = text.replace("Ja O", "\nJa O")
+    examples = read(tmp_path, text)
+    assert pairs(examples) == BERLIN
+    assert examples.skipped == {}
+
+
+def test_gz(tmp_path):
+    assert len(read(tmp_path, "Ja O\n", name="de.tsv.gz").rows) == 1
+
+
+def test_a_number_sign_may_be_a_word(tmp_path):
+    assert pairs(read(tmp_path, "# O\n1 O\n")) == ["#/O 1/O"]
+    assert pairs(read(tmp_path, "#\tO\n1\tO\n")) == ["#/O 1/O"]
+
+
+def test_words_with_spaces_and_odd_characters_are_kept(tmp_path):
+    text = "10 000\tO\n\u3000\tO\n\u00a0\tO\na\u2028b\tO\nc\x85d\tO\n"
+    assert read(tmp_path, text).rows[0].words == (
+        "10 000",
+        "\u3000",
+        "\u00a0",
+        "a\u2028b",
+        "c\x85d",
+    )
+
+
+def test_a_language_is_cut_off_only_where_all_words_have_it(tmp_path):
+    assert pairs(read(tmp_path, "de:a\tO\nb\tO\n")) == ["de:a/O b/O"]
+    assert pairs(read(tmp_path, "en:a\tO\nen:b\tO\n")) == ["en:a/O en:b/O"]
+
+
+def test_japanese_words_are_not_cut(tmp_path):
+    row = read(tmp_path, "東京都\tB-LOC\nに\tO\n", language="ja").rows[0]
+    assert row.words == ("東京都", "に")
+
+
+def test_i_after_o_is_counted(tmp_path):
+    examples = read(tmp_path, "a O\nb I-PER\nc I-PER\nd B-LOC\ne I-PER\n")
+    assert pairs(examples) == ["a/O b/B-PER c/I-PER d/B-LOC e/B-PER"]
+    assert examples.skipped == {"I- without B- before it, read as B-": 2}
+
+
+def test_empty_words_and_sentences_are_counted(tmp_path):
+    examples = read(tmp_path, "a\tO\n\tO\n\n\tO\n\nb\tO\n")
+    assert pairs(examples) == ["a/O", "b/O"]
+    assert examples.skipped == {"empty words": 2, "sentences without words": 1}
+
+
+def test_types_outside_the_list_are_refused_or_ignored(tmp_path):
+    text = "a B-PER\nb B-MISC\n"
+    with pytest.raises(ValueError, match=r"de.tsv:2: 'B-MISC' is of none of the types PER,LOC"):
+        read(tmp_path, text, Ner(types="PER,LOC"))
+    assert pairs(read(tmp_path, text, Ner(types="PER,LOC", ignored="MISC"))) == ["a/B-PER b/O"]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("a B-PER\nb O x\n", r"de.tsv:2: expected 2 columns with spaces .* found 3: 'b O x'"),
+        ("a\tB-PER\n\nb\n", r"de.tsv:3: expected 2 columns with tabs .* found 1: 'b'"),
+        ("allein\n", r"de.tsv:1: expected 2 columns .* found 1"),
+        ("a O\nb PER\n", r"de.tsv:2: 'PER' in column 2 is no tag of an entity"),
+        ("a B-PER\nb Z-PER\n", r"de.tsv:2: 'Z-PER' in column 2 is no tag"),
+        ("", r"de.tsv holds no tagged word"),
+        ("\n\n", r"de.tsv holds no tagged word"),
+        (b"gut O\nM\xfcnchen B-LOC\n", r"de.tsv:2: not UTF-8 .*iconv -f ISO-8859-1"),
+        ("a O\n".encode("utf-16"), r"de.tsv:1: not UTF-8 .*iconv -f UTF-16"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path, text)
+
+
+def test_damaged_and_absent_files(tmp_path):
+    (tmp_path / "de.tsv.gz").write_bytes(gzip.compress(b"a O\n" * 99)[:20])
+    with pytest.raises(ValueError, match="is damaged"):
+        Ner().read(str(tmp_path / "de.tsv.gz"), "de")
+    with pytest.raises(FileNotFoundError, match="expected a file of labelled text"):
+        Ner().read(str(tmp_path / "fr.tsv"), "fr")
+
+
+CONLLU = """# text = Vom Haus
+1-2\tVom\t_\t_\t_\t_\t_\t_\t_\t_
+1\tVon\tvon\tADP\tAPPR\t_\t3\tcase\t_\t_
+2\tdem\tder\tDET\tART\t_\t3\tdet\t_\t_
+3\tHaus\tHaus\tNOUN\tNN\t_\t0\troot\t_\t_
+3.1\tx\tx\tVERB\t_\t_\t_\t_\t_\t_
+
+1\t#\t#\tSYM\t_\t_\t0\troot\t_\t_
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CONLLU,
+        "Von\tvon\tADP\ndem\tder\tDET\nHaus\tHaus\tNOUN\n\n#\t#\tSYM\n",
+        "Von\tADP\ndem\tDET\nHaus\tNOUN\n\n#\tSYM\n",
+    ],
+)
+def test_formats_of_parts_of_speech(tmp_path, text):
+    assert pairs(read(tmp_path, text, Pos())) == ["Von/ADP dem/DET Haus/NOUN", "#/SYM"]
+
+
+def test_twelve_tags(tmp_path):
+    examples = read(tmp_path, "a\tPROPN\nb\tCCONJ\nc\tPUNCT\nd\tAUX\n", Pos(tags=12))
+    assert examples.rows[0].tags == ("NOUN", "CONJ", ".", "VERB")
+    assert read(tmp_path, "a\tPRT\n", Pos(tags=12)).rows[0].tags == ("PRT",)
+    assert len(UPOS) == 17 and len(PETROV) == 12
+
+
+def test_tags_of_universal_dependencies_1_are_counted(tmp_path):
+    examples = read(tmp_path, "a\tCONJ\nb\tNOUN\n", Pos())
+    assert examples.rows[0].tags == ("CCONJ", "NOUN")
+    assert list(examples.skipped.values()) == [1]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("a\tNOUN\nb\tPRT\n", r"de.tsv:2: 'PRT' in column 2 is none of the 17.*tags=12 reads it"),
+        ("a\tNOUN\nb\tNN\n", r"de.tsv:2: 'NN' in column 2 is none of the 17 universal"),
+        ("1\tx\tx\t_\t_\t_\t_\t_\t_\t_\n", r"de.tsv:1: '_' in column 4 is none"),
+    ],
+)
+def test_bad_parts_of_speech_are_named(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path, text, Pos())
+
+
+def test_number_of_tags_is_checked():
+    with pytest.raises(ValueError, match="config.transfer.tags=13: expected 12 or 17"):
+        Pos(tags=13)
+
+
+def test_scores_of_the_tasks():
+    gold = [["B-PER", "I-PER", "O"], ["B-LOC"]]
+    assert Ner().score(gold, gold)["f1"] == 1.0
+    assert Ner().score(gold, [["B-PER", "O", "O"], ["B-LOC"]])["f1"] == 0.5
+    gold, guess = [["DET", "NOUN", "NOUN"]], [["DET", "NOUN", "VERB"]]
+    # Of the three predicted runs DET is right; the run NOUN NOUN is not found.
+    assert Pos().score(gold, guess) == {"acc": pytest.approx(2 / 3), "f1": pytest.approx(2 / 5)}
+
+
+@pytest.mark.parametrize("name", registry.TABLES["transfer_task"])
+def test_tasks_have_the_protocol(name):
+    task = registry.build("transfer_task", {"name": name})
+    assert task.name == name and task.kind in ("tags", "texts")
+    assert task.texts == (0 if task.kind == "tags" else len(generated(task)[0].texts))
+    rows = generated(task)
+    gold = [row.tags for row in rows] if task.kind == "tags" else [row.label for row in rows]
+    assert task.score(gold, gold)[task.metric] == pytest.approx(1.0)
+
+
+def generated(task):
+    return task.generate("en", "train", 6, 0).rows
+
+
+def test_unknown_options_are_answered():
+    with pytest.raises(ValueError, match="Did you mean 'types'"):
+        registry.build("transfer_task", {"name": "ner", "type": "PER"})
