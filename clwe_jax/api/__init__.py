@@ -21,10 +21,12 @@ from clwe_jax.api.model import Model
 from clwe_jax.api.pair import PairModel
 from clwe_jax.api.senses import Sense, SenseView, Translated
 from clwe_jax.api.static import StaticModel
+from clwe_jax.api.transfer import TransferModel
 from clwe_jax.interop.configuration import PREFIX, is_model
 
 __all__ = [
-    "Loaded", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel", "Translated", "Translation", "load",
+    "Loaded", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel",
+    "TransferModel", "Translated", "Translation", "load",
 ]  # fmt: skip
 
 
@@ -34,11 +36,12 @@ def load(
     *,
     languages: Sequence[str] = (),
     words: Mapping[str, Sequence[str]] | None = None,
-) -> Model | PairModel | StaticModel:
+) -> Model | PairModel | StaticModel | TransferModel:
     """Loads the trained model in a run's folder, or a model of Hugging Face.
 
     The result is a `Model`, a `PairModel` for two projected monolingual runs, or a `StaticModel`
-    for static vectors. All have the methods of `api.base.Loaded`.
+    for static vectors, with the methods of `api.base.Loaded`; or a `TransferModel`, which labels
+    words or texts.
 
     Args:
       workdir: the run's folder. A language model needs config.json, vocab/ and checkpoints/, and
