@@ -71,7 +71,7 @@ def base_config() -> ConfigDict:
             vocab=dict(
                 kind="wordpiece",  # wordpiece | unigram | bpe | word
                 size=8_192,  # pieces or words
-                path="",  # a BERT vocab.txt, a SentencePiece .model or a run's vocab folder
+                path="",  # a vocab.txt, a SentencePiece .model, a run's vocab or Hugging Face's folder
                 min_count=1,  # rarer words do not count
                 dictionary_share=0.0,  # of its pieces, at most: the dictionary's frequent words, whole
                 sample_bytes=20_000_000,  # text of a language that the words are counted in
@@ -80,7 +80,7 @@ def base_config() -> ConfigDict:
             model=dict(name="transformer"),
             objective=dict(name="mlm"),
             init=dict(
-                parameters="",  # run:DIR or npz:FILE to start from; '': initialisers
+                parameters="",  # run:DIR, npz:FILE or hf:DIR to start from; '': initialisers
                 parts="",  # patterns of parameter paths, with commas between them; '': all
                 # Word vectors that the tokens' tables start from: joint (trained first, in
                 # WORKDIR/start) | dictionary (no training) | a static run's folder | vector files

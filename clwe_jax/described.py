@@ -20,7 +20,7 @@ from ml_collections import ConfigDict
 from clwe_jax import fields, registry, validation
 
 # Files with options of no class, beside this one.
-_FILES = ("config.py", "presets/vectors.py", "presets/words.py")
+_FILES = ("config.py", "presets/vectors.py", "presets/words.py", "presets/transfer.py")
 # Options of a config of one job -> their names in a config of another.
 _ELSEWHERE = {
     "train.steps": "embeddings.epochs",

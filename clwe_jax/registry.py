@@ -22,6 +22,7 @@ TABLES: dict[str, dict[str, str]] = {
         "evaluate": "clwe_jax.jobs.evaluate:run",
         "project": "clwe_jax.jobs.project:run",
         "static": "clwe_jax.jobs.static:run",
+        "transfer": "clwe_jax.jobs.transfer:run",
     },
     # Checks of a job's config; they import neither jax nor TensorFlow.
     "validation": {
@@ -29,22 +30,31 @@ TABLES: dict[str, dict[str, str]] = {
         "evaluate": "clwe_jax.validation:trained_run",
         "project": "clwe_jax.validation:trained_run",
         "static": "clwe_jax.validation:static_vectors",
+        "transfer": "clwe_jax.validation:labelled_task",
     },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {
         "pretrain": "clwe_jax.text.world:check",
         "static": "clwe_jax.text.world:check",
+        "transfer": "clwe_jax.text.labelled_files:check",
     },
     # Evaluation and loading of a run, by the job that config.json in its folder names.
     "evaluation": {
         "pretrain": "clwe_jax.jobs.evaluate:language_model",
         "project": "clwe_jax.jobs.project:evaluate",
         "static": "clwe_jax.jobs.static:run",
+        "transfer": "clwe_jax.jobs.transfer:run",
     },
     "loader": {
         "pretrain": "clwe_jax.api.model:load",
         "project": "clwe_jax.api.pair:load",
         "static": "clwe_jax.api.static:load",
+        "transfer": "clwe_jax.api.transfer:load",
+    },
+    # Functions (model, out, language) -> remarks, which write a loaded model for other programs.
+    "export": {
+        "huggingface": "clwe_jax.api.export:huggingface",
+        "vec": "clwe_jax.api.export:vec",
     },
     "task": {
         "mlm": "clwe_jax.data.tasks:Mlm",
@@ -70,6 +80,13 @@ TABLES: dict[str, dict[str, str]] = {
         "mlm": "clwe_jax.objectives.mlm:MlmObjective",
         "bilm": "clwe_jax.objectives.bilm:BiLmObjective",
         "sense_mlm": "clwe_jax.objectives.sense_mlm:SenseMlmObjective",
+    },
+    "head": {
+        "linear": "clwe_jax.models.heads:Linear",
+        "bilstm_crf": "clwe_jax.models.heads:BiLstmCrf",
+        "transformer_crf": "clwe_jax.models.heads:TransformerCrf",
+        "mean_mlp": "clwe_jax.models.heads:MeanMlp",
+        "bilstm_max": "clwe_jax.models.heads:BiLstmMax",
     },
     # Classes of `text.labelled.Task`.
     "transfer_task": {
@@ -97,6 +114,8 @@ TABLES: dict[str, dict[str, str]] = {
 SECTIONS = {
     "optimizer": ("clwe_jax.training.optim:Optimizer",),
     "init": ("clwe_jax.training.init:Initial",),
+    "recipe": ("clwe_jax.training.heads:Recipe",),
+    "transfer.joint": ("clwe_jax.embeddings.train:FastText",),
     "embeddings": ("clwe_jax.embeddings.train:FastText", "clwe_jax.embeddings.duong:Duong"),
 }
 

@@ -57,7 +57,24 @@ _VALUES: dict[str, Any] = {
     "embeddings.max_vocab": Annotated[int, Range(2)],
     "align.max_vocab": Size,
     "plan.dollars_per_chip_hour": Amount,
+    "train.epochs": Size,
+    "transfer.test_rows": Count,
+    "transfer.embedded_rows": Size,
+    "transfer.embedded_tests": Size,
+    "transfer.seeds": Size,
+    "transfer.mode": Annotated[str, OneOf("frozen", "tune")],
+    "transfer.words": Annotated[str, OneOf("first", "mean", "max")],
+    "transfer.text_vector": Annotated[str, OneOf("mean", "cls")],
+    "transfer.center": bool,
+    "transfer.constrained": bool,
+    "transfer.length": Annotated[int, Range(4)],
+    "report.errors": Count,
 }
+_LAYERS = ("mix", "last", "last4", "sum4", "mean", "each")
+_LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
+_TAGGERS = ("bilstm_crf", "transformer_crf")
+_CLASSIFIERS = ("mean_mlp", "bilstm_max")
+_TAGGED = ("ner", "pos")  # tasks with a label for each word
 UNSUPERVISED = ("adversarial", "self_learning")  # aligners that need no dictionary
 TRANSLATING = ("dict_mlm", "dict_tlm")  # tasks that need a dictionary
 _OF_CLASSES = ("task", "model", "objective")  # sections of one class of the registry
@@ -229,6 +246,70 @@ def static_vectors(config: ConfigDict) -> None:
     options.pairs(config)
 
 
+def labelled_task(config: ConfigDict) -> None:
+    """Checks a transfer run, apart from its labelled files."""
+    settings, encoder = config.transfer, config.encoder
+    registry.check_name("transfer_task", settings.task)
+    if settings.task == "sts":
+        raise ValueError(
+            "config.transfer.task='sts': its labels are numbers, which no head predicts; sentence "
+            "similarity is measured without training: --config.transfer.task=pawsx has labels"
+        )
+    tags, head = settings.task in _TAGGED, settings.head.name
+    if head in (_CLASSIFIERS if tags else _TAGGERS):
+        fitting = ("linear", *(_TAGGERS if tags else _CLASSIFIERS))
+        raise ValueError(
+            f"config.transfer.head.name={head!r} does not fit the task {settings.task!r}, whose "
+            f"{'words' if tags else 'texts'} have labels: one of {', '.join(fitting)}"
+        )
+    if not tags and settings.head.get("ending") == "crf":
+        raise ValueError(
+            "config.transfer.head.ending='crf' scores labels of words, and the task "
+            f"{settings.task!r} has labels of texts: softmax"
+        )
+    layers = str(settings.layers)
+    if layers not in _LAYERS and not layers.isdigit():
+        raise ValueError(
+            f"config.transfer.layers={layers!r}: one of {', '.join(_LAYERS)}, or a layer's number"
+        )
+    kind, _, where = encoder.partition(":")
+    if encoder not in ("joint", *_LEARNED) and (kind not in ("run", "hf", "vec") or not where):
+        raise ValueError(
+            f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, vec:en=FILE,de=FILE, joint, or "
+            f"{', '.join(_LEARNED)}"
+        )
+    if settings.mode == "tune":
+        _tuning(config, kind, head)
+    if settings.center and encoder in _LEARNED:
+        raise ValueError(
+            f"config.transfer.center=True needs features of an encoder, and {encoder!r} learns with "
+            "the head: set it to False"
+        )
+
+
+def _tuning(config: ConfigDict, kind: str, head: str) -> None:
+    """Checks what only fine-tuning cannot do."""
+    if kind not in ("run", "hf"):
+        raise ValueError(
+            f"config.transfer.mode='tune' fine-tunes a language model, and config.encoder="
+            f"{config.encoder!r} is none: give run:DIR or hf:DIR, or --config.transfer.mode=frozen"
+        )
+    if head == "bilstm_max":
+        raise ValueError(
+            "config.transfer.head.name='bilstm_max' reads each text alone, and mode 'tune' reads a "
+            "pair in one row: linear or mean_mlp, or --config.transfer.mode=frozen"
+        )
+    if config.transfer.center:
+        raise ValueError(
+            "config.transfer.center=True is of frozen features: set it to False in mode 'tune'"
+        )
+    if config.train.batch_size % config.train.microbatches:
+        raise ValueError(
+            f"config.train.batch_size={config.train.batch_size} is not divisible by "
+            f"config.train.microbatches={config.train.microbatches}"
+        )
+
+
 def _check_values(config: ConfigDict) -> None:
     """Checks every option by the annotation of its class's field, or by `_VALUES`."""
     for path, annotation in _VALUES.items():
@@ -250,7 +331,7 @@ def sections(config: ConfigDict) -> list[tuple[str, str]]:
     Raises:
       ValueError: a section names a class that the registry lacks.
     """
-    found = [(name, target) for name in registry.SECTIONS if name in config
+    found = [(name, target) for name in registry.SECTIONS if _has(config, name)
              for target in registry.SECTIONS[name]]  # fmt: skip
     for kind, section in named(config):
         if kind == "aligner":
@@ -268,7 +349,13 @@ def named(config: ConfigDict) -> list[tuple[str, str]]:
     """The sections whose option `name` chooses a class: (table of the registry, section)."""
     found = [(kind, kind) for kind in _OF_CLASSES if "name" in config.get(kind, {})]
     found += [("evaluator", f"evals.{key}") for key in config.get("evals", {})]
+    found += [("head", "transfer.head")] * ("transfer" in config)
     return found + [("aligner", "align")] * ("name" in config.get("align", {}))
+
+
+def _has(config: ConfigDict, path: str) -> bool:
+    above, _, key = path.rpartition(".")
+    return key in (config.get(above, {}) if above else config)
 
 
 def _get(config: ConfigDict, path: str) -> Mapping[str, Any]:

@@ -11,37 +11,59 @@ TensorFlow is not needed.
 from __future__ import annotations
 
 import os
+from typing import Mapping, Sequence
 
 from clwe_jax import config as options
 from clwe_jax import registry
+from clwe_jax.api import foreign
 from clwe_jax.api.base import Loaded, Neighbour, Translation
 from clwe_jax.api.model import Model
 from clwe_jax.api.pair import PairModel
 from clwe_jax.api.senses import Sense, SenseView, Translated
 from clwe_jax.api.static import StaticModel
+from clwe_jax.api.transfer import TransferModel
+from clwe_jax.interop.configuration import PREFIX, is_model
 
 __all__ = [
-    "Loaded", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel", "Translated", "Translation", "load",
+    "Loaded", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel",
+    "TransferModel", "Translated", "Translation", "load",
 ]  # fmt: skip
 
 
-def load(workdir: str | os.PathLike[str], step: int | None = None) -> Model | PairModel | StaticModel:
-    """Loads the trained model in a run's folder.
+def load(
+    workdir: str | os.PathLike[str],
+    step: int | None = None,
+    *,
+    languages: Sequence[str] = (),
+    words: Mapping[str, Sequence[str]] | None = None,
+) -> Model | PairModel | StaticModel | TransferModel:
+    """Loads the trained model in a run's folder, or a model of Hugging Face.
 
     The result is a `Model`, a `PairModel` for two projected monolingual runs, or a `StaticModel`
-    for static vectors. All have the methods of `api.base.Loaded`.
+    for static vectors, with the methods of `api.base.Loaded`; or a `TransferModel`, which labels
+    words or texts.
 
     Args:
       workdir: the run's folder. A language model needs config.json, vocab/ and checkpoints/, and
         words.json for `neighbours`; static vectors need config.json, spaces.json, spaces/ and
-        alignments/.
+        alignments/. A model of Hugging Face (BERT, multilingual BERT, XLM-R, XLM) is the folder that
+        `save_pretrained` writes, with or without 'hf:' before it; see `interop.huggingface`.
       step: step of a checkpoint of the pretraining; None: the final parameters, of the newest
         readable checkpoint. Ignored for static vectors, which have no checkpoints.
+      languages: of a model of Hugging Face, the codes of the text's languages; (): XLM's own, and for
+        the other models those of multilingual BERT.
+      words: of a model of Hugging Face, language -> the frequent words that `neighbours` searches.
 
     Raises:
       FileNotFoundError: the folder holds no run, no tokenizer, no checkpoint or no vectors.
       ValueError: a file of the run is damaged, the folder has an older layout, or the checkpoint
-        belongs to another model or vocabulary.
+        belongs to another model or vocabulary; `languages` or `words` for a run, which has its own.
     """
     workdir = os.fspath(workdir)
+    if workdir.startswith(PREFIX) or is_model(workdir):
+        return foreign.load(workdir, languages, words)
+    if languages or words:
+        raise ValueError(
+            f"languages and words are arguments for a model of Hugging Face; {workdir} is none"
+        )
     return registry.lookup("loader", options.read_config(workdir).job)(workdir, step)

@@ -306,8 +306,9 @@ class Model(Loaded):
             words = self.frequent.get(language)
             if not words:
                 raise ValueError(
-                    f"This run has no list of frequent words in {language!r}: its folder lacks "
-                    "words.json, or the file lacks the language"
+                    f"This model has no list of frequent words in {language!r}: the run's folder "
+                    "lacks words.json, or the file lacks the language. A model of Hugging Face takes "
+                    f"one from you: api.load(DIR, words={{{language!r}: [...]}})"
                 )
             if len(words) >= _SEVERAL:
                 logging.info("encoding %d words (%s)", len(words), language)

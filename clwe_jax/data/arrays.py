@@ -145,6 +145,7 @@ class ArraySource:
         process_count: int = 1,
         counts: Counts | None = None,
         fingerprint: str = "",
+        width_seed: int | None = None,
     ):
         """Args:
         data: columns, see `Arrays`, or a table that reads its rows on demand.
@@ -163,6 +164,8 @@ class ArraySource:
           batch, and number of hosts.
         counts: computes the figures of `stats`.
         fingerprint: hash of the content of a table; a state with another fingerprint is refused.
+        width_seed: seed of the order of the batches' widths; None: `seed`. Sources that differ in
+          `seed` only have batches of the same widths, except for the last one of an epoch.
 
         Raises:
           ValueError: no rows, no whole batch, unknown options, or a row longer than all buckets.
@@ -172,6 +175,7 @@ class ArraySource:
         self._batch_size, self._index = batch_size, process_index
         self._global = batch_size * process_count
         self._seed, self._shuffle, self._epochs, self._last = seed, shuffle, epochs, last
+        self._width_seed = seed if width_seed is None else width_seed
         self._padding = {key: float(value) for key, value in (padding or {}).items()}
         self._counts, self._given = counts, fingerprint
         if isinstance(self._data, Arrays):
@@ -268,7 +272,7 @@ class ArraySource:
         batches = np.concatenate(whole)
         turns = np.arange(len(batches))
         if self._shuffle:
-            turns = np.random.default_rng([self._seed, epoch, _BATCHES]).permutation(turns)
+            turns = np.random.default_rng([self._width_seed, epoch, _BATCHES]).permutation(turns)
         widths = [widths[turn] for turn in turns]
         if len(rest):
             widths.append(self._widths[np.searchsorted(self._widths, self._lengths[rest].max())])
@@ -352,4 +356,5 @@ class ArraySource:
             content, self._rows, self._sizes.tolist(), self._global, self._seed, self._shuffle,
             self._epochs, self._last, self._widths.tolist(), sorted(self._padding.items()),
         ]  # fmt: skip
+        parts += [self._width_seed] * (self._width_seed != self._seed)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

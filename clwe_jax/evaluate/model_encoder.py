@@ -6,7 +6,7 @@ import collections
 import copy
 import dataclasses
 import functools
-from typing import Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
 from absl import logging
 import numpy as np
@@ -159,6 +159,43 @@ class ModelEncoder:
             targets[place][:] = vectors
         return found
 
+    def of_words(
+        self,
+        sentences: Sequence[Sequence[str]],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[np.ndarray]:
+        """See `features.EncodesWords`; a sentence longer than a row is read in several rows."""
+        encoder = self._rows()
+        number, room = self.tokenizer.language_id(language), encoder.max_length - 2
+        rows, targets, cut = [], [], {}
+        for place, words in enumerate(sentences):
+            ids: list[int] = []
+            owners: list[int] = []
+            first = 0
+            for index, word in enumerate(words):
+                pieces = cut.get(word)
+                if pieces is None:
+                    pieces = encoder.tokenizer.encode(word, language)[0]
+                    pieces = cut[word] = (pieces or [encoder.tokenizer.vocabulary.unk_id])[:room]
+                if len(ids) + len(pieces) > room:
+                    rows.append(Row(ids, _groups(owners, pool), number))
+                    targets.append((place, first, owners))
+                    ids, owners, first = [], [], index
+                ids += pieces
+                owners += [index - first] * len(pieces)
+            rows.append(Row(ids, _groups(owners, pool), number))
+            targets.append((place, first, owners))
+        parts: list[dict[int, np.ndarray]] = [{} for _ in sentences]
+        for row, vectors in encoder.stream(self.variables, rows):
+            place, first, owners = targets[row]
+            if pool == "max" and owners:
+                starts = np.flatnonzero(np.diff(owners, prepend=-1))
+                vectors = np.maximum.reduceat(vectors, starts, axis=0)
+            parts[place][first] = np.array(reduce(vectors))
+        return [np.concatenate([found[first] for first in sorted(found)]) for found in parts]
+
     def _windows(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Splits words into ranges [start, end) that fit a row; a longer word has its own range."""
         encoder = self._rows()
@@ -223,6 +260,15 @@ class ModelEncoder:
         if len(alone):
             sums[alone] = self.sentences([words[i] for i in alone], language)
         return sums, counts
+
+
+def _groups(owners: Sequence[int], pool: str) -> list[int]:
+    """The groups of `Row` for pieces that belong to the words `owners`."""
+    if pool == "max":
+        return list(range(len(owners)))  # every piece alone
+    if pool == "mean":
+        return list(owners)
+    return [x if x != before else -1 for before, x in zip([-1, *owners], owners)]
 
 
 def _weights(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -61,6 +61,16 @@ class PairEncoder:
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """See `ModelEncoder.in_context`."""
         return self._encoders[language].in_context(texts, language)
+
+    def of_words(
+        self,
+        sentences: Sequence[Sequence[str]],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[np.ndarray]:
+        """See `ModelEncoder.of_words`."""
+        return self._encoders[language].of_words(sentences, language, pool, reduce)
 
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()

@@ -102,6 +102,30 @@ class StaticEncoder:
             found.append((words, known.astype(np.float32)[:, None]))
         return found
 
+    def of_words(
+        self,
+        sentences: Sequence[Sequence[str]],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[np.ndarray]:
+        """See `features.EncodesWords`; zeros for a word without a vector, and `pool` has no effect.
+
+        A word that has no vector as it is written is the mean of the words that `split` finds in it.
+        """
+        vectors = self._vectors(language)
+        known: dict[str, np.ndarray] = {}
+        for word in {word for words in sentences for word in words}:
+            parts = [word] if word in vectors.index else self.words(word, language)
+            rows = [vectors.index[part] for part in parts if part in vectors.index]
+            some = vectors.vectors[rows] if rows else np.zeros((1, vectors.dim), np.float32)
+            known[word] = some.mean(0, dtype=np.float32)
+        empty = np.zeros((0, vectors.dim), np.float32)
+        return [
+            reduce((np.stack([known[word] for word in words]) if words else empty)[:, None])
+            for words in sentences
+        ]
+
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:

@@ -19,7 +19,6 @@ from clwe_jax.jobs import evaluators
 from clwe_jax.text import translations as tables
 from clwe_jax.text import world as worlds
 from clwe_jax.text.frequencies import Frequencies
-from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.world import World
 from clwe_jax.training import finish, partition
 from clwe_jax.types import Batch, BatchSource
@@ -92,7 +91,7 @@ def check(config: ConfigDict, workdir: str, pairs: Sequence[tuple[str, str]] = (
         prepared_batches.open_folder(source.removeprefix(_PREPARED)).check(config)
     worlds.check(config, workdir)
     folders = worlds.folders_of(config, workdir)
-    normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
+    normalizer = worlds.normalizer_of(config)
     context = Context(languages=options.languages(config), normalizer=normalizer, pairs=pairs)
     there = {x: "" if worlds.in_pocket(y, workdir) else y for x, y in folders.items()}
     evaluators.check(config, context, there)

@@ -91,7 +91,7 @@ def _forget_one(key, shape, dtype):
     return jnp.zeros(shape, dtype).at[:, 2].set(1.0)
 
 
-Weights = tuple[Array, Array, Array, Array]
+Weights = tuple[Array, Array, Array, Array | None]
 State = tuple[Array, Array]
 Limits = tuple[float | None, float | None]
 
@@ -104,7 +104,8 @@ def steps(
 
     Args:
       inputs: [D, L, B, I].
-      weights: W [D, I, 4, C], R [D, P, 4, C], b [D, 4, C], P [D, C, P]; gates i, j, f, o.
+      weights: W [D, I, 4, C], R [D, P, 4, C], b [D, 4, C], P [D, C, P]; gates i, j, f, o. Without a
+        projection (None in the place of P) the output is o tanh(c), and P = C.
       keep: [D, L, B] or None; no gradient.
       state: cell and output before the window, float32 [D, B, C] and [D, B, P].
       limits: limits of the cell and of the output, or None.
@@ -120,7 +121,7 @@ def steps(
         _, _, *state = _step(AT(gates, number, 1, False), rest, _kept(keep, number), state, limits)
         return INTO(outputs, state[1].astype(outputs.dtype), number, 1), *state
 
-    outputs = jax.lax.empty((*inputs.shape[:3], rest[-1].shape[-1]), inputs.dtype)
+    outputs = jax.lax.empty((*inputs.shape[:3], rest[0].shape[1]), inputs.dtype)
     return jax.lax.fori_loop(0, inputs.shape[1], step, (outputs, *state))
 
 
@@ -151,8 +152,10 @@ def _step(gates, weights, keep, state, limits):
     i, f, o = (jax.nn.sigmoid(gates[:, :, k]) for k in (0, 2, 3))
     j = jnp.tanh(gates[:, :, 1])
     cell = _clip(f * cell + i * j, limits[0])
-    hidden = (o * jnp.tanh(cell)).astype(projection.dtype)
-    output = jnp.einsum("dbc,dcp->dbp", hidden, projection, preferred_element_type=jnp.float32)
+    output = o * jnp.tanh(cell)
+    hidden = output.astype(recurrent.dtype)
+    if projection is not None:
+        output = jnp.einsum("dbc,dcp->dbp", hidden, projection, preferred_element_type=jnp.float32)
     return jnp.stack([i, j, f, o], 2), hidden, cell, _clip(output, limits[1])
 
 
@@ -180,7 +183,7 @@ def _steps_forward(inputs, weights, keep, state, limits):
     gates = _of_inputs(inputs, kernel)
     d, length, rows, _, size = gates.shape
     empty = [
-        jax.lax.empty((d, length, rows, n), inputs.dtype) for n in (size, size, rest[-1].shape[-1])
+        jax.lax.empty((d, length, rows, n), inputs.dtype) for n in (size, size, rest[0].shape[1])
     ]
     *buffers, cell, output = jax.lax.fori_loop(0, length, step, (gates, *empty, *state))
     return (buffers[-1], cell, output), (inputs, weights, keep, state, *buffers)
@@ -194,7 +197,7 @@ def _steps_backward(limits, residuals, gradients):
     dtype = inputs.dtype
     # Transposed once instead of in each step.
     to_output = recurrent.reshape(d, width, -1).swapaxes(1, 2)
-    to_hidden = projection.swapaxes(1, 2)
+    to_hidden = None if projection is None else projection.swapaxes(1, 2)
     before = jnp.concatenate([state[0].astype(dtype)[:, None], cells[:, :-1]], 1)
 
     def at(x, number):
@@ -210,9 +213,11 @@ def _steps_backward(limits, residuals, gradients):
             previous = previous * kept
         of_output = _inside(of_output + at(gradients[0], number), at(outputs, number), limits[1])
         of_output = of_output.astype(dtype)
-        of_hidden = jnp.einsum(
-            "dbp,dpc->dbc", of_output, to_hidden, preferred_element_type=jnp.float32
-        )
+        of_hidden = of_output.astype(jnp.float32)
+        if to_hidden is not None:
+            of_hidden = jnp.einsum(
+                "dbp,dpc->dbc", of_output, to_hidden, preferred_element_type=jnp.float32
+            )
         shown = jnp.tanh(cell)
         of_cell = _inside(of_cell + of_hidden * o * (1 - shown * shown), cell, limits[0])
         of_gates = jnp.stack(
@@ -251,9 +256,11 @@ def _steps_backward(limits, residuals, gradients):
     of_gates = of_gates.reshape(d, length * rows, -1)
     read = jnp.concatenate([inputs, previous], -1).reshape(d, length * rows, -1)
     of_both = jnp.einsum("dni,dnk->dik", read, of_gates).reshape(d, -1, 4, size)
-    of_projection = jnp.einsum(
-        "dnc,dnp->dcp", hiddens.reshape(d, -1, size), of_outputs.reshape(d, -1, width)
-    )
+    of_projection = None
+    if projection is not None:
+        of_projection = jnp.einsum(
+            "dnc,dnp->dcp", hiddens.reshape(d, -1, size), of_outputs.reshape(d, -1, width)
+        )
     of_inputs = jnp.einsum("dnk,dik->dni", of_gates, kernel.reshape(d, kernel.shape[1], -1))
     parts = kernel.shape[1]
     of_weights = of_both[:, :parts], of_both[:, parts:], of_bias.astype(dtype), of_projection
@@ -262,3 +269,52 @@ def _steps_backward(limits, residuals, gradients):
 
 
 steps.defvjp(_steps_forward, _steps_backward)
+
+
+class BiLstm(nn.Module):
+    """Layers of LSTM cells without projection or limits, each in both directions.
+
+    Attributes:
+      cells: C, number of cells of a layer and direction.
+      layers: number of layers; each reads both directions of the layer below.
+    """
+
+    cells: int
+    layers: int = 1
+
+    @nn.compact
+    def __call__(self, x: Array, mask: Array) -> list[Array]:
+        """Runs over rows of words.
+
+        Args:
+          x: [B, L, I].
+          mask: bool [B, L], True at the first n positions of each row.
+
+        Returns:
+          The output of each layer, [B, L, 2, C]: forward, backward.
+        """
+        rows, length, _ = x.shape
+        count = mask.sum(1)[:, None]
+        place = jnp.arange(length)[None]
+        # Its own inverse: the words of a row change their order, its padding stays at the end.
+        flipped = jnp.where(place < count, count - 1 - place, place)
+        zeros = jnp.zeros((2, rows, self.cells), jnp.float32)
+        outputs = []
+        for layer in range(self.layers):
+            size = x.shape[-1]
+            init, axes = _glorot(size + self.cells), (None, "embed", None, "mlp")
+            shape = (2, size, 4, self.cells)
+            kernel = parameter(self, f"kernel_{layer}", axes, init, shape)
+            shape = (2, self.cells, 4, self.cells)
+            recurrent = parameter(self, f"recurrent_{layer}", axes, init, shape)
+            bias = parameter(
+                self, f"bias_{layer}", (None, None, "mlp"), _forget_one, (2, 4, self.cells)
+            )
+            both = jnp.stack([x, jnp.take_along_axis(x, flipped[..., None], axis=1)])
+            weights = (kernel.astype(x.dtype), recurrent.astype(x.dtype), bias.astype(x.dtype), None)
+            found, _, _ = steps(both.swapaxes(1, 2), weights, None, (zeros, zeros), (None, None))
+            forward, backward = found.swapaxes(1, 2)
+            backward = jnp.take_along_axis(backward, flipped[..., None], axis=1)
+            outputs.append(jnp.stack([forward, backward], axis=2))
+            x = outputs[-1].reshape(rows, length, -1)
+        return outputs

@@ -67,10 +67,15 @@ class MlmHead(nn.Module):
     Attributes:
       vocab_size: number of pieces; the other rows of the table score -1e9.
       init_std: standard deviation of the dense layer's initial kernel.
+      epsilon: of the layer norm.
+      dense: whether the head has the dense layer, GELU and layer norm; XLM's head scores the hidden
+        state itself.
     """
 
     vocab_size: int
     init_std: float = 0.02
+    epsilon: float = 1e-12
+    dense: bool = True
 
     @nn.compact
     def __call__(self, hidden: Array, table: Array, language: Array | None) -> Array:
@@ -87,13 +92,14 @@ class MlmHead(nn.Module):
         if language is not None:
             x = jnp.concatenate([x, language.astype(x.dtype)], axis=-1)
         x = x.reshape(-1, x.shape[-1])
-        kernel = parameter(self, "kernel", ("embed", None), init, (x.shape[-1], width))
-        bias = parameter(self, "bias", ("norm",), nn.initializers.zeros, (width,))
+        if self.dense:
+            kernel = parameter(self, "kernel", ("embed", None), init, (x.shape[-1], width))
+            bias = parameter(self, "bias", ("norm",), nn.initializers.zeros, (width,))
+            x = gelu(x @ kernel.astype(x.dtype) + bias.astype(x.dtype))
+            x = LayerNorm(self.epsilon, name="norm")(x)
         output_bias = parameter(
             self, "output_bias", ("vocab",), nn.initializers.zeros, (table.shape[0],)
         )
-        x = gelu(x @ kernel.astype(x.dtype) + bias.astype(x.dtype))
-        x = LayerNorm(name="norm")(x)
         logits = jnp.einsum(
             "nd,vd->nv", x, table.astype(x.dtype), preferred_element_type=jnp.float32
         )
@@ -109,14 +115,17 @@ class MlmModel(nn.Module):
       backbone: the encoder.
       vocab_size: number of pieces; the backbone's table may have more rows, for padding.
       tied: whether the head scores with the backbone's table; otherwise it has a table of its own.
+      dense: see `MlmHead`.
     """
 
     backbone: Transformer
     vocab_size: int
     tied: bool = True
+    dense: bool = True
 
     def setup(self) -> None:
-        self.head = MlmHead(self.vocab_size, self.backbone.init_std)
+        backbone = self.backbone
+        self.head = MlmHead(self.vocab_size, backbone.init_std, backbone.epsilon, self.dense)
         if not self.tied:
             self.output_table = parameter(
                 self, "output_embedding", ("vocab", "embed"),

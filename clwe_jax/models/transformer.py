@@ -1,8 +1,8 @@
 """A BERT-style encoder (Devlin et al. 2019) with language embeddings (DICT-MLM, section 2.2).
 
-Differences from BERT: no segment-pair embedding and no next-sentence task; attention stays within
-packed segments; a language embedding is added at the input; attention probabilities have no
-dropout, which fused attention kernels do not support.
+Differences from BERT: no next-sentence task, and token types (sentence A and B) only where
+`types` is set; attention stays within packed segments; a language embedding is added at the input;
+attention probabilities have no dropout, which fused attention kernels do not support.
 
 Every parameter has logical axis names (`vocab`, `embed`, `heads`, `kv`, `mlp`, ...), which
 `training/partition.py` maps to mesh axes.
@@ -16,7 +16,7 @@ from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.fields import Amount, Divides, OneOf, Rate, Size
+from clwe_jax.fields import Amount, Count, Divides, OneOf, Rate, Size
 from clwe_jax.models import attention, dropout
 from clwe_jax.types import Array, Batch, Hidden
 
@@ -121,13 +121,14 @@ class EncoderLayer(nn.Module):
     implementation: str
     init_std: float
     salt: int
+    epsilon: float
 
     @nn.compact
     def __call__(self, x: Array, mask: Array, seed: Array | None) -> Array:
         attend = SelfAttention(self.heads, self.implementation, self.init_std, name="attention")
         feed_forward = FeedForward(self.mlp_dim, self.init_std, name="mlp")
-        norm_1 = LayerNorm(name="attention_norm")
-        norm_2 = LayerNorm(name="mlp_norm")
+        norm_1 = LayerNorm(self.epsilon, name="attention_norm")
+        norm_2 = LayerNorm(self.epsilon, name="mlp_norm")
 
         def drop(y: Array, place: int) -> Array:
             return dropout.dropout(y, self.dropout, seed, self.salt + place)
@@ -158,6 +159,9 @@ class Transformer(nn.Module):
       remat: whether the backward pass recomputes each layer instead of storing it.
       attention: kernel, 'auto', 'xla' or 'cudnn'.
       init_std: standard deviation of the truncated normal that kernels and tables start from.
+      epsilon: addend to the variance in every layer normalisation (BERT: 1e-12, XLM-R: 1e-5).
+      types: rows of the table of token types (BERT: 2, for a pair of texts in one row); 0: no table.
+      pooler: whether the model has BERT's pooler, a dense layer with tanh on [CLS]; see `pool`.
     """
 
     vocab_size: int
@@ -175,6 +179,9 @@ class Transformer(nn.Module):
     remat: bool = False
     attention: Annotated[str, OneOf("auto", "xla", "cudnn")] = "auto"
     init_std: Amount = 0.02
+    epsilon: Amount = 1e-12
+    types: Count = 0
+    pooler: bool = False
 
     def setup(self) -> None:
         init = nn.initializers.truncated_normal(self.init_std)
@@ -189,7 +196,18 @@ class Transformer(nn.Module):
                 self, "language_embedding", ("language", "embed"), init,
                 (self.languages, self.width),
             )  # fmt: skip
-        self.embedding_norm = LayerNorm()
+        if self.types:
+            self.type_table = parameter(
+                self, "type_embedding", ("type", "embed"), init, (self.types, self.width)
+            )
+        if self.pooler:
+            self.pooler_kernel = parameter(
+                self, "pooler_kernel", ("embed", None), init, (self.width, self.width)
+            )
+            self.pooler_bias = parameter(
+                self, "pooler_bias", ("norm",), nn.initializers.zeros, (self.width,)
+            )
+        self.embedding_norm = LayerNorm(self.epsilon)
         layer = nn.remat(EncoderLayer) if self.remat else EncoderLayer
         self.encoder_layers = [
             layer(
@@ -200,18 +218,22 @@ class Transformer(nn.Module):
                 implementation=self.attention,
                 init_std=self.init_std,
                 salt=2 * k + 1,
+                epsilon=self.epsilon,
                 name=f"layer_{k}",
             )
             for k in range(self.layers)
         ]
         if self.norm == "pre":
-            self.final_norm = LayerNorm()
+            self.final_norm = LayerNorm(self.epsilon)
 
     def __call__(self, batch: Batch, train: bool = False) -> Hidden:
         """Encodes a batch.
 
         Args:
-          batch: `inputs`, `positions`, `segment_ids`, `language_ids`, each int [B, L].
+          batch: `inputs`, `positions`, `segment_ids`, `language_ids`, each int [B, L], and, for a
+            model with token types, optionally `type_ids`, int [B, L]; without it all types are 0.
+            A pair of texts shares one number in `segment_ids`, so that each text attends to the
+            other: [CLS] a [SEP] b [SEP], with type 1 for b and the last [SEP].
           train: whether dropout is on (needs an rng named 'dropout').
 
         Returns:
@@ -225,6 +247,9 @@ class Transformer(nn.Module):
         x += jnp.take(self.position_table, batch["positions"], axis=0)
         if self.language_embeddings:
             x += jnp.take(self.language_table, batch["language_ids"], axis=0)
+        if self.types:
+            kinds = batch.get("type_ids")
+            x += self.type_table[0] if kinds is None else jnp.take(self.type_table, kinds, axis=0)
         x = self.embedding_norm(x).astype(compute_dtype(self.dtype))
         x = dropout.dropout(x, self.dropout, seed, 0)
         x = nn.with_logical_constraint(x, ACTIVATION)
@@ -235,3 +260,9 @@ class Transformer(nn.Module):
             outputs.append(layer(outputs[-1], mask, seed))
         last = self.final_norm(outputs[-1]) if self.norm == "pre" else outputs[-1]
         return Hidden(last=last, layers=tuple(outputs))
+
+    def pool(self, last: Array) -> Array:
+        """tanh of a dense layer on the first position of `Hidden.last` (BERT's pooler), [B, D]."""
+        first = last[:, 0]
+        kernel, bias = (x.astype(first.dtype) for x in (self.pooler_kernel, self.pooler_bias))
+        return jnp.tanh(first @ kernel + bias)

@@ -79,12 +79,21 @@ class MlmObjective:
       vocab_size: number of pieces; the backbone's table may have more rows, for padding.
       max_predictions: P, maximum number of masked pieces of a row.
       tied: whether pieces are scored with the table that reads them (BERT), not with one of its own.
+      dense: whether a dense layer comes before the scores (BERT); XLM has none.
     """
 
     model: Transformer
     vocab_size: int
     max_predictions: int
     tied: bool = True
+    dense: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.dense and self.model.condition_on_language:
+            raise ValueError(
+                "config.objective.dense=False: a head without a dense layer cannot read the language: "
+                "--config.model.condition_on_language=False"
+            )
 
     batch_shapes = staticmethod(piece_batch)
 
@@ -95,7 +104,7 @@ class MlmObjective:
     @property
     def module(self) -> MlmModel:
         """The linen module with the head."""
-        return MlmModel(self.model, self.vocab_size, self.tied)
+        return MlmModel(self.model, self.vocab_size, self.tied, self.dense)
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         return self.module.init(rng, batch, self.max_predictions)

@@ -97,6 +97,30 @@ def class_table() -> np.ndarray:
 
 
 @functools.cache
+def bert_class_table(strip_accents: bool = False) -> np.ndarray:
+    """uint8 [0x110000]: the classes by which BERT's basic tokenizer cuts text; none is UNSPACED.
+
+    Punctuation and Han characters are words; symbols and marks belong to the word around them.
+
+    Args:
+      strip_accents: whether the text is in NFD and loses its nonspacing marks.
+    """
+    kinds = _categories()
+    table = np.full(CODE_POINTS, WORD, np.uint8)
+    table[np.isin(kinds, (b"Zs", b"Zl", b"Zp"))] = SPACE
+    table[np.isin(kinds, (b"Pc", b"Pd", b"Ps", b"Pe", b"Pi", b"Pf", b"Po"))] = SINGLE
+    for first, last in ((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E)):
+        table[first : last + 1] = SINGLE
+    table[np.isin(kinds, (b"Cc", b"Cf", b"Co", b"Cs"))] = IGNORED
+    table[_REPLACEMENT] = IGNORED
+    table[[ord(character) for character in "\t\n\r"]] = SPACE
+    if strip_accents:
+        table[kinds == b"Mn"] = IGNORED
+    table[han_table()] = SINGLE
+    return _frozen(table)
+
+
+@functools.cache
 def stretch_table() -> np.ndarray:
     """uint8 [0x110000]: ALONE, HIRAGANA, KATAKANA or MARK for each UNSPACED code point."""
     table = np.full(CODE_POINTS, ALONE, np.uint8)

@@ -121,6 +121,10 @@ class SentencePieceVocabulary(Vocabulary):
     def _encode(self, word: str) -> list[int]:
         return self.processor.encode(word)
 
+    def encode_text(self, text: str) -> list[int]:
+        """The piece ids of raw text, which the model itself normalises and cuts at spaces."""
+        return self.processor.encode(text)
+
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
         atomic.write(os.path.join(directory, SENTENCEPIECE_FILE), self.model)

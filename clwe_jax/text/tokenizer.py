@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import json
 import os
 from typing import Iterable, Mapping, Sequence
@@ -14,7 +15,9 @@ from clwe_jax.registry import nearest
 from clwe_jax.text import base_vocab, corpora, vocab
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.subword_vocab import SPACE_MARK, SentencePieceVocabulary
 from clwe_jax.text.words import Segmenter
+from clwe_jax.text.xlm import MosesSegmenter
 
 _SETTINGS = "text.json"
 _LEXICON = "lexicon.{}.txt"
@@ -27,15 +30,25 @@ class Tokenizer:
     Attributes:
       languages: languages of the model; language ids are indices into them.
       normalizer, segmenter, vocabulary: the three steps of tokenization.
+      whole_text: whether `encode` gives raw text to the vocabulary, as XLM-R does, whose pieces of
+        a punctuation mark or a Han character depend on the spaces before it. Words that are encoded
+        one at a time each get a space before them.
     """
 
     def __init__(
         self,
         languages: Sequence[str],
         normalizer: Normalizer,
-        segmenter: Segmenter,
+        segmenter: Segmenter | MosesSegmenter,
         vocabulary: base_vocab.Vocabulary,
+        whole_text: bool = False,
     ):
+        """Raises:
+        ValueError: `whole_text` with a vocabulary that is no SentencePiece model.
+        """
+        if whole_text and not isinstance(vocabulary, SentencePieceVocabulary):
+            raise ValueError(f"Only SentencePiece encodes whole texts, not {vocabulary.kind}")
+        self.whole_text = whole_text
         self.languages = tuple(languages)
         self.normalizer = normalizer
         self.segmenter = segmenter
@@ -55,7 +68,9 @@ class Tokenizer:
 
     def words(self, text: str, language: str) -> list[str]:
         """The normalised words of raw text."""
-        return self.segmenter.words(self.normalizer(text, language), language)
+        if not self.segmenter.raw:
+            text = self.normalizer(text, language)
+        return self.segmenter.words(text, language)
 
     def encode_words(self, words: Iterable[str]) -> tuple[list[int], list[int]]:
         """The piece ids of normalised words, and the index of each piece's word."""
@@ -68,7 +83,14 @@ class Tokenizer:
         return ids, index
 
     def encode(self, text: str, language: str) -> tuple[list[int], list[int]]:
-        """The piece ids of raw text without special pieces, and the index of each piece's word."""
+        """The piece ids of raw text without special pieces, and the index of each piece's word.
+
+        With `whole_text` the words of the index are those between spaces.
+        """
+        if self.whole_text:
+            ids = self.vocabulary.encode_text(text)
+            begins = [self.vocabulary.pieces[i].startswith(SPACE_MARK) for i in ids]
+            return ids, [max(0, number - 1) for number in itertools.accumulate(begins)]
         return self.encode_words(self.words(text, language))
 
     def save(self, directory: str) -> None:
@@ -83,6 +105,10 @@ class Tokenizer:
             "languages": self.languages,
             "lower_case": self.normalizer.lower_case,
             "simplify_chinese": self.normalizer.simplify_chinese,
+            "bert": self.normalizer.bert,
+            "strip_accents": self.normalizer.strip_accents,
+            "whole_text": self.whole_text,
+            "moses": self.segmenter.raw,
             "lexicons": sorted(x for x, words in self.segmenter.lexicons.items() if words),
         }
         # Written last: a folder with this file is complete.
@@ -106,14 +132,22 @@ class Tokenizer:
             with open(path, encoding="utf-8") as file:
                 settings = json.load(file)
             languages, lexicons = settings["languages"], {}
-            normalizer = Normalizer(settings["lower_case"], settings["simplify_chinese"])
+            # Older runs have none of these options.
+            bert, strip, whole, moses = (
+                settings.get(name, False)
+                for name in ("bert", "strip_accents", "whole_text", "moses")
+            )
+            normalizer = Normalizer(
+                settings["lower_case"], settings["simplify_chinese"], bert, strip
+            )
             for language in settings["lexicons"]:
                 name = os.path.join(directory, _LEXICON.format(language))
                 with open(name, encoding="utf-8") as file:
                     lexicons[language] = file.read().split("\n")[:-1]
         except (KeyError, json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is damaged: {error!r}") from error
-        return cls(languages, normalizer, Segmenter(lexicons), vocab.load(directory))
+        segmenter = MosesSegmenter(strip) if moses else Segmenter(lexicons, bert)
+        return cls(languages, normalizer, segmenter, vocab.load(directory), whole)
 
     @classmethod
     def build(

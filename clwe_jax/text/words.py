@@ -24,6 +24,15 @@ def _patterns() -> tuple[re.Pattern, re.Pattern]:
     return re.compile(runs), re.compile("[{unspaced}]+".format(**classes))
 
 
+@functools.cache
+def _bert_pattern() -> re.Pattern:
+    """The pattern of a word of BERT's basic tokenizer."""
+    # Where accents are stripped, the text has none; as parts of words here they do no harm.
+    table = characters.bert_class_table()
+    found = [np.flatnonzero(table == value) for value in (WORD, SINGLE)]
+    return re.compile("[{}]+|[{}]".format(*map(characters.character_class, found)))
+
+
 def is_unspaced(word: str) -> bool:
     """Whether all characters of the word belong to scripts without spaces between words."""
     return _patterns()[1].fullmatch(word) is not None
@@ -37,12 +46,21 @@ class Segmenter:
     to right by longest match with the lexicon of its language. A character at which no lexicon word
     starts is a word, with two exceptions: adjacent characters of this kind in hiragana, or in
     katakana, form one word, and a combining mark joins the character before it.
+
+    Attributes:
+      raw: whether it takes raw text (`xlm.MosesSegmenter`) instead of normalised text.
+      bert, lexicons: see `__init__`.
     """
 
-    def __init__(self, lexicons: Mapping[str, Iterable[str]] | None = None):
+    raw = False
+
+    def __init__(self, lexicons: Mapping[str, Iterable[str]] | None = None, bert: bool = False):
         """Args:
         lexicons: language -> normalised words; only words without spaced characters are used.
+        bert: whether to cut as BERT's basic tokenizer does: at spaces, and around punctuation and
+          Han characters, without lexicons. The text's `Normalizer` has the same option.
         """
+        self.bert = bert
         self.lexicons: dict[str, frozenset[str]] = {
             language: frozenset(word for word in words if is_unspaced(word))
             for language, words in (lexicons or {}).items()
@@ -53,6 +71,8 @@ class Segmenter:
 
     def words(self, text: str, language: str) -> list[str]:
         """The words of normalised text, in order; joined, they are the text without spaces."""
+        if self.bert:
+            return _bert_pattern().findall(text)
         result: list[str] = []
         for match in _patterns()[0].finditer(text):
             if match.group(1) is None:

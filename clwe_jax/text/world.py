@@ -15,7 +15,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax import pocket
-from clwe_jax.text import corpora, pocket_files, training_dictionary
+from clwe_jax.text import corpora, foreign, pocket_files, training_dictionary
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
@@ -156,7 +156,7 @@ def build(config: ConfigDict, workdir: str) -> World:
     """
     languages = options.languages(config)
     folders = resolve_folders(config, workdir)
-    normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
+    normalizer = normalizer_of(config)
     dictionary = training_dictionary.load(config, folders, workdir, normalizer)
     corpus = None
     if not config.data.source.startswith("tfds:"):
@@ -185,6 +185,28 @@ def build(config: ConfigDict, workdir: str) -> World:
     )
 
 
+def normalizer_of(config: ConfigDict) -> Normalizer:
+    """The normalizer of a run's text and dictionaries.
+
+    A vocabulary of Hugging Face brings its own; `config.data.lower_case` must agree with it.
+
+    Raises:
+      ValueError: it does not, or `config.data.simplify_chinese` is set too.
+    """
+    wanted = Normalizer(config.data.lower_case, config.data.simplify_chinese)
+    path = config.get("vocab", {}).get("path", "")
+    if not path or not foreign.is_folder(path):
+        return wanted
+    found = foreign.normalizer(path)
+    if (found.lower_case, False) != (wanted.lower_case, wanted.simplify_chinese):
+        raise ValueError(
+            f"config.vocab.path={path} has a vocabulary of text "
+            f"{'in lower case' if found.lower_case else 'with its case'}: "
+            f"--config.data.lower_case={found.lower_case} --config.data.simplify_chinese=False"
+        )
+    return found
+
+
 def _tokenizer(
     config: ConfigDict,
     workdir: str,
@@ -203,6 +225,10 @@ def _tokenizer(
                 f"config.vocab.path={config.vocab.path} is the tokenizer of "
                 f"{','.join(tokenizer.languages)}; config.data.languages={config.data.languages}"
             )
+    elif config.vocab.path and foreign.is_folder(config.vocab.path):
+        languages = options.languages(config)
+        lexicons = {x: dictionary.lexicon(x) for x in languages} if dictionary is not None else {}
+        tokenizer = foreign.tokenizer(config.vocab.path, languages, lexicons)
     else:
         tokenizer = Tokenizer.build(
             languages=options.languages(config),

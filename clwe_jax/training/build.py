@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax import registry
+from clwe_jax.models import crf
+from clwe_jax.models.labelling import Labeller, Labelling, Mix, Pieces
+from clwe_jax.models.tuned import TunedModel
+from clwe_jax.objectives.labelling import LabellingObjective
 from clwe_jax.types import Objective
+
+LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
 
 
 def build_objective(
@@ -46,6 +52,55 @@ def build_objective(
         max_length=config.data.sequence_length,
     )
     return _build("objective", config.objective, model=model, **given)
+
+
+def labelling(config: ConfigDict, labels: Sequence[str], tags: bool) -> Labelling:
+    """The head of a transfer run.
+
+    Args:
+      config: the run's config.
+      labels: name of each label.
+      tags: whether words have labels; else texts.
+
+    Raises:
+      ValueError: an unknown head or option.
+    """
+    spec = config.transfer.head.to_dict()
+    head = registry.build(
+        "head", spec, "config.transfer.head", labels=len(labels), tags=tags
+    )
+    forbidden: tuple = ()
+    if head.ending == "crf" and config.transfer.constrained:
+        between, start = crf.bio_steps(labels)
+        forbidden = tuple(map(tuple, between.tolist())), tuple(start.tolist())
+    return Labelling(head, forbidden)
+
+
+def labeller(config: ConfigDict, labels: Sequence[str], tags: bool, vocab_size: int) -> Labeller:
+    """The embedder and the head of a transfer run whose encoder, if it has one, is frozen.
+
+    Args:
+      config, labels, tags: see `labelling`.
+      vocab_size: number of pieces, for an embedder that learns.
+    """
+    embedder = Mix()
+    if config.encoder in LEARNED:
+        sizes = config.transfer.embedder.to_dict()
+        embedder = Pieces(kind=config.encoder, vocab_size=vocab_size, **sizes)
+    return Labeller(embedder, labelling(config, labels, tags))
+
+
+def tuned(
+    config: ConfigDict, labels: Sequence[str], tags: bool, base: Objective
+) -> LabellingObjective:
+    """The objective of a transfer run that fine-tunes the backbone of `base`.
+
+    Args:
+      config, labels, tags: see `labelling`.
+      base: objective of a masked language model.
+    """
+    head = labelling(config, labels, tags)
+    return LabellingObjective(TunedModel(base.model, head, config.transfer.text_vector))
 
 
 def _build(kind: str, spec: ConfigDict, **given: Any) -> Any:

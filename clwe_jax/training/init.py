@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Mapping
+from typing import Any, Collection, Mapping
 
 from absl import logging
 from flax import traverse_util
@@ -20,11 +20,14 @@ import orbax.checkpoint as ocp
 
 from clwe_jax import config as options
 from clwe_jax import registry
-from clwe_jax.training import checkpoint, finish, partition, paths, tables, train_state
+from clwe_jax.training import (
+    checkpoint, finish, foreign, partition, paths, tables, train_state,
+)  # fmt: skip
 from clwe_jax.training.orbax_extras import quiet
 from clwe_jax.types import Batch, Objective
 
-_KINDS = ("run", "npz")
+_KINDS = ("run", "npz", "hf")
+_EXPECTED = "run:DIR, npz:FILE or hf:DIR"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,10 +36,11 @@ class Initial:
 
     Attributes:
       parameters: 'run:DIR', the newest checkpoint of a run's folder; 'npz:FILE', arrays by the
-        paths of parameters; a mapping path -> array; or '' for none.
+        paths of parameters; 'hf:DIR', a model of Hugging Face; a mapping path -> array; or '' for
+        none.
       parts: regular expressions of the paths to take, with commas between them; '': all paths.
-      names: this run's tokens and languages, by logical axis. Of a run that has others, the rows of
-        the tokens and languages that both runs have are taken.
+      names: this run's tokens and languages, by logical axis. Of a run or a model that has others,
+        the rows of the tokens and languages that both have are taken.
       start: vectors of tokens; None for none.
     """
 
@@ -70,13 +74,15 @@ class Initial:
         return params, record
 
     def _of_source(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
-        step, common = None, {}
+        step, common, kept = None, {}, frozenset()
         if isinstance(self.parameters, str):
             kind, _, where = self.parameters.partition(":")
             name = self.parameters
             if kind == "run":
                 common = tables.in_common(where, self.names)
                 step, arrays = _of_run(where, params, axes, common, self.parts, name)
+            elif kind == "hf":
+                arrays, common, kept = foreign.arrays(where, params, axes, self.names)
             else:
                 if not os.path.isfile(where):
                     raise FileNotFoundError(f"config.init.parameters={name}: the file is absent")
@@ -84,7 +90,7 @@ class Initial:
                     arrays = {path: file[path] for path in file.files}
         else:
             name, arrays = "arrays", self.parameters
-        params, taken = _placed(params, arrays, self.parts, name)
+        params, taken = _placed(params, arrays, self.parts, name, kept)
         count = sum(paths.flat(params)[path].size for path in taken)
         logging.info("%s parameters in %d arrays come from %s", f"{count:,}", len(taken), name)
         record = {
@@ -120,12 +126,12 @@ def from_config(
         if parts:
             raise ValueError(
                 f"config.init.parts={parts!r} needs a source: give "
-                "--config.init.parameters=run:DIR or npz:FILE."
+                f"--config.init.parameters={_EXPECTED}."
             )
         return None if start is None else Initial(start=start)
     kind, _, where = parameters.partition(":")
     if kind not in _KINDS or not where:
-        raise ValueError(f"config.init.parameters={parameters!r}: expected run:DIR or npz:FILE")
+        raise ValueError(f"config.init.parameters={parameters!r}: expected {_EXPECTED}")
     return Initial(parameters, parts, names or {}, start)
 
 
@@ -150,11 +156,14 @@ def begin(
 
 
 def _placed(
-    params: Any, arrays: Mapping[str, Any], parts: str, source: str
+    params: Any, arrays: Mapping[str, Any], parts: str, source: str, kept: Collection[str] = ()
 ) -> tuple[Any, list[str]]:
-    """The parameters with the wanted arrays in their places, and the paths of these arrays."""
+    """The parameters with the wanted arrays in their places, and the paths of these arrays.
+
+    The parameters `kept`, which the source lacks, stay as they are.
+    """
     shapes = {path: tuple(np.shape(array)) for path, array in arrays.items()}
-    taken = set(_wanted(params, shapes, parts, source))
+    taken = set(_wanted(params, shapes, parts, source, kept))
 
     def one(path: str, old: jax.Array) -> jax.Array:
         new = arrays[path] if path in taken else old
@@ -222,10 +231,15 @@ def _of_run(
 
 
 def _wanted(
-    params: Any, shapes: Mapping[str, tuple[int, ...]], parts: str, source: str
+    params: Any,
+    shapes: Mapping[str, tuple[int, ...]],
+    parts: str,
+    source: str,
+    kept: Collection[str] = (),
 ) -> list[str]:
     """The paths that `parts` match; model and source must have them with the same shapes."""
-    ours = {path: tuple(array.shape) for path, array in paths.flat(params).items()}
+    flat = paths.flat(params)
+    ours = {path: tuple(array.shape) for path, array in flat.items() if path not in kept}
     known = sorted(ours.keys() | shapes.keys())
     wanted = {
         path

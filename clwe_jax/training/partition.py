@@ -31,6 +31,7 @@ RULES = (
     ("norm", None),
     ("position", None),
     ("language", None),
+    ("type", None),
     ("length", None),
     ("activation", None),
 )

@@ -111,6 +111,16 @@ def in_common(workdir: str, names: Names) -> Common:
         return {}
     tokenizer = Tokenizer.load(os.path.join(workdir, "vocab"))
     theirs = {TOKENS: tokenizer.vocabulary.pieces, LANGUAGES: tokenizer.languages}
+    return common(workdir, theirs, names)
+
+
+def common(source: str, theirs: Names, names: Names) -> Common:
+    """The entries that a source and this run have in common, along the axes where they differ.
+
+    Args:
+      source: the name of the source, for the log.
+      theirs, names: the names of the entries of the source and of this run, by logical axis.
+    """
     found = {}
     for axis, ours in names.items():
         if list(ours) != list(theirs[axis]):
@@ -118,7 +128,7 @@ def in_common(workdir: str, names: Names) -> Common:
             pairs = [(here, places[name]) for here, name in enumerate(ours) if name in places]
             found[axis] = tuple(np.array(pairs, np.int32).reshape(-1, 2).T)
             logging.info(
-                "%s has %s of this run's %s entries of the axis %r", workdir, f"{len(pairs):,}",
+                "%s has %s of this run's %s entries of the axis %r", source, f"{len(pairs):,}",
                 f"{len(ours):,}", axis,
             )  # fmt: skip
     return found

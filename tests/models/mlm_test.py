@@ -111,6 +111,32 @@ def test_a_head_with_a_table_of_its_own(make_batch, make_model, spread):
     assert not np.allclose(own.apply(variables, batch, 4).logits, wanted)
 
 
+def test_a_head_without_a_dense_layer(make_batch, make_model, spread):
+    """XLM's head: the product with the table, and a bias; and the norm's epsilon of the other."""
+    batch = make_batch()
+    options = dict(condition_on_language=False, layers=0, epsilon=0.5)
+    linear = MlmModel(make_model(**options), 21, dense=False)
+    variables = init(linear, batch, spread)
+    assert set(variables["params"]["head"]) == {"output_bias"}
+    hidden = np.random.RandomState(0).standard_normal((2, 8)).astype(np.float32)
+    score = dict(languages=np.array([0, 1]), method="score")
+    table = np.asarray(variables["params"]["backbone"]["token_embedding"])
+    wanted = hidden @ table.T + variables["params"]["head"]["output_bias"]
+    found = linear.apply(variables, hidden, **score)
+    np.testing.assert_allclose(found[:, :21], wanted[:, :21], atol=1e-5)
+
+    dense = MlmModel(make_model(**options), 21)
+    variables = init(dense, batch, spread)
+    head = variables["params"]["head"]
+    x = np.asarray(jax.nn.gelu(hidden @ head["kernel"] + head["bias"], approximate=False))
+    x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.5)
+    x = x * head["norm"]["scale"] + head["norm"]["bias"]
+    wanted = x @ np.asarray(variables["params"]["backbone"]["token_embedding"]).T
+    wanted += head["output_bias"]
+    found = dense.apply(variables, hidden, **score)
+    np.testing.assert_allclose(found[:, :21], wanted[:, :21], atol=1e-5)
+
+
 def test_language_embedding_is_coupled(make_batch, make_model, spread):
     """One table serves the input and the head (D5): each alone gives it a gradient."""
     batch = make_batch()

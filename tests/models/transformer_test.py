@@ -16,20 +16,21 @@ def init(model, batch, spread):
     return spread(model.init(jax.random.key(0), batch))
 
 
-def layer_norm(x, p):
-    centered = x - x.mean(-1, keepdims=True)
-    return (
-        centered / np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-12) * p["scale"] + p["bias"]
-    )
-
-
 def oracle(model, params, batch):
     """The outputs of all layers and the last, with loops in place of array tricks."""
+
+    def layer_norm(x, p):
+        centered = x - x.mean(-1, keepdims=True)
+        deviation = np.sqrt((centered**2).mean(-1, keepdims=True) + model.epsilon)
+        return centered / deviation * p["scale"] + p["bias"]
+
     erf = np.vectorize(math.erf)
     x = params["token_embedding"][batch["inputs"]]
     x = x + params["position_embedding"][batch["positions"]]
     if model.language_embeddings:
         x = x + params["language_embedding"][batch["language_ids"]]
+    if model.types:
+        x = x + params["type_embedding"][batch["type_ids"]]
     x = layer_norm(x, params["embedding_norm"])
     outputs = [x]
 
@@ -66,11 +67,18 @@ def oracle(model, params, batch):
 
 @pytest.mark.parametrize(
     "options",
-    [dict(norm="post"), dict(norm="pre"), dict(norm="post", language_embeddings=False)],
-    ids=["post", "pre", "no-languages"],
+    [
+        dict(norm="post"),
+        dict(norm="pre"),
+        dict(norm="post", language_embeddings=False),
+        dict(norm="pre", epsilon=0.1, types=2),
+    ],
+    ids=["post", "pre", "no-languages", "epsilon-types"],
 )
 def test_equals_numpy(options, make_batch, make_model, spread):
     model, batch = make_model(**options), make_batch()
+    if model.types:
+        batch["type_ids"] = np.random.RandomState(4).randint(0, 2, batch["inputs"].shape)
     variables = init(model, batch, spread)
     layers, last = oracle(model, variables["params"], batch)
     found = model.apply(variables, batch)
@@ -78,6 +86,26 @@ def test_equals_numpy(options, make_batch, make_model, spread):
     for ours, theirs in zip(found.layers, layers):
         np.testing.assert_allclose(ours, theirs, atol=2e-5)
     np.testing.assert_allclose(found.last, last, atol=2e-5)
+
+
+def test_without_types_of_tokens_all_are_the_first(make_batch, make_model, spread):
+    model, batch = make_model(types=2, layers=0), make_batch()
+    variables = init(model, batch, spread)
+    typed = dict(batch, type_ids=np.zeros_like(batch["inputs"]))
+    found = model.apply(variables, batch).last
+    np.testing.assert_array_equal(found, model.apply(variables, typed).last)
+    typed["type_ids"] = typed["type_ids"] + 1
+    assert np.abs(model.apply(variables, typed).last - found).min(-1).max() > 1e-3
+
+
+def test_pooler_is_tanh_of_a_dense_layer_on_the_first_position(make_batch, make_model, spread):
+    model, batch = make_model(pooler=True, layers=0), make_batch()
+    variables = init(model, batch, spread)
+    last = model.apply(variables, batch).last
+    params = variables["params"]
+    wanted = np.tanh(np.asarray(last)[:, 0] @ params["pooler_kernel"] + params["pooler_bias"])
+    found = model.apply(variables, last, method="pool")
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
 def test_packed_row_equals_separate_rows(make_batch, make_model, spread):

@@ -106,3 +106,11 @@ def test_training_drops_out(objective, variables):
         lambda key: objective.loss(variables, batch, step=0, rngs={"dropout": key})[0]["loss"].value
     )
     assert float(loss(jax.random.key(0))) != float(loss(jax.random.key(1)))
+
+
+def test_a_head_without_a_dense_layer_reads_no_language():
+    model = Transformer(vocab_size=PADDED, languages=3, layers=1, width=8, heads=2, mlp_dim=12)
+    with pytest.raises(ValueError, match="--config.model.condition_on_language=False"):
+        MlmObjective(model, VOCAB, 5, dense=False)
+    plain = Transformer(vocab_size=PADDED, languages=3, condition_on_language=False)
+    assert not MlmObjective(plain, VOCAB, 5, dense=False).module.dense

@@ -149,8 +149,8 @@ def test_a_resumed_run_does_not_look_at_the_source(toy, tmp_path, trained, chang
 @pytest.mark.parametrize(
     "spec, message",
     [
-        (dict(parameters="DIR"), "config.init.parameters='DIR': expected run:DIR or npz:FILE"),
-        (dict(parameters="run:"), "expected run:DIR or npz:FILE"),
+        (dict(parameters="DIR"), "config.init.parameters='DIR': expected run:DIR, npz:FILE or hf:DIR"),
+        (dict(parameters="run:"), "expected run:DIR, npz:FILE or hf:DIR"),
         (dict(parts="model/.*"), "config.init.parts='model/.\\*' needs a source"),
         (dict(part="x"), "config.init has no option 'part'. Did you mean 'parts'?"),
     ],

@@ -13,7 +13,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from clwe_jax.text import characters
-from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.normalize import DOTTED_I, LOWER_DOTTED_I, Normalizer
 
 # Replaces each character that the lexicon lacks, which would make a whole run unknown.
 _ABSENT = 0xE000
@@ -55,8 +55,13 @@ class GraphSegmenter:
         if normalizer.lower_case:
             table = characters.lower_table()
         self._characters = tf.constant(table)
-        # Removed characters are recognised after NFKC and before lower-casing, which keeps classes.
-        self._classes = tf.constant(characters.class_table())
+        # Removed characters are recognised after normalisation and before lower-casing, which keeps
+        # classes.
+        self._classes = tf.constant(normalizer.classes)
+        self._form = normalizer.form
+        self._splits_dotted_i = (
+            normalizer.bert and normalizer.lower_case and not normalizer.strip_accents
+        )
         self._stretches = tf.constant(characters.stretch_table())
         self._ends = tf.constant(characters.sentence_end_table())
         self._simplified = None
@@ -66,14 +71,16 @@ class GraphSegmenter:
         self._matchers = {
             languages.index(language): _LongestMatch(words)
             for language, words in lexicons.items()
-            if language in languages and words
+            if language in languages and words and not normalizer.bert
         }
 
     def __call__(self, lines: tf.Tensor, languages: tf.Tensor) -> Words:
         """The words of lines, [N] string, in languages, [N] int32."""
-        decoded = tf.strings.unicode_decode(
-            tf_text.normalize_utf8(lines, "NFKC"), "UTF-8", errors="replace"
-        )
+        if self._form:
+            lines = tf_text.normalize_utf8(lines, self._form)
+        if self._splits_dotted_i:
+            lines = tf.strings.regex_replace(lines, DOTTED_I, LOWER_DOTTED_I)
+        decoded = tf.strings.unicode_decode(lines, "UTF-8", errors="replace")
         raw, line = decoded.flat_values, tf.cast(decoded.value_rowids(), tf.int32)
         kind = tf.gather(self._classes, raw)
         ignored = tf.equal(kind, characters.IGNORED)

@@ -33,7 +33,7 @@ NASTY = [
 
 def both(languages, normalizer, lexicons):
     """The two sides as functions of (lines, language): lists of words of every line."""
-    segmenter = Segmenter(lexicons)
+    segmenter = Segmenter(lexicons, bert=normalizer.bert)
     graph = tf.function(
         GraphSegmenter(languages, normalizer, segmenter.lexicons),
         autograph=False,
@@ -74,6 +74,18 @@ def test_twins_agree_on_the_embedded_world(small):
         with open(small.corpus.files[language][0], "rb") as file:
             lines = file.read().split(b"\n")[:300]
         assert_equal(python_words, graph_words, lines + NASTY, language)
+
+
+@pytest.mark.parametrize("options", [(False, False), (True, True), (True, False)])
+def test_twins_agree_by_the_rules_of_bert(options, small):
+    lower_case, strip_accents = options
+    normalizer = Normalizer(lower_case, bert=True, strip_accents=strip_accents)
+    python_words, graph_words, _ = both(("en", "ja"), normalizer, {"ja": {"東京"}})
+    lines = []
+    for language in ("en", "ja"):
+        with open(small.corpus.files[language][0], "rb") as file:
+            lines += file.read().split(b"\n")[:50]
+    assert_equal(python_words, graph_words, lines + NASTY, "ja")
 
 
 def test_twins_agree_without_lower_casing(small):

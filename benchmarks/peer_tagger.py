@@ -1,0 +1,88 @@
+"""The peer of tagger.py: nn.LSTM and pytorch-crf on the CPU, as flair's SequenceTagger uses them.
+
+Run by tagger.py --peer-python=PYTHON; needs torch and pytorch-crf. Word dropout, locked dropout
+before and after the LSTM, packed sentences, a dense layer, the CRF's mean negative log-likelihood,
+SGD, clipping by the global norm.
+"""
+
+import json
+
+import side_by_side
+import torch
+from torch import nn
+import torchcrf
+
+
+def locked(x, rate):
+    """Dropout of the same dimensions at all words of a sentence."""
+    kept = torch.empty(x.shape[0], 1, x.shape[2]).bernoulli_(1 - rate)
+    return x * kept / (1 - rate)
+
+
+class Tagger(nn.Module):
+    """A BiLSTM-CRF."""
+
+    def __init__(self, options):
+        super().__init__()
+        cells = options["cells"]
+        self.lstm = nn.LSTM(options["dim"], cells, bidirectional=True, batch_first=True)
+        self.output = nn.Linear(2 * cells, options["labels"])
+        self.crf = torchcrf.CRF(options["labels"], batch_first=True)
+
+    def forward(self, vectors, lengths, gold, mask):
+        kept = torch.empty(*vectors.shape[:2], 1).bernoulli_(0.95)
+        x = locked(vectors * kept, 0.5)
+        packed = nn.utils.rnn.pack_padded_sequence(
+            x, lengths, batch_first=True, enforce_sorted=False
+        )
+        x, _ = nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+        scores = self.output(locked(x, 0.5))
+        return -self.crf(scores, gold, mask, reduction="mean")
+
+
+def setup(options):
+    """Facts, and the function that measures a round."""
+    torch.manual_seed(0)
+    torch.set_num_threads(options["threads"])
+    with open(options["batch"], encoding="utf-8") as file:
+        given = {key: torch.tensor(value) for key, value in json.load(file).items()}
+    mask = given["words"] > 0
+    lengths, gold = mask.sum(1), given["gold"].clamp(min=0)
+    table, words = given["table"][:, 0], given["words"].long()
+    model = Tagger(options).train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step():
+        loss = model(table[words], lengths, gold, mask)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    clock = side_by_side.CLOCKS[options["clock"]]
+
+    def run(steps):
+        start = clock()
+        for _ in range(steps):
+            loss = step()
+        loss.item()
+        return clock() - start
+
+    run(2)
+    steps = max(2, round(options["seconds"] / (run(4) / 4)))
+
+    def measure():
+        return steps * options["rows"] / run(steps)
+
+    facts = {
+        "peer": "nn.LSTM, pytorch-crf",
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "parameters, peer": f"{sum(p.numel() for p in model.parameters()):,}",
+    }
+    return facts, measure
+
+
+if __name__ == "__main__":
+    side_by_side.serve(setup)

@@ -1,0 +1,76 @@
+"""The encoder that `config.encoder` names: a run, another program's weights, or files of vectors."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from ml_collections import ConfigDict
+
+from clwe_jax import config as options
+from clwe_jax import registry
+from clwe_jax.api import foreign
+from clwe_jax.api.base import Loaded
+from clwe_jax.api.model import Model
+from clwe_jax.api.pair import PairModel
+from clwe_jax.api.static import StaticModel
+from clwe_jax.embeddings import files
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words import Segmenter
+
+KINDS = ("run", "hf", "vec")
+
+
+def load(encoder: str, languages: Sequence[str]) -> Loaded:
+    """The model that `config.encoder` names.
+
+    Args:
+      encoder: run:DIR, hf:DIR or vec:en=FILE,de=FILE.
+      languages: languages that are asked for; of files of vectors each needs one.
+
+    Raises:
+      ValueError, FileNotFoundError: no such model, or one that cannot be read.
+    """
+    kind, _, where = encoder.partition(":")
+    if kind == "vec":
+        places = options.vector_files(where, languages)
+        vectors = {language: files.read(path) for language, path in places.items()}
+        hub = next(iter(vectors))
+        return StaticModel(vectors, {}, {}, hub, Normalizer(lower_case=False))
+    if kind == "hf":
+        return foreign.load(encoder, languages)
+    return registry.lookup("loader", options.read_config(where).job)(where, None)
+
+
+def tunable(model: Loaded, encoder: str) -> Model:
+    """The model, if its backbone can be fine-tuned.
+
+    Raises:
+      ValueError: the model is none of the masked language models.
+    """
+    if not isinstance(model, Model) or "segment_ids" not in model.objective.batch_shapes(1, 8):
+        raise ValueError(
+            f"config.encoder={encoder}: only masked language models are fine-tuned; for this model "
+            "set --config.transfer.mode=frozen"
+        )
+    return model
+
+
+def tokenizer_of(model: Loaded) -> Tokenizer | None:
+    """The tokenizer of a language model; None for static vectors and pairs of models."""
+    return model.tokenizer if isinstance(model, Model) else None
+
+
+def segmenter_of(model: Loaded, language: str) -> Segmenter:
+    """Cuts text of a language into words as the model's encoder does."""
+    if isinstance(model, PairModel):
+        return model.models[language].tokenizer.segmenter
+    tokenizer = tokenizer_of(model)
+    if tokenizer is not None:
+        return tokenizer.segmenter
+    return Segmenter({language: model.vectors(language).words})
+
+
+def whole(config: ConfigDict, tags: bool) -> bool:
+    """Whether a head reads one vector of a text instead of its words' vectors."""
+    return not tags and config.transfer.head.name in ("linear", "mean_mlp")

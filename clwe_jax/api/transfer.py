@@ -1,0 +1,223 @@
+"""Use a tagger or classifier: labels of words and of texts.
+
+    from clwe_jax import api
+
+    model = api.load("runs/ner_bilstm_crf")
+    model.tag(["Anna wohnt in Berlin."], lang="de")       # [[('Anna', 'B-PER'), ...]]
+    model = api.load("runs/finetune_xnli")
+    model.classify([("He sleeps.", "He is awake.")], lang="en")
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Any, Sequence
+
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import config as options
+from clwe_jax import registry
+from clwe_jax.api import encoders
+from clwe_jax.api.base import Loaded, check_texts
+from clwe_jax.evaluate.features import PieceTable, Vectors
+from clwe_jax.evaluate.labeller import Frozen, Predictor, Tuned
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words import Segmenter
+from clwe_jax.training import build, fine_tuned, heads
+
+JOINT = "joint"  # the encoder in WORKDIR/encoder
+ENCODER, HEADS, VOCABULARY = "encoder", "heads", "vocab"
+SETTINGS, CENTERS = "labels.json", "centers.npz"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TransferModel:
+    """A trained tagger or classifier.
+
+    Attributes:
+      config: the run's config.
+      labels: name of each label.
+      tags: whether words have labels; else texts.
+      texts: number of texts of a row that has one label.
+      predictor: the trained heads or models of all seeds.
+      seed: place of the seed that answers, the one with the best development figure.
+      encoder: the model that the run's encoder is; None where the encoder learned with the head.
+      tokenizer: cuts text into words; None: `encoder` does.
+    """
+
+    config: ConfigDict
+    labels: tuple[str, ...]
+    tags: bool
+    texts: int
+    predictor: Predictor
+    seed: int
+    encoder: Loaded | None
+    tokenizer: Tokenizer | None
+    _segmenters: dict[str, Segmenter] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that the encoder knows; labels were learned in a part of them."""
+        known = self.tokenizer.languages if self.encoder is None else self.encoder.languages
+        return tuple(known)
+
+    def tag(self, texts: Sequence[str], lang: str) -> list[list[tuple[str, str]]]:
+        """The words of texts with their labels.
+
+        Args:
+          texts: sentences, which are cut into words as the encoder cuts text, in their own spelling;
+            or sequences of words, which are not cut.
+          lang: their language.
+
+        Returns:
+          For each text its pairs of a word and a label.
+
+        Raises:
+          ValueError: a run whose labels are those of texts, or an unknown language.
+        """
+        if not self.tags:
+            raise ValueError(
+                f"This run labels texts ({', '.join(self.labels)}): classify([TEXT], lang={lang!r})"
+            )
+        self._check(lang)
+        if isinstance(texts, str):
+            check_texts(texts)
+        words = [self._words(text, lang) if isinstance(text, str) else list(text) for text in texts]
+        full = [place for place, some in enumerate(words) if some]
+        found: list[list[tuple[str, str]]] = [[] for _ in words]
+        if full:
+            labels = self.predictor.of_sentences([words[i] for i in full], lang)[self.seed]
+            for place, mine in zip(full, labels):
+                found[place] = list(zip(words[place], mine))
+        return found
+
+    def classify(self, texts: Sequence[str] | Sequence[Sequence[str]], lang: str) -> list[str]:
+        """The labels of texts, or of pairs of texts.
+
+        Args:
+          texts: texts; for a task of pairs, pairs of texts.
+          lang: their language.
+
+        Raises:
+          ValueError: a run whose labels are those of words, an unknown language, or texts where the
+            task has pairs.
+        """
+        if self.tags:
+            raise ValueError(f"This run labels words: tag([TEXT], lang={lang!r})")
+        self._check(lang)
+        rows = [(text,) if isinstance(text, str) else tuple(text) for text in texts]
+        if isinstance(texts, str) or any(len(row) != self.texts for row in rows):
+            expected = "pairs (TEXT, TEXT)" if self.texts == 2 else "texts"
+            raise ValueError(f"texts: expected a list of {expected}")
+        if not rows:
+            return []
+        return self.predictor.of_texts(rows, lang)[self.seed]
+
+    def _check(self, lang: str) -> None:
+        if lang not in self.languages:
+            raise ValueError(
+                f"lang={lang!r} is not a language of this model. "
+                f"{registry.nearest(str(lang), self.languages)}"
+            )
+
+    def _words(self, text: str, lang: str) -> list[str]:
+        """The words of a text with their own capitals."""
+        if lang not in self._segmenters:
+            found = self.tokenizer.segmenter if self.encoder is None else None
+            self._segmenters[lang] = found or encoders.segmenter_of(self.encoder, lang)
+        return self._segmenters[lang].words(Normalizer(lower_case=False)(text, lang), lang)
+
+
+def load(workdir: str, step: int | None = None) -> TransferModel:
+    """The tagger or classifier in a run's folder; see `api.load`.
+
+    Raises:
+      FileNotFoundError: the folder holds no trained heads, or the encoder's folder is gone.
+      ValueError: a damaged file.
+    """
+    del step
+    config = options.read_config(workdir)
+    path = os.path.join(workdir, SETTINGS)
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            f"{workdir} holds no trained head: start the run again with the same command, which "
+            f"resumes it: --workdir={workdir}"
+        )
+    with open(path, encoding="utf-8") as file:
+        described = json.load(file)
+    labels, tags = tuple(described["labels"]), described["tags"]
+    model, tokenizer = None, None
+    if config.encoder in build.LEARNED:
+        tokenizer = Tokenizer.load(os.path.join(workdir, VOCABULARY))
+    else:
+        where = config.encoder
+        if where == JOINT:
+            where = f"run:{os.path.join(workdir, ENCODER)}"
+        languages = options.languages(config)
+        model = encoders.load(where, languages)
+        tokenizer = encoders.tokenizer_of(model)
+    make = _tuned if config.transfer.mode == "tune" else _frozen
+    predictor, seed = make(config, workdir, described, model, tokenizer)
+    return TransferModel(
+        config, labels, tags, described["texts"], predictor, seed, model, tokenizer
+    )
+
+
+def _frozen(
+    config: ConfigDict,
+    workdir: str,
+    described: dict[str, Any],
+    model: Loaded | None,
+    tokenizer: Tokenizer | None,
+) -> tuple[Frozen, int]:
+    name = described["chosen"] or "head"
+    path = os.path.join(workdir, HEADS, f"{name}.npz")
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            f"{workdir} holds no trained head ({path}): start the run again with the same command"
+        )
+    with open(path.removesuffix(".npz") + ".json", encoding="utf-8") as file:
+        history = np.array(json.load(file)["history"])
+    layers = described["chosen"].removeprefix("layer") or config.transfer.layers
+    layers = "mix" if layers == "each" else layers
+    source: Vectors | PieceTable
+    if model is None:
+        source, size = PieceTable(tokenizer), tokenizer.vocabulary.size
+    else:
+        whole = encoders.whole(config, described["tags"])
+        source, size = Vectors(model.encoder(), layers, config.transfer.words, whole), 0
+    labels, tags = described["labels"], described["tags"]
+    centers, path = None, os.path.join(workdir, HEADS, CENTERS)
+    if config.transfer.center:
+        part = slice(int(layers), int(layers) + 1) if name != "head" else slice(None)
+        with np.load(path, allow_pickle=False) as file:
+            centers = {language: file[language][part] for language in file.files}
+    return Frozen(
+        source, build.labeller(config, labels, tags, size),
+        heads.load(os.path.join(workdir, HEADS, f"{name}.npz")), labels, centers,
+    ), int(history.max(0).argmax())  # fmt: skip
+
+
+def _tuned(
+    config: ConfigDict,
+    workdir: str,
+    described: dict[str, Any],
+    model: Loaded | None,
+    tokenizer: Tokenizer | None,
+) -> tuple[Tuned, int]:
+    base = encoders.tunable(model, config.encoder).objective
+    objective = build.tuned(config, described["labels"], described["tags"], base)
+    metric = f"dev/{described['metric']}"
+    folders = [fine_tuned.folder(workdir, k) for k in range(config.transfer.seeds)]
+    highest = [max(fine_tuned.history(folder, metric).values()) for folder in folders]
+    seed = int(np.argmax(highest))
+    length = min(config.transfer.length, objective.max_length)
+    variables = [fine_tuned.best(folders[seed], objective, metric)]  # the seed that answers alone
+    types = described["texts"] == 2 and base.model.types > 1
+    return Tuned(objective, tokenizer, variables, described["labels"], length, types), 0

@@ -1,0 +1,237 @@
+"""Vectors of labelled words and texts, computed once, as the rows of a table.
+
+The heads of `models.heads` read the words of a batch as row numbers in a table (`models.labelling`).
+Row 0 is padding.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Callable, Protocol, Sequence, runtime_checkable
+
+import numpy as np
+
+from clwe_jax.fields import OneOf
+from clwe_jax.models.pooling import last_layers
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Batch, Encoder
+
+LAYERS = ("mix", "last", "last4", "sum4", "mean")
+POOLS = ("first", "mean", "max")
+Words = Sequence[str]
+
+
+@runtime_checkable
+class EncodesWords(Protocol):
+    """An encoder of words that are given, instead of a text that it cuts itself."""
+
+    def of_words(
+        self,
+        sentences: Sequence[Words],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[np.ndarray]:
+        """The vectors of each sentence's words.
+
+        Args:
+          sentences: the words of each sentence, at least one.
+          language: their language.
+          pool: 'first': a word is the vector of its first piece; 'mean', 'max': of all its pieces.
+          reduce: function [words, layers, D] -> the part that is kept.
+
+        Returns:
+          For each sentence float32 [words, layers, D], reduced.
+        """
+
+
+def select(vectors: np.ndarray, layers: str | int) -> np.ndarray:
+    """The layers that a head reads.
+
+    Args:
+      vectors: [..., layers + 1, D], the embedding output first.
+      layers: 'mix': all; 'last'; 'last4', the mean of the last four (of all layers where there are
+        fewer); 'sum4', their sum (E9); 'mean', of all without the embeddings; or a number.
+
+    Returns:
+      [..., layers + 1, D] for 'mix', else [..., 1, D].
+
+    Raises:
+      ValueError: an unknown name or number; the message lists the known ones.
+    """
+    most = vectors.shape[-2] - 1
+    if layers == "mix":
+        return vectors
+    if layers == "last":
+        return vectors[..., -1:, :]
+    if layers in ("last4", "sum4"):
+        some = vectors[..., last_layers(most), :]
+        return (some.mean if layers == "last4" else some.sum)(-2, keepdims=True)
+    if layers == "mean":
+        return vectors[..., min(1, most) :, :].mean(-2, keepdims=True)
+    number = int(layers) if str(layers).isdigit() else -1
+    if not 0 <= number <= most:
+        raise ValueError(
+            f"config.transfer.layers={layers!r}: one of {', '.join(LAYERS)}, each, or a layer's "
+            f"number, 0 (the embeddings) to {most}"
+        )
+    return vectors[..., number : number + 1, :]
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """The features of rows of labelled data.
+
+    Attributes:
+      values: float32 [N, layers, D] or int32 [N, P], see `models.labelling`; row 0 is padding.
+      rows: for each row of the data and each of its texts, the numbers of its words in `values`.
+    """
+
+    values: np.ndarray
+    rows: Sequence[Sequence[np.ndarray]]
+
+    def local(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A small table for one batch, of a size that depends only on the batch's shape.
+
+        Args:
+          words: int32 [B, W].
+
+        Returns:
+          Values [B W + 1, ...], and the words' rows there, int32 [B, W].
+        """
+        numbers = np.arange(1, words.size + 1, dtype=np.int32).reshape(words.shape)
+        values = np.concatenate([self.values[:1], self.values[words.reshape(-1)]])
+        return values, np.where(words > 0, numbers, 0)
+
+
+def joined(tables: Sequence[Table]) -> Table:
+    """The rows of several tables in one."""
+    sizes = [len(table.values) - 1 for table in tables]
+    starts = np.cumsum([0, *sizes[:-1]])
+    rows = [
+        [np.where(x > 0, x + start, 0).astype(np.int32) for x in row]
+        for table, start in zip(tables, starts)
+        for row in table.rows
+    ]
+    values = [tables[0].values[:1], *(table.values[1:] for table in tables)]
+    return Table(np.concatenate(values), rows)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Vectors:
+    """The vectors of an encoder as features.
+
+    Attributes:
+      encoder: it encodes.
+      layers: see `select`.
+      pool: see `EncodesWords.of_words`.
+      whole: whether a text has one vector, the encoder's own sentence vector, instead of one for
+        each word.
+    """
+
+    encoder: Encoder
+    layers: str | int = "mix"
+    pool: Annotated[str, OneOf(*POOLS)] = "mean"
+    whole: bool = False
+
+    def of_sentences(self, sentences: Sequence[Words], language: str) -> Table:
+        """The features of sentences of given words."""
+        return _stacked([[x] for x in self._of_words(sentences, language)])
+
+    def _of_words(self, sentences: Sequence[Words], language: str) -> list[np.ndarray]:
+        if not isinstance(self.encoder, EncodesWords):
+            raise ValueError(
+                "This encoder cuts text itself and has no vectors of given words: take a language "
+                "model's run, a static run or files of vectors as config.encoder"
+            )
+        return self.encoder.of_words(
+            sentences, language, self.pool, lambda x: select(x, self.layers)
+        )
+
+    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> Table:
+        """The features of rows of one or two texts."""
+        distinct = list(dict.fromkeys(text for row in texts for text in row))
+        number = {text: place for place, text in enumerate(distinct)}
+        if self.whole:
+            found = select(self.encoder.sentences(distinct, language), self.layers)[:, None]
+        else:
+            found = self._of_words([self.encoder.words(x, language) for x in distinct], language)
+        table = _stacked([[x] for x in found])
+        return Table(table.values, [[table.rows[number[x]][0] for x in row] for row in texts])
+
+
+def _stacked(found: Sequence[Sequence[np.ndarray]]) -> Table:
+    """A table of the vectors [words, layers, D] of each row's texts."""
+    parts = [x for row in found for x in row]
+    ends = np.cumsum([1, *map(len, parts)]).tolist()
+    spans = iter(zip(ends, ends[1:]))
+    rows = [[np.arange(*next(spans), dtype=np.int32) for _ in row] for row in found]
+    empty = np.zeros_like(parts[0][:1]) if len(parts[0]) else np.zeros((1, *parts[0].shape[1:]))
+    return Table(np.concatenate([empty, *parts]).astype(np.float32), rows)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PieceTable:
+    """The pieces of words as features, for the embedders that learn with the head.
+
+    Attributes:
+      tokenizer: the tokenizer.
+      most: pieces of a word; longer words lose their end.
+    """
+
+    tokenizer: Tokenizer
+    most: int = 8
+
+    def of_sentences(self, sentences: Sequence[Words], language: str) -> Table:
+        """The features of sentences of given words."""
+        return self._of([[words] for words in sentences], language)
+
+    def of_texts(self, texts: Sequence[Sequence[str]], language: str) -> Table:
+        """The features of rows of one or two texts."""
+        return self._of([[self.tokenizer.words(x, language) for x in row] for row in texts], language)
+
+    def _of(self, found: Sequence[Sequence[Words]], language: str) -> Table:
+        index: dict[str, int] = {}
+        rows = [
+            [np.array([index.setdefault(x, len(index) + 1) for x in words], np.int32)
+             for words in row]
+            for row in found
+        ]  # fmt: skip
+        values = np.full((len(index) + 1, self.most), -1, np.int32)
+        for word, place in index.items():
+            ids = self.tokenizer.encode(word, language)[0] or [self.tokenizer.vocabulary.unk_id]
+            ids = ids[: self.most]
+            values[place, : len(ids)] = ids
+        return Table(values, rows)
+
+
+def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int], Batch]]:
+    """Batches of all rows without labels, for predictions; few shapes.
+
+    Args:
+      table: the features.
+      size: rows of a batch.
+      shortest: width of the narrowest batch; the others are twice, four times, ... as wide.
+
+    Returns:
+      Pairs of the rows' numbers and a batch, which has rows of padding at its end.
+    """
+    widths: dict[int, list[int]] = {}
+    for place, row in enumerate(table.rows):
+        longest = max(1, *(len(x) for x in row)) if len(row) > 1 else max(1, len(row[0]))
+        width = shortest
+        while width < longest:
+            width *= 2
+        widths.setdefault(width, []).append(place)
+    found = []
+    for width, places in sorted(widths.items()):
+        for start in range(0, len(places), size):
+            some = places[start : start + size]
+            batch = {}
+            for text, key in enumerate(("words", "words_b")[: len(table.rows[0])]):
+                batch[key] = np.zeros((size, width), np.int32)
+                for line, place in enumerate(some):
+                    words = table.rows[place][text]
+                    batch[key][line, : len(words)] = words
+            found.append((some, batch))
+    return found

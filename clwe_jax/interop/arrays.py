@@ -1,0 +1,162 @@
+"""Reads the weights of PyTorch models by name: safetensors, and pickles of tensors.
+
+A pickle is a program. The unpickler here knows seven names, those of tensors and their containers,
+and refuses a file that calls anything else.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+from pickle import Unpickler, UnpicklingError
+from typing import IO, Any, Mapping
+import zipfile
+
+import ml_dtypes
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+SAFETENSORS, PICKLE = "model.safetensors", "pytorch_model.bin"
+INDEX = ".index.json"  # suffix of the list of the parts of large weights
+_DTYPES = {
+    "FloatStorage": np.dtype(np.float32),
+    "DoubleStorage": np.dtype(np.float64),
+    "HalfStorage": np.dtype(np.float16),
+    "BFloat16Storage": np.dtype(ml_dtypes.bfloat16),
+    "LongStorage": np.dtype(np.int64),
+    "IntStorage": np.dtype(np.int32),
+    "BoolStorage": np.dtype(np.bool_),
+    "ByteStorage": np.dtype(np.uint8),
+}
+# Errors of an instruction of a pickle that is used on something else than a tensor.
+_WRONG = (KeyError, IndexError, ValueError, TypeError, AttributeError)
+
+
+def read(directory: str) -> dict[str, np.ndarray]:
+    """The arrays in a folder, by name; floating-point numbers as float32.
+
+    Args:
+      directory: the folder, with model.safetensors or pytorch_model.bin, or with their parts and
+        the list of parts (model.safetensors.index.json).
+
+    Raises:
+      FileNotFoundError: the folder has no weights, or a part is missing.
+      ValueError: a file is damaged or cut short, or a pickle holds more than tensors.
+    """
+    for name, reader in ((SAFETENSORS, _safetensors), (PICKLE, _pickled)):
+        path = os.path.join(directory, name)
+        if os.path.exists(path):
+            return {key: _float32(array) for key, array in reader(path).items()}
+        if os.path.exists(path + INDEX):
+            found: dict[str, np.ndarray] = {}
+            for part in _parts(path + INDEX):
+                found |= {k: _float32(array) for k, array in reader(part).items()}
+            return found
+    raise FileNotFoundError(
+        f"{directory} has no weights: expected {SAFETENSORS} or {PICKLE}, as "
+        "model.save_pretrained of transformers writes them"
+    )
+
+
+def _float32(array: np.ndarray) -> np.ndarray:
+    floating = np.issubdtype(array.dtype, np.floating) or array.dtype == ml_dtypes.bfloat16
+    return array.astype(np.float32) if floating else array
+
+
+def _parts(path: str) -> list[str]:
+    """The files that an index names."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            names = sorted(set(json.load(file)["weight_map"].values()))
+    except (ValueError, KeyError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged: {error!r}") from error
+    found = [os.path.join(os.path.dirname(path), os.path.basename(name)) for name in names]
+    for part in found:
+        if not os.path.exists(part):
+            raise FileNotFoundError(f"{path} names {os.path.basename(part)}, which is absent")
+    return found
+
+
+def _safetensors(path: str) -> dict[str, np.ndarray]:
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ValueError(
+            f"{path} is damaged or cut short ({error}): copy it again, all "
+            f"{os.path.getsize(path):,} bytes and more"
+        ) from error
+
+
+def _pickled(path: str) -> dict[str, np.ndarray]:
+    if not zipfile.is_zipfile(path):
+        raise ValueError(
+            f"{path} is cut short, or was written by PyTorch before 1.6: copy it again, or save the "
+            f"model as {SAFETENSORS} (safe_serialization=True)"
+        )
+    try:
+        with zipfile.ZipFile(path) as archive:
+            [name] = [x for x in archive.namelist() if x.endswith("/data.pkl")]
+            folder = name.removesuffix("data.pkl")
+            if f"{folder}byteorder" in archive.namelist():
+                order = archive.read(f"{folder}byteorder")
+                if order != b"little":
+                    raise ValueError(f"its numbers are {order.decode()}-endian")
+            with archive.open(name) as file:
+                found = _Tensors(file, archive, folder).load()
+    except (zipfile.BadZipFile, UnpicklingError, EOFError, *_WRONG) as error:
+        raise ValueError(
+            f"{path} is refused: {error}. Expected a dictionary of tensors by name; save the model "
+            f"as {SAFETENSORS} if you trust the file"
+        ) from error
+    if not isinstance(found, Mapping) or not all(
+        isinstance(key, str) and isinstance(value, np.ndarray) for key, value in found.items()
+    ):
+        raise ValueError(f"{path} is refused: it holds no dictionary of tensors by name")
+    return dict(found)
+
+
+class _Tensors(Unpickler):
+    """Reads tensors as arrays, and refuses everything else."""
+
+    def __init__(self, file: IO[bytes], archive: zipfile.ZipFile, folder: str):
+        super().__init__(file)
+        self._archive, self._folder = archive, folder
+
+    def find_class(self, module: str, name: str) -> Any:
+        known = {
+            ("collections", "OrderedDict"): collections.OrderedDict,
+            ("torch._utils", "_rebuild_tensor_v2"): _tensor,
+            ("torch._utils", "_rebuild_parameter"): _parameter,
+            **{("torch", kind): kind for kind in _DTYPES},
+        }
+        if (module, name) not in known:
+            raise UnpicklingError(f"it calls {module}.{name}, which is no tensor")
+        return known[module, name]
+
+    def persistent_load(self, key: Any) -> np.ndarray:
+        kind, stored, name, _, size = key
+        if kind != "storage" or stored not in _DTYPES:
+            raise UnpicklingError(f"it holds {kind!r}, which is no tensor")
+        array = np.frombuffer(self._archive.read(f"{self._folder}data/{name}"), _DTYPES[stored])
+        if len(array) < size:
+            raise UnpicklingError(f"the tensor data/{name} is cut short")
+        return array
+
+
+def _tensor(storage: np.ndarray, offset: int, size: Any, stride: Any, *_: Any) -> np.ndarray:
+    """`torch._utils._rebuild_tensor_v2`: a view of a storage, copied."""
+    size, stride = tuple(map(int, size)), tuple(map(int, stride))
+    last = int(offset) + sum((n - 1) * step for n, step in zip(size, stride))
+    if offset < 0 or len(size) != len(stride) or min((0, *stride)) < 0 or last >= len(storage):
+        if 0 not in size:
+            raise UnpicklingError(f"a tensor of the sizes {size} is outside its data")
+        return np.zeros(size, storage.dtype)
+    strides = tuple(step * storage.dtype.itemsize for step in stride)
+    return np.lib.stride_tricks.as_strided(storage[int(offset) :], size, strides).copy()
+
+
+def _parameter(tensor: np.ndarray, *_: Any) -> np.ndarray:
+    """`torch._utils._rebuild_parameter`: its tensor."""
+    return tensor

@@ -1,0 +1,175 @@
+"""The config.json of a model of Hugging Face, and the options of a run that continues it.
+
+This module imports no jax, so that a wrong folder is an error in the first second.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from typing import Any, Mapping
+
+from absl import logging
+from ml_collections import ConfigDict
+
+from clwe_jax.text import foreign
+
+CONFIG = "config.json"
+PREFIX = "hf:"  # of a folder of Hugging Face, where an option or argument may name others
+KINDS = ("bert", "xlm-roberta", "roberta-prelayernorm", "xlm")
+_ANY_LAYER = "backbone/layer_0/mlp/in_kernel"
+
+
+@dataclasses.dataclass(frozen=True)
+class Description:
+    """The contents of a config.json.
+
+    Attributes:
+      kind: one of `KINDS`.
+      options: the options of our `Transformer` that the architecture decides.
+      rows: rows of the table of tokens.
+      positions: number of pieces of the longest text.
+      languages: XLM's languages in the order of their ids; () for models without a language table.
+      first_position: the row of the table of positions of a text's first piece.
+      dense: whether the MLM head has a dense layer.
+    """
+
+    kind: str
+    options: Mapping[str, Any]
+    rows: int
+    positions: int
+    languages: tuple[str, ...] = ()
+    first_position: int = 0
+    dense: bool = True
+
+
+def describe(directory: str) -> Description:
+    """The architecture of the model in a folder.
+
+    Raises:
+      FileNotFoundError: the folder has no config.json.
+      ValueError: the file is damaged, or describes a model that ours cannot hold.
+    """
+    path = os.path.join(directory, CONFIG)
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            f"{directory} holds no model of Hugging Face: it has no {CONFIG}. Expected the folder "
+            "that save_pretrained of transformers writes"
+        )
+    config = foreign.read_json(path)
+    kind = config.get("model_type")
+    if kind not in KINDS:
+        raise ValueError(
+            f"{path}: the architecture {kind!r} is unknown here; expected one of "
+            f"{', '.join(KINDS)}"
+        )
+    try:
+        return _xlm(path, config) if kind == "xlm" else _bert(path, kind, config)
+    except KeyError as error:
+        raise ValueError(f"{path} has no {error}, which a model of this kind needs") from None
+
+
+def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
+    _demand(path, config, hidden_act="gelu", position_embedding_type="absolute", is_decoder=False)
+    # RoBERTa's first position is the one after the id of the padding.
+    first = 0 if kind == "bert" else config.get("pad_token_id", 1) + 1
+    types = config.get("type_vocab_size", 2)
+    options = dict(
+        layers=config["num_hidden_layers"],
+        width=config["hidden_size"],
+        heads=config["num_attention_heads"],
+        mlp_dim=config["intermediate_size"],
+        epsilon=config.get("layer_norm_eps", 1e-12),
+        # One type is a constant, which the table of positions takes in.
+        types=types if types > 1 else 0,
+        language_embeddings=False,
+        norm="pre" if kind == "roberta-prelayernorm" else "post",
+    )
+    positions = config["max_position_embeddings"] - first
+    return Description(kind, options, config["vocab_size"], positions, (), first)
+
+
+def _xlm(path: str, config: Mapping[str, Any]) -> Description:
+    _demand(path, config, gelu_activation=True, causal=False, asm=False, is_encoder=True)
+    ids = config.get("lang2id") or {}
+    by_language = config.get("n_langs", 1) > 1 and config.get("use_lang_emb", True)
+    if by_language and sorted(ids.values()) != list(range(config["n_langs"])):
+        raise ValueError(
+            f"{path}: lang2id has {len(ids)} languages; expected the ids 0 to {config['n_langs'] - 1}"
+        )
+    options = dict(
+        layers=config["n_layers"],
+        width=config["emb_dim"],
+        heads=config["n_heads"],
+        mlp_dim=4 * config["emb_dim"],
+        epsilon=config.get("layer_norm_eps", 1e-12),
+        types=0,
+        language_embeddings=by_language,
+        norm="post",
+    )
+    rows = config.get("vocab_size", config.get("n_words"))
+    languages = tuple(sorted(ids, key=ids.get)) if by_language else ()
+    positions = config["max_position_embeddings"]
+    return Description("xlm", options, rows, positions, languages, dense=False)
+
+
+def _demand(path: str, config: Mapping[str, Any], **expected: Any) -> None:
+    for name, value in expected.items():
+        if config.get(name, value) != value:
+            raise ValueError(
+                f"{path}: {name}={config[name]!r} is not supported; expected {value!r}"
+            )
+
+
+def is_model(directory: str) -> bool:
+    """Whether a folder holds a config.json of Hugging Face."""
+    path = os.path.join(directory, CONFIG)
+    return os.path.exists(path) and "model_type" in foreign.read_json(path)
+
+
+def follow(config: ConfigDict) -> None:
+    """Sets the options of a run that starts from a model of Hugging Face to those of the model.
+
+    `config.init.parameters=hf:DIR` decides the sizes of `config.model`, and whether text is
+    lower-cased; the vocabulary is the model's unless `config.vocab.path` names another. Nothing
+    changes where `config.init.parts` takes no layers, for example only the table of tokens.
+
+    Raises:
+      FileNotFoundError, ValueError: as of `describe` and `text.foreign`.
+    """
+    source, parts = config.init.get("parameters", ""), config.init.get("parts", "")
+    patterns = [part.strip() for part in parts.split(",")]
+    if not source.startswith(PREFIX) or (
+        parts and not any(re.fullmatch(part, _ANY_LAYER) for part in patterns)
+    ):
+        return
+    directory = source.removeprefix(PREFIX)
+    described = describe(directory)
+    with config.unlocked():
+        config.vocab.path = config.vocab.path or directory
+    if foreign.is_xlm(config.vocab.path):
+        raise ValueError(
+            f"{config.vocab.path} has XLM's tokenizer, which cannot make batches for training: name "
+            "another vocabulary with --config.vocab.path, and the rows of the pieces in common are "
+            "taken"
+        )
+    if foreign.is_folder(config.vocab.path):
+        config.data.lower_case = foreign.normalizer(config.vocab.path).lower_case
+    if config.data.sequence_length > described.positions:
+        raise ValueError(
+            f"config.data.sequence_length={config.data.sequence_length}: {directory} has "
+            f"{described.positions} positions"
+        )
+    options = set_options(config, described)
+    shown = ", ".join(f"{name}={value}" for name, value in options.items())
+    logging.info("config.model follows %s: %s", os.path.join(directory, CONFIG), shown)
+
+
+def set_options(config: ConfigDict, described: Description) -> dict[str, Any]:
+    """Sets the options of `config.model` and `config.objective`; returns those of the model."""
+    options = {**described.options, "condition_on_language": False}
+    with config.unlocked():
+        config.model.update(options)
+        config.objective.dense = described.dense
+    return options

@@ -1,0 +1,227 @@
+"""Models of Hugging Face (BERT, multilingual BERT, XLM-R, XLM) as ours.
+
+    objective, tokenizer, variables = huggingface.load("mbert", languages=("en", "de"))
+    encoder = ModelEncoder(objective, tokenizer, variables)
+
+A folder holds config.json, the weights (see `arrays`) and the vocabulary (see `text.foreign`). The
+hidden states of all layers and the scores of the MLM head equal those of transformers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Sequence
+
+from absl import logging
+from flax import traverse_util
+import jax.numpy as jnp
+import numpy as np
+
+from clwe_jax import registry
+from clwe_jax.interop import arrays as files
+from clwe_jax.interop import names
+from clwe_jax.interop.configuration import CONFIG, PREFIX, Description, describe
+from clwe_jax.models.transformer import Transformer
+from clwe_jax.text import foreign
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Objective, Variables
+
+TOKENS, POSITIONS = "backbone/token_embedding", "backbone/position_embedding"
+TYPES, LANGUAGES = "backbone/type_embedding", "backbone/language_embedding"
+BIAS, OUTPUT = "head/output_bias", "output_embedding"
+_PREDICTED_SHARE = 5  # a fifth of a row's pieces, at most, is masked
+
+
+class Loaded(NamedTuple):
+    """A model of Hugging Face in the parts of ours; `ModelEncoder(*loaded)` encodes with it.
+
+    Attributes:
+      objective: the MLM objective with the model.
+      tokenizer: its tokenizer.
+      variables: 'params'; without 'head' where the folder has no MLM head.
+    """
+
+    objective: Objective
+    tokenizer: Tokenizer
+    variables: Variables
+
+
+def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
+    """The parameters of the model in a folder, by our paths.
+
+    Args:
+      directory: the folder.
+      max_length: rows of the table of positions; 0: all.
+
+    Returns:
+      float32 arrays. Tables of tokens have a row for every piece of the vocabulary. 'head/...' is
+      absent where the folder has no MLM head, `OUTPUT` where the head's table is that of tokens.
+
+    Raises:
+      FileNotFoundError: a file is missing.
+      ValueError: a file is damaged, or parameters are missing or have other shapes than config.json
+        says.
+    """
+    described = describe(directory)
+    layout = names.LAYOUTS[described.kind]
+    found = _renamed(files.read(directory))
+    prefix = next((x for x in layout.prefixes if x + layout.tokens in found), None)
+    if prefix is None:
+        raise ValueError(
+            f"{directory}: the weights have no {layout.prefixes[0]}{layout.tokens}; they have "
+            f"{', '.join(sorted(found)[:3])}, ..."
+        )
+    taken = _Taken(directory, found)
+    sizes = described.options
+    rows, width, first = described.rows, sizes["width"], described.first_position
+    ours = {TOKENS: taken(prefix + layout.tokens, (rows, width))}
+    places = taken(prefix + layout.positions, (described.positions + first, width))[first:]
+    ours[POSITIONS] = places[: max_length or None]
+    if layout.types:
+        types = taken(prefix + layout.types, (max(1, sizes["types"]), width))
+        if sizes["types"]:
+            ours[TYPES] = types
+        else:
+            ours[POSITIONS] = ours[POSITIONS] + types[0]
+    if described.languages:
+        ours[LANGUAGES] = taken(prefix + layout.languages, (len(described.languages), width))
+    pooler = bool(layout.pooler) and f"{prefix}{layout.pooler}.weight" in found
+    for pair in names.pairs(layout, model(described, rows, 1, pooler=pooler), prefix):
+        ours[pair.ours] = taken.pair(pair, sizes)
+    if layout.bias in found:
+        ours[BIAS] = taken(layout.bias, (rows,))
+        for pair in names.head_pairs(layout):
+            ours[pair.ours] = taken.pair(pair, sizes)
+        scores = found.get(layout.scores, ours[TOKENS])
+        if scores.shape != (rows, width) or not np.array_equal(scores, ours[TOKENS]):
+            ours[OUTPUT] = taken(layout.scores, (rows, width))
+    return ours
+
+
+class _Taken:
+    """Takes arrays by name; an array that is absent or has another shape is an error."""
+
+    def __init__(self, directory: str, found: Mapping[str, np.ndarray]):
+        self._directory, self._found = directory, found
+
+    def __call__(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        if name not in self._found:
+            raise ValueError(
+                f"{self._directory}: the weights have no {name}. "
+                f"{registry.suggestion(name, self._found)}"
+            )
+        array = self._found[name]
+        if array.shape != shape:
+            raise ValueError(
+                f"{self._directory}: {name} has the shape {list(array.shape)}; {list(shape)} "
+                f"expected by {CONFIG}"
+            )
+        return array
+
+    def pair(self, pair: names.Pair, sizes: Mapping[str, Any]) -> np.ndarray:
+        width, mlp_dim = sizes["width"], sizes["mlp_dim"]
+        into = {"mlp/in_kernel": (mlp_dim, width), "mlp/out_kernel": (width, mlp_dim)}
+        end = "/".join(pair.ours.split("/")[-2:])
+        shape = into.get(end, (width, width) if pair.theirs[0].endswith(".weight") else (width,))
+        if end == "mlp/in_bias":
+            shape = (mlp_dim,)
+        elif end.endswith("norm/scale"):
+            shape = (width,)
+        return names.to_ours(pair, [self(name, shape) for name in pair.theirs], sizes["heads"])
+
+
+def _renamed(found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays with today's names: gamma and beta are those of the first BERT."""
+    old = {".gamma": ".weight", ".beta": ".bias"}
+    renamed = {}
+    for name, array in found.items():
+        for before, now in old.items():
+            if name.endswith("LayerNorm" + before):
+                name = name.removesuffix(before) + now
+        renamed[name] = array
+    return renamed
+
+
+def model(described: Description, rows: int, languages: int, **options: Any) -> Transformer:
+    """Our encoder for a model of Hugging Face.
+
+    Args:
+      described: its architecture.
+      rows: rows of the table of tokens.
+      languages: number of languages.
+      options: further options of `Transformer`.
+    """
+    given = dict(max_length=described.positions, condition_on_language=False)
+    given |= {"vocab_size": rows, "languages": languages, **described.options, **options}
+    return Transformer(**given)
+
+
+def check_vocabulary(directory: str, described: Description, tokenizer: Tokenizer) -> None:
+    """Raises ValueError where the vocabulary has more pieces than the model has rows."""
+    pieces = len(tokenizer.vocabulary)
+    if pieces > described.rows:
+        raise ValueError(
+            f"{directory}: the vocabulary has {pieces:,} pieces, and {CONFIG} says "
+            f"vocab_size={described.rows:,}: the files belong to different models"
+        )
+    if pieces < described.rows:
+        logging.info(
+            "%s: %d rows of the table of tokens belong to no piece", directory,
+            described.rows - pieces,
+        )  # fmt: skip
+
+
+def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loaded:
+    """The model in a folder of Hugging Face.
+
+    Args:
+      directory: the folder, with or without 'hf:' before it.
+      languages: codes of the languages of the text. A model without a language table takes any;
+        XLM's are those of its lang2id.
+      max_length: pieces of the longest row, special pieces included; 0: the model's maximum.
+
+    Raises:
+      FileNotFoundError: a file is missing.
+      ValueError: a file is damaged or does not fit the others, an architecture that ours cannot
+        hold, a language that XLM lacks, or a length beyond the model's.
+    """
+    directory = directory.removeprefix(PREFIX)
+    described = describe(directory)
+    if max_length > described.positions:
+        raise ValueError(
+            f"max_length={max_length}: {directory} has {described.positions} positions"
+        )
+    tokenizer = foreign.tokenizer(directory, tuple(languages))
+    check_vocabulary(directory, described, tokenizer)
+    found = parameters(directory, max_length)
+    vocabulary = tokenizer.vocabulary
+    for path in (TOKENS, OUTPUT, BIAS):
+        if path in found:
+            rows = found[path][: len(vocabulary)]
+            empty = [(0, vocabulary.size - len(rows)), *[(0, 0)] * (rows.ndim - 1)]
+            found[path] = np.pad(rows, empty)
+    if described.languages:
+        found[LANGUAGES] = found[LANGUAGES][_rows(directory, described, languages)]
+    encoder = model(
+        described, vocabulary.size, len(languages), max_length=max_length or described.positions,
+        pooler="backbone/pooler_kernel" in found,
+    )  # fmt: skip
+    objective = registry.lookup("objective", "mlm")(
+        model=encoder,
+        vocab_size=len(vocabulary),
+        max_predictions=max(1, encoder.max_length // _PREDICTED_SHARE),
+        tied=OUTPUT not in found,
+        dense=bool(names.LAYOUTS[described.kind].dense),
+    )
+    params = {path: jnp.asarray(array) for path, array in found.items()}
+    return Loaded(objective, tokenizer, {"params": traverse_util.unflatten_dict(params, sep="/")})
+
+
+def _rows(directory: str, described: Description, languages: Sequence[str]) -> list[int]:
+    """The rows of XLM's language table."""
+    absent = [language for language in languages if language not in described.languages]
+    if absent:
+        raise ValueError(
+            f"{directory} has no language {', '.join(map(repr, absent))}. "
+            f"{registry.nearest(absent[0], described.languages)}"
+        )
+    return [described.languages.index(language) for language in languages]

@@ -1,0 +1,299 @@
+"""Transfer: labels are learned in some languages and predicted in others (C8, D9, A14, E8)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from typing import Any, Iterator, Mapping
+
+from absl import logging
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import atomic, presets
+from clwe_jax import config as options
+from clwe_jax.api import encoders, transfer as api
+from clwe_jax.evaluate import agreement
+from clwe_jax.evaluate.features import PieceTable, Vectors
+from clwe_jax.evaluate.labeller import Labels
+from clwe_jax.jobs import facts, transfer_data, transfer_report
+from clwe_jax.jobs.job import Job, Results, Stage
+from clwe_jax.jobs.static import Static
+from clwe_jax.jobs.transfer_frozen import FrozenTransfer
+from clwe_jax.jobs.transfer_tuned import TunedTransfer
+from clwe_jax.jobs.transfer_vocabulary import tokenizer_of
+from clwe_jax.training import build, checkpoint, optim, train
+from clwe_jax.training.heads import Recipe
+from clwe_jax.types import Covers
+
+_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
+PREDICTIONS = "predictions"
+
+
+def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
+    """Trains heads or fine-tunes, tests in all languages and reports; see `Job.run`."""
+    return Transfer(config, workdir).run(dry)
+
+
+class Transfer(Job):
+    """Reads labelled rows, makes features or fine-tunes, predicts, and writes the tables."""
+
+    def check(self) -> None:
+        config = self.config
+        settings = config.transfer
+        labels = ("B-A", "I-A", "O")
+        build.labelling(config, labels, settings.head.name in ("bilstm_crf", "transformer_crf"))
+        Recipe(**config.recipe.to_dict())
+        optim.from_config(config.optimizer, settings.length)
+
+    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+        if not figures or report.get("transfer", {}).get("errors") != self.config.report.errors:
+            return ""
+        return (
+            "This run is finished. To start again, give another --workdir; to label text: "
+            f"clwe_jax.api.load({self.workdir!r}).{self._method}."
+        )
+
+    @property
+    def _method(self) -> str:
+        tags = self.config.transfer.task in ("ner", "pos")
+        return "tag([TEXT], lang=...)" if tags else "classify([TEXT], lang=...)"
+
+    @property
+    def tunes(self) -> bool:
+        """Whether the backbone learns too."""
+        return self.config.transfer.mode == "tune"
+
+    def stages(self):
+        return [
+            Stage("labelled rows", self._read, self._about_rows),
+            Stage("encoder", self._open, self._about_encoder),
+            *(() if self.tunes else (Stage("features", self._features),)),
+            Stage("training", self._train, self._about_training),
+            Stage("tests", self._test),
+        ]
+
+    def _about_rows(self) -> Iterator[str]:
+        settings = self.config.transfer
+        data = transfer_data.read(self.config)
+        for name, sets in (("train", data.train), ("dev", data.dev), ("test", data.tests)):
+            counts = ", ".join(f"{language} {len(rows):,}" for language, rows in sets.items())
+            yield f"{settings.task} {name}: {counts}"
+        yield f"labels: {', '.join(data.labels)}"
+
+    def _about_encoder(self) -> Iterator[str]:
+        encoder = self.config.encoder
+        if encoder == api.JOINT:
+            yield f"encoder: joint-align vectors, trained first in {self.path(api.ENCODER)}"
+        elif encoder in build.LEARNED:
+            yield f"encoder: {encoder}, which learns with the head from labelled rows alone"
+        else:
+            yield f"encoder: {encoder}"
+
+    def _about_training(self) -> Iterator[str]:
+        settings = self.config.transfer
+        if self.tunes:
+            yield (
+                f"training: backbone and head ({settings.head.name}), {self.config.train.epochs} "
+                f"epochs, {settings.seeds} seeds, one after the other"
+            )
+        else:
+            yield (
+                f"training: head {settings.head.name}, at most {self.config.recipe.epochs} epochs, "
+                f"{settings.seeds} seeds at once"
+            )
+
+    def _read(self) -> None:
+        self.data = transfer_data.read(self.config)
+        for name, sets in (("train", self.data.train), ("test", self.data.tests)):
+            for language, rows in sets.items():
+                logging.info("%s %s: %s rows", name, language, f"{len(rows):,}")
+
+    def _joint_config(self) -> ConfigDict:
+        """The config of the joint-align vectors."""
+        config = self.config
+        found = presets.static(config.scale)
+        found.system, found.seed = "Joint-Align", config.seed
+        found.data.update(config.data.to_dict())
+        found.static.update(
+            training="joint", reallocation=True, refinement=True, write_text=False, induced_words=0
+        )
+        found.align.name = "rcsls"
+        found.embeddings.update(config.transfer.joint.to_dict())
+        return found
+
+    def _open(self) -> None:
+        config, encoder = self.config, self.config.encoder
+        self.coverage: dict[str, float] = {}
+        if encoder in build.LEARNED:
+            self.made_with = {"encoder": encoder, "vocab": config.vocab.to_dict()}
+            tokenizer = tokenizer_of(config, self.workdir, self.data)
+            self.source = PieceTable(tokenizer)
+            return
+        where = encoder
+        if encoder == api.JOINT:
+            Static(self._joint_config(), self.path(api.ENCODER)).run()
+            where = f"run:{self.path(api.ENCODER)}"
+        wanted = list(dict.fromkeys([*self.data.train, *self.data.dev, *self.data.tests]))
+        self.model = encoders.load(where, wanted)
+        for language in wanted:
+            if language not in self.model.languages:
+                raise ValueError(
+                    f"config.encoder={encoder} knows {', '.join(self.model.languages)}, and "
+                    f"the labelled rows are in {', '.join(wanted)}: name languages of both with "
+                    f"--config.data.languages (without {language!r})"
+                )
+        self.made_with = {"encoder": where, "state": _state_of(where)}
+        if self.tunes:
+            encoders.tunable(self.model, encoder)
+            return
+        found = self.model.encoder()
+        settings = config.transfer
+        layers = "mix" if settings.layers == "each" else settings.layers
+        whole = encoders.whole(config, self.data.tags)
+        self.source = Vectors(found, layers, settings.words, whole)
+        if isinstance(found, Covers):
+            for language, rows in self.data.tests.items():
+                given = self.data.given(rows)
+                texts = [" ".join(row) for row in given]
+                self.coverage[language] = found.coverage(texts, language)
+
+    def _features(self) -> None:
+        self.frozen = FrozenTransfer(
+            self.config, self.workdir, self.data, self.source, self.made_with
+        )
+        self.frozen.features()
+
+    def _train(self) -> bool:
+        clock = time.monotonic()
+        if self.tunes:
+            self.tuned = TunedTransfer(
+                self.config, self.workdir, self.data, self.model, self.made_with
+            )
+            done = self.tuned.train()
+            self.training_seconds = time.monotonic() - clock
+            return done
+        self.layers = self.frozen.train()
+        self.training_seconds = time.monotonic() - clock
+        return True
+
+    def _test(self) -> None:
+        self.predicted: dict[str, dict[str, list[Labels]]] = {}  # layer -> language -> seeds
+        if self.tunes:
+            predictor = self.tuned.predictor()
+            self.predicted[""] = {
+                language: self.tuned.predict(predictor, rows, language)
+                for language, rows in self.data.tests.items()
+            }
+        else:
+            for layer in self.layers:
+                self.predicted[layer.name] = {
+                    language: self.frozen.test(layer, language) for language in self.data.tests
+                }
+        self._write_predictions()
+        self._describe_labels()
+
+    @property
+    def chosen(self) -> str:
+        """The layer with the best development figure."""
+        if self.tunes:
+            return ""
+        return max(self.layers, key=lambda layer: layer.development.mean()).name
+
+    def _write_predictions(self) -> None:
+        """The share of right labels of each test row, for sign tests against other runs."""
+        os.makedirs(self.path(PREDICTIONS), exist_ok=True)
+        for language, found in self.predicted[self.chosen].items():
+            gold = self.data.gold(self.data.tests[language])
+            shares = [agreement.right_share(gold, mine) for mine in found]
+            with atomic.writing(self.path(PREDICTIONS, f"{language}.npz")) as file:
+                np.savez(file, right=np.stack(shares), gold=_hash(gold))
+
+    def _describe_labels(self) -> None:
+        """Writes the facts that `api.load` reads."""
+        described = {
+            "labels": self.data.labels, "tags": self.data.tags, "texts": self.data.task.texts,
+            "metric": self.data.task.metric, "chosen": self.chosen,
+        }  # fmt: skip
+        atomic.write_json(self.path(api.SETTINGS), described)
+
+    def results(self) -> Results:
+        task, settings = self.data.task, self.config.transfer
+        figures: dict[str, float] = {}
+        self.scores: dict[str, dict[str, list[dict[str, float]]]] = {}
+        for layer, by_language in self.predicted.items():
+            self.scores[layer] = {
+                language: [
+                    task.score(self.data.gold(self.data.tests[language]), mine) for mine in found
+                ]
+                for language, found in by_language.items()
+            }
+            figures |= self._layer_figures(layer)
+        figures |= self._layer_figures(self.chosen, main=True)
+        figures["transfer/training_seconds"] = self.training_seconds
+        for language, share in self.coverage.items():
+            figures[f"data/coverage/{language}"] = share
+        if not self.tunes:
+            best = next(layer for layer in self.layers if layer.name == self.chosen)
+            figures[f"transfer/dev_{task.metric}"] = float(best.development.mean())
+            if best.facts["seconds"]:
+                speed = best.facts["rows"] / best.facts["seconds"]
+                figures["transfer/training_rows_per_second"] = speed
+        else:
+            highest = [max(history.values()) for history in self.tuned.histories]
+            figures[f"transfer/dev_{task.metric}"] = float(np.mean(highest))
+            figures |= {f"transfer/{name}": value for name, value in self.tuned.speed.items()}
+        cut = self.tuned.cut if self.tunes else self.frozen.cut
+        report = {
+            **facts.environment(_PACKAGES),
+            "speed": {"seconds": time.time() - self.started},
+            "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
+            "notes": self.notes,
+            "skipped": {**self.data.skipped, **cut},
+            "sections": transfer_report.sections(self),
+            "transfer": {"errors": self.config.report.errors, "seconds": self.seconds,
+                         "seeds": settings.seeds},
+        }  # fmt: skip
+        return Results(figures, report)
+
+    def _layer_figures(self, layer: str, main: bool = False) -> dict[str, float]:
+        """The figures of the heads on a layer; `main`: under the names without a layer."""
+        task, found = self.data.task.name, {}
+        metric = self.data.task.metric
+        below = f"{layer}/" if layer and not main else ""
+        scores = self.scores[layer]
+        for language, seeds in scores.items():
+            for name in seeds[0]:
+                values = [score[name] for score in seeds]
+                found |= _with_interval(f"{task}/{language}/{below}{name}", values)
+        others = [language for language in scores if language not in self.data.train]
+        if others:
+            means = np.mean([[s[metric] for s in scores[x]] for x in others], axis=0)
+            found |= _with_interval(f"zero_shot/{task}/{below}mean_{metric}", means)
+        return found
+
+
+def _with_interval(path: str, values: Any) -> dict[str, float]:
+    mean, low, high = agreement.mean_interval(values)
+    if len(values) < 2:
+        return {path: mean}
+    return {path: mean, f"{path}_low": low, f"{path}_high": high}
+
+
+def _state_of(encoder: str) -> Any:
+    """Facts by which a changed encoder is recognised."""
+    kind, _, where = encoder.partition(":")
+    if kind == "vec":
+        places = [part.partition("=")[2] or part for part in where.split(",")]
+        return [[os.path.getsize(x), os.path.getmtime(x)] for x in places]
+    names = ("spaces.json", "model.safetensors", "pytorch_model.bin")
+    found = [os.path.join(where, name) for name in names]
+    times = [os.path.getmtime(path) for path in found if os.path.exists(path)]
+    return [checkpoint.complete_steps(os.path.join(where, "checkpoints")), times]
+
+
+def _hash(gold: Any) -> str:
+    """A hash of the labels of a test set, by which two runs know that they share it."""
+    return hashlib.sha256(json.dumps(gold).encode()).hexdigest()[:16]

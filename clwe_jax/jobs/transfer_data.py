@@ -1,0 +1,197 @@
+"""The labelled data of a transfer run: training, development and test rows by language."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import os
+from typing import Any, Mapping, Sequence
+
+from absl import logging
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import config as options
+from clwe_jax import registry
+from clwe_jax.text import labelled_files
+from clwe_jax.text.labelled import Examples, Task
+
+Rows = Sequence[Any]  # Tagged or Labelled
+_DEV_SHARE = 10  # one of so many training rows is a development row, where no file is given
+_LEAST_DEV = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledData:
+    """Rows with labels.
+
+    Attributes:
+      task: the task.
+      train, dev, tests: language -> rows.
+      labels: the labels of the training rows; of names in IOB2, B- and I- of every kind.
+      skipped: reason -> number of rows or tags.
+      files: 'train de', 'test fr', ... -> (path, size, time), for the records of what is kept.
+    """
+
+    task: Task
+    train: Mapping[str, Rows]
+    dev: Mapping[str, Rows]
+    tests: Mapping[str, Rows]
+    labels: tuple[str, ...]
+    skipped: Mapping[str, int]
+    files: Mapping[str, Any]
+
+    @property
+    def tags(self) -> bool:
+        """Whether words have labels."""
+        return self.task.kind == "tags"
+
+    def gold(self, rows: Rows) -> list[Any]:
+        """The labels of rows: the tags of each sentence, or a label for each row."""
+        return [row.tags if self.tags else row.label for row in rows]
+
+    def given(self, rows: Rows) -> list[Any]:
+        """The words of each sentence, or the texts of each row."""
+        return [row.words if self.tags else row.texts for row in rows]
+
+    def numbers(self, rows: Rows) -> list[Any]:
+        """The labels of rows as numbers."""
+        index = {label: number for number, label in enumerate(self.labels)}
+        if self.tags:
+            return [[index[tag] for tag in row.tags] for row in rows]
+        return [index[row.label] for row in rows]
+
+
+def read(config: ConfigDict) -> LabelledData:
+    """The labelled data of `config.transfer`.
+
+    Raises:
+      ValueError, FileNotFoundError: files that are absent or wrong, or labels that do not fit.
+    """
+    settings = config.transfer
+    task = registry.lookup("transfer_task", settings.task)()
+    found = _embedded(config, task) if not labelled_files.has_files(settings.train) else _of_files(config, task)
+    train, dev, tests, skipped, files = found
+    labels = _labels(task, train)
+    skipped = collections.Counter(skipped)
+    for name, rows in (("development", dev), ("test", tests)):
+        for language, some in rows.items():
+            _compare(task, labels, some, f"{name} set ({language})", skipped)
+    known = set(labels)
+    clean = {
+        language: [row for row in rows if known.issuperset(_of(task, row))]
+        for language, rows in dev.items()
+    }
+    return LabelledData(task, train, clean, tests, labels, dict(skipped), files)
+
+
+def _embedded(config: ConfigDict, task: Task):
+    """Rows of the embedded world."""
+    settings, seed = config.transfer, config.seed
+    learned = labelled_files.training_languages(settings.train)
+    most = labelled_files.limits(settings.rows, learned, 1)
+    skipped: collections.Counter[str] = collections.Counter()
+
+    def rows(language: str, split: str, count: int) -> Rows:
+        found = task.generate(language, split, count, seed)
+        skipped.update(found.skipped)
+        return found.rows
+
+    whole = settings.embedded_rows
+    counts = {x: int(n if n > 1 else round(n * whole) or whole) for x, n in most.items()}
+    train = {x: rows(x, "train", counts[x]) for x in learned}
+    dev = {x: rows(x, "dev", settings.embedded_tests) for x in learned}
+    tests = {x: rows(x, "test", settings.embedded_tests) for x in options.languages(config)}
+    return train, dev, tests, skipped, {"embedded": [settings.rows, seed]}
+
+
+def _of_files(config: ConfigDict, task: Task):
+    settings = config.transfer
+    places = labelled_files.pairs(settings.train, "train")
+    most = labelled_files.limits(settings.rows, tuple(places), 0)
+    skipped: collections.Counter[str] = collections.Counter()
+    files: dict[str, Any] = {}
+
+    def rows(language: str, path: str, use: str) -> Rows:
+        files[f"{use} {language}"] = [path, os.path.getsize(path), os.path.getmtime(path)]
+        found: Examples = task.read(path, language)
+        for reason, count in found.skipped.items():
+            skipped[f"{os.path.basename(path)}: {reason}"] += count
+        return found.rows
+
+    train = {x: _part(rows(x, path, "train"), most[x], config.seed) for x, path in places.items()}
+    if settings.dev:
+        dev = {x: rows(x, path, "dev") for x, path in labelled_files.pairs(settings.dev, "dev").items()}
+    else:
+        dev = {}
+        for language, some in train.items():
+            order = np.random.default_rng([config.seed, 7]).permutation(len(some))
+            count = min(len(some) // 2, max(_LEAST_DEV, len(some) // _DEV_SHARE))
+            dev[language] = [some[i] for i in sorted(order[:count])]
+            train[language] = [some[i] for i in sorted(order[count:])]
+            logging.info(
+                "config.transfer.dev is empty: %d of %d training rows (%s) are development rows",
+                count, len(some), language,
+            )  # fmt: skip
+    found = task.files(settings.tests)
+    wanted = options.languages(config)
+    chosen = [x for x in wanted if x in found] if wanted else list(found)
+    if not chosen:
+        raise ValueError(
+            f"config.transfer.tests={settings.tests} has files of {', '.join(sorted(found))}, none "
+            f"of config.data.languages={config.data.languages}"
+        )
+    for language in wanted:
+        if language not in found:
+            logging.warning("%s has no test file of %r", settings.tests, language)
+    tests = {x: rows(x, found[x], "test") for x in chosen}
+    if settings.test_rows:
+        tests = {x: some[: settings.test_rows] for x, some in tests.items()}
+    return train, dev, tests, skipped, files
+
+
+def _part(rows: Rows, most: float, seed: int) -> Rows:
+    """Some of the rows at random, in their order; all where `most` is 0 or 1."""
+    count = len(rows) if most in (0, 1) else round(len(rows) * most) if most < 1 else int(most)
+    if count >= len(rows):
+        return rows
+    order = np.random.default_rng([seed, 8]).permutation(len(rows))
+    return [rows[i] for i in sorted(order[: max(1, count)])]
+
+
+def _of(task: Task, row: Any) -> tuple[str, ...]:
+    return row.tags if task.kind == "tags" else (row.label,)
+
+
+def _labels(task: Task, train: Mapping[str, Rows]) -> tuple[str, ...]:
+    found = {label for rows in train.values() for row in rows for label in _of(task, row)}
+    if task.metric == "f1" and task.kind == "tags":
+        kinds = {tag[2:] for tag in found if tag[:2] in ("B-", "I-")}
+        found |= {f"{mark}-{kind}" for kind in kinds for mark in "BI"} | {"O"}
+    if len(found) < 2:
+        raise ValueError(
+            f"config.transfer.train: all rows have the label {next(iter(found), '')!r}; a head "
+            "learns two labels or more"
+        )
+    return tuple(sorted(found))
+
+
+def _compare(
+    task: Task, labels: Sequence[str], rows: Rows, where: str, skipped: collections.Counter[str]
+) -> None:
+    """Counts labels that the head does not know; raises ValueError where it knows none."""
+    counts = collections.Counter(label for row in rows for label in _of(task, row))
+    names = {label for label in counts if label != "O"}
+    strange = sorted(names - set(labels))
+    if names and not names & set(labels):
+        raise ValueError(
+            f"The {where} has the labels {', '.join(strange[:8])}, and the training rows have "
+            f"{', '.join(labels[:8])}: the files are of different tasks, or in another tag set"
+        )
+    if strange:
+        count = sum(counts[label] for label in strange)
+        skipped[f"{where}: labels that the training rows lack ({', '.join(strange[:4])})"] = count
+        logging.warning(
+            "The %s has %d labels that the training rows lack (%s): they count as errors", where,
+            count, ", ".join(strange[:8]),
+        )  # fmt: skip

@@ -1,0 +1,269 @@
+"""Transfer with a frozen encoder, or with embedders that learn with the head: all seeds at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+from typing import Any, Mapping, Sequence
+import zipfile
+
+from absl import logging
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import atomic
+from clwe_jax.api.transfer import CENTERS, HEADS
+from clwe_jax.data.arrays import ArraySource
+from clwe_jax.evaluate.features import PieceTable, Table, Vectors, joined
+from clwe_jax.evaluate.labeller import Frozen, Labels
+from clwe_jax.jobs.kept import Kept
+from clwe_jax.jobs.transfer_data import LabelledData, Rows
+from clwe_jax.training import build, heads
+from clwe_jax.training.heads import Recipe
+
+_WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    """The trained heads on one layer, or on a mix of layers.
+
+    Attributes:
+      name: '' or 'layer3'.
+      layers: the layers of the features that they read.
+      predictor: the heads.
+      facts: 'history' and 'losses' [epochs][seeds], 'best' [seeds], 'rows', 'seconds'.
+    """
+
+    name: str
+    layers: slice
+    predictor: Frozen
+    facts: Mapping[str, Any]
+
+    @property
+    def development(self) -> np.ndarray:
+        """The development figure of each seed, at its best epoch."""
+        return np.max(self.facts["history"], axis=0)
+
+
+class FrozenTransfer:
+    """Features, heads and predictions of a run; features and heads are kept in its folder.
+
+    Attributes:
+      cut: reason -> number of training rows that lost their end.
+    """
+
+    def __init__(
+        self,
+        config: ConfigDict,
+        workdir: str,
+        data: LabelledData,
+        source: Vectors | PieceTable,
+        made_with: Mapping[str, Any],
+    ):
+        """Args:
+        config, workdir: the run's.
+        data: labelled rows.
+        source: makes the features.
+        made_with: facts of the encoder, for the records of what is kept.
+        """
+        self._config, self._workdir, self._data, self._source = config, workdir, data, source
+        settings = config.transfer
+        self._made_with = {
+            **made_with, "files": dict(data.files), "seed": config.seed, "task": settings.task,
+            "rows": settings.rows, "words": settings.words, "dev": settings.dev,
+            "features": str(getattr(source, "layers", "")),
+        }  # fmt: skip
+        self.cut: dict[str, int] = {}
+        self._features: dict[str, Table] = {}
+
+    def features(self) -> None:
+        """Computes the features of all rows; those of an earlier start are read."""
+        for split, sets in (
+            ("train", self._data.train), ("dev", self._data.dev), ("test", self._data.tests)
+        ):  # fmt: skip
+            for language, rows in sets.items():
+                self._features[f"{split} {language}"] = self._kept(split, language, rows)
+        self._centers = self._means() if self._config.transfer.center else None
+
+    def _kept(self, split: str, language: str, rows: Rows) -> Table:
+        make = functools.partial(self._table, rows, language)
+        if isinstance(self._source, PieceTable):
+            return make()  # faster than reading a file
+        return Kept(
+            os.path.join(self._workdir, "features", f"{split}.{language}.npz"),
+            {**self._made_with, "count": len(rows)},
+            make, _save_table, _load_table,
+        ).result()  # fmt: skip
+
+    def _table(self, rows: Rows, language: str) -> Table:
+        given = self._data.given(rows)
+        if self._data.tags:
+            return self._source.of_sentences(given, language)
+        return self._source.of_texts(given, language)
+
+    def _means(self) -> dict[str, np.ndarray]:
+        """The mean features of each language: over its training rows, else over its test rows."""
+        means = {}
+        for split in ("test", "dev", "train"):
+            for name, table in self._features.items():
+                if name.startswith(split):
+                    words = np.concatenate([x for row in table.rows for x in row])
+                    means[name.partition(" ")[2]] = table.values[words].mean(0)
+        os.makedirs(os.path.join(self._workdir, HEADS), exist_ok=True)
+        with atomic.writing(os.path.join(self._workdir, HEADS, CENTERS)) as file:
+            np.savez(file, **means)
+        return means
+
+    def train(self) -> list[Layer]:
+        """Trains the heads: on the features, or with layers='each' on every layer alone."""
+        count = next(iter(self._features.values())).values.shape[1]
+        if self._config.transfer.layers != "each" or count == 1:
+            return [self._layer("", slice(None))]
+        return [self._layer(f"layer{k}", slice(k, k + 1)) for k in range(count)]
+
+    def _layer(self, name: str, layers: slice) -> Layer:
+        config, data = self._config, self._data
+        size = 0
+        if isinstance(self._source, PieceTable):
+            size = self._source.tokenizer.vocabulary.size
+        labeller = build.labeller(config, data.labels, data.tags, size)
+        centers = self._centers
+        if centers is not None:
+            centers = {language: mean[layers] for language, mean in centers.items()}
+        bare = Frozen(self._source, labeller, None, data.labels, centers)
+        made = Kept(
+            os.path.join(self._workdir, HEADS, f"{name or 'head'}.npz"),
+            {
+                **self._made_with, "recipe": config.recipe.to_dict(),
+                "transfer": json.loads(config.transfer.to_json_best_effort()),
+            },
+            functools.partial(self._fit, bare, layers),
+            _save_heads, _load_heads,
+        )  # fmt: skip
+        params, facts = made.result()
+        return Layer(name, layers, dataclasses.replace(bare, params=params), facts)
+
+    def test(self, layer: Layer, language: str) -> list[Labels]:
+        """For each seed the labels of the test rows of a language."""
+        table = self._read(layer.predictor, layer.layers, "test", language)
+        return layer.predictor.of_table(table, layer.predictor.params)
+
+    def _read(self, predictor: Frozen, layers: slice, split: str, language: str) -> Table:
+        """The features that a predictor reads."""
+        table = self._features[f"{split} {language}"]
+        if layers != slice(None):
+            table = dataclasses.replace(table, values=table.values[:, layers])
+        return predictor.centered(table, language)
+
+    def _fit(self, bare: Frozen, layers: slice) -> tuple[Any, dict[str, Any]]:
+        config, data = self._config, self._data
+        recipe, seeds = Recipe(**config.recipe.to_dict()), seeds_of(config)
+        table = joined([self._read(bare, layers, "train", language) for language in data.train])
+        gold = [label for rows in data.train.values() for label in data.numbers(rows)]
+        columns = self._columns(table, gold)
+        longest = max(len(x) for key, column in columns.items() if key != "gold" for x in column)
+        widths = [w for w in _WIDTHS if w < longest]
+        widths.append(-(-longest // 8) * 8)
+        sources = [
+            ArraySource(
+                columns, recipe.batch_size, seed=seed, buckets=_used(widths, columns, recipe),
+                padding={"gold": -1}, width_seed=config.seed,
+            )
+            for seed in seeds
+        ]  # fmt: skip
+        dev = [
+            (self._read(bare, layers, "dev", language), data.gold(rows))
+            for language, rows in data.dev.items()
+            if rows
+        ]
+
+        def measure(params: Any) -> np.ndarray:
+            predicted: list[Labels] = [[] for _ in seeds]
+            for table, _ in dev:
+                for mine, found in zip(predicted, bare.of_table(table, params)):
+                    mine += found
+            gold = [label for _, some in dev for label in some]
+            return np.array([data.task.score(gold, mine)[data.task.metric] for mine in predicted])
+
+        found = heads.fit(
+            bare.labeller, table.values, sources, seeds, recipe,
+            -(-len(gold) // recipe.batch_size), measure,
+        )  # fmt: skip
+        facts = {
+            "history": found.history.tolist(), "losses": found.losses.tolist(),
+            "best": found.best.tolist(), "rows": found.rows, "seconds": found.seconds,
+        }  # fmt: skip
+        return found.params, facts
+
+    def _columns(self, table: Table, gold: Sequence[Any]) -> dict[str, Any]:
+        most = self._config.transfer.length
+        cut = sum(any(len(x) > most for x in row) for row in table.rows)
+        if cut:
+            self.cut[f"training rows longer than {most} words"] = cut
+            logging.warning("%d training rows have more than %d words and are cut", cut, most)
+        blank = np.zeros(1, np.int32)  # a text without words has one row of padding
+        rows = [[x[:most] if len(x) else blank for x in row] for row in table.rows]
+        columns: dict[str, Any] = {"words": [row[0] for row in rows]}
+        if len(rows[0]) > 1:
+            columns["words_b"] = [row[1] for row in rows]
+        if self._data.tags:
+            columns["gold"] = [np.array(x[:most], np.int32) for x in gold]
+        else:
+            columns["gold"] = np.array(gold, np.int32)
+        return columns
+
+
+def seeds_of(config: ConfigDict) -> list[int]:
+    """The seeds of a run's heads."""
+    return [config.seed + k for k in range(config.transfer.seeds)]
+
+
+def _used(widths: Sequence[int], columns: Mapping[str, Any], recipe: Recipe) -> list[int]:
+    """The widths that are worth a program: each takes a few batches of the data."""
+    lengths = np.sort([len(x) for x in columns["words"]])
+    if "words_b" in columns:
+        lengths = np.sort(
+            [max(len(a), len(b)) for a, b in zip(columns["words"], columns["words_b"])]
+        )
+    used, before = [], 0
+    for width in widths[:-1]:
+        until = int(np.searchsorted(lengths, width, side="right"))
+        if until - before >= max(4 * recipe.batch_size, len(lengths) // 5):
+            used.append(width)
+            before = until
+    return [*used, widths[-1]]
+
+
+def _save_table(table: Table, path: str) -> None:
+    sizes = np.array([[len(x) for x in row] for row in table.rows], np.int32)
+    flat = [x for row in table.rows for x in row]
+    words = np.concatenate(flat) if flat else np.zeros(0, np.int32)
+    with atomic.writing(path) as file:
+        np.savez(file, values=table.values, sizes=sizes, words=words)
+
+
+def _load_table(path: str) -> Table:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            values, sizes, words = file["values"], file["sizes"], file["words"]
+    except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error!r}") from error
+    parts = iter(np.split(words, np.cumsum(sizes.reshape(-1))[:-1]))
+    return Table(values, [[next(parts) for _ in row] for row in sizes])
+
+
+def _save_heads(made: tuple[Any, Mapping[str, Any]], path: str) -> None:
+    heads.save(made[0], path)
+    atomic.write_json(_facts_of(path), made[1])
+
+
+def _load_heads(path: str) -> tuple[Any, dict[str, Any]]:
+    with open(_facts_of(path), encoding="utf-8") as file:
+        return heads.load(path), json.load(file)
+
+
+def _facts_of(path: str) -> str:
+    return path.removesuffix(".npz") + ".json"

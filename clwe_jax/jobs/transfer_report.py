@@ -1,0 +1,209 @@
+"""The report's sections of a transfer run: tables, confusions, errors, layers and curves."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from typing import Any, Sequence
+
+from absl import logging
+import numpy as np
+
+from clwe_jax.evaluate import agreement
+from clwe_jax.report import data
+from clwe_jax.report.data import Block, Chart, Column, Language, Line, Metric, Number, Table, Word
+
+_NAMES = {"f1": "F1", "acc": "Accuracy", "precision": "Precision", "recall": "Recall"}
+_MOST_LABELS = 20  # of a table of confusions
+
+
+def sections(job: Any) -> list[Any]:
+    """The sections of a finished run, as JSON.
+
+    Args:
+      job: a `transfer.Transfer` whose stages are done.
+    """
+    found = [_by_language(job), _layers(job), _signs(job), _confusions(job), _errors(job), _curves(job)]
+    return [data.to_json(section) for section in found if section is not None]
+
+
+def _by_language(job: Any) -> data.Section:
+    task, config, scores = job.data.task, job.config, job.scores[job.chosen]
+    names = list(next(iter(scores.values()))[0])
+    names.sort(key=lambda name: name != task.metric)
+    trained = set(job.data.train)
+    rows = []
+    for language in sorted(scores, key=lambda x: (x not in trained, x)):
+        seeds = [score[task.metric] for score in scores[language]]
+        rows.append(
+            [
+                Language(language),
+                "training" if language in trained else "zero-shot",
+                *(Metric(f"{task.name}/{language}/{name}") for name in names),
+                " ".join(f"{100 * x:.1f}" for x in seeds) if len(seeds) > 1 else "",
+                Number(float(len(job.data.tests[language])), "count"),
+            ]
+        )
+    zero = f"zero_shot/{task.name}/mean_{task.metric}"
+    total = None
+    if any(language not in trained for language in scores):
+        total = ["mean", "zero-shot", Metric(zero), *[""] * (len(names) - 1), "", None]
+    columns = [
+        "Language", Column("", main=False),
+        *(Column(_NAMES.get(name, name), "percent", main=name == task.metric) for name in names),
+        Column("Seeds", main=False), Column("Test rows", "count", main=False),
+    ]  # fmt: skip
+    how = (
+        "the backbone learned with the head"
+        if config.transfer.mode == "tune"
+        else f"the encoder was frozen (layers: {job.chosen or config.transfer.layers})"
+    )
+    text = (
+        f"Labels were learned in {', '.join(sorted(trained))} "
+        f"({sum(map(len, job.data.train.values())):,} rows) by {config.transfer.head.name} on "
+        f"{config.encoder}; {how}. Means of {config.transfer.seeds} seeds with their 95% intervals "
+        "(Student's t); the best epoch was chosen on the development rows of the training languages."
+    )
+    return data.Section(f"{task.name}: by language", text, [Table(columns, rows, total)])
+
+
+def _layers(job: Any) -> data.Section | None:
+    if len(job.scores) < 2:
+        return None
+    task = job.data.task
+    languages = list(next(iter(job.scores.values())))
+    lines = [
+        Line(language, metric=f"{task.name}/{language}/layer*/{task.metric}", compare=False)
+        for language in languages
+    ]
+    chart = Chart(
+        f"{_NAMES.get(task.metric, task.metric)} by layer", lines, x="layer", form="percent",
+        whole_x=True,
+    )  # fmt: skip
+    text = (
+        f"A head was trained on every layer alone; layer 0 is the embeddings. {job.chosen} has the "
+        "best development figure, and the other tables are of it."
+    )
+    return data.Section(f"{task.name}: by layer", text, [chart])
+
+
+def _signs(job: Any) -> data.Section | None:
+    """Sign tests against the runs of config.report.compare_with, row by row (C8)."""
+    folders = [x.strip() for x in job.config.report.compare_with.split(",") if x.strip()]
+    tables = []
+    for folder in folders:
+        rows = []
+        for language in job.data.tests:
+            ours, theirs = (
+                _right(os.path.join(where, "predictions", f"{language}.npz"))
+                for where in (job.workdir, folder)
+            )
+            if ours is None or theirs is None or ours[1] != theirs[1]:
+                continue
+            found = agreement.sign_test(ours[0].mean(0), theirs[0].mean(0))
+            verdict = "yes" if found.p < 0.05 else "no"
+            rows.append([
+                Language(language), Number(float(found.more), "count"),
+                Number(float(found.less), "count"), Number(found.p), verdict,
+            ])  # fmt: skip
+        if rows:
+            columns = ["Language", "Better here", "Better there", "p", "Significant at .05"]
+            tables.append(Table(columns, rows, title=f"Against {os.path.basename(folder)}"))
+        else:
+            logging.warning("%s has no predictions of the same test rows: no sign test", folder)
+    if not tables:
+        return None
+    text = (
+        "The share of right labels of each test row, mean over the seeds, paired between the runs. "
+        "Rows in which both runs are equal do not count. Intervals over seeds measure the training's "
+        "randomness; this test measures the test set's."
+    )
+    return data.Section(f"{job.data.task.name}: sign tests", text, tables)
+
+
+def _right(path: str) -> tuple[np.ndarray, str] | None:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return file["right"], str(file["gold"])
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        return None
+
+
+def _confusions(job: Any) -> data.Section | None:
+    """Counts of gold labels against predicted ones, of the first seed."""
+    names = job.data.task.metric == "f1" and job.data.tags
+    blocks: list[Block] = []
+    labels = agreement.MARKS if names else job.data.labels
+    if len(labels) > _MOST_LABELS:
+        return None
+    for language, rows in job.data.tests.items():
+        gold, found = job.data.gold(rows), job.predicted[job.chosen][language][0]
+        if names:
+            counts = agreement.marks_confusion(gold, found)
+        else:
+            counts = agreement.label_confusion(gold, found, labels)
+        totals = np.maximum(counts.sum(1, keepdims=True), 1)
+        cells = [
+            [label, *(Number(float(x), "percent", below=f"{n:,}") for x, n in zip(line, row))]
+            for label, line, row in zip(labels, counts / totals, counts)
+        ]
+        columns = ["Gold", *(Column(label, "percent", main=False) for label in labels)]
+        blocks.append(Table(columns, cells, title=Language(language), closed=f"Confusions: {language}"))
+    text = (
+        "Share of each gold label's words that get a label, first seed: "
+        "B begins a name of any kind, I continues it, O is no name."
+        if names
+        else "Share of each gold label's rows that get a label, first seed."
+    )
+    return data.Section(f"{job.data.task.name}: confusions", text, blocks)
+
+
+def _errors(job: Any) -> data.Section | None:
+    """A few test rows of each language with wrong labels, of the first seed."""
+    most, blocks = job.config.report.errors, []
+    if not most:
+        return None
+    for language, rows in job.data.tests.items():
+        found = job.predicted[job.chosen][language][0]
+        wrong = [place for place, row in enumerate(rows) if job.data.gold([row])[0] != found[place]]
+        places = np.unique(np.linspace(0, len(wrong) - 1, min(most, len(wrong))).astype(int))
+        for place in (wrong[i] for i in places.tolist()):
+            blocks.append(_error(rows[place], found[place], language, job.data.tags))
+    if not blocks:
+        return None
+    text = "Wrong labels of the first seed: the gold label, then the predicted one."
+    return data.Section(
+        f"{job.data.task.name}: errors", text, [data.Closed("Test rows with wrong labels", blocks)]
+    )
+
+
+def _error(row: Any, found: Any, language: str, tags: bool) -> Block:
+    if not tags:
+        words = [Word(text, language) for text in row.texts]
+        return data.Text([*words, f"{row.label} → {found}"])
+    words = [
+        Word(word, language)
+        if gold == mine
+        else Word(word, language, style="strong", below=f"{gold} → {mine}")
+        for word, gold, mine in zip(row.words, row.tags, found)
+    ]
+    return data.Sentence(language, words)
+
+
+def _curves(job: Any) -> data.Section | None:
+    metric = job.data.task.metric
+    if job.tunes:
+        histories: Sequence[Any] = [list(x.items()) for x in job.tuned.histories]
+        x = "step"
+    else:
+        best = next(layer for layer in job.layers if layer.name == job.chosen)
+        curves = np.array(best.facts["history"]).T
+        histories = [[[k + 1, float(y)] for k, y in enumerate(curve)] for curve in curves]
+        x = "epoch"
+    lines = [
+        Line(f"seed {job.config.seed + k}", points=points, compare=False)
+        for k, points in enumerate(histories)
+    ]
+    title = f"{_NAMES.get(metric, metric)} on development rows"
+    chart = Chart(title, lines, x=x, form="percent", whole_x=True)
+    return data.Section(f"{job.data.task.name}: training", "", [chart])

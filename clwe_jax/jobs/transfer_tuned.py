@@ -1,0 +1,190 @@
+"""Transfer by fine-tuning: backbone and head learn together, one seed after the other."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import shutil
+from typing import Any, Iterator, Mapping
+
+from absl import logging
+import jax
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import atomic
+from clwe_jax.api.model import Model
+from clwe_jax.data.arrays import ArraySource
+from clwe_jax.evaluate import piece_rows
+from clwe_jax.evaluate.labeller import Labels, Tuned
+from clwe_jax.jobs.transfer_data import LabelledData, Rows
+from clwe_jax.jobs.transfer_frozen import seeds_of
+from clwe_jax.training import build, fine_tuned, init, optim, train
+from clwe_jax.types import Variables
+
+_MADE_WITH = "made_with.json"
+
+
+class TunedTransfer:
+    """Fine-tuning and predictions of a run.
+
+    WORKDIR/tuned/seedN holds the checkpoints of a seed. Training resumes exactly; the parameters of
+    the epoch with the best development figure stay.
+
+    Attributes:
+      cut: reason -> number of training rows that lost their end.
+      metric: path of the development figure.
+      histories: for each seed step -> development figure.
+      speed: 'tokens_per_second', 'steps_per_second' and 'compile_seconds' of the last seed.
+    """
+
+    def __init__(
+        self,
+        config: ConfigDict,
+        workdir: str,
+        data: LabelledData,
+        model: Model,
+        made_with: Mapping[str, Any],
+    ):
+        """Args:
+        config, workdir: the run's.
+        data: labelled rows.
+        model: the pretrained model.
+        made_with: facts of the encoder; a run with others is trained again.
+        """
+        self._config, self._workdir, self._data, self._model = config, workdir, data, model
+        self._made_with = {
+            **made_with, "files": dict(data.files),
+            "transfer": json.loads(config.transfer.to_json_best_effort()),
+            "optimizer": json.loads(config.optimizer.to_json_best_effort()),
+            "train": [config.train.epochs, config.train.batch_size, config.train.microbatches],
+        }  # fmt: skip
+        self.cut: collections.Counter[str] = collections.Counter()
+        self.histories: list[dict[int, float]] = []
+        self.speed: dict[str, float] = {}
+        self._objective = build.tuned(config, data.labels, data.tags, model.objective)
+        self._length = min(config.transfer.length, model.objective.max_length)
+        self._types = data.task.texts == 2 and model.objective.model.types > 1
+        self.metric = f"dev/{data.task.metric}"
+
+    def train(self) -> bool:
+        """Fine-tunes all seeds; False where a signal stopped it."""
+        config, columns = self._config, self._columns()
+        rows = len(columns["inputs"])
+        settings = config.train
+        per_epoch = -(-rows // settings.batch_size)
+        every = dict(every_steps=per_epoch, keep=1, best=self.metric, best_mode="max")
+        options = {**settings.to_dict(), "steps": settings.epochs * per_epoch}
+        options.pop("epochs")
+        for number, seed in enumerate(seeds_of(config)):
+            folder = fine_tuned.folder(self._workdir, number)
+            self._claim(folder)
+            logging.info("seed %d of %d: %d rows, %d steps an epoch", number + 1,
+                         config.transfer.seeds, rows, per_epoch)  # fmt: skip
+            result = train.fit(
+                objective=self._objective,
+                optimizer=optim.from_config(config.optimizer, self._length),
+                source=ArraySource(
+                    columns, settings.batch_size // jax.process_count(), seed=seed,
+                    padding=piece_rows.padding(self._model.tokenizer),
+                    process_index=jax.process_index(), process_count=jax.process_count(),
+                ),
+                workdir=folder,
+                train_cfg=options,
+                mesh_cfg=config.mesh,
+                checkpoint_cfg=every,
+                seed=seed,
+                evaluators=[_Development(self, per_epoch)],
+                initial=init.Initial(fine_tuned.backbone_of(self._model.variables), "backbone/.*"),
+                meta={"vocabulary": self._model.tokenizer.vocabulary.fingerprint()},
+            )  # fmt: skip
+            if not result.finished:
+                return False
+            self.histories.append(fine_tuned.history(folder, self.metric))
+            if result.steps_per_second:
+                self.speed = {
+                    "tokens_per_second": result.tokens_per_second,
+                    "steps_per_second": result.steps_per_second,
+                    "compile_seconds": result.compile_seconds,
+                }
+        return True
+
+    def _claim(self, folder: str) -> None:
+        """Removes the training of other options."""
+        path = os.path.join(folder, _MADE_WITH)
+        wanted = json.loads(json.dumps(self._made_with))
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+        except (FileNotFoundError, ValueError):
+            found = None
+        if found == wanted:
+            return
+        if os.path.isdir(folder):
+            logging.info("%s was made with other options; it is made again", folder)
+            shutil.rmtree(folder)
+        os.makedirs(folder)
+        atomic.write_json(path, wanted)
+
+    def _columns(self) -> dict[str, Any]:
+        """The training rows of all languages as columns of pieces."""
+        columns: dict[str, list[Any]] = collections.defaultdict(list)
+        gold: list[Any] = []
+        for language, rows in self._data.train.items():
+            made, labels = self._rows(rows, language), self._data.numbers(rows)
+            for key, column in made.columns.items():
+                columns[key] += column
+            self.cut.update(made.cut)
+            if self._data.tags:
+                counts = [len(x) for x in made.columns["words"]]
+                for (number, first), count in zip(made.places, counts):
+                    gold.append(np.array(labels[number][first : first + count], np.int32))
+            else:
+                gold += labels
+        return {**columns, "gold": gold if self._data.tags else np.array(gold, np.int32)}
+
+    def _rows(self, rows: Rows, language: str) -> piece_rows.PieceRows:
+        given, tokenizer = self._data.given(rows), self._model.tokenizer
+        if self._data.tags:
+            return piece_rows.of_sentences(tokenizer, given, language, self._length)
+        return piece_rows.of_texts(tokenizer, given, language, self._length, self._types)
+
+    def predictor(self, variables: list[Variables] | None = None) -> Tuned:
+        """The models of all seeds, or of given variables."""
+        if variables is None:
+            variables = [
+                fine_tuned.best(fine_tuned.folder(self._workdir, k), self._objective, self.metric)
+                for k in range(self._config.transfer.seeds)
+            ]
+        return Tuned(
+            self._objective, self._model.tokenizer, variables, self._data.labels, self._length,
+            self._types,
+        )  # fmt: skip
+
+    def predict(self, predictor: Tuned, rows: Rows, language: str) -> list[Labels]:
+        """For each seed the labels of rows of a language."""
+        given = self._data.given(rows)
+        if self._data.tags:
+            return predictor.of_sentences(given, language)
+        return predictor.of_texts(given, language)
+
+    def development(self, variables: Variables) -> float:
+        """The development figure of variables."""
+        gold, found = [], []
+        predictor = self.predictor([variables])
+        for language, rows in self._data.dev.items():
+            gold += self._data.gold(rows)
+            found += self.predict(predictor, rows, language)[0]
+        return self._data.task.score(gold, found)[self._data.task.metric]
+
+
+class _Development:
+    """The development figure after every epoch (`types.TrainingEvaluator`)."""
+
+    def __init__(self, job: TunedTransfer, every_steps: int):
+        self._job, self.every_steps = job, every_steps
+
+    def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
+        del step
+        yield self._job.metric, self._job.development(variables)

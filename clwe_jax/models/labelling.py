@@ -1,0 +1,199 @@
+"""Labels of words and of texts: embedders of words, the loss of a head, and the best labels.
+
+A batch holds 'words', row numbers in a table, int32 [B, W] (0: padding), for pairs of texts also
+'words_b', and 'gold', int32 [B, W] where words have labels, else [B]; -1 is no label. The table
+holds vectors that an encoder has computed once, or the pieces of distinct words.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from flax import linen as nn
+import jax
+import jax.numpy as jnp
+import optax
+
+from clwe_jax.fields import OneOf, Size
+from clwe_jax.models import crf
+from clwe_jax.models.heads import Texts
+from clwe_jax.models.lstm import BiLstm
+from clwe_jax.models.transformer import parameter
+from clwe_jax.types import Array, Batch, Sums
+
+KINDS = ("bow", "gru", "lstm")
+_CUT = 3  # an LSTM reads at most so many pieces a word, on average over a row's positions
+
+
+class Mix(nn.Module):
+    """Vectors from a table; a learned mix of layers where it has several (Peters et al. 2018, Eq. 1)."""
+
+    @nn.compact
+    def __call__(self, table: Array, words: Array) -> Array:
+        """The vectors of words, float32 [B, W, D].
+
+        Args:
+          table: float32 [N, layers, D].
+          words: rows of the table, int32 [B, W].
+        """
+        found = table[words].astype(jnp.float32)
+        layers = table.shape[1]
+        if layers == 1:
+            return found[:, :, 0]
+        return mix(self, found)
+
+
+def mix(module: nn.Module, x: Array) -> Array:
+    """gamma times the softmax-weighted sum of layers, [..., layers, D] -> [..., D]."""
+    shares = parameter(module, "mix", (None,), nn.initializers.zeros, (x.shape[-2],))
+    scale = parameter(module, "mix_scale", (None,), nn.initializers.ones, (1,))
+    return scale * jnp.einsum("...ld,l->...d", x, jax.nn.softmax(shares))
+
+
+class Pieces(nn.Module):
+    """Vectors of words from their pieces, learned with the head (C4).
+
+    Attributes:
+      kind: 'bow', the mean of the pieces' embeddings; 'gru', a GRU over a word's pieces with the
+        maximum over time; 'lstm', LSTM layers over the pieces of the sentence, of which the larger
+        one of both directions counts, a learned mix of layers, and the maximum over a word's pieces.
+      vocab_size: number of pieces.
+      width: dimensions of a piece's embedding, and of the GRU.
+      cells, layers: of the LSTM, in each direction.
+    """
+
+    kind: Annotated[str, OneOf(*KINDS)]
+    vocab_size: int
+    width: Size = 320
+    cells: Size = 512
+    layers: Size = 2
+
+    @nn.compact
+    def __call__(self, table: Array, words: Array) -> Array:
+        """The vectors of words, float32 [B, W, D].
+
+        Args:
+          table: the pieces of distinct words, int32 [N, P], -1 after the last one; row 0 is empty.
+          words: rows of the table, int32 [B, W].
+        """
+        ids = table[words]
+        real = ids >= 0
+        init = nn.initializers.normal(self.width**-0.5)
+        embedding = parameter(
+            self, "embedding", ("vocab", "embed"), init, (self.vocab_size, self.width)
+        )
+        if self.kind == "lstm":
+            return self._sentence(embedding, ids, real)
+        x = embedding[jnp.maximum(ids, 0)] * real[..., None]
+        count = real.sum(-1)
+        if self.kind == "bow":
+            return x.sum(2) / jnp.maximum(count, 1)[..., None]
+        flat = x.reshape(-1, *x.shape[2:])
+        outputs = nn.RNN(nn.GRUCell(self.width), name="gru")(flat)
+        return _longest(outputs.reshape(*x.shape[:3], -1), real)
+
+    def _sentence(self, embedding: Array, ids: Array, real: Array) -> Array:
+        """LSTM layers over the pieces of whole rows."""
+        rows, words, most = ids.shape
+        flat = real.reshape(rows, -1)
+        length = min(_CUT * words, words * most)
+        order = jnp.argsort(~flat, axis=1, stable=True)[:, :length]  # padding goes to the end
+        there = jnp.take_along_axis(flat, order, axis=1)
+        pieces = jnp.take_along_axis(ids.reshape(rows, -1), order, axis=1)
+        x = embedding[jnp.maximum(pieces, 0)] * there[..., None]
+        layers = [found.max(2) for found in BiLstm(self.cells, self.layers, name="lstm")(x, there)]
+        mixed = mix(self, jnp.stack(layers, axis=2))
+        numbers = jnp.arange(rows)[:, None]
+        back = jnp.zeros((rows, words * most, self.cells), mixed.dtype)
+        back = back.at[numbers, order].set(mixed)
+        read = jnp.zeros((rows, words * most), bool).at[numbers, order].set(there)
+        return _longest(back.reshape(rows, words, most, -1), read.reshape(rows, words, most))
+
+
+def _longest(x: Array, real: Array) -> Array:
+    """The maximum over the pieces of each word, [B, W, D]; zeros without pieces."""
+    most = jnp.where(real[..., None], x, -jnp.inf).max(2)
+    return jnp.where(real.any(-1)[..., None], most, 0.0)
+
+
+class Labelling(nn.Module):
+    """A head, and the loss and the best labels of its scores.
+
+    Attributes:
+      head: one of `models.heads`.
+      forbidden: scores that are added to transitions and starts of a CRF, see `crf.bio_steps`, as
+        tuples; () for none.
+    """
+
+    head: nn.Module
+    forbidden: tuple = ()
+
+    def setup(self) -> None:
+        if self.head.ending == "crf":
+            k, small = self.head.labels, nn.initializers.uniform(0.1)
+            self.transitions = parameter(self, "transitions", (None, None), small, (k, k))
+            self.start = parameter(self, "start", (None,), small, (k,))
+            self.end = parameter(self, "end", (None,), small, (k,))
+
+    def _weights(self) -> crf.Weights:
+        transitions, start = self.transitions, self.start
+        if self.forbidden:
+            between, first = self.forbidden
+            transitions, start = transitions + jnp.array(between), start + jnp.array(first)
+        return crf.Weights(transitions, start, self.end)
+
+    def loss(self, texts: Texts, gold: Array, train: bool) -> dict[str, Sums]:
+        """The negative log-likelihood.
+
+        Args:
+          texts: see `models.heads`.
+          gold: labels, int32 [B, W] or [B]; -1 is no label.
+          train: whether dropout is on (needs an rng named 'dropout').
+
+        Returns:
+          'loss': a sentence of a CRF, else a label, in nats; 'accuracy': share of the labels whose
+          own score is the highest, a CRF's steps left out.
+        """
+        scores = self.head(texts, train).astype(jnp.float32)
+        labelled = gold >= 0
+        weights, known = labelled.astype(jnp.float32), jnp.maximum(gold, 0)
+        right = (scores.argmax(-1) == gold) * weights
+        if self.head.ending == "crf":
+            likely = crf.log_likelihood(scores, self._weights(), known, labelled)
+            rows = labelled.any(1).astype(jnp.float32)
+            loss = Sums(-(likely * rows).sum(), rows.sum())
+        else:
+            losses = optax.softmax_cross_entropy_with_integer_labels(scores, known)
+            loss = Sums((losses * weights).sum(), weights.sum())
+        return {"loss": loss, "accuracy": Sums(right.sum(), weights.sum())}
+
+    def best(self, texts: Texts) -> Array:
+        """The best labels, int32 [B, W] or [B]."""
+        scores = self.head(texts, False).astype(jnp.float32)
+        if self.head.ending == "crf":
+            return crf.viterbi(scores, self._weights(), texts[0][1])[0]
+        return scores.argmax(-1).astype(jnp.int32)
+
+
+class Labeller(nn.Module):
+    """An embedder of words under a head; `(table, batch, train)` of this module's batches.
+
+    Attributes:
+      embedder: `Mix` or `Pieces`.
+      labelling: the head.
+    """
+
+    embedder: nn.Module
+    labelling: Labelling
+
+    def loss(self, table: Array, batch: Batch, train: bool = False) -> dict[str, Sums]:
+        """See `Labelling.loss`."""
+        return self.labelling.loss(self._texts(table, batch), batch["gold"], train)
+
+    def best(self, table: Array, batch: Batch) -> Array:
+        """See `Labelling.best`."""
+        return self.labelling.best(self._texts(table, batch))
+
+    def _texts(self, table: Array, batch: Batch) -> Texts:
+        keys = [key for key in ("words", "words_b") if key in batch]
+        return [(self.embedder(table, batch[key]), batch[key] > 0) for key in keys]

@@ -1,0 +1,108 @@
+"""Transfer to languages without labels (A14, C4-C8, D8, D9, E8, E9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ml_collections import ConfigDict
+
+from clwe_jax import config as options
+from clwe_jax.presets.base import ADAMW, YOUR_TEXT, at
+
+_HEADS: dict[str, dict[str, Any]] = {
+    "linear": dict(dropout=0.1, ending="softmax"),
+    "bilstm_crf": dict(cells=256, layers=1, dropout=0.5, word_dropout=0.05, ending="crf"),
+    "transformer_crf": dict(
+        layers=2, width=300, heads=2, mlp_dim=300, input_dropout=0.25, dropout=0.15, ending="crf"
+    ),
+    "mean_mlp": dict(hidden=256, dropout=0.1),
+    "bilstm_max": dict(cells=300, hidden=300, pool="max", dropout=0.5, word_dropout=0.0),
+}  # fmt: skip
+_OF_TEXT = ("languages", "dictionaries", "lower_case", "simplify_chinese", "pocket_sentences")
+
+
+def transfer(scale: str, task: str, head: str) -> ConfigDict:
+    """A task whose labels are learned in English and tested in other languages.
+
+    Args:
+      scale: as in all presets.
+      task: a name of the registry's table 'transfer_task'.
+      head: a name of the registry's table 'head'.
+
+    Raises:
+      ValueError: an unknown scale.
+    """
+    base, laptop = at(scale), scale == "laptop"
+    config = ConfigDict(
+        dict(
+            job="transfer",
+            system="",
+            scale=scale,
+            seed=0,  # of the first head; the next ones have seed + 1, ...
+            # run:DIR | hf:DIR | vec:en=FILE,de=FILE | joint, joint-align vectors of config.data,
+            # trained first | bow, gru, lstm, which learn from the labelled rows alone
+            encoder="joint",
+            data={name: base.data[name] for name in _OF_TEXT},
+            vocab=dict(  # for the encoders bow, gru and lstm
+                kind="bpe", size=50_000, sample_bytes=20_000_000
+            ),
+            task=dict(),
+            transfer=dict(
+                task=task,  # ner | pos | xnli | pawsx | mldoc | topics | sentiment
+                train="",  # en:FILE,de:FILE | languages of the embedded world: en,de | '': en
+                dev="",  # as train; '': a tenth of the training rows, or the embedded world's
+                tests="",  # a folder of {lang}.* files; '': the embedded world
+                rows="",  # training rows, or rows or shares by language: en:1,de:.25; '': all
+                test_rows=0,  # most rows of a test file; 0: all
+                embedded_rows=2_000,  # training rows of a language of the embedded world
+                embedded_tests=500,  # its development and test rows of a language
+                seeds=5,  # heads, which differ in initial parameters, dropout and order of rows
+                mode="frozen",  # frozen, features of the encoder | tune, the backbone learns too
+                # mix (learned) | last | last4 | sum4 | mean | a number | each: heads on every layer
+                layers="mix",
+                words="mean",  # a word's vector, of its pieces: first | mean | max
+                text_vector="mean",  # in mode tune, a text's vector: mean | cls
+                center=False,  # take each language's own mean feature away
+                length=128,  # longest training row: words, or in mode tune pieces
+                constrained=True,  # forbid a CRF an I- tag that continues no name
+                head=dict(_HEADS[head], name=head),
+                embedder=dict(width=320, cells=512, layers=2),  # of the encoders bow, gru, lstm
+                joint=dict(dim=300, epochs=5, min_count=5, buckets=2_000_000, workers=1),
+            ),
+            recipe=dict(  # of the head, in mode frozen
+                name="adam", learning_rate=1e-3, epochs=15, batch_size=32, schedule="constant",
+                patience=2, least_rate=1e-4, momentum=0.0, l2=0.0, clip=5.0,
+            ),
+            # Of backbone and head, in mode tune: XTREME's recipe (Hu et al. 2020).
+            optimizer=dict(
+                ADAMW, learning_rate=2e-5, warmup_steps=0, weight_decay=0.0, eps=1e-8
+            ),
+            train=dict(  # in mode tune
+                epochs=10,  # passes over the training rows
+                batch_size=32, microbatches=1, log_every_steps=50, prefetch=2,
+                max_skipped_in_row=20,
+            ),
+            mesh=base.mesh,
+            checkpoint=dict(every_steps=0, keep=1, best="", best_mode="max"),
+            evals=dict(),
+            report=dict(
+                base.report,
+                errors=3,  # test rows of a language with wrong labels, in the report
+            ),
+        )
+    )  # fmt: skip
+    config.data.source = "pocket"  # text of the encoders joint, bow, gru and lstm: pocket | text:DIR
+    if laptop:
+        config.transfer.seeds = 3
+        config.data.pocket_sentences = 20_000
+        config.transfer.joint.update(dim=100, buckets=100_000)
+        config.transfer.embedder.update(width=64, cells=64)
+        config.vocab.size = 4_000
+    elif scale == "small":
+        config.data.update(YOUR_TEXT)
+        config.transfer.joint.update(dim=100, buckets=200_000)
+        config.transfer.embedder.update(width=128, cells=128)
+        config.vocab.size = 16_000
+    else:
+        config.data.update(YOUR_TEXT)
+    return config

@@ -1,0 +1,108 @@
+"""The options of `config.transfer` that name labelled rows: languages, files and numbers of rows."""
+
+from __future__ import annotations
+
+import os
+from typing import Sequence
+
+from ml_collections import ConfigDict
+
+
+def check(config: ConfigDict, workdir: str) -> None:
+    """Finds the encoder and the labelled files of a transfer run; reads and writes nothing.
+
+    Raises:
+      ValueError, FileNotFoundError: options that do not fit each other, or files that are absent.
+    """
+    del workdir
+    settings = config.transfer
+    kind, _, where = config.encoder.partition(":")
+    if kind in ("run", "hf") and not os.path.isdir(where):
+        made = "python -m clwe_jax.main --config=configs/warm_dict_mlm.py"
+        if kind == "run" and where != "runs/warm_dict_mlm":
+            made += f" --workdir={where}"
+        raise FileNotFoundError(
+            f"config.encoder={config.encoder}: {where} is no folder. A masked language model of the "
+            f"embedded world takes minutes: {made}. For another encoder set --config.encoder="
+        )
+    learned = training_languages(settings.train)
+    limits(settings.rows, learned, 0)
+    given = has_files(settings.train)
+    if given != bool(settings.tests):
+        raise ValueError(
+            f"config.transfer.train={settings.train!r}, config.transfer.tests={settings.tests!r}: "
+            "give training files (en:FILE) and a folder of test files, or neither for the embedded "
+            "world"
+        )
+    if not given and settings.dev:
+        raise ValueError(
+            f"config.transfer.dev={settings.dev!r} needs training files: "
+            "--config.transfer.train=en:FILE"
+        )
+    if not given:
+        return
+    for option in ("train", "dev"):
+        for path in pairs(settings[option], option).values():
+            if not os.path.isfile(path):
+                raise FileNotFoundError(
+                    f"config.transfer.{option}={settings[option]}: {path} is no file; name your own: "
+                    f"--config.transfer.{option}=en:FILE"
+                )
+    if not os.path.isdir(settings.tests):
+        raise FileNotFoundError(
+            f"config.transfer.tests={settings.tests} is no folder: expected one of files such as "
+            "de.test.tsv"
+        )
+
+
+def has_files(train: str) -> bool:
+    """Whether `config.transfer.train` names files; else languages of the embedded world."""
+    return ":" in train
+
+
+def training_languages(train: str) -> tuple[str, ...]:
+    """The languages that `config.transfer.train` names; English by default."""
+    names = [part.partition(":")[0].strip() for part in train.split(",") if part.strip()]
+    return tuple(names) or ("en",)
+
+
+def pairs(value: str, option: str) -> dict[str, str]:
+    """'en:A,de:B' as a dict.
+
+    Raises:
+      ValueError: a part without a language, or a language twice.
+    """
+    found: dict[str, str] = {}
+    for part in filter(None, map(str.strip, value.split(","))):
+        language, colon, rest = part.partition(":")
+        if not colon or not rest or language in found:
+            raise ValueError(f"config.transfer.{option}={value!r}: expected en:FILE,de:FILE")
+        found[language] = rest
+    return found
+
+
+def limits(rows: str, languages: Sequence[str], default: float) -> dict[str, float]:
+    """Language -> number of training rows; a share of them below 1; 0: all.
+
+    Args:
+      rows: `config.transfer.rows`: '', '2000' or 'en:1,de:.25' (joint training, C8).
+      languages: of the training.
+      default: without `rows`.
+
+    Raises:
+      ValueError: no numbers, or another language.
+    """
+    try:
+        if ":" not in rows:
+            return dict.fromkeys(languages, float(rows) if rows.strip() else default)
+        found = {x: float(count) for x, count in pairs(rows, "rows").items()}
+    except ValueError:
+        raise ValueError(
+            f"config.transfer.rows={rows!r}: expected a number of rows (2000), or a number or share "
+            "for each language (en:1,de:.25; 1 is all)"
+        ) from None
+    if set(found) != set(languages):
+        raise ValueError(
+            f"config.transfer.rows={rows!r}: the training languages are {', '.join(languages)}"
+        )
+    return found

@@ -1,0 +1,299 @@
+"""Training of heads on features that do not change, for all seeds at once.
+
+The members of an ensemble differ in their initial parameters, their dropout and the order of their
+rows. One program updates all of them. Each member keeps the parameters of its best epoch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+import zipfile
+from typing import Annotated, Any, Callable, Sequence
+
+from absl import logging
+from flax import traverse_util
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from clwe_jax import atomic, terminal
+from clwe_jax.fields import Amount, Count, OneOf, Rate, Share, Size
+from clwe_jax.models.labelling import Labeller
+from clwe_jax.training import partition, paths
+from clwe_jax.training.train_state import KEY_TYPE
+from clwe_jax.types import Array, Batch, BatchSource
+
+OPTIMIZERS = ("sgd", "adam", "adamw")
+SCHEDULES = ("constant", "halve", "onecycle", "linear")
+Measure = Callable[[Any], np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """The training of a head.
+
+    Attributes:
+      name: 'sgd', 'adam' or 'adamw'.
+      learning_rate: the highest learning rate.
+      epochs: maximum number of epochs.
+      batch_size: rows of a step.
+      schedule: 'constant'; 'halve', half the rate after `patience` epochs without gain on the
+        development set; 'onecycle' (Smith 2018), up and down over all epochs, with a momentum that
+        does the opposite; 'linear', down to 0.
+      patience: epochs without gain after which a member stops; with 'halve', after which its rate
+        is halved. 0: it never stops.
+      least_rate: with 'halve', the learning rate below which a member stops.
+      momentum: of sgd.
+      l2: strength of the L2 penalty; for adamw the decoupled weight decay.
+      clip: largest norm of a member's gradient; 0: no clipping.
+    """
+
+    name: Annotated[str, OneOf(*OPTIMIZERS)] = "adam"
+    learning_rate: Amount = 1e-3
+    epochs: Size = 15
+    batch_size: Size = 32
+    schedule: Annotated[str, OneOf(*SCHEDULES)] = "constant"
+    patience: Count = 2
+    least_rate: Amount = 1e-4
+    momentum: Rate = 0.0
+    l2: Share = 0.0
+    clip: Amount = 5.0
+
+    def build(self, steps: int) -> optax.GradientTransformation:
+        """The transformation of a member's gradient, without the learning rate.
+
+        Args:
+          steps: number of steps of all epochs.
+        """
+        parts = [optax.clip_by_global_norm(self.clip)] if self.clip else []
+        if self.l2 and self.name != "adamw":
+            parts.append(optax.add_decayed_weights(self.l2))
+        if self.name != "sgd":
+            parts.append(optax.scale_by_adam())
+        elif self.schedule == "onecycle":
+            highest = self.momentum or 0.95
+
+            def momentum(step: Array) -> Array:
+                return highest - 0.1 * onecycle(step, steps)
+
+            parts.append(optax.inject_hyperparams(optax.trace)(decay=momentum))
+        elif self.momentum:
+            parts.append(optax.trace(self.momentum))
+        if self.l2 and self.name == "adamw":
+            parts.append(optax.add_decayed_weights(self.l2))
+        return optax.chain(*parts) if parts else optax.identity()
+
+    def factor(self, step: Array, steps: int) -> Array:
+        """The learning rate of a step in units of the highest one; 'halve' is no part of it."""
+        if self.schedule == "onecycle":
+            return onecycle(step, steps)
+        return 1.0 - step / steps if self.schedule == "linear" else jnp.ones(())
+
+
+def onecycle(step: Array, steps: int) -> Array:
+    """From .04 up to 1 over three tenths of the steps, then down to almost 0, along cosines."""
+    top = 0.3 * steps
+    up = 0.04 + 0.96 * 0.5 * (1 - jnp.cos(math.pi * step / top))
+    down = 0.5 * (1 + jnp.cos(math.pi * (step - top) / (steps - top)))
+    return jnp.where(step < top, up, jnp.maximum(down, 4e-6))
+
+
+@dataclasses.dataclass(frozen=True)
+class Fitted:
+    """The trained members.
+
+    Attributes:
+      params: the parameters of each member's best epoch; the first axis is the members.
+      history: development figures, float [epochs, members].
+      best: the best epoch of each member, from 0, int [members].
+      losses: mean training loss, float [epochs, members].
+      rows: number of training rows that all members together have seen in `seconds`.
+      seconds: time of the epochs in which nothing was compiled, without development sets.
+    """
+
+    params: Any
+    history: np.ndarray
+    best: np.ndarray
+    losses: np.ndarray
+    rows: int
+    seconds: float
+
+
+def fit(
+    labeller: Labeller,
+    table: Array,
+    sources: Sequence[BatchSource],
+    seeds: Sequence[int],
+    recipe: Recipe,
+    steps_per_epoch: int,
+    measure: Measure,
+) -> Fitted:
+    """Trains one member for each source.
+
+    Args:
+      labeller: the embedder and the head.
+      table: see `models.labelling`.
+      sources: endless sources of the members' batches; the batches of a step have equal keys.
+      seeds: the seed of each member's parameters and dropout.
+      recipe: the optimizer.
+      steps_per_epoch: number of batches of an epoch.
+      measure: function from the members' parameters to their development figures, [members].
+    """
+    steps = recipe.epochs * steps_per_epoch
+    table = jnp.asarray(table)
+    keys = jnp.stack([jax.random.key(seed, impl=KEY_TYPE) for seed in seeds])
+    params = start(labeller, table, stacked([next(source) for source in sources]), keys)
+    opt_state = jax.jit(jax.vmap(recipe.build(steps).init))(params)
+    step_fn = step(labeller, recipe, steps)
+    rates = np.full(len(seeds), recipe.learning_rate, np.float32)
+    best, best_at = params, np.full(len(seeds), -1)
+    highest, worse = np.full(len(seeds), -np.inf), np.zeros(len(seeds), int)
+    active = np.ones(len(seeds), bool)
+    history, losses, seconds, rows, known = [], [], 0.0, 0, set()
+    number = 0
+    with terminal.task("epochs", recipe.epochs) as advance:
+        for epoch in range(recipe.epochs):
+            sums, clock, shapes = [], time.perf_counter(), set()
+            for _ in range(steps_per_epoch):
+                batch = stacked([next(source) for source in sources])
+                shapes.add(batch["words"].shape)
+                params, opt_state, found = step_fn(
+                    params, opt_state, table, batch, keys, jnp.asarray(rates), np.int32(number)
+                )
+                sums.append(found)
+                number += 1
+            value, weight = np.sum([np.asarray(x) for x in sums], axis=0)
+            if shapes <= known:  # nothing was compiled
+                seconds += time.perf_counter() - clock
+                rows += len(sources) * steps_per_epoch * recipe.batch_size
+            known |= shapes
+            losses.append(value / np.maximum(weight, 1e-9))
+            history.append(np.asarray(measure(params), np.float64))
+            gain = active & (history[-1] > highest)
+            best = jax.tree.map(lambda new, old: _chosen(gain, new, old), params, best)
+            best_at[gain], highest[gain] = epoch, history[-1][gain]
+            worse = np.where(gain, 0, worse + 1)
+            if recipe.patience:
+                late = worse >= recipe.patience
+                if recipe.schedule == "halve":
+                    rates = np.where(late, rates / 2, rates).astype(np.float32)
+                    worse = np.where(late, 0, worse)
+                    active &= rates >= recipe.least_rate
+                else:
+                    active &= ~late
+            logging.info(
+                "epoch %d: loss %s, development %s", epoch + 1, _listed(losses[-1]),
+                _listed(history[-1]),
+            )  # fmt: skip
+            advance(1)
+            if not np.isfinite(losses[-1]).all():
+                raise ValueError(
+                    f"The loss of a head is not finite in epoch {epoch + 1}: lower "
+                    f"config.recipe.learning_rate={recipe.learning_rate:g}"
+                )
+            if not active.any():
+                break
+    return Fitted(best, np.array(history), best_at, np.array(losses), rows, seconds)
+
+
+def start(labeller: Labeller, table: Array, batch: Batch, keys: Array) -> Any:
+    """The initial parameters of all members.
+
+    Args:
+      labeller, table: see `fit`.
+      batch: a batch of all members, see `stacked`.
+      keys: a key for each member.
+    """
+    one = jax.tree.map(lambda x: x[0], batch)
+
+    def init(key: Array) -> Any:
+        variables = labeller.init({"params": key}, table, one, method=Labeller.loss)
+        return partition.unbox(variables["params"])
+
+    return jax.jit(jax.vmap(init))(keys)
+
+
+def save(params: Any, path: str) -> None:
+    """Writes parameters to an .npz file, by their paths."""
+    arrays = {name: np.asarray(x) for name, x in paths.flat(params).items()}
+    with atomic.writing(path) as file:
+        np.savez(file, **arrays)
+
+
+def load(path: str) -> Any:
+    """The parameters that `save` wrote.
+
+    Raises:
+      ValueError: the file is damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return traverse_util.unflatten_dict({name: file[name] for name in file.files}, sep="/")
+    except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error!r}") from error
+
+
+def stacked(batches: Sequence[Batch]) -> Batch:
+    """The batches of all members as one, padded to the widest: [members, B, ...]."""
+    found = {}
+    for key in batches[0]:
+        parts = [batch[key] for batch in batches]
+        if parts[0].ndim > 1:
+            width, fill = max(x.shape[1] for x in parts), -1 if key == "gold" else 0
+            parts = [
+                np.pad(x, ((0, 0), (0, width - x.shape[1])), constant_values=fill) for x in parts
+            ]
+        found[key] = np.stack(parts)
+    return found
+
+
+def step(labeller: Labeller, recipe: Recipe, steps: int) -> Callable[..., tuple[Any, Any, Array]]:
+    """The compiled step of all members.
+
+    Args:
+      labeller, recipe: see `fit`.
+      steps: number of steps of all epochs.
+
+    Returns:
+      A function from parameters and optimizer states of all members, the table, a batch, keys and
+      learning rates of all members, and the step's number, to parameters, states, and the sum and
+      the weight of the loss, [2, members].
+    """
+    tx = recipe.build(steps)
+
+    def one(params, opt_state, table, batch, key, rate, number):
+        def loss(params):
+            rngs = {"dropout": jax.random.fold_in(key, number)}
+            found = labeller.apply(
+                {"params": params}, table, batch, True, rngs=rngs, method=Labeller.loss
+            )["loss"]
+            return found.value / jnp.maximum(found.weight, 1e-9), found
+
+        grads, found = jax.grad(loss, has_aux=True)(params)
+        updates, opt_state = tx.update(grads, opt_state, params)
+        rate = rate * recipe.factor(number, steps)
+        params = jax.tree.map(lambda p, u: p - rate * u, params, updates)
+        return params, opt_state, jnp.stack([found.value, found.weight])
+
+    def members(params, opt_state, table, batch, keys, rates, number):
+        given = params, opt_state, batch, keys, rates
+        each = lambda p, o, b, k, r: one(p, o, table, b, k, r, number)
+        # On CPU products with an axis of members are slower than one product after the other.
+        if jax.default_backend() == "cpu":
+            params, opt_state, found = jax.lax.map(lambda x: each(*x), given)
+        else:
+            params, opt_state, found = jax.vmap(each)(*given)
+        return params, opt_state, found.T
+
+    return jax.jit(members, donate_argnums=(1,))
+
+
+def _chosen(gain: np.ndarray, new: Array, old: Array) -> Array:
+    return jnp.where(gain.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+
+def _listed(values: np.ndarray) -> str:
+    return " ".join(f"{value:.3f}" for value in values)

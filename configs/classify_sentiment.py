@@ -1,0 +1,25 @@
+"""Sentiment of reviews: the mean of a text's vectors and two dense layers (A14, Table 4).
+
+Command:
+  python -m clwe_jax.main --config=configs/classify_sentiment.py
+
+  :laptop (default)  the embedded world's opinions; joint-align vectors are trained first, in
+                     WORKDIR/encoder.
+  :small             your files (CLS-10):
+                       --config.transfer.train=en:cls10/en.train.tsv --config.transfer.tests=cls10
+                       --config.encoder=run:DIR (a Bi-SaELMo, or any other encoder)
+  :base, :paper      the same with a hidden layer of 256, five seeds.
+
+Expected: a shared space carries opinions over; encoders of each language alone stay near one half.
+"""
+
+from clwe_jax import presets
+
+
+def get_config(scale: str = "laptop"):
+    config = presets.transfer(scale, "sentiment", "mean_mlp")
+    config.system = "Sentiment"
+    config.recipe.update(epochs=30, patience=5)
+    if scale != "laptop":
+        config.transfer.update(train="en:cls10/en.train.tsv", tests="cls10")
+    return config

@@ -1,0 +1,64 @@
+"""Models of Hugging Face with the methods of ours."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from clwe_jax import api
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "bank", "river", "money", "##s", ".", "the"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bert")
+    r = np.random.RandomState(0)
+
+    def random(*shape):
+        return r.standard_normal(shape).astype(np.float32)
+
+    arrays = {f"embeddings.{x}_embeddings.weight": random(n, 8)
+              for x, n in (("word", len(PIECES)), ("position", 16), ("token_type", 2))}  # fmt: skip
+    arrays |= {"embeddings.LayerNorm.weight": np.ones(8, np.float32),
+               "embeddings.LayerNorm.bias": random(8)}  # fmt: skip
+    config = dict(
+        model_type="bert", hidden_size=8, num_hidden_layers=0, num_attention_heads=2,
+        intermediate_size=8, vocab_size=len(PIECES), max_position_embeddings=16,
+    )  # fmt: skip
+    save_file(arrays, str(folder / "model.safetensors"))
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "vocab.txt").write_text("\n".join(PIECES), encoding="utf-8")
+    return str(folder)
+
+
+def test_the_methods_of_a_model(folder):
+    words = {"en": ["Bank", "river", "river", "the"], "de": ["money", "banks"]}
+    model = api.load(f"hf:{folder}", languages=("en", "de"), words=words)
+    assert model.languages == ("en", "de") and model.frequent["en"] == ["bank", "river", "the"]
+    vectors = model.encode(["The bank.", "river"], lang="de")
+    assert vectors.shape == (2, 8) and np.isfinite(vectors).all()
+    assert [word for word, _ in model.words("The banks.", lang="en")] == ["the", "banks", "."]
+    near = model.neighbours("bank", lang="en", to="de", k=2)
+    assert {found.word for found in near} == {"money", "banks"}
+    assert model.knows("river", lang="de") and not model.knows("banks", lang="en")
+    assert model.config.model.layers == 0 and not model.config.model.condition_on_language
+    with pytest.raises(ValueError, match="'fr' is not a language of this model"):
+        model.encode(["x"], lang="fr")
+
+
+def test_without_words_and_languages(folder):
+    model = api.load(folder)
+    assert len(model.languages) == 103
+    with pytest.raises(ValueError, match=r"api.load\(DIR, words={'en': \[...\]}\)"):
+        model.neighbours("bank", lang="en")
+    with pytest.raises(ValueError, match="words: 'xx' is in none of the languages"):
+        api.load(folder, words={"xx": ["a"]})
+
+
+def test_arguments_for_another_kind_of_model(tmp_path):
+    with pytest.raises(ValueError, match="arguments for a model of Hugging Face; .* is none"):
+        api.load(tmp_path, languages=("en",))
+    with pytest.raises(FileNotFoundError, match="holds no model of Hugging Face"):
+        api.load(f"hf:{tmp_path}")

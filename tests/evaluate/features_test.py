@@ -1,0 +1,130 @@
+"""Features of given words against NumPy; the choice of layers; tables and batches."""
+
+import numpy as np
+import pytest
+
+from clwe_jax.api.static import StaticModel
+from clwe_jax.embeddings.vectors import Vectors as WordVectors
+from clwe_jax.evaluate import features
+from clwe_jax.evaluate.features import Table, Vectors
+from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.text.normalize import Normalizer
+
+
+@pytest.fixture
+def setting(toy_objective, make_tokenizer, make_variables):
+    """An encoder of rows of eight pieces, and the vectors of a row of words' pieces in NumPy."""
+    objective, tokenizer = toy_objective(), make_tokenizer(["bank", "river"])
+    variables = make_variables(tokenizer)
+
+    def oracle(words):
+        cut = [tokenizer.encode(word, "de")[0] for word in words]
+        ids = [tokenizer.vocabulary.cls_id, *(i for x in cut for i in x), tokenizer.vocabulary.sep_id]
+        vectors = objective.numpy_row(variables, ids, tokenizer.language_id("de"))[1:-1]
+        ends = np.cumsum([len(x) for x in cut])
+        return np.split(vectors, ends[:-1])
+
+    return ModelEncoder(objective, tokenizer, variables, max_length=8), oracle
+
+
+POOLED = {"first": lambda x: x[0], "mean": lambda x: x.mean(0), "max": lambda x: x.max(0)}
+ROWS = (["bank", "ab-c"], ["River"], ["x", "yz", "bank"])
+
+
+@pytest.mark.parametrize("pool", features.POOLS)
+def test_given_words_equal_one_at_a_time(pool, setting):
+    encoder, oracle = setting
+    found = encoder.of_words(ROWS, "de", pool)
+    for words, vectors in zip(ROWS, found):
+        expected = np.stack([POOLED[pool](x) for x in oracle(words)])
+        np.testing.assert_allclose(vectors, expected, atol=1e-5)
+
+
+def test_a_long_sentence_is_read_in_several_rows(setting):
+    encoder, oracle = setting
+    words = ["abc", "de", "f", "ghijkl", "bank", "x"]  # six pieces fit
+    [found] = encoder.of_words([words], "de", "mean")
+    parts = [x for part in (words[:3], words[3:4], words[4:]) for x in oracle(part)]
+    np.testing.assert_allclose(found, np.stack([x.mean(0) for x in parts]), atol=1e-5)
+
+
+def test_a_word_without_letters_keeps_its_place(setting):
+    encoder, _ = setting
+    [found] = encoder.of_words([["bank", "\u200b", "x"]], "de")
+    assert len(found) == 3
+
+
+def static():
+    rng = np.random.default_rng(0)
+    vectors = WordVectors(["haus", "Bahn", "hof"], rng.normal(size=(3, 4)).astype(np.float32))
+    model = StaticModel({"de": vectors}, {}, {}, "de", Normalizer(lower_case=False))
+    return model.encoder(), vectors.vectors
+
+
+def test_static_words_are_found_as_written_in_lower_case_or_in_parts():
+    encoder, vectors = static()
+    [found] = encoder.of_words([["Bahn", "Haus", "Bahn-hof", "xyz"]], "de")
+    expected = [vectors[1], vectors[0], vectors[[1, 2]].mean(0), np.zeros(4)]
+    np.testing.assert_allclose(found[:, 0], expected, atol=1e-6)
+
+
+def test_layers():
+    x = np.random.default_rng(0).normal(size=(2, 7, 3))
+    for name, expected in (
+        ("mix", x), ("last", x[:, 6:]), ("last4", x[:, 3:].mean(1, keepdims=True)),
+        ("sum4", x[:, 3:].sum(1, keepdims=True)), ("mean", x[:, 1:].mean(1, keepdims=True)),
+        (0, x[:, :1]), ("5", x[:, 5:6]),
+    ):  # fmt: skip
+        np.testing.assert_allclose(features.select(x, name), expected)
+    for wrong in ("7", "-1", "lat", 9):
+        with pytest.raises(ValueError, match="last4"):
+            features.select(x, wrong)
+
+
+def table():
+    values = np.arange(14, dtype=np.float32).reshape(7, 2, 1)
+    values[0] = 0
+    rows = [[np.array([1, 2])], [np.array([3])], [np.array([4, 5, 6])]]
+    return Table(values, rows)
+
+
+def test_a_local_table_holds_the_same_vectors():
+    words = np.array([[1, 2, 0], [6, 3, 4]], np.int32)
+    values, local = table().local(words)
+    assert values.shape == (7, 2, 1)
+    np.testing.assert_array_equal(values[local], table().values[words])
+
+
+def test_joined_tables_keep_their_rows():
+    one = table()
+    both = features.joined([one, one])
+    for row in range(3):
+        for copy in (row, row + 3):
+            np.testing.assert_array_equal(
+                both.values[both.rows[copy][0]], one.values[one.rows[row][0]]
+            )
+
+
+def test_batches_hold_every_row_once():
+    rng = np.random.default_rng(0)
+    rows = [[rng.integers(1, 9, n), rng.integers(1, 9, m)] for n, m in rng.integers(0, 20, (30, 2))]
+    seen, widths = [], set()
+    for places, batch in features.batches(Table(np.zeros((9, 1, 1), np.float32), rows), 4):
+        seen += places
+        widths.add(batch["words"].shape)
+        for line, place in enumerate(places):
+            for key, words in zip(("words", "words_b"), rows[place]):
+                assert [x for x in batch[key][line] if x] == list(words)
+        assert not batch["words"][len(places) :].any()
+    assert sorted(seen) == list(range(30)) and len(widths) <= 3
+
+
+def test_texts_have_their_own_vectors_once_computed(setting):
+    encoder, _ = setting
+    pairs = [("the bank", "a river"), ("a river", "the bank")]
+    found = Vectors(encoder, "last", whole=True).of_texts(pairs, "de")
+    assert len(found.values) == 3 and [x[0] for x in found.rows[0]] == [x[0] for x in found.rows[1][::-1]]
+    expected = encoder.sentences(["a river"], "de")[0, -1]
+    np.testing.assert_allclose(found.values[found.rows[1][0][0], 0], expected, atol=1e-6)
+    words = Vectors(encoder, "mix").of_texts(pairs, "de")
+    assert [len(x) for x in words.rows[0]] == [2, 2] and words.values.shape[1] == encoder.layers

@@ -1,0 +1,139 @@
+"""Runs that start from a model of Hugging Face: parameters, rows in common, options."""
+
+import logging
+
+import jax
+import numpy as np
+import pytest
+
+from clwe_jax import config as options
+from clwe_jax import presets
+from clwe_jax.interop import configuration, huggingface
+from clwe_jax.jobs import warm
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words import Segmenter
+from clwe_jax.training import build, init, partition, paths
+
+
+def a_config(folder, **values):
+    config = presets.bert("laptop")
+    config.init.parameters = f"hf:{folder}"
+    config.data.update(dict(languages="en,de", sequence_length=9) | values)
+    return config
+
+
+def started(config, tokenizer, parts=""):
+    """The initialised parameters, those after the start, and the record, by path."""
+    config.init.parts = parts
+    vocabulary = tokenizer.vocabulary
+    objective = build.build_objective(config, len(vocabulary), vocabulary.size)
+    boxed = jax.jit(objective.init)(jax.random.key(0), a_batch(objective))
+    params = partition.unbox(boxed["params"])
+    initial = init.from_config(config.init, warm.names(tokenizer))
+    after, record = initial.into(params, partition.axes_of(boxed["params"]))
+    flat = [{k: np.asarray(v) for k, v in paths.flat(x).items()} for x in (params, after)]
+    return objective, *flat, record, after
+
+
+def a_batch(objective):
+    shapes = objective.batch_shapes(1, 9)
+    batch = {key: np.zeros(x.shape, x.dtype) for key, x in shapes.items()}
+    batch["inputs"][0] = [2, 5, 6, 7, 11, 12, 3, 0, 0]
+    batch["positions"][0, :7] = np.arange(7)
+    batch["segment_ids"][0, :7] = 1
+    return batch
+
+
+def test_a_run_starts_as_the_model(folders, tmp_path):
+    folder = folders.write(tmp_path)
+    config = a_config(folder)
+    configuration.follow(config)
+    loaded = huggingface.load(folder, ("en", "de"), max_length=9)
+    objective, _, _, record, params = started(config, loaded.tokenizer)
+    batch = a_batch(objective)
+    ours = jax.jit(objective.encode)({"params": params}, batch)
+    theirs = jax.jit(loaded.objective.encode)(loaded.variables, batch)
+    np.testing.assert_array_equal(ours.last[0, :7], theirs.last[0, :7])
+    scores = [
+        x.module.apply(v, y.last, batch["language_ids"], method="score")[0, :7, :13]
+        for x, v, y in (
+            (objective, {"params": params}, ours), (loaded.objective, loaded.variables, theirs),
+        )
+    ]  # fmt: skip
+    np.testing.assert_array_equal(*scores)
+    assert record["source"] == f"hf:{folder}" and record["step"] is None and "common" not in record
+
+
+def test_rows_of_the_tokens_in_common(folders, tmp_path):
+    folder = folders.write(tmp_path)
+    pieces = ["[UNK]", "[MASK]", "[PAD]", "[CLS]", "[SEP]", "bank", "Haus", "##s", "the"]
+    tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
+    config = a_config(folder)
+    configuration.follow(config)
+    _, before, after, record, _ = started(config, tokenizer)
+    theirs = huggingface.parameters(folder)
+    assert record["common"] == {"vocab": 8}
+    for path in (huggingface.TOKENS, huggingface.BIAS):
+        for row, piece in enumerate(pieces):
+            known = piece != "Haus"
+            wanted = theirs[path][folders.pieces.index(piece)] if known else before[path][row]
+            np.testing.assert_array_equal(after[path][row], wanted, err_msg=piece)
+        np.testing.assert_array_equal(after[path][len(pieces) :], before[path][len(pieces) :])
+
+
+def test_a_model_without_a_head(folders, tmp_path, caplog):
+    arrays = folders.make_arrays("bert", len(folders.pieces))
+    arrays = {k: v for k, v in arrays.items() if "cls" not in k}
+    folder = folders.write(tmp_path, arrays=arrays)
+    config = a_config(folder)
+    configuration.follow(config)
+    tokenizer = huggingface.load(folder, ("en", "de")).tokenizer
+    with caplog.at_level(logging.WARNING):
+        _, before, after, record, _ = started(config, tokenizer)
+    assert "has no MLM head: head/bias, head/kernel" in caplog.text
+    for path in after:
+        same = np.array_equal(after[path], before[path])
+        assert same == path.startswith("head/"), path
+    assert record["arrays"] == sum(not path.startswith("head/") for path in after)
+
+
+def test_parts_leave_the_options_alone(folders, tmp_path):
+    folder = folders.write(tmp_path)
+    config = a_config(folder)
+    config.model.update(width=8, heads=2, mlp_dim=16, layers=1)
+    config.init.parts = huggingface.TOKENS
+    configuration.follow(config)
+    assert config.model.layers == 1 and not config.vocab.path
+    tokenizer = huggingface.load(folder, ("en", "de")).tokenizer
+    _, before, after, _, _ = started(config, tokenizer, huggingface.TOKENS)
+    changed = [path for path in after if not np.array_equal(after[path], before[path])]
+    assert changed == [huggingface.TOKENS]
+
+
+def test_the_options_that_follow(folders, tmp_path):
+    config = a_config(folders.write(tmp_path / "a"))
+    configuration.follow(config)
+    assert config.vocab.path == str(tmp_path / "a") and not config.data.lower_case
+    assert (config.model.layers, config.model.types, config.model.norm) == (2, 2, "post")
+    assert config.objective.dense and not config.model.language_embeddings
+    folder = folders.write(tmp_path / "xlm", "xlm")
+    config = a_config(folder)
+    configuration.follow(config)
+    assert not config.objective.dense and config.model.language_embeddings
+    _, _, after, _, _ = started(config, huggingface.load(folder, ("en", "de")).tokenizer)
+    table = folders.make_arrays("xlm", len(folders.pieces))["transformer.lang_embeddings.weight"]
+    np.testing.assert_array_equal(after[huggingface.LANGUAGES], table[:2])
+    with pytest.raises(ValueError, match="config.data.sequence_length=12: .* has 11 positions"):
+        configuration.follow(a_config(folder, sequence_length=12))
+    plain = options.base_config()
+    configuration.follow(plain)
+    assert plain == options.base_config()
+
+
+def test_the_tokenizer_of_xlm_makes_no_batches(folders, tmp_path):
+    folder = folders.write(tmp_path, "xlm")
+    (tmp_path / "vocab.txt").rename(tmp_path / "merges.txt")
+    with pytest.raises(ValueError, match="XLM's tokenizer, which cannot make batches.*vocab.path"):
+        configuration.follow(a_config(folder))

@@ -1,0 +1,387 @@
+"""The transfer job from end to end: frozen, learned with the head, and fine-tuned."""
+
+import itertools
+import json
+import os
+
+import jax
+import numpy as np
+import pytest
+
+from clwe_jax import api, pocket, presets, registry, validation
+from clwe_jax.api import encoders
+from clwe_jax.embeddings import files
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.jobs import transfer, transfer_data
+from clwe_jax.models.transformer import Transformer
+from clwe_jax.objectives.mlm import MlmObjective
+from clwe_jax.text import labelled_files
+from clwe_jax.text.base_vocab import SPECIALS
+from clwe_jax.text.labelled import Examples, Labelled, Tagged
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words import Segmenter
+from clwe_jax.training import partition
+from clwe_jax.training.stop import StopSignal
+
+LANGUAGES = ("en", "de")
+KINDS = ("PER", "LOC")
+
+
+def kind_of(concept):
+    """The kind of name that a concept is in the toy task; '' for most concepts."""
+    return dict(enumerate(KINDS)).get(sum(map(ord, concept)) % 5, "") if concept else ""
+
+
+class ToyNames:
+    """Some concepts of the embedded world as names: the same in every language."""
+
+    name, kind, texts, metric = "ner", "tags", 0, "f1"
+
+    def generate(self, language, split, rows, seed):
+        number = seed + ("train", "dev", "test").index(split)
+        rows = [
+            Tagged(
+                tuple(token.text for token in x.tokens),
+                tuple(f"B-{k}" if (k := kind_of(token.concept)) else "O" for token in x.tokens),
+            )
+            for x in itertools.islice(pocket.sentences(language, number, among=("money",)), rows)
+        ]
+        return Examples(tuple(rows), {"rows of the toy task": 1})
+
+    def read(self, path, language):
+        with open(path, encoding="utf-8") as file:
+            return Examples(tuple(Tagged(*map(tuple, row)) for row in json.load(file)))
+
+    def files(self, directory):
+        return {name[:2]: os.path.join(directory, name) for name in sorted(os.listdir(directory))}
+
+    def score(self, gold, predicted):
+        pairs = [(x, y) for a, b in zip(gold, predicted, strict=True)
+                 for x, y in zip(a, b, strict=True)]  # fmt: skip
+        right = sum(x == y != "O" for x, y in pairs)
+        named = sum(x != "O" for x, _ in pairs), sum(y != "O" for _, y in pairs)
+        return {"f1": 2 * right / max(1, sum(named)), "recall": right / max(1, named[0])}
+
+
+class ToyPairs(ToyNames):
+    """Whether two sentences are the same."""
+
+    name, kind, texts, metric = "xnli", "texts", 2, "acc"
+
+    def generate(self, language, split, rows, seed):
+        found = [" ".join(x.words) for x in super().generate(language, split, rows, seed).rows]
+        rows = [
+            Labelled((x, found[place - place % 2]), "other" if place % 2 else "same")
+            for place, x in enumerate(found)
+        ]
+        return Examples(tuple(rows))
+
+    def score(self, gold, predicted):
+        return {"acc": float(np.mean([x == y for x, y in zip(gold, predicted, strict=True)]))}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def toy_tasks():
+    with pytest.MonkeyPatch.context() as patch:
+        classes = {"ner": ToyNames, "xnli": ToyPairs}
+        patch.setitem(registry.TABLES, "transfer_task", dict.fromkeys(classes, "toy"))
+        lookup = registry.lookup
+        patch.setattr(
+            registry, "lookup",
+            lambda kind, name: classes[name] if kind == "transfer_task" else lookup(kind, name),
+        )  # fmt: skip
+        yield
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory):
+    """Files of vectors in which a translation has the vector of its concept."""
+    rng, concepts, folder = np.random.default_rng(0), {}, tmp_path_factory.mktemp("vectors")
+    for language in LANGUAGES:
+        words = {}
+        for x in itertools.islice(pocket.sentences(language, 5, among=("money",)), 400):
+            for token in x.tokens:
+                meaning = token.concept or f"{language} {token.text.lower()}"
+                words[token.text.lower()] = concepts.setdefault(meaning, rng.normal(size=12))
+        found = Vectors(list(words), np.array(list(words.values()), np.float32))
+        files.write(str(folder / f"{language}.vec"), found)
+    return "vec:" + ",".join(f"{x}={folder / x}.vec" for x in LANGUAGES)
+
+
+def tiny(encoder, head="linear", task="ner", **changes):
+    config = presets.transfer("laptop", task, head)
+    config.encoder, config.system = encoder, "toy"
+    config.data.update(languages=",".join(LANGUAGES), pocket_sentences=200)
+    config.vocab.size = 400
+    config.transfer.update(embedded_rows=120, embedded_tests=40, seeds=2, **changes)
+    config.transfer.embedder.update(width=8, cells=8)
+    config.recipe.update(learning_rate=0.03, epochs=12, batch_size=16, patience=0)
+    return config
+
+
+def read(folder, name):
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+@pytest.fixture(scope="module")
+def frozen(tmp_path_factory, vectors):
+    """The folder of a finished run: a BiLSTM-CRF on aligned vectors."""
+    folder = str(tmp_path_factory.mktemp("frozen"))
+    config = tiny(vectors, "bilstm_crf")
+    config.transfer.head.update(cells=12, dropout=0.1)
+    validation.validate(config)
+    assert transfer.run(config, folder)
+    return config, folder
+
+
+def test_names_are_found_in_a_language_without_labels(frozen):
+    figures = read(frozen[1], "results.json")
+    assert figures["ner/en/f1"] > 0.8 and figures["ner/de/f1"] > 0.6
+    assert figures["zero_shot/ner/mean_f1"] == figures["ner/de/f1"]
+    assert figures["ner/de/f1_low"] <= figures["ner/de/f1"] <= figures["ner/de/f1_high"]
+    assert 0.9 < figures["data/coverage/de"] <= 1
+
+
+def test_the_report_has_tables_confusions_errors_and_curves(frozen):
+    report = read(frozen[1], "report.json")
+    titles = [section["title"] for section in report["sections"]]
+    assert titles[0] == "ner: by language" and "ner: confusions" in titles
+    assert report["skipped"] == {"rows of the toy task": 4}
+    with open(os.path.join(frozen[1], "report.html"), encoding="utf-8") as file:
+        page = file.read()
+    assert "zero-shot" in page and "is left out" not in page
+
+
+def test_a_finished_part_is_not_done_twice(frozen, monkeypatch):
+    config, folder = frozen
+    before = read(folder, "results.json")
+    os.remove(os.path.join(folder, "results.json"))
+    monkeypatch.setattr(transfer.Vectors, "of_sentences", None)
+    monkeypatch.setattr("clwe_jax.training.heads.fit", None)
+    assert transfer.run(config, folder)
+    after = read(folder, "results.json")
+    timed = {name for name in before if name.endswith("seconds")}
+    assert {k: v for k, v in after.items() if k not in timed} == {
+        k: v for k, v in before.items() if k not in timed
+    }
+
+
+def test_a_loaded_tagger_labels_text_and_given_words(frozen):
+    model = api.load(frozen[1])
+    row = ToyNames().generate("de", "test", 1, 0).rows[0]
+    [found] = model.tag([list(row.words)], lang="de")
+    assert [word for word, _ in found] == list(row.words)
+    [cut] = model.tag([" ".join(row.words)], lang="de")
+    assert [label for _, label in cut] == [label for _, label in found]
+    assert model.tag(["", " "], lang="de") == [[], []]
+    with pytest.raises(ValueError, match="tag"):
+        model.classify(["x"], lang="de")
+    with pytest.raises(ValueError, match="not a language"):
+        model.tag(["x"], lang="fr")
+
+
+def test_sign_tests_compare_with_another_run(frozen, tmp_path, vectors):
+    config = tiny(vectors)
+    config.report.compare_with = frozen[1]
+    config.recipe.epochs = 1
+    assert transfer.run(config, str(tmp_path))
+    titles = [section["title"] for section in read(tmp_path, "report.json")["sections"]]
+    assert "ner: sign tests" in titles
+
+
+def test_the_mean_of_each_language_is_taken_away(vectors, tmp_path, frozen):
+    config = tiny(vectors, center=True)
+    assert transfer.run(config, str(tmp_path))
+    with np.load(tmp_path / "heads" / "centers.npz") as file:
+        assert set(file.files) == set(LANGUAGES)
+    [found] = api.load(str(tmp_path)).tag([["Bank"]], lang="de")
+    assert found[0][0] == "Bank"
+
+
+@pytest.mark.parametrize("head", ["mean_mlp", "bilstm_max"])
+def test_pairs_of_texts_are_classified(head, vectors, tmp_path):
+    config = tiny(vectors, head, "xnli")
+    sizes = dict(hidden=12) if head == "mean_mlp" else dict(hidden=12, cells=8, dropout=0.0)
+    config.transfer.head.update(sizes)
+    assert transfer.run(config, str(tmp_path))
+    figures = read(tmp_path, "results.json")
+    assert figures["xnli/en/acc"] > 0.6 and "zero_shot/xnli/mean_acc" in figures
+    model = api.load(str(tmp_path))
+    assert model.classify([("the bank", "the bank")], lang="en")[0] in ("same", "other")
+    with pytest.raises(ValueError, match="pairs"):
+        model.classify(["the bank"], lang="en")
+
+
+def test_an_encoder_may_learn_with_the_head(tmp_path):
+    config = tiny("bow")
+    assert transfer.run(config, str(tmp_path))
+    figures = read(tmp_path, "results.json")
+    assert figures["ner/en/f1"] > 0.5 > figures["ner/de/f1"]  # nothing joins the languages
+    assert api.load(str(tmp_path)).tag(["the bank"], lang="en")[0][0][0] == "the"
+
+
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory):
+    """The folder that stands for a masked language model with random parameters."""
+    folder = str(tmp_path_factory.mktemp("pretrained"))
+    words = {t.text.lower() for x in LANGUAGES for s in
+             itertools.islice(pocket.sentences(x, 0, among=("money",)), 100) for t in s.tokens}
+    letters = sorted({mark + letter for word in words for letter in word for mark in ("", "##")})
+    pieces = [*SPECIALS, *letters, *sorted(words - set(letters))]
+    tokenizer = Tokenizer(LANGUAGES, Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
+    backbone = Transformer(
+        tokenizer.vocabulary.size, 2, layers=2, width=16, heads=2, mlp_dim=24, max_length=32,
+        dropout=0.0, norm="pre", types=2,
+    )  # fmt: skip
+    objective = MlmObjective(backbone, len(pieces), 4)
+    batch = {key: np.zeros(x.shape, x.dtype) for key, x in objective.batch_shapes(1, 32).items()}
+    variables = partition.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
+    model = api.Model(tiny(""), tokenizer, objective, variables)
+    with pytest.MonkeyPatch.context() as patch:
+        load = encoders.load
+        patch.setattr(
+            encoders, "load", lambda x, names: model if folder in x else load(x, names)
+        )  # fmt: skip
+        yield folder
+
+
+def tuning(pretrained, task="ner"):
+    config = tiny(f"run:{pretrained}", task=task)
+    config.transfer.update(mode="tune", length=32, layers="last", words="first")
+    config.transfer.seeds = 1
+    config.optimizer.update(learning_rate=1e-2)
+    config.train.update(epochs=3, batch_size=16, log_every_steps=4)
+    return config
+
+
+def test_fine_tuning_learns_and_resumes_exactly(pretrained, tmp_path, monkeypatch):
+    config = tuning(pretrained)
+    validation.validate(config)
+    whole, broken = str(tmp_path / "whole"), str(tmp_path / "broken")
+    assert transfer.run(config, whole)
+    figures = read(whole, "results.json")
+    assert figures["ner/en/f1"] > 0.2
+
+    stopped = []
+
+    class Stops(StopSignal):
+        def at(self, step):
+            if step == 13 and not stopped:
+                stopped.append(step)
+                self.received = "SIGTERM"
+            return bool(self.received)
+
+    monkeypatch.setattr("clwe_jax.training.train.StopSignal", Stops)
+    assert not transfer.run(config, broken) and stopped
+    assert transfer.run(config, broken)
+    again = read(broken, "results.json")
+    for name in ("ner/en/f1", "ner/de/f1", "transfer/dev_f1"):
+        assert again[name] == figures[name]
+    model = api.load(whole)
+    row = ToyNames().generate("en", "test", 1, 0).rows[0]
+    [found] = model.tag([row.words], lang="en")
+    assert [word for word, _ in found] == list(row.words)
+
+
+def test_heads_on_every_layer_alone(pretrained, tmp_path):
+    config = tiny(f"run:{pretrained}", layers="each")
+    config.recipe.epochs = 2
+    assert transfer.run(config, str(tmp_path))
+    figures = read(tmp_path, "results.json")
+    assert {f"ner/de/layer{k}/f1" for k in range(3)} <= figures.keys()
+    assert api.load(str(tmp_path)).tag(["the bank"], lang="en")
+
+
+def test_pairs_are_fine_tuned_in_one_row(pretrained, tmp_path):
+    config = tuning(pretrained, "xnli")
+    config.train.epochs = 1
+    assert transfer.run(config, str(tmp_path))
+    assert api.load(str(tmp_path)).classify([("a bank", "a bank")], lang="de")
+
+
+def files_of(folder, rows):
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, "en.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump([[x.words, x.tags] for x in rows], file)
+    return path
+
+
+def labelled(config):
+    labelled_files.check(config, "")
+    return transfer_data.read(config)
+
+
+def test_rows_of_several_languages(vectors):
+    config = tiny(vectors, train="en,de", rows="en:1,de:30")
+    config.transfer.embedded_rows = 50
+    data = labelled(config)
+    assert {x: len(rows) for x, rows in data.train.items()} == {"en": 50, "de": 30}
+    assert data.labels == ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")
+
+
+def test_files_are_split_and_compared(vectors, tmp_path):
+    rows = ToyNames().generate("en", "train", 60, 0).rows
+    strange = [Tagged(row.words, tuple(x.replace("LOC", "ORG") for x in row.tags)) for row in rows]
+    train = files_of(tmp_path / "train", rows)
+    files_of(tmp_path / "test", strange)
+    config = tiny(vectors, train=f"en:{train}", tests=str(tmp_path / "test"), rows="40")
+    data = labelled(config)
+    assert len(data.train["en"]) + len(data.dev["en"]) == 40 and len(data.dev["en"]) == 20
+    assert any("lack (B-ORG)" in reason for reason in data.skipped)
+    files_of(tmp_path / "test", [Tagged(x.words, ("B-X",) * len(x.words)) for x in rows])
+    with pytest.raises(ValueError, match="different tasks"):
+        labelled(config)
+
+
+WRONG = {
+    "config.transfer.rows": dict(rows="many"),
+    "en:FILE": dict(train="en:absent.tsv", tests="."),
+    "or neither": dict(train="en:absent.tsv"),
+    "training languages": dict(rows="de:3"),
+    "needs training files": dict(dev="en:absent.tsv"),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_files_that_cannot_work_are_refused(message, vectors):
+    with pytest.raises((ValueError, OSError), match=message):
+        labelled_files.check(tiny(vectors, **WRONG[message]), "")
+
+
+REFUSED = {
+    "does not fit the task 'ner'": dict(head="mean_mlp"),
+    "does not fit the task 'xnli'": dict(head="bilstm_crf", task="xnli"),
+    "config.transfer.layers": dict(layers="lst"),
+    "expected run:DIR": dict(encoder="runs/x"),
+    "learns with the head": dict(encoder="bow", center=True),
+    "is none": dict(encoder="bow", mode="tune"),
+    "of frozen features": dict(encoder="run:.", mode="tune", center=True),
+    "config.transfer.words": dict(words="last"),
+    "config.transfer.seeds": dict(seeds=0),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_options_that_cannot_work_are_refused(message, vectors):
+    changes = dict(REFUSED[message])
+    config = tiny(changes.pop("encoder", vectors), changes.pop("head", "linear"),
+                  changes.pop("task", "ner"))  # fmt: skip
+    config.transfer.update(changes)
+    with pytest.raises(ValueError, match=message):
+        validation.validate(config)
+
+
+def test_an_encoder_that_is_absent_is_named_with_its_command():
+    with pytest.raises(FileNotFoundError, match="configs/warm_dict_mlm.py --workdir=runs/x"):
+        labelled_files.check(tiny("run:runs/x"), "")
+
+
+def test_a_language_that_the_encoder_lacks_is_named(vectors, tmp_path):
+    config = tiny(vectors)
+    config.data.languages = "en,fr"
+    with pytest.raises(ValueError, match="fr"):
+        transfer.run(config, str(tmp_path / "run"))

@@ -1,0 +1,183 @@
+"""Heads: recurrences against NumPy, masks, and the losses."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from clwe_jax.models import heads, labelling
+from clwe_jax.models.lstm import BiLstm
+
+ROWS, WORDS, DIM = 3, 5, 4
+LENGTHS = np.array([5, 1, 3])
+MASK = np.arange(WORDS) < LENGTHS[:, None]
+
+
+@pytest.fixture(scope="module")
+def x():
+    return np.random.default_rng(0).normal(size=(ROWS, WORDS, DIM)).astype(np.float32)
+
+
+def params_of(init, *args, **kwargs):
+    """The parameters of a module; its init is compiled as one program."""
+    made = jax.jit(lambda: init(*args, **kwargs))
+    return nn.meta.unbox(made()).get("params", {})
+
+
+def applied(module, params, *args, **kwargs):
+    """The result of a module, compiled as one program."""
+    return jax.jit(lambda p: module.apply({"params": p}, *args, **kwargs))(params)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def one_direction(words, kernel, recurrent, bias):
+    """The outputs of an LSTM over one row, step by step."""
+    cell = output = np.zeros(kernel.shape[-1])
+    found = []
+    for word in words:
+        i, j, f, o = np.einsum("i,igc->gc", word, kernel) + np.einsum(
+            "i,igc->gc", output, recurrent
+        ) + bias  # fmt: skip
+        cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(j)
+        output = sigmoid(o) * np.tanh(cell)
+        found.append(output)
+    return np.array(found)
+
+
+def test_bilstm_is_that_of_numpy(x):
+    module = BiLstm(cells=6, layers=2)
+    params = params_of(module.init, jax.random.key(0), x, MASK)
+    found = np.asarray(applied(module, params, x, MASK)[-1])
+    for row, length in enumerate(LENGTHS):
+        words = x[row, :length]
+        for layer in range(2):
+            kernel, recurrent, bias = (
+                np.asarray(params[f"{name}_{layer}"]) for name in ("kernel", "recurrent", "bias")
+            )
+            forward = one_direction(words, kernel[0], recurrent[0], bias[0])
+            backward = one_direction(words[::-1], kernel[1], recurrent[1], bias[1])[::-1]
+            words = np.concatenate([forward, backward], 1)
+        np.testing.assert_allclose(found[row, :length, 0], forward, atol=1e-5)
+        np.testing.assert_allclose(found[row, :length, 1], backward, atol=1e-5)
+
+
+def test_gradient_of_the_bilstm_is_that_of_differences(x):
+    module = BiLstm(cells=3)
+    params = params_of(module.init, jax.random.key(0), x, MASK)
+    weigh = np.random.default_rng(1).normal(size=(ROWS, WORDS, 2, 3)) * MASK[..., None, None]
+
+    @jax.jit
+    def total(params):
+        return (module.apply({"params": params}, x, MASK)[-1] * weigh).sum()
+
+    found = jax.jit(jax.grad(total))(params)
+    for name, values in params.items():
+        place = (1, *(0 for _ in values.shape[1:]))
+        step = 1e-2
+        above, below = (
+            float(total({**params, name: values.at[place].add(sign * step)})) for sign in (1, -1)
+        )
+        expected = (above - below) / (2 * step)
+        assert float(found[name][place]) == pytest.approx(expected, rel=2e-2, abs=1e-3)
+
+
+TAGGERS = {
+    "linear": heads.Linear(3, True),
+    "bilstm_crf": heads.BiLstmCrf(3, True, cells=4),
+    "transformer_crf": heads.TransformerCrf(3, True, layers=1, width=8, mlp_dim=8),
+}
+CLASSIFIERS = {
+    "linear": heads.Linear(3, False),
+    "mean_mlp": heads.MeanMlp(3, False, hidden=5),
+    "bilstm_max": heads.BiLstmMax(3, False, cells=4, hidden=5),
+}
+
+
+@pytest.mark.parametrize("name", TAGGERS)
+def test_a_tagger_does_not_read_padding(name, x):
+    model = labelling.Labelling(TAGGERS[name])
+    gold = np.where(MASK, 1, -1)
+    loss = labelling.Labelling.loss
+    params = params_of(model.init, jax.random.key(1), [(x, MASK)], gold, False, method=loss)
+    other = np.where(MASK[..., None], x, 7.0).astype(np.float32)
+    for method, rest in ((loss, (gold, False)), (labelling.Labelling.best, ())):
+        a, b = (applied(model, params, [(t, MASK)], *rest, method=method) for t in (x, other))
+        a, b = (jax.tree.map(np.asarray, found) for found in (a, b))
+        if method is not loss:
+            a, b = (np.where(MASK, found, 0) for found in (a, b))
+        jax.tree.map(lambda u, v: np.testing.assert_allclose(u, v, rtol=1e-5), a, b)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_classifier_does_not_read_padding(name, count, x):
+    head = CLASSIFIERS[name]
+    texts = [(x, MASK), (x[::-1], MASK[::-1])][:count]
+    params = params_of(head.init, jax.random.key(1), texts)
+    other = [(np.where(m[..., None], t, 7.0).astype(np.float32), m) for t, m in texts]
+    found = applied(head, params, texts)
+    assert found.shape == (ROWS, 3)
+    np.testing.assert_allclose(found, applied(head, params, other), rtol=1e-5)
+
+
+def test_a_text_without_words_has_finite_scores_and_gradients(x):
+    head, empty = CLASSIFIERS["bilstm_max"], np.zeros_like(MASK)
+    params = params_of(head.init, jax.random.key(1), [(x, MASK)])
+    scores, gradient = jax.value_and_grad(
+        lambda p: head.apply({"params": p}, [(x, empty)]).sum()
+    )(params)
+    assert np.isfinite(scores) and all(np.isfinite(g).all() for g in jax.tree.leaves(gradient))
+
+
+def test_labels_of_minus_one_do_not_count(x):
+    model = labelling.Labelling(heads.Linear(3, True))
+    gold = np.where(MASK, 2, -1)
+    loss = labelling.Labelling.loss
+    params = params_of(model.init, jax.random.key(1), [(x, MASK)], gold, False, method=loss)
+    found = applied(model, params, [(x, MASK)], gold, False, method=loss)
+    assert found["loss"].weight == MASK.sum() and found["accuracy"].weight == MASK.sum()
+
+
+def test_locked_dropout_drops_the_same_dimensions_at_all_words():
+    seed = jnp.array([1, 2], jnp.uint32)
+    found = np.asarray(heads.locked(jnp.ones((4, 6, 50)), 0.5, seed, 0))
+    assert (found == found[:, :1]).all() and 0 < (found == 0).mean() < 1
+    assert found.max() == 2.0
+    words = np.asarray(heads.drop_words(jnp.ones((40, 30, 2)), 0.2, seed, 0))
+    assert (words.std(-1) == 0).all() and (words == 0).mean() == pytest.approx(0.2, abs=0.03)
+
+
+TABLE = np.array([[-1, -1, -1], [4, -1, -1], [1, 2, -1], [3, 1, 0]], np.int32)
+IDS = np.array([[1, 2, 0], [3, 0, 0]], np.int32)
+
+
+@pytest.mark.parametrize("kind", labelling.KINDS)
+def test_embedders_read_the_pieces_of_real_words(kind):
+    module = labelling.Pieces(kind, vocab_size=5, width=6, cells=6, layers=2)
+    params = params_of(module.init, jax.random.key(0), TABLE, IDS)
+    found = np.asarray(applied(module, params, TABLE, IDS))
+    assert found.shape == (2, 3, 6)
+    wider = np.concatenate([TABLE, np.full((4, 2), -1, np.int32)], 1)
+    longer = np.concatenate([IDS, np.zeros((2, 1), np.int32)], 1)
+    again = np.asarray(applied(module, params, wider, longer))[:, :3]
+    np.testing.assert_allclose(found[IDS > 0], again[IDS > 0], atol=1e-6)
+    if kind == "bow":
+        table = np.asarray(params["embedding"])
+        np.testing.assert_allclose(found[1, 0], table[[3, 1, 0]].mean(0), atol=1e-6)
+    if kind == "lstm":  # a word's vector depends on the other words of its row
+        neighbour = np.array([[1, 3, 0], [3, 0, 0]], np.int32)
+        other = np.asarray(applied(module, params, TABLE, neighbour))
+        assert abs(other[0, 0] - found[0, 0]).max() > 1e-4
+
+
+def test_the_mix_of_layers_begins_as_their_mean():
+    table = np.random.default_rng(0).normal(size=(4, 3, 5)).astype(np.float32)
+    params = params_of(labelling.Mix().init, jax.random.key(0), table, IDS)
+    found = labelling.Mix().apply({"params": params}, table, IDS)
+    np.testing.assert_allclose(found, table[IDS].mean(2), atol=1e-6)
+    one = labelling.Mix().apply({}, table[:, :1], IDS)
+    np.testing.assert_allclose(one, table[IDS][:, :, 0], atol=1e-6)

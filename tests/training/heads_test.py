@@ -1,0 +1,125 @@
+"""Heads for all seeds at once: each equals its own training, keeps its best epoch and stops."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from clwe_jax.data.arrays import ArraySource
+from clwe_jax.models import heads as modules
+from clwe_jax.models.labelling import Labeller, Labelling, Mix
+from clwe_jax.training import heads
+from clwe_jax.training.heads import Recipe
+
+K, DIM, WORDS = 3, 6, 60
+
+
+@pytest.fixture(scope="module")
+def data():
+    """A table in which a word's label is its largest of K dimensions, and rows of words."""
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(WORDS, 1, DIM)).astype(np.float32)
+    table[0] = 0
+    words = [rng.integers(1, WORDS, n).astype(np.int32) for n in rng.integers(1, 7, 50)]
+    gold = [table[x, 0, :K].argmax(-1).astype(np.int32) for x in words]
+    return table, {"words": words, "gold": gold}
+
+
+LABELLER = Labeller(Mix(), Labelling(modules.Linear(K, True, dropout=0.1)))
+RECIPE = Recipe(name="adam", learning_rate=0.05, epochs=4, batch_size=8, patience=0)
+
+
+def fitted(data, seeds, recipe=RECIPE, measure=None, labeller=LABELLER):
+    table, columns = data
+    sources = [
+        ArraySource(columns, recipe.batch_size, seed=s, padding={"gold": -1}, buckets=(4, 8),
+                    width_seed=0)
+        for s in seeds
+    ]  # fmt: skip
+    measure = measure or (lambda params: np.zeros(len(seeds)))
+    steps = -(-len(columns["words"]) // recipe.batch_size)
+    return heads.fit(labeller, table, sources, seeds, recipe, steps, measure)
+
+
+def test_a_member_equals_its_own_training(data):
+    together, alone = fitted(data, [3, 5]), fitted(data, [5])
+    np.testing.assert_allclose(together.losses[:, 1], alone.losses[:, 0], rtol=1e-4)
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a[1], b[0], rtol=1e-3, atol=1e-5),
+        together.params, alone.params,
+    )  # fmt: skip
+    assert abs(together.losses[0, 0] - together.losses[0, 1]) > 1e-6  # the seeds differ
+
+
+def test_heads_learn(data):
+    found = fitted(data, [0, 1])
+    assert (found.losses[-1] < 0.6 * found.losses[0]).all()
+
+
+def test_each_member_keeps_its_best_epoch_and_stops(data):
+    # Development figures by epoch: the first member is best at epoch 1, the second at epoch 0.
+    figures = iter([[0.1, 0.9], [0.5, 0.3], [0.4, 0.2], [0.3, 0.1], [0.9, 0.9]])
+    seen = []
+
+    def measure(params):
+        seen.append(jax.tree.map(np.asarray, params))
+        return np.array(next(figures))
+
+    recipe = dataclasses.replace(RECIPE, epochs=5, patience=2)
+    found = fitted(data, [0, 1], recipe, measure)
+    assert found.best.tolist() == [1, 0] and len(found.history) == 4
+    for member, epoch in ((0, 1), (1, 0)):
+        jax.tree.map(
+            lambda a, b: np.testing.assert_array_equal(a[member], b[member]),
+            found.params, seen[epoch],
+        )  # fmt: skip
+
+
+def test_halving_ends_below_the_least_rate(data):
+    recipe = dataclasses.replace(
+        RECIPE, name="sgd", epochs=9, schedule="halve", patience=1, learning_rate=0.4, least_rate=0.15
+    )
+    found = fitted(data, [0], recipe)  # no gain after epoch 0: .4, .2, then .1
+    assert len(found.history) == 3
+
+
+def test_onecycle_goes_up_and_down_and_the_momentum_does_the_opposite():
+    rates = np.array([heads.onecycle(jnp.float32(t), 100) for t in range(100)])
+    assert rates.argmax() == 30 and rates.max() == pytest.approx(1) and rates[0] < 0.05
+    assert (np.diff(rates[:30]) > 0).all() and (np.diff(rates[31:]) < 0).all()
+    tx = Recipe(name="sgd", schedule="onecycle", momentum=0.9, clip=0.0).build(10)
+    state = tx.init(jnp.zeros(1))
+    moments = []
+    for _ in range(4):
+        _, state = tx.update(jnp.zeros(1), state)
+        moments.append(float(jax.tree.leaves(state[0].hyperparams)[0]))
+    assert moments[0] > moments[3] > 0.79
+
+
+def test_sgd_with_l2_is_that_of_numpy():
+    tx = Recipe(name="sgd", momentum=0.5, l2=0.1, clip=0.0).build(10)
+    params, velocity = 2.0, 0.0
+    state = tx.init(jnp.float32(params))
+    for gradient in (1.0, -0.5, 0.25):
+        update, state = tx.update(jnp.float32(gradient), state, jnp.float32(params))
+        velocity = 0.5 * velocity + gradient + 0.1 * params
+        assert float(update) == pytest.approx(velocity, rel=1e-6)
+        params -= 0.1 * velocity
+
+
+def test_a_loss_that_is_not_finite_is_an_error(data):
+    recipe = dataclasses.replace(RECIPE, name="sgd", learning_rate=3e38, clip=0.0)
+    with pytest.raises(ValueError, match="config.recipe.learning_rate"):
+        fitted(data, [0], recipe)
+
+
+def test_parameters_are_saved_and_read(tmp_path, data):
+    found = fitted(data, [0], dataclasses.replace(RECIPE, epochs=1)).params
+    path = str(tmp_path / "head.npz")
+    heads.save(found, path)
+    jax.tree.map(np.testing.assert_array_equal, heads.load(path), jax.tree.map(np.asarray, found))
+    (tmp_path / "head.npz").write_bytes(b"PK damaged")
+    with pytest.raises(ValueError, match="damaged"):
+        heads.load(path)
