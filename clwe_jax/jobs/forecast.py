@@ -225,9 +225,8 @@ def _fasttext(config: ConfigDict, training: str, given: ConfigDict) -> str:
     else:
         files = corpora.TextCorpus(source.removeprefix("text:"), languages).files.values()
         words = sum(os.path.getsize(path) for paths in files for path in paths) // _WORD_BYTES
-    if config.static.training == "dictionary":
-        yield f"vectors of the dictionary, {given.dim} dimensions: no training"
-        return
+    if training == "dictionary":
+        return f"vectors of the dictionary, {given.dim} dimensions: no training"
     line = (
         f"training: {training}, {given.dim} dimensions, {given.epochs} epochs over "
         f"at most {words / 1e6:,.1f} million words"
