@@ -324,3 +324,18 @@ def test_is_a_batch_source():
     assert {"get_state", "set_state", "stats", "__next__"} <= set(methods)
     assert all(callable(getattr(source, name)) for name in methods)
     assert iter(source) is source and isinstance(source.get_state(), bytes)
+
+
+def test_sources_with_one_width_seed_have_batches_of_the_same_widths():
+    rng = np.random.default_rng(0)
+    rows = {"x": [np.arange(n, dtype=np.int32) for n in rng.integers(1, 17, 70)]}
+
+    def widths(seed, width_seed):
+        source = ArraySource(
+            rows, 4, seed=seed, epochs=1, buckets=(4, 8, 16), width_seed=width_seed
+        )
+        return [batch["x"].shape[1] for batch in source]
+
+    first, second = widths(1, 9), widths(2, 9)
+    assert first[:-1] == second[:-1] and len(set(first)) == 3  # the last batch holds what remains
+    assert widths(1, None)[:-1] != widths(2, None)[:-1]
