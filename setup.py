@@ -46,13 +46,15 @@ setup(
         "tensorflow-text>=2.18",
     ],
     extras_require={
-        "test": ["pytest>=8.0", "pytest-xdist>=3.8"],
+        "test": ["pytest>=8.0", "pytest-xdist>=3.8", "sacremoses>=0.1"],
         # libtpu contains the TPU compiler, with which --plan and slow tests plan runs without a TPU.
         "plan": ["jax[tpu]>=0.10; platform_system == 'Linux' and platform_machine == 'x86_64'"],
         "bench": ["torch>=2.4", "transformers>=4.45"],
         "gpu": ["jax[cuda12]>=0.10"],
         "gpu_cuda13": ["jax[cuda13]>=0.10"],
         "tpu": ["jax[tpu]>=0.10"],
+        # Moses' tokenizer, which XLM's vocabularies need.
+        "xlm": ["sacremoses>=0.1"],
         "zh": ["opencc>=1.1"],
     },
 )

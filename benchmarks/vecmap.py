@@ -3,10 +3,12 @@
     git clone https://github.com/artetxem/vecmap
     python -m venv peer && peer/bin/pip install numpy scipy
     python benchmarks/vecmap.py --vecmap=vecmap --peer-python=peer/bin/python
+    python benchmarks/vecmap.py --vecmap=vecmap --peer-python=peer/bin/python --job
 
 The peer runs VecMap's unmodified `map_embeddings.py --supervised` and `eval_translation.py
 --retrieval csls`. Our side reads both files, learns the same map and translates the test words by
-CSLS in one process. The seconds of either side include the start of the interpreter, reading and
+CSLS in one process. With `--job` a line is the whole job `configs/align_procrustes.py` with all its
+defaults too: evaluation by three methods, induced dictionaries, files and report. The seconds of either side include the start of the interpreter, reading and
 writing. The script compares the answers word by word. It takes made-up vectors, or the files
 `--source`, `--target`, `--train` and `--test`. The table also has processor seconds, for a busy
 machine.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -86,6 +89,28 @@ def ours(paths: dict[str, str]) -> dict[str, str]:
     }
 
 
+def job(paths: dict[str, str], folder: str) -> list[str]:
+    """The command of the whole job, on copies of the dictionaries with the names that it reads."""
+    place = os.path.join(folder, "dictionaries")
+    os.makedirs(place, exist_ok=True)
+    for name, split in (("train", ""), ("test", ".5000-6500")):
+        shutil.copy(paths[name], os.path.join(place, f"de-en{split}.txt"))
+    options = {
+        "data.languages": "de,en",
+        "data.dictionaries": place,
+        "evals.bli.data": place,
+        "evals.retrieval.data": "",
+        "align.source_vectors": paths["source"],
+        "align.target_vectors": paths["target"],
+    }
+    return [
+        *(sys.executable, "-m", "clwe_jax.main"),
+        f"--config={os.path.join(os.path.dirname(HERE), 'configs', 'align_procrustes.py')}",
+        f"--workdir={os.path.join(folder, 'run')}",
+        *(f"--config.{name}={value}" for name, value in options.items()),
+    ]
+
+
 def timed(command: list[str]) -> dict[str, Any]:
     """Wall and processor seconds, peak memory in MB and output of a program."""
     start = time.perf_counter()
@@ -121,6 +146,7 @@ def main() -> None:
     parser.add_argument("--tested", type=int, default=1_500)
     for name in ("source", "target", "train", "test"):
         parser.add_argument(f"--{name}", help="file to use instead of a made-up one")
+    parser.add_argument("--job", action="store_true", help="run the whole job too")
     parser.add_argument("--turn", help="internal")
     parser.add_argument("--write", help="internal")
     options = parser.parse_args()
@@ -144,6 +170,7 @@ def main() -> None:
             paths = json.loads(timed(command)["printed"])
         run = [sys.executable, os.path.abspath(__file__), f"--turn={json.dumps(paths)}"]
         mine = timed(run)
+        whole = timed(job(paths, folder)) if options.job else None
         mapped = [os.path.join(folder, f"mapped_{side}.vec") for side in ("source", "target")]
         script = os.path.join(options.vecmap, "map_embeddings.py")
         command = [options.peer_python, script, "--supervised", paths["train"]]
@@ -156,6 +183,8 @@ def main() -> None:
             expected = json.load(file)
     print(f"{'':10} {'seconds':>9} {'processor':>10} {'peak MB':>8}")
     report("clwe_jax", [mine])
+    if whole:
+        report("whole job", [whole])
     report("VecMap", theirs)
     ratios = [sum(part[key] for part in theirs) / mine[key] for key in ("seconds", "processor")]
     print(f"ratio {ratios[0]:.2f} (processor {ratios[1]:.2f})")

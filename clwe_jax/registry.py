@@ -51,6 +51,11 @@ TABLES: dict[str, dict[str, str]] = {
         "static": "clwe_jax.api.static:load",
         "transfer": "clwe_jax.api.transfer:load",
     },
+    # Functions (model, out, language) -> remarks, which write a loaded model for other programs.
+    "export": {
+        "huggingface": "clwe_jax.api.export:huggingface",
+        "vec": "clwe_jax.api.export:vec",
+    },
     "task": {
         "mlm": "clwe_jax.data.tasks:Mlm",
         "dict_mlm": "clwe_jax.data.tasks:DictMlm",

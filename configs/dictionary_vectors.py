@@ -23,6 +23,7 @@ def get_config(scale: str = "laptop"):
     config = presets.static(scale)
     config.system = "Dictionary vectors"
     config.static.training = "dictionary"
-    config.embeddings.dim = 512
+    config.embeddings.dim = 300
     config.embeddings.min_count = 2
+    config.embeddings.max_vocab = 100_000
     return config

@@ -39,6 +39,10 @@ def run_main(*arguments, cwd=ROOT):
             ["README.md is a file"],
         ),
         (["--config=configs/mbert.py", "--config.trian.steps=5"], ["Did you mean", "train"]),
+        (
+            ["--config=configs/mbert.py", "--config.init.parameters=hf:README.md"],
+            ["README.md holds no model of Hugging Face", "save_pretrained"],
+        ),
         (["--config=configs/mbert.py:smal"], ["Unknown scale", "laptop, small, base, paper"]),
     ],
 )

@@ -6,6 +6,8 @@ side need the memory of the vectors and of one piece. Of equal scores the lowest
 
 from __future__ import annotations
 
+from typing import Any, Callable, Sequence
+
 import jax
 import numpy as np
 
@@ -17,28 +19,51 @@ from clwe_jax.types import Array
 METHODS = ("cosine", "csls", "inverted_softmax")
 
 
-class BothMasses:
-    """The sums of the inverted softmax for both directions between two sets, from one product.
+class Shared:
+    """The products of two sets that methods share, in both directions: nearly all of their time.
 
-    They take nearly all the time of the method. The object keeps the last two sets and their sums.
+    For few queries one product with the pool serves both methods (see `bounded`), for many queries
+    both directions of the inverted softmax. The object keeps the products of the last two sets.
     """
 
-    def __init__(self) -> None:
-        self._sets: tuple[Array, Array] | None = None
+    def __init__(self, methods: Sequence[str] = METHODS) -> None:
+        """Args:
+        methods: the methods that will be asked for.
+        """
+        self._methods = tuple(x for x in bounded.METHODS if x in methods)
+        self._kept: list[tuple[tuple, Array, Array, Any]] = []
 
-    def of(self, keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
+    def around(self, keys: Array, pool: Array, **options: Any) -> bounded.Around:
+        """The surroundings of the keys in the pool; see `bounded.Around`."""
+        asked = ("around", *options.values())
+        found = self._find(asked, keys, pool)
+        if found is None:
+            found = bounded.Around(keys, pool, methods=self._methods, **options)
+            self._keep(asked, keys, pool, found)
+        return found
+
+    def masses(self, keys: Array, pool: Array, beta: float, memory_bytes: int) -> Array:
         """The same as `search.log_mass`."""
-        asked = {"beta": beta, "memory_bytes": memory_bytes}
-        if self._sets is None or self._asked != asked or not self._equal((keys, pool)):
-            if self._sets is None or self._asked != asked or not self._equal((pool, keys)):
-                self._sums = search.log_masses(keys, pool, **asked)
-            else:
-                self._sums = self._sums[::-1]
-            self._sets, self._asked = (keys, pool), asked
-        return self._sums[0]
+        asked = ("masses", beta, memory_bytes)
+        found = self._find(asked, keys, pool)
+        if found is None:
+            found, others = search.log_masses(keys, pool, beta, memory_bytes)
+            self._keep(asked, keys, pool, found)
+            self._keep(asked, pool, keys, others)
+        return found
 
-    def _equal(self, sets: tuple[Array, Array]) -> bool:
-        return all(np.array_equal(a, b) for a, b in zip(self._sets, sets, strict=True))
+    def _find(self, asked: tuple, keys: Array, pool: Array) -> Any:
+        for known, *sets, found in self._kept:
+            if known == asked and all(map(_same, sets, (keys, pool))):
+                return found
+        return None
+
+    def _keep(self, asked: tuple, keys: Array, pool: Array, found: Any) -> None:
+        self._kept = [*self._kept[-1:], (asked, keys, pool, found)]
+
+
+def _same(a: Array, b: Array) -> bool:
+    return a is b or np.array_equal(a, b)
 
 
 def nearest(
@@ -51,7 +76,8 @@ def nearest(
     neighbourhood: int = 10,
     beta: float = 30.0,
     memory_bytes: int = MEMORY_BYTES,
-    masses: BothMasses | None = None,
+    shared: Shared | None = None,
+    suffices: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> tuple[Array, Array]:
     """The k best keys of every query, best first.
 
@@ -72,8 +98,11 @@ def nearest(
       neighbourhood: neighbours that r averages, at most as many as there are vectors.
       beta: inverse temperature of the inverted softmax.
       memory_bytes: limit for the scores that are in memory at once.
-      masses: for the inverted softmax in both directions, the same object in both calls; None for
-        one direction.
+      shared: for several methods or both directions between the same sets, the same object in all
+        calls; None for a single call.
+      suffices: function from the best key of each query, int [N], to bool [N]: whether no further
+        key of the query is wanted. Its other places may then be -1, with the score -inf. None: all
+        keys are wanted.
 
     Returns:
       Indices of keys, int32 [N, k], and their scores, float32 [N, k].
@@ -93,14 +122,18 @@ def nearest(
     if method == "cosine":
         return search.search(queries, search.chunked(keys, 0.0, k), 1.0, k, memory_bytes)
     search.check(pool, keys, k=1)
+    if bounded.pays(len(queries), len(keys)):
+        shared = shared or Shared((method,))
+        around = shared.around(
+            keys, pool, neighbourhood=neighbourhood, beta=beta, memory_bytes=memory_bytes
+        )
+        return bounded.nearest(queries, around, k, method, suffices)
     if method == "csls":
-        if bounded.pays(len(queries), len(keys)):
-            return bounded.nearest(queries, keys, pool, k, neighbourhood, memory_bytes)
         hubness = search.means(keys, pool, neighbourhood, memory_bytes)
         found = search.search(queries, search.chunked(keys, hubness, k), 2.0, k, memory_bytes)
         own = search.means(queries, keys, neighbourhood, memory_bytes)
         return found[0], found[1] - own[:, None]
-    mass = (masses.of if masses else search.log_mass)(keys, pool, beta, memory_bytes)
+    mass = (shared.masses if shared else search.log_mass)(keys, pool, beta, memory_bytes)
     return search.search(queries, search.chunked(keys, mass, k), beta, k, memory_bytes)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from clwe_jax.align import csls, search
+from clwe_jax.align import both_sides, csls, search
 from clwe_jax.types import Array
 
 MAX_WORDS = 15_000
@@ -40,6 +40,10 @@ def induce(
       int32 [P, 2], rows of x and of y, by row of x.
     """
     x, y = search.unit(x), search.unit(y)
+    if mutual and method == "csls" and max(len(x), len(y)) <= (max_words or np.inf):
+        best, back = both_sides.best(x, y, neighbourhood)
+        own = np.arange(len(best), dtype=np.int32)
+        return np.stack([own, best], 1)[back[best] == own]
     options = {"neighbourhood": neighbourhood, "beta": beta}
     pairs = _best(x, y, max_words, method, **options)
     if not mutual or not len(pairs):

@@ -17,6 +17,7 @@ from clwe_jax.types import Array
 
 MEMORY_BYTES = 128 * 2**20  # limit for the scores that are in memory at once
 _CHUNK = 8_192  # least keys of a chunk, which has less than twice as many
+_FEW = 32  # keys per query up to which blocks are faster on CPUs
 _COPIES = 3  # copies of a piece of scores that are in memory at once
 
 
@@ -95,11 +96,14 @@ def _place(cut: Array, part: Array, number: Array, scaled: bool) -> Array:
 
 
 def _block(size: int, k: int, platform: str) -> int:
-    """A power of two near sqrt(size / k), which balances both steps of `_top_k`; 1 on CPUs.
+    """A power of two near sqrt(size / k), which balances both steps of `_top_k`; or 1.
 
-    XLA's top-k makes one pass over the row on CPUs, but sorts the row on accelerators.
+    XLA's top-k sorts the row on accelerators. On CPUs it makes one pass over the row, which blocks
+    shorten for few keys.
     """
-    return 1 if platform == "cpu" else 2 ** max(0, math.floor(math.log2(size / k) / 2))
+    if platform == "cpu" and k > _FEW:
+        return 1
+    return 2 ** max(0, math.floor(math.log2(size / k) / 2))
 
 
 def rows_that_fit(size: int, memory_bytes: int) -> int:
@@ -171,7 +175,8 @@ def log_masses(x: Array, y: Array, beta: float, memory_bytes: int) -> tuple[Arra
     return jnp.concatenate(of_x), of_y.reshape(-1)[: len(y)]
 
 
-def _scores(queries: Array, vectors: Array, bias: Array, scale: Array) -> Array:
+def products(queries: Array, vectors: Array, bias: Array, scale: Array) -> Array:
+    """scale * queries vectors^T - bias: [q, m] for [q, D], [m, D] and [m]."""
     # HIGHEST keeps float32 on accelerators, whose matrix units would round the input.
     return scale * jnp.dot(queries, vectors.T, precision=jax.lax.Precision.HIGHEST) - bias
 
@@ -183,7 +188,7 @@ def _best(queries, vectors, bias, scale, k, block) -> tuple[Array, Array]:
 
     def step(best, chunk):
         start, vectors, bias = chunk
-        values, found = _top_k(_scores(queries, vectors, bias, scale), k, block)
+        values, found = _top_k(products(queries, vectors, bias, scale), k, block)
         values = jnp.concatenate([best[0], values], 1)
         found = jnp.concatenate([best[1], found + start], 1)
         values, order = jax.lax.top_k(values, k)
@@ -202,7 +207,7 @@ def _log_sum(queries, vectors, bias, scale) -> Array:
     queries = unit(queries)
 
     def step(total, chunk):
-        more = jax.nn.logsumexp(_scores(queries, *chunk, scale), axis=1)
+        more = jax.nn.logsumexp(products(queries, *chunk, scale), axis=1)
         return jnp.logaddexp(total, more), None
 
     nothing = jnp.full((len(queries),), -jnp.inf)
@@ -216,7 +221,7 @@ def _log_sums(queries, absent, of_keys, vectors, bias, scale) -> tuple[Array, Ar
 
     def step(total, chunk):
         vectors, bias, of_chunk = chunk
-        scores = _scores(queries, vectors, bias, scale)
+        scores = products(queries, vectors, bias, scale)
         total = jnp.logaddexp(total, jax.nn.logsumexp(scores, axis=1))
         below = jax.nn.logsumexp(scores - absent[:, None], axis=0)
         return total, jnp.logaddexp(of_chunk, below)

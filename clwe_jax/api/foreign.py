@@ -26,7 +26,7 @@ def load(
     config.data.languages = ",".join(chosen)
     config.data.sequence_length = objective.max_length
     config.init.parameters = f"{configuration.PREFIX}{directory}"
-    configuration.follow(config)
+    configuration.set_options(config, described)
     frequent: dict[str, list[str]] = {}
     for language, given in (words or {}).items():
         spelled = (" ".join(tokenizer.words(word, language)) for word in given)

@@ -112,8 +112,7 @@ class LexiconInduction:
         It also yields bli/{metric}, the mean over the pairs; see `means`.
         """
         self.details = []
-        self._masses = csls.BothMasses()
-        self._directions = {(test.source, test.target) for test in self._tests}
+        self._shared = csls.Shared([_RETRIEVAL[method] for method in self._methods])
         figures: dict[str, float] = {}
         spaces: dict[str, tuple[Encoder, WordSpace]] = {}
         empty = []
@@ -184,7 +183,8 @@ class LexiconInduction:
             pool=queries[: source.frequent],
             neighbourhood=self.neighbourhood,
             beta=self.beta,
-            masses=self._masses if induced.direction[::-1] in self._directions else None,
+            shared=self._shared,
+            suffices=induced.right,  # a word that is right at once needs no further words
         )
         return np.asarray(found), np.asarray(scores)
 

@@ -21,11 +21,10 @@ class Induced:
 
     A row of the table of errors holds 'pair', 'word', 'rank' (from 1, the most frequent word; None
     for words that are not frequent), 'gold', 'found' (pairs of word and score, best first, by CSLS
-    where measured), 'place' (of the first right word; 0: none of ten is right), 'kind' (see
+    where measured; for a right word perhaps the best alone), 'place' (of the first right word; 0: none of ten is right), 'kind' (see
     `_kind`) and, if known, 'tag'.
 
     Attributes:
-      direction: source and target language.
       source_rows: row of each source word's vector, int [W]; -1: no vector.
       known: bool [W], whether a source word has a vector.
     """
@@ -39,7 +38,6 @@ class Induced:
         target: words of the target language in the same space.
         tags: source word -> part of speech.
         """
-        self.direction = test.source, test.target
         self._test, self._source, self._target, self._tags = test, source, target, tags
         self._words = list(test.entries)
         self._gold = [test.entries[word] for word in self._words]
@@ -84,11 +82,24 @@ class Induced:
                 self._test.name, len(self._words), 100 * (~self.known).mean(),
             )  # fmt: skip
 
+    def right(self, best: np.ndarray) -> np.ndarray:
+        """Whether the best candidate decides all places of a source word.
+
+        Args:
+          best: the best candidate of the words that have a vector, [Q].
+
+        Returns:
+          bool [Q]: the candidate is right, and it differs from the word if any right one does.
+        """
+        known = np.flatnonzero(self.known)
+        wanted = [self._distinct[i] or self._candidates[i] for i in known]
+        return np.array([row in some for row, some in zip(best.tolist(), wanted)], bool)
+
     def places(self, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The place (from 1) of the first right candidate of each source word; 0: none is right.
 
         Args:
-          found: candidates of the words that have a vector, [Q, depth].
+          found: candidates of the words that have a vector, [Q, depth]; -1: none.
 
         Returns:
           Places, int [W], by all pairs, and by the pairs of two different strings.
@@ -134,6 +145,7 @@ class Induced:
                 near = [
                     (self._target.words[row], round(float(score), 4))
                     for row, score in zip(found[line[number]][:_SHOWN], scores[line[number]])
+                    if row >= 0
                 ]
             place, covered = int(places[number]), bool(self._covered[number])
             row = {

@@ -17,8 +17,7 @@ from clwe_jax.text import foreign
 
 CONFIG = "config.json"
 PREFIX = "hf:"  # of a folder of Hugging Face, where an option or argument may name others
-# Architecture -> the row of the table of positions of a text's first piece.
-KINDS = {"bert": 0, "xlm-roberta": 2, "xlm": 0}
+KINDS = ("bert", "xlm-roberta", "roberta-prelayernorm", "xlm")
 _ANY_LAYER = "backbone/layer_0/mlp/in_kernel"
 
 
@@ -27,7 +26,7 @@ class Description:
     """The contents of a config.json.
 
     Attributes:
-      kind: 'bert', 'xlm-roberta' or 'xlm'.
+      kind: one of `KINDS`.
       options: the options of our `Transformer` that the architecture decides.
       rows: rows of the table of tokens.
       positions: number of pieces of the longest text.
@@ -73,7 +72,9 @@ def describe(directory: str) -> Description:
 
 def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
     _demand(path, config, hidden_act="gelu", position_embedding_type="absolute", is_decoder=False)
-    first, types = KINDS[kind], config.get("type_vocab_size", 2)
+    # RoBERTa's first position is the one after the id of the padding.
+    first = 0 if kind == "bert" else config.get("pad_token_id", 1) + 1
+    types = config.get("type_vocab_size", 2)
     options = dict(
         layers=config["num_hidden_layers"],
         width=config["hidden_size"],
@@ -83,6 +84,7 @@ def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
         # One type is a constant, which the table of positions takes in.
         types=types if types > 1 else 0,
         language_embeddings=False,
+        norm="pre" if kind == "roberta-prelayernorm" else "post",
     )
     positions = config["max_position_embeddings"] - first
     return Description(kind, options, config["vocab_size"], positions, (), first)
@@ -104,6 +106,7 @@ def _xlm(path: str, config: Mapping[str, Any]) -> Description:
         epsilon=config.get("layer_norm_eps", 1e-12),
         types=0,
         language_embeddings=by_language,
+        norm="post",
     )
     rows = config.get("vocab_size", config.get("n_words"))
     languages = tuple(sorted(ids, key=ids.get)) if by_language else ()
@@ -143,11 +146,14 @@ def follow(config: ConfigDict) -> None:
         return
     directory = source.removeprefix(PREFIX)
     described = describe(directory)
-    options = {**described.options, "norm": "post", "condition_on_language": False}
     with config.unlocked():
-        config.model.update(options)
-        config.objective.dense = described.dense
         config.vocab.path = config.vocab.path or directory
+    if foreign.is_xlm(config.vocab.path):
+        raise ValueError(
+            f"{config.vocab.path} has XLM's tokenizer, which cannot make batches for training: name "
+            "another vocabulary with --config.vocab.path, and the rows of the pieces in common are "
+            "taken"
+        )
     if foreign.is_folder(config.vocab.path):
         config.data.lower_case = foreign.normalizer(config.vocab.path).lower_case
     if config.data.sequence_length > described.positions:
@@ -155,5 +161,15 @@ def follow(config: ConfigDict) -> None:
             f"config.data.sequence_length={config.data.sequence_length}: {directory} has "
             f"{described.positions} positions"
         )
+    options = set_options(config, described)
     shown = ", ".join(f"{name}={value}" for name, value in options.items())
     logging.info("config.model follows %s: %s", os.path.join(directory, CONFIG), shown)
+
+
+def set_options(config: ConfigDict, described: Description) -> dict[str, Any]:
+    """Sets the options of `config.model` and `config.objective`; returns those of the model."""
+    options = {**described.options, "condition_on_language": False}
+    with config.unlocked():
+        config.model.update(options)
+        config.objective.dense = described.dense
+    return options

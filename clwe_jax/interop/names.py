@@ -1,4 +1,5 @@
-"""The names and layouts of parameters in Hugging Face's BERT, XLM-R and XLM, and in ours."""
+"""The names and layouts of parameters in Hugging Face's BERT, XLM-R, XLM and pre-norm RoBERTa, and in
+ours."""
 
 from __future__ import annotations
 
@@ -42,6 +43,7 @@ class Layout:
       bias: the name of the scores' bias.
       scores: the name of the matrix of the scores, which usually is that of `tokens`.
       pooler: the name of the pooler; '' where there is none.
+      final_norm: name of the normalisation after the last layer; '' where there is none.
     """
 
     prefixes: tuple[str, ...]
@@ -56,6 +58,7 @@ class Layout:
     bias: str
     scores: str
     pooler: str = ""
+    final_norm: str = ""
 
 
 _BERT_LAYER = (
@@ -82,15 +85,27 @@ _BERT = Layout(
     scores="cls.predictions.decoder.weight",
     pooler="pooler.dense",
 )
+_ROBERTA = dataclasses.replace(
+    _BERT,
+    prefixes=("roberta.", ""),
+    dense="lm_head.dense",
+    head_norm="lm_head.layer_norm",
+    bias="lm_head.bias",
+    scores="lm_head.decoder.weight",
+)
+# In pre-norm order, the normalisations belong to the sublayers that follow them.
+_PRE_NORM_LAYER = tuple(
+    name.replace("output.LayerNorm", "LayerNorm") if "attention" in name else name
+    for name in _BERT_LAYER[:-1]
+) + ("encoder.layer.{}.intermediate.LayerNorm",)
 LAYOUTS: dict[str, Layout] = {
     "bert": _BERT,
-    "xlm-roberta": dataclasses.replace(
-        _BERT,
-        prefixes=("roberta.", ""),
-        dense="lm_head.dense",
-        head_norm="lm_head.layer_norm",
-        bias="lm_head.bias",
-        scores="lm_head.decoder.weight",
+    "xlm-roberta": _ROBERTA,
+    "roberta-prelayernorm": dataclasses.replace(
+        _ROBERTA,
+        prefixes=("roberta_prelayernorm.", ""),
+        layer=_PRE_NORM_LAYER,
+        final_norm="LayerNorm",
     ),
     "xlm": Layout(
         prefixes=("transformer.", ""),
@@ -141,6 +156,8 @@ def pairs(layout: Layout, model: Transformer, prefix: str = "") -> Iterator[Pair
             yield Pair(f"{ours}/mlp/{end}_kernel", (name + ".weight",), KERNEL)
             yield Pair(f"{ours}/mlp/{end}_bias", (name + ".bias",))
         yield from _norm(f"{ours}/mlp_norm", norm_2)
+    if layout.final_norm:
+        yield from _norm("backbone/final_norm", prefix + layout.final_norm)
     if model.pooler:
         yield Pair("backbone/pooler_kernel", (prefix + layout.pooler + ".weight",), KERNEL)
         yield Pair("backbone/pooler_bias", (prefix + layout.pooler + ".bias",))

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Iterable, Iterator, Sequence
+from typing import Any, Callable, Iterable, Iterator, Sequence
 
 import jax
+from jax.sharding import Mesh
 from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import config as options
+from clwe_jax import presets
 from clwe_jax.embeddings import train as static_training
 from clwe_jax.embeddings.corpus import Sentences
-from clwe_jax.text import corpora, world as worlds
+from clwe_jax.evaluate import pairs
+from clwe_jax.text import corpora, pocket_files, world as worlds
 from clwe_jax.text.dictionary import files as dictionary_files
-from clwe_jax.training import build, optim, partition, phases, train, train_state
+from clwe_jax.training import build, finish, optim, partition, phases, train, train_state
+from clwe_jax.types import Encodes, Objective
 
 _STEPS = 3  # timed steps of training
 _WORDS = 60_000  # running words of the timed training of static vectors
 _DISTINCT = 2_000  # distinct words among them
 _WORD_BYTES = 6  # bytes of a word and its space, roughly
 _SENTENCE_WORDS = 8  # words of a sentence of the embedded world, roughly
+_SENTENCE = 32  # positions of a timed sentence
+_ROWS = 64  # sentences that are timed at once, as an encoder takes them
+_ROW_BYTES = 64  # bytes of running text in such a row, roughly: its length is a power of two
+_MOST_DIM = 300  # of vectors that are trained for a start
 _BUCKETS = 100_000  # most buckets in the timed training: more cost memory, hardly time
 
 
@@ -73,25 +81,24 @@ def evaluations(config: ConfigDict, workdir: str) -> Iterator[str]:
         yield f"evaluation {key}: {spec.name} on {data}, {when}"
 
 
-def pretraining(config: ConfigDict) -> Iterator[str]:
-    """The model, and the time of its steps: a few are timed on an empty batch."""
+def pretraining(config: ConfigDict, workdir: str) -> Iterator[str]:
+    """The model, and the time of its steps and its evaluations: a few are timed on empty batches."""
     cfg, length = config.train, config.data.sequence_length
     mesh = partition.make_mesh(config.mesh)
-    size = config.vocab.size
-    nothing = np.full((size, len(options.languages(config)), 1), -1, np.int32)
-    objective = build.build_objective(config, size, options.padded_rows(size), nothing)
+    objective = _objective(config)
     optimizer = optim.from_config(config.optimizer, length)
-    shapes = objective.batch_shapes(cfg.batch_size, length)
-    programs = train.Programs(objective, optimizer, cfg, mesh, shapes, config.seed)
+    programs = train.Programs(
+        objective, optimizer, cfg, mesh, objective.batch_shapes(cfg.batch_size, length), config.seed
+    )
     learn = phases.from_config(cfg, optimizer).at(0)
     state = programs.target(learn)
     parameters = train_state.count_parameters(state.params)
     megabytes = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state)) / 1e6
     yield (
         f"model: {config.model.name}, {parameters / 1e6:,.1f} million parameters with a vocabulary "
-        f"of {size:,} ({config.vocab.kind})"
+        f"of {config.vocab.size:,} ({config.vocab.kind})"
     )
-    seconds = _step_seconds(programs, objective, learn, shapes, mesh, config.seed)
+    seconds = _step_seconds(programs, objective, learn, cfg.batch_size, length, mesh, config.seed)
     tokens = cfg.steps * cfg.batch_size * length
     yield (
         f"training: {cfg.steps:,} steps of {cfg.batch_size:,} x {length} positions "
@@ -99,41 +106,133 @@ def pretraining(config: ConfigDict) -> Iterator[str]:
         f"{_STEPS}): {_minutes(cfg.steps * seconds)}, without evaluations"
     )
     yield f"checkpoints: {config.checkpoint.keep} of about {megabytes:,.0f} MB"
+    if isinstance(objective, Encodes):
+        yield from _evaluating(config, workdir, objective, mesh, seconds)
 
 
-def _step_seconds(programs, objective, learn, shapes, mesh, seed: int) -> float:
-    step = programs.step(learn)
+def finishing(config: ConfigDict) -> Iterator[str]:
+    """The contrastive finish, with the time of its steps."""
+    mesh, found = partition.make_mesh(config.mesh), config.finish
+    objective = finish.objective(config, _objective(config))
+    cfg, length = finish.train_options(config, mesh), finish.length(config)
+    shapes = objective.batch_shapes(found.batch_size, length)
+    programs = train.Programs(objective, finish.optimizer(config), cfg, mesh, shapes, config.seed)
+    learn = phases.from_config(cfg, finish.optimizer(config)).at(0)
+    rows = found.batch_size, length
+    seconds = _step_seconds(programs, objective, learn, *rows, mesh, config.seed)
+    yield (
+        f"finish: {found.steps:,} contrastive steps of {found.batch_size:,} pairs of sentences: "
+        f"{_minutes(found.steps * seconds)} here"
+    )
+
+
+def _objective(config: ConfigDict) -> Objective:
+    """The run's objective, without translations."""
+    size = config.vocab.size
+    nothing = np.full((size, len(options.languages(config)), 1), -1, np.int32)
+    return build.build_objective(config, size, options.padded_rows(size), nothing)
+
+
+def _step_seconds(
+    programs, objective, learn, rows: int, length: int, mesh: Mesh, seed: int
+) -> float:
+    shapes, step = objective.batch_shapes(rows, length), programs.step(learn)
     state = train_state.start(objective, programs.tx(learn), shapes, mesh, seed)
     batch = {key: np.zeros(value.shape, value.dtype) for key, value in shapes.items()}
     batch = partition.global_batch(batch, mesh)
-    seconds = []
-    for _ in range(1 + _STEPS):  # the first one warms up
-        started = time.monotonic()
+
+    def once() -> None:
+        nonlocal state
         state, metrics = step(state, batch)
         jax.block_until_ready((state, metrics))
+
+    return _median_seconds(once)
+
+
+def _median_seconds(once: Callable[[], Any]) -> float:
+    """The median time of a few calls after one that warms up."""
+    seconds = []
+    for _ in range(1 + _STEPS):
+        started = time.monotonic()
+        once()
         seconds.append(time.monotonic() - started)
     return float(np.median(seconds[1:]))
 
 
-def vectors(config: ConfigDict, workdir: str) -> Iterator[str]:
+def _evaluating(
+    config: ConfigDict, workdir: str, objective: Encodes, mesh: Mesh, step_seconds: float
+) -> Iterator[str]:
+    """The time of the evaluations: a batch of sentences is timed; it is at most so much."""
+    length = min(_SENTENCE, config.data.sequence_length)
+    shapes = objective.batch_shapes(_ROWS, length)
+    batch = {key: np.zeros(value.shape, value.dtype) for key, value in shapes.items()}
+    batch = partition.global_batch(batch, mesh)
+    variables = partition.unbox(jax.jit(objective.init)(jax.random.key(config.seed), batch))
+    encode = jax.jit(objective.encode)
+    forward = _median_seconds(lambda: jax.block_until_ready(encode(variables, batch)))
+    folders = worlds.folders_of(config, workdir)
+    total, rows, languages = 0.0, 0, options.languages(config)
+    for key, spec in config.evals.items():
+        place, once, texts = folders.get(f"evals.{key}", ""), 0.0, 0
+        if spec.name == "mlm":
+            once = spec.batches * len(languages) * step_seconds / 3  # no backward pass
+        elif spec.name == "retrieval" and place:
+            texts = _test_sentences(place, workdir, languages, spec.max_sentences)
+        elif spec.name == "bli" and place:
+            lines = len(languages) * config.data.sample_bytes // _ROW_BYTES
+            texts = min(lines, len(languages) * spec.max_words * spec.occurrences)
+        every, steps = spec.get("every_steps", 0), config.train.steps
+        times = 1 + ((steps - 1) // every if every else 0)
+        total += times * (once + texts / _ROWS * forward)
+        rows += times * texts
+    yield (
+        f"evaluations: at most {rows:,} texts; {_ROWS} take {forward * 1e3:,.0f} ms here: "
+        f"{_minutes(total)}"
+    )
+
+
+def _test_sentences(place: str, workdir: str, languages: Sequence[str], most: int) -> int:
+    """The number of sentences that a retrieval encodes."""
+    if worlds.in_pocket(place, workdir):
+        return len(languages) * min(most or pocket_files.TESTED, pocket_files.TESTED)
+    seen = {}
+    for pair in pairs.find(place, languages):
+        for path in (pair.source_path, pair.target_path):
+            with open(path, "rb") as file:
+                lines = sum(1 for _ in file)
+            seen[path] = min(most or lines, lines)
+    return sum(seen.values())
+
+
+def vectors(config: ConfigDict) -> Iterator[str]:
     """The training of static vectors, with its time: a sample is timed on made-up words."""
-    languages, given = options.languages(config), config.embeddings
-    source = config.data.source
+    yield _fasttext(config, config.static.training, config.embeddings)
+
+
+def joint_vectors(config: ConfigDict) -> Iterator[str]:
+    """The vectors that a language model starts from, with the time of their training."""
+    given = presets.static(config.scale).embeddings
+    joint = config.init.joint.to_dict()
+    joint["dim"] = joint["dim"] or min(config.model.width, _MOST_DIM)
+    given.update(joint)
+    yield _fasttext(config, "joint", given).replace("training:", "start: word vectors,", 1)
+
+
+def _fasttext(config: ConfigDict, training: str, given: ConfigDict) -> str:
+    languages, source = options.languages(config), config.data.source
     if source == "pocket":
         words = len(languages) * config.data.pocket_sentences * _SENTENCE_WORDS
     else:
         files = corpora.TextCorpus(source.removeprefix("text:"), languages).files.values()
         words = sum(os.path.getsize(path) for paths in files for path in paths) // _WORD_BYTES
-    if config.static.training == "dictionary":
-        yield f"vectors of the dictionary, {given.dim} dimensions: no training"
-        return
+    if training == "dictionary":
+        return f"vectors of the dictionary, {given.dim} dimensions: no training"
     line = (
-        f"training: {config.static.training}, {given.dim} dimensions, {given.epochs} epochs over "
+        f"training: {training}, {given.dim} dimensions, {given.epochs} epochs over "
         f"at most {words / 1e6:,.1f} million words"
     )
-    if config.static.training == "duong":
-        yield line
-        return
+    if training == "duong":
+        return line
     rng = np.random.default_rng(0)
     ids = np.minimum(rng.zipf(1.3, _WORDS), _DISTINCT).astype(np.int32) - 1
     starts = np.arange(0, _WORDS, _SENTENCE_WORDS)
@@ -147,7 +246,7 @@ def vectors(config: ConfigDict, workdir: str) -> Iterator[str]:
     started = time.monotonic()
     static_training.fasttext(sample, settings)
     seconds = (time.monotonic() - started) * words / _WORDS
-    yield f"{line}: {_minutes(seconds)} here, from {_WORDS:,} timed words"
+    return f"{line}: {_minutes(seconds)} here, from {_WORDS:,} timed words"
 
 
 def alignment(config: ConfigDict) -> str:

@@ -13,9 +13,12 @@ from clwe_jax import config as options
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.collect import KEPT
+from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import forecast, inputs
 from clwe_jax.jobs.vocabularies import Vocabularies
+from clwe_jax.text import frequencies
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.test_dictionaries import TestSet
@@ -29,7 +32,7 @@ class Given:
 
     stage = "reading"
     aligned = True
-    frequencies = None  # no text is read
+    frequencies: Frequencies | None = None
 
     def __init__(self, config: ConfigDict, workdir: str):
         self._config = config
@@ -70,6 +73,7 @@ class Given:
                 if count and name not in KEPT:
                     entry = f"{os.path.basename(path)}: {name.replace('_', ' ')}"
                     self._skipped[entry] = count
+        self.frequencies = frequencies.most_frequent({x: _counts(raw[x]) for x in raw})
         return Vocabularies(raw)
 
     def encoder(self, model: StaticModel) -> StaticEncoder:
@@ -79,3 +83,10 @@ class Given:
     def description(self) -> dict[str, Any]:
         """Counts of the lines that were left out of the files, for the report."""
         return {"skipped": self._skipped}
+
+
+def _counts(vectors: Vectors) -> dict[str, int]:
+    """word -> its count; most files have none, and the order of their words stands for them."""
+    if vectors.counts is None:
+        return frequencies.of_ranks(vectors.words)
+    return dict(zip(vectors.words, vectors.counts.tolist()))

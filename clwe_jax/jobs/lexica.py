@@ -21,18 +21,18 @@ _EXAMPLES = 3  # words of either side, in the message on an uncovered dictionary
 def tests(
     config: ConfigDict, folders: Mapping[str, str], normalizer: Callable[[str, str], str]
 ) -> list[TestSet]:
-    """The test dictionaries of the directions that a static run evaluates.
+    """The test dictionaries of the directions that a run evaluates.
 
     Args:
       config: the run's config.
       folders: option -> its folder, from `world.resolve_folders`.
-      normalizer: (word, language) -> the word as the vectors spell it.
+      normalizer: (word, language) -> the word as the run spells it.
 
     Raises:
       FileNotFoundError: a folder of test dictionaries is missing.
       ValueError: a test dictionary has no pairs.
     """
-    pairs = options.pairs(config)
+    pairs = options.pairs(config) if "static" in config else ()  # of language models: all
     return [
         test
         for folder in training_dictionary.test_folders(config, folders)

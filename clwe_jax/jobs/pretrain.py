@@ -14,16 +14,18 @@ from clwe_jax import api, atomic
 from clwe_jax import config as options
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import (
-    evaluators, facts, floor, forecast, inputs, senses, shared_space, warm,
+    evaluators, facts, floor, forecast, inputs, lexica, senses, shared_space, warm,
 )  # fmt: skip
 from clwe_jax.jobs.finish import Finish
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.report import data
+from clwe_jax.text import training_dictionary
 from clwe_jax.training import (
     allocator, build, checkpoint, init, optim, partition, phases, train,
 )  # fmt: skip
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
+_START_SPACE = "start_space.json"  # the picture of the word vectors that a run starts from
 # Names of facts of the word vectors that a run starts from.
 _START = {"source": "word vectors", "center": "centered", "rows": "tokens that start from them"}
 
@@ -76,30 +78,53 @@ class Pretraining(Job):
         yield from forecast.text_files(self.config, self.workdir)
         yield from forecast.dictionaries(self.config, self.workdir)
 
-    def _about_start(self) -> list[str]:
+    def _about_start(self) -> Iterator[str]:
         source = self.config.init.embeddings or self.config.init.parameters
-        return [f"start: from {source} (config.init)"] if source else []
+        if source == "joint":
+            yield from forecast.joint_vectors(self.config)
+        elif source:
+            yield f"start: from {source} (config.init)"
 
     def _about_training(self) -> Iterator[str]:
         yield from forecast.evaluations(self.config, self.workdir)
-        yield from forecast.pretraining(self.config)
+        yield from forecast.pretraining(self.config, self.workdir)
 
-    def _about_finish(self) -> list[str]:
-        finish = self.config.finish
-        return [f"finish: {finish.steps:,} contrastive steps of {finish.batch_size:,} pairs"]
+    def _about_finish(self) -> Iterator[str]:
+        return forecast.finishing(self.config)
 
     def _open(self) -> None:
         self.world = inputs.open_world(self.config, self.workdir)
         self.inputs = inputs.build(self.config, self.world)
+        self.tested = self._tested()
         if jax.process_index() == 0:
             atomic.write_json(self.path("words.json"), dict(self.world.frequent))
             if self.world.frequencies is not None:
                 self.world.frequencies.save(self.workdir)
 
+    def _tested(self) -> dict[str, tuple[int, int]]:
+        """The test pairs that the run trains on, as `training_dictionary.tested` counts them."""
+        world = self.world
+        if self.config.data.exclude_tests or world.dictionary is None:
+            return {}
+        normalizer = world.tokenizer.normalizer
+        tests = lexica.tests(self.config, world.folders, normalizer)
+        return training_dictionary.tested(world.dictionary, tests)
+
     def _start(self) -> None:
         # A run that has a checkpoint goes on from it, whatever it started from.
         begun = checkpoint.complete_steps(self.path("checkpoints"))
         self.start = None if begun else warm.start(self.config, self.workdir, self.world)
+        if self.start is not None and jax.process_index() == 0:
+            atomic.write_json(self.path(_START_SPACE), self._space_of(self._started))
+
+    def _started(self, language: str, words: Sequence[str]) -> np.ndarray:
+        """The means of the words' tokens as the run starts, float32 [N, D]; zeros for no token."""
+        tokenizer, start = self.world.tokenizer, self.start
+        found = np.zeros((len(words), start.values.shape[1]), np.float32)
+        for place, word in enumerate(words):
+            ids = [x for x in tokenizer.encode(word, language)[0] if start.known[x]]
+            found[place] = start.values[ids].mean(0) if ids else 0
+        return found
 
     def _train(self) -> bool:
         config, world = self.config, self.world
@@ -173,6 +198,7 @@ class Pretraining(Job):
         seconds = time.time() - self.started
         return {
             **world.description,
+            "dictionary": {**world.description.get("dictionary", {}), "tested": self.tested},
             **facts.environment(_PACKAGES),
             "languages": {
                 language: {**found, "sampled_share": stats.get(f"language_share/{language}")}
@@ -210,18 +236,32 @@ class Pretraining(Job):
         )
 
     def _space(self, model: api.Model) -> dict[str, Any]:
-        """A few words of all languages after the training; see `report.space`."""
-        frequent = {x: words for x, words in self.world.frequent.items() if words}
-        if len(frequent) < 2:
-            return {}
+        """A few words of all languages before and after the training; see `report.space`."""
 
-        def centered(language: str, words: Sequence[str]) -> np.ndarray:
+        def trained(language: str, words: Sequence[str]) -> np.ndarray:
             vectors = model.vectors(language)
-            return vectors.vectors[vectors.rows(words)] - vectors.vectors.mean(0)
+            return vectors.vectors[vectors.rows(words)]
 
-        hub = facts.first_language(list(frequent))
-        chosen = shared_space.concepts(frequent, self.world.dictionary, hub)
-        return {"hub": hub, "stages": {"trained": shared_space.picture(chosen, centered)}}
+        if self._hub is None:
+            return {}
+        before = self.read(_START_SPACE) if self.config.init.embeddings else []
+        stages = {"start": before, "trained": self._space_of(trained)}
+        return {"hub": self._hub, "stages": {name: x for name, x in stages.items() if x}}
+
+    @property
+    def _hub(self) -> str | None:
+        """The language whose words are joined to the others'; None for one language."""
+        found = [x for x, words in self.world.frequent.items() if words]
+        return facts.first_language(found) if len(found) > 1 else None
+
+    def _space_of(self, vectors_of: shared_space.VectorsOf) -> list[dict[str, Any]]:
+        """The picture of the words in a space, less the mean of each language's frequent words."""
+        frequent = {x: words for x, words in self.world.frequent.items() if words}
+        if self._hub is None:
+            return []
+        means = {x: vectors_of(x, words).mean(0) for x, words in frequent.items()}
+        chosen = shared_space.concepts(frequent, self.world.dictionary, self._hub)
+        return shared_space.picture(chosen, lambda x, words: vectors_of(x, words) - means[x])
 
 
 def _initial(record: Mapping[str, Any] | None) -> list[Any]:

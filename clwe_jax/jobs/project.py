@@ -10,6 +10,7 @@ the last layer is fitted to the centers of the senses.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from itertools import islice
 import os
 from typing import Iterator, Mapping, Sequence
@@ -28,12 +29,13 @@ from clwe_jax.evaluate import anchors
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.pair_encoder import PairEncoder
-from clwe_jax.jobs import evaluators, facts, forecast, inputs
+from clwe_jax.jobs import evaluators, facts, floor, forecast, inputs
 from clwe_jax.jobs.job import FIGURES, Job, Results, Stage
 from clwe_jax.objectives import projected
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.report import tables
-from clwe_jax.text import dictionary as dictionaries, training_dictionary, world as worlds
+from clwe_jax.text import dictionary as dictionaries, frequencies
+from clwe_jax.text import training_dictionary, world as worlds
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.types import Encoder
 
@@ -89,25 +91,22 @@ class Projection(Job):
             ("apply", [settings.apply], METHODS),
             ("anchors", [settings.anchors], ANCHORS),
         ):
-            for name in names:
-                if name not in known:
-                    raise ValueError(
-                        f"config.projection.{option}={name!r}: {registry.nearest(name, known)}"
-                    )
+            for name in (name for name in names if name not in known):
+                raise ValueError(
+                    f"config.projection.{option}={name!r}: {registry.nearest(name, known)}"
+                )
 
     def stages(self):
+        evaluations = functools.partial(forecast.evaluations, self.config, self.workdir)
         return [
             Stage("model and text", self._open, self._about_models),
             Stage("maps", self._fit, lambda: [f"maps: {', '.join(self.methods)}"]),
-            Stage("evaluation", self._evaluate, self._about_evaluation),
+            Stage("evaluation", self._evaluate, evaluations),
         ]
 
     def _about_models(self) -> Iterator[str]:
         yield f"model: the run in {self.workdir}, projected onto its first language"
         yield from forecast.dictionaries(self.config, self.workdir)
-
-    def _about_evaluation(self) -> Iterator[str]:
-        return forecast.evaluations(self.config, self.workdir)
 
     def _open(self) -> None:
         model = api.load(self.workdir)
@@ -136,6 +135,7 @@ class Projection(Job):
         self.models = dict.fromkeys(model.languages, model)
         self.texts = dict.fromkeys(model.languages, world.corpus)
         self.dictionary, self.folders = world.dictionary, world.folders
+        self.frequencies = world.frequencies
         self.context = inputs.context(self.config, world)
 
     def _fit(self) -> None:
@@ -211,10 +211,14 @@ class Projection(Job):
             yield x, y, np.repeat(np.arange(len(x), dtype=np.int32)[:, None], 2, axis=1)
 
     def _evaluate(self) -> None:
-        made = evaluators.build(self.config, self.context, self.folders, names=("retrieval", "bli"))
+        made = evaluators.build(self.config, self.context, self.folders, names=floor.EVALUATORS)
         for name, found in self.maps.items():
             measured, _ = evaluators.measure(made, self._mapped(found))
             self.figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
+        self.figures |= floor.measure(
+            self.config, made, self.dictionary, self.frequencies,
+            lambda text, language: self.models[language].tokenizer.words(text, language),
+        )  # fmt: skip
 
     def _mapped(self, maps: Mapping[str, np.ndarray]) -> Encoder:
         """The encoder of all languages that applies the maps of the source languages."""
@@ -239,8 +243,7 @@ class Projection(Job):
         return PairEncoder({language: encoders[model] for language, model in self.models.items()})
 
     def results(self) -> Results:
-        applied = self.config.projection.apply
-        projected.save(self.path(projected.FILE), self.maps, applied)
+        projected.save(self.path(projected.FILE), self.maps, self.config.projection.apply)
         self.before = self.read(FIGURES)
         return Results({**self.before, **self.figures}, measured=self.figures)
 
@@ -338,6 +341,7 @@ class PairProjection(Projection):
             if world.corpus is None:
                 raise ValueError(f"The projection needs the text files of {self.runs[language]}")
         self.texts = {language: world.corpus for language, world in own.items()}
+        self.frequencies = frequencies.joined(world.frequencies for world in own.values())
         self.context = Context(
             languages=tuple(self.models),
             normalizer=normalizer,

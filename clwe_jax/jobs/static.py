@@ -38,7 +38,14 @@ def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
 
 
 class Static(Job):
-    """Trains vectors, or reads those of `config.align.source_vectors`, and aligns them."""
+    """Trains vectors, or reads those of `config.align.source_vectors`, and aligns them.
+
+    Attributes:
+      with_floor: whether the dictionary floor is measured; a run that is a part of another one
+        leaves that to the other.
+    """
+
+    with_floor = True
 
     def check(self) -> None:
         refine.aligner(self.config)  # raises ValueError for an unknown aligner or option
@@ -135,15 +142,13 @@ class Static(Job):
     def _evaluate(self) -> None:
         encoder = self.source.encoder(self.model)
         self.figures, self.rows = evaluators.measure(self.evaluators, encoder)
-        self.figures |= floor.measure(
-            self.config,
-            evaluators.build(
+        if self.with_floor:
+            made = evaluators.build(
                 self.config, self.context, self.source.folders, names=floor.EVALUATORS
-            ),
-            self.dictionary,
-            self.source.frequencies,
-            encoder.words,
-        )
+            )
+            self.figures |= floor.measure(
+                self.config, made, self.dictionary, self.source.frequencies, encoder.words
+            )
 
     def _induce(self) -> None:
         self.induced: dict[str, int] = {}

@@ -74,7 +74,7 @@ class Trainer:
     def about(self) -> Iterator[str]:
         """The lines of a dry run."""
         yield from forecast.text_files(self._config, self._workdir)
-        yield from forecast.vectors(self._config, self._workdir)
+        yield from forecast.vectors(self._config)
 
     def vocabularies(
         self, dictionary: Dictionary | None, tests: Sequence[TestSet]

@@ -128,7 +128,9 @@ def _trained(config: ConfigDict, workdir: str, world: World) -> dict[str, Vector
             "configs/joint_align.py, then give their folder: --config.init.embeddings=DIR"
         )
     folder = os.path.join(workdir, FOLDER)
-    Static(static_config(config, world), folder).run()
+    job = Static(static_config(config, world), folder)
+    job.with_floor = False  # the run itself measures it
+    job.run()
     return read(folder, world.languages)
 
 

@@ -8,7 +8,8 @@ from clwe_jax.report.data import Dots, Picture, Section
 from clwe_jax.report.run_folder import Run
 
 _TITLES = {
-    "before": "Before alignment", "after": "After alignment", "trained": "After training",
+    "before": "Before alignment", "after": "After alignment",
+    "start": "At the start, from word vectors", "trained": "After training",
 }  # fmt: skip
 
 

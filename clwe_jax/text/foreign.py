@@ -1,4 +1,4 @@
-"""Tokenizers of Hugging Face's folders: BERT's WordPiece and XLM-R's SentencePiece.
+"""Tokenizers of Hugging Face's folders: BERT's WordPiece, XLM-R's SentencePiece, XLM's fastBPE.
 
 The piece ids of raw text equal those of `transformers.AutoTokenizer`, with one exception: the name
 of a special piece in the text, such as "[MASK]", is text.
@@ -13,6 +13,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from absl import logging
 
+from clwe_jax.text import xlm
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import SentencePieceVocabulary, WordPieceVocabulary
 from clwe_jax.text.tokenizer import Tokenizer
@@ -20,7 +21,11 @@ from clwe_jax.text.words import Segmenter
 
 TOKENIZER_FILE, CONFIG_FILE = "tokenizer.json", "tokenizer_config.json"
 WORDPIECE_FILE, SENTENCEPIECE_FILE = "vocab.txt", "sentencepiece.bpe.model"
-_EXPECTED = f"expected {TOKENIZER_FILE}, {WORDPIECE_FILE} (BERT) or {SENTENCEPIECE_FILE} (XLM-R)"
+FASTBPE_FILE, MERGES_FILE = "vocab.json", "merges.txt"
+_EXPECTED = (
+    f"expected {TOKENIZER_FILE}, {WORDPIECE_FILE} (BERT), {SENTENCEPIECE_FILE} (XLM-R) or "
+    f"{FASTBPE_FILE} and {MERGES_FILE} (XLM)"
+)
 # XLM-R's special pieces before and after the pieces of its SentencePiece model.
 _FIRST, _LAST = ("<s>", "<pad>", "</s>", "<unk>"), "<mask>"
 _NORMAL, _UNKNOWN, _CONTROL = 1, 2, 3  # types of a piece in a SentencePiece model
@@ -46,8 +51,22 @@ def normalizer(path: str) -> Normalizer:
     if tokenizer_json is not None and _kind(path, tokenizer_json) != "WordPiece":
         return Normalizer(lower_case=False)
     if tokenizer_json is None and not os.path.exists(os.path.join(path, WORDPIECE_FILE)):
-        return Normalizer(lower_case=False)
+        lower = is_xlm(path) and _lower_case_of_xlm(path)
+        return Normalizer(lower, False, bert=is_xlm(path), strip_accents=lower)
     return _basic(path, tokenizer_json or {})
+
+
+def is_xlm(path: str) -> bool:
+    """Whether a folder has XLM's vocabulary, of which the data graph has no twin."""
+    others = (TOKENIZER_FILE, WORDPIECE_FILE, SENTENCEPIECE_FILE)
+    return os.path.exists(os.path.join(path, MERGES_FILE)) and not any(
+        os.path.exists(os.path.join(path, name)) for name in others
+    )
+
+
+def _lower_case_of_xlm(path: str) -> bool:
+    found = (_optional(path, CONFIG_FILE) or {}).get("do_lowercase_and_remove_accent", True)
+    return bool(found)
 
 
 def tokenizer(
@@ -77,6 +96,10 @@ def tokenizer(
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
         return Tokenizer(languages, normalizer(path), Segmenter({}, bert=True), vocabulary)
+    elif is_xlm(path):
+        vocabulary = _of_xlm(path)
+        segmenter = xlm.MosesSegmenter(_lower_case_of_xlm(path))
+        return Tokenizer(languages, normalizer(path), segmenter, vocabulary)
     elif os.path.exists(sentencepiece):
         model = _of_sentencepiece(sentencepiece)
     else:
@@ -210,6 +233,16 @@ def _of_unigram(path: str, found: Mapping[str, Any]) -> bytes:
         kind = _UNKNOWN if number == unknown else _CONTROL if piece in special else _NORMAL
         model.pieces.add(piece=piece, score=score, type=kind)
     return model.SerializeToString(deterministic=True)
+
+
+def _of_xlm(path: str) -> xlm.FastBpeVocabulary:
+    ids = read_json(os.path.join(path, FASTBPE_FILE))
+    with open(os.path.join(path, MERGES_FILE), encoding="utf-8") as file:
+        merges = file.read()
+    try:
+        return xlm.read(ids, merges)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _steps(step: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:

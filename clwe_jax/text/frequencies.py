@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import json
 import os
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from clwe_jax.text.base_vocab import Vocabulary
 FILE = "counts.json"
 MOST = 20_000  # words of a language that are kept; rarer ones weigh 1 all the same
 SIF = 1e-3  # a of the weights a / (a + p)
+_SHIFT = 2.7  # of ranks, in the law of Zipf and Mandelbrot
+_RUNNING = 1_000_000  # running words of counts that follow from ranks
 
 
 def sif_weights(shares: np.ndarray | float, a: float = SIF) -> np.ndarray:
@@ -91,6 +93,30 @@ def most_frequent(counts: Mapping[str, Mapping[str, int]]) -> Frequencies:
             for language, words in counts.items()
         },
     )
+
+
+def joined(parts: Iterable[Frequencies | None]) -> Frequencies | None:
+    """The counts of several runs, of different languages; None where a run has kept none."""
+    found = list(parts)
+    if None in found:
+        return None
+    return Frequencies(
+        {language: total for part in found for language, total in part.totals.items()},
+        {language: words for part in found for language, words in part.words.items()},
+    )
+
+
+def of_ranks(words: Sequence[str]) -> dict[str, int]:
+    """word -> its count in a million running words as its rank alone has it, for lists of words.
+
+    The share of the word of rank r is proportional to 1 / (r + 2.7), the law of Zipf and Mandelbrot
+    (Mandelbrot 1953, An Informational Theory of the Statistical Structure of Language).
+
+    Args:
+      words: words of one language, most frequent first.
+    """
+    shares = 1 / (_SHIFT + np.arange(1, len(words) + 1))
+    return dict(zip(words, np.rint(_RUNNING * shares / shares.sum()).astype(int).tolist()))
 
 
 def load(folder: str) -> Frequencies | None:

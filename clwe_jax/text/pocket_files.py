@@ -18,6 +18,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import atomic, pocket
 
+TESTED = 1_000  # sentences of a language in the retrieval test
 MOST_CACHED = 512 << 20  # bytes of files that the cache keeps
 _PARALLEL_SEED = 1  # of parallel text to train on
 _SEVERAL = 10_000  # sentences of a language from which on further processes pay
@@ -60,7 +61,7 @@ def parts(config: ConfigDict, languages: Sequence[str]) -> list[Part]:
     if config.data.source == "pocket":
         found = [Part("write_corpus", ([x], count, seed, among), "text") for x in languages]
     found.append(Part("write_dictionaries", (languages,), "dictionaries"))
-    found.append(Part("write_retrieval", (languages, 1_000, 0, among), "retrieval"))
+    found.append(Part("write_retrieval", (languages, TESTED, 0, among), "retrieval"))
     found.append(Part("write_bli", (languages,), "bli"))
     if config.task.get("parallel", "") == "pocket":
         arguments = (languages, count // 4, seed + _PARALLEL_SEED, among)

@@ -17,6 +17,7 @@ from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import SPACE_MARK, SentencePieceVocabulary
 from clwe_jax.text.words import Segmenter
+from clwe_jax.text.xlm import MosesSegmenter
 
 _SETTINGS = "text.json"
 _LEXICON = "lexicon.{}.txt"
@@ -38,7 +39,7 @@ class Tokenizer:
         self,
         languages: Sequence[str],
         normalizer: Normalizer,
-        segmenter: Segmenter,
+        segmenter: Segmenter | MosesSegmenter,
         vocabulary: base_vocab.Vocabulary,
         whole_text: bool = False,
     ):
@@ -67,7 +68,9 @@ class Tokenizer:
 
     def words(self, text: str, language: str) -> list[str]:
         """The normalised words of raw text."""
-        return self.segmenter.words(self.normalizer(text, language), language)
+        if not self.segmenter.raw:
+            text = self.normalizer(text, language)
+        return self.segmenter.words(text, language)
 
     def encode_words(self, words: Iterable[str]) -> tuple[list[int], list[int]]:
         """The piece ids of normalised words, and the index of each piece's word."""
@@ -105,6 +108,7 @@ class Tokenizer:
             "bert": self.normalizer.bert,
             "strip_accents": self.normalizer.strip_accents,
             "whole_text": self.whole_text,
+            "moses": self.segmenter.raw,
             "lexicons": sorted(x for x, words in self.segmenter.lexicons.items() if words),
         }
         # Written last: a folder with this file is complete.
@@ -128,9 +132,10 @@ class Tokenizer:
             with open(path, encoding="utf-8") as file:
                 settings = json.load(file)
             languages, lexicons = settings["languages"], {}
-            # Older runs have none of the last three options.
-            bert, strip, whole = (
-                settings.get(name, False) for name in ("bert", "strip_accents", "whole_text")
+            # Older runs have none of these options.
+            bert, strip, whole, moses = (
+                settings.get(name, False)
+                for name in ("bert", "strip_accents", "whole_text", "moses")
             )
             normalizer = Normalizer(
                 settings["lower_case"], settings["simplify_chinese"], bert, strip
@@ -141,9 +146,8 @@ class Tokenizer:
                     lexicons[language] = file.read().split("\n")[:-1]
         except (KeyError, json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is damaged: {error!r}") from error
-        return cls(
-            languages, normalizer, Segmenter(lexicons, bert), vocab.load(directory), whole
-        )
+        segmenter = MosesSegmenter(strip) if moses else Segmenter(lexicons, bert)
+        return cls(languages, normalizer, segmenter, vocab.load(directory), whole)
 
     @classmethod
     def build(

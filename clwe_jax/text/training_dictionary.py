@@ -112,8 +112,9 @@ def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str,
         if pairs & asked:
             logging.warning(
                 "%s: %s of %s test pairs are in the training dictionary, so its lexicon induction "
-                "does not measure unseen words. --config.data.exclude_dictionaries=DIR leaves the "
-                "words of the test dictionaries in DIR out",
+                "does not measure unseen words. --config.data.exclude_tests=True leaves the test words "
+                "out; beside align.split, --config.data.exclude_dictionaries=DIR leaves out those "
+                "of the test dictionaries in DIR",
                 test.name, *(f"{count:,}" for count in found[test.name]),
             )  # fmt: skip
     return found

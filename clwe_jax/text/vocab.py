@@ -10,11 +10,13 @@ import json
 import os
 from typing import Iterable, Mapping
 
-from clwe_jax.text import corpora, subword_vocab, whole_words, word_vocab
+from clwe_jax.text import corpora, subword_vocab, whole_words, word_vocab, xlm
 from clwe_jax.text.base_vocab import LONGEST_WORD, SPECIALS, Vocabulary
 
 KINDS = (*subword_vocab.KINDS, "word")
-_FILES = (subword_vocab.WORDPIECE_FILE, subword_vocab.SENTENCEPIECE_FILE, word_vocab.FILE)
+_FILES = (
+    subword_vocab.WORDPIECE_FILE, subword_vocab.SENTENCEPIECE_FILE, word_vocab.FILE, xlm.FILE,
+)  # fmt: skip
 
 
 def load(path: str) -> Vocabulary:
@@ -45,6 +47,8 @@ def load(path: str) -> Vocabulary:
     with open(path, "rb") as file:
         content = file.read()
     try:
+        if os.path.basename(path) == xlm.FILE:
+            return xlm.load(path)
         if path.endswith(".model"):
             return subword_vocab.SentencePieceVocabulary(content)
         lines = content.decode("utf-8-sig").split("\n")

@@ -46,7 +46,13 @@ class Segmenter:
     to right by longest match with the lexicon of its language. A character at which no lexicon word
     starts is a word, with two exceptions: adjacent characters of this kind in hiragana, or in
     katakana, form one word, and a combining mark joins the character before it.
+
+    Attributes:
+      raw: whether it takes raw text (`xlm.MosesSegmenter`) instead of normalised text.
+      bert, lexicons: see `__init__`.
     """
+
+    raw = False
 
     def __init__(self, lexicons: Mapping[str, Iterable[str]] | None = None, bert: bool = False):
         """Args:

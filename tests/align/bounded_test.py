@@ -1,4 +1,4 @@
-"""Bounded CSLS gives the answers of the whole product, and looks at few keys for them."""
+"""Bounded retrieval gives the answers of the whole product, and looks at few keys for them."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,10 +20,15 @@ def made_up(seed, queries, keys, pool, width=16, topics=30):
     return source[r.randint(pool, size=queries)], target, source
 
 
-def whole(queries, keys, pool, neighbourhood):
+BETA = 12.0
+
+
+def whole(queries, keys, pool, neighbourhood, method="csls"):
     """All scores by the definition, float64 [N, M]."""
     x, y, p = (np.asarray(search.unit(v), np.float64) for v in (queries, keys, pool))
     cosine = x @ y.T
+    if method == "inverted_softmax":
+        return BETA * cosine - np.log(np.exp(BETA * y @ p.T).sum(1))
     own = np.sort(cosine, axis=1)[:, -neighbourhood:].mean(1)
     return 2 * cosine - own[:, None] - np.sort(y @ p.T, axis=1)[:, -neighbourhood:].mean(1)
 
@@ -38,17 +43,24 @@ def small(monkeypatch):
     monkeypatch.setattr(bounded, "_SLABS", (16, 4))
 
 
-def run(queries, keys, pool, k, neighbourhood):
-    arrays = (search.unit(v) for v in (queries, keys, pool))
-    return bounded.nearest(*arrays, k, neighbourhood, search.MEMORY_BYTES)
+def around(keys, pool, neighbourhood, **options):
+    return bounded.Around(
+        np.float32(keys), np.float32(pool), neighbourhood=neighbourhood, beta=BETA,
+        memory_bytes=search.MEMORY_BYTES, **options,
+    )  # fmt: skip
+
+
+def run(queries, keys, pool, k, neighbourhood, method="csls"):
+    x, *sets = (search.unit(v) for v in (queries, keys, pool))
+    return bounded.nearest(x, around(*sets, neighbourhood, methods=(method,)), k, method)
 
 
 @pytest.fixture
 def check(same_ranking):
     """Fails unless the found keys and scores equal those of the whole product."""
 
-    def compared(vectors, k, neighbourhood, found):
-        expected = whole(*vectors, neighbourhood)
+    def compared(vectors, k, neighbourhood, found, method="csls"):
+        expected = whole(*vectors, neighbourhood, method)
         assert np.shape(found[0]) == (len(vectors[0]), k)
         same_ranking(found[0], expected)
         taken = np.take_along_axis(expected, np.asarray(found[0]), 1)
@@ -58,16 +70,22 @@ def check(same_ranking):
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("k, neighbourhood", [(1, 10), (10, 10), (3, 1)])
-def test_equals_the_whole_product(small, check, seed, k, neighbourhood):
+@pytest.mark.parametrize(
+    "k, neighbourhood, method",
+    [(1, 10, "csls"), (10, 10, "csls"), (3, 1, "csls"), (1, 10, "inverted_softmax"),
+     (10, 10, "inverted_softmax")],
+)  # fmt: skip
+def test_equals_the_whole_product(small, check, seed, k, neighbourhood, method):
     vectors = made_up(seed, 70, 900, 500)
-    check(vectors, k, neighbourhood, run(*vectors, k, neighbourhood))
+    check(vectors, k, neighbourhood, run(*vectors, k, neighbourhood, method), method)
 
 
-@pytest.mark.parametrize("pool", [1, 5, 19])
-def test_a_pool_smaller_than_the_first_bound(small, check, pool):
+@pytest.mark.parametrize(
+    "pool, method", [(1, "csls"), (5, "csls"), (19, "csls"), (19, "inverted_softmax")]
+)
+def test_a_pool_smaller_than_the_first_bound(small, check, pool, method):
     vectors = made_up(0, 9, 100, pool)
-    check(vectors, 2, 10, run(*vectors, 2, 10))
+    check(vectors, 2, 10, run(*vectors, 2, 10, method), method)
 
 
 def test_all_keys_asked_for(small, check):
@@ -90,10 +108,10 @@ def test_the_search_ends_when_it_has_seen_every_key(small, monkeypatch):
     """Scores of NaN prove nothing; more keys than there are would not change that."""
     searched, search_once = [], bounded._search
 
-    def counted(queries, hubness, k, width):
+    def counted(queries, around, k, width, method):
         searched.append(width)
         assert len(searched) < 20, "the search does not end"
-        return search_once(queries, hubness, k, width)
+        return search_once(queries, around, k, width, method)
 
     monkeypatch.setattr(bounded, "_search", counted)
     queries, keys, pool = made_up(7, 6, 100, 60)
@@ -122,35 +140,76 @@ def test_a_hub_is_passed_over(small, check):
     check((queries, keys, pool), 1, 10, run(queries, keys, pool, 1, 10))
 
 
-def test_bounds_are_below_the_means_and_near_them(small):
+def test_bounds_are_below_the_numbers_and_near_them(small):
     _, keys, pool = made_up(4, 1, 900, 700)
-    hubness = bounded._Hubness(np.float32(keys), np.float32(pool), 10, search.MEMORY_BYTES)
+    found = around(keys, pool, 10)
     y, p = (np.asarray(search.unit(v), np.float64) for v in (keys, pool))
-    means, of_any = (np.sort(y @ some.T, axis=1)[:, -10:].mean(1) for some in (p, p[:20]))
-    assert (hubness.bound <= means).all()
-    assert np.mean(means - hubness.bound) < 0.5 * np.mean(means - of_any)
+
+    def numbers(some):
+        cosines = y @ some.T
+        masses = np.log(np.exp(BETA * cosines).sum(1))
+        return {"csls": np.sort(cosines, axis=1)[:, -10:].mean(1), "inverted_softmax": masses}
+
+    right, of_any = numbers(p), numbers(p[:20])
+    for method, bound in found.bounds.items():
+        assert (bound <= right[method]).all()
+        assert np.mean(right[method] - bound) < 0.5 * np.mean(right[method] - of_any[method])
     wanted = np.array([5, 899, 3])
-    hubness.settle(wanted, hubness.whole())
-    np.testing.assert_allclose(hubness.bound[wanted], means[wanted], atol=1e-5)
-    np.testing.assert_array_equal(np.flatnonzero(hubness.exact), np.sort(wanted))
+    found.settle(wanted, found.whole())
+    for method, bound in found.bounds.items():
+        np.testing.assert_allclose(bound[wanted], right[method][wanted], atol=2e-5)
+    np.testing.assert_array_equal(np.flatnonzero(found.exact), np.sort(wanted))
 
 
-@pytest.mark.parametrize("k, most", [(1, 200), (10, 1_200)])
-def test_few_keys_are_computed(monkeypatch, check, k, most):
+def test_groups_without_a_part_have_at_least_the_mass_of_their_mean(small):
+    """Jensen's inequality: nearly all of the mass is bounded where the groups are narrow."""
+    r = np.random.RandomState(0)
+    centers = r.standard_normal((12, 16))
+    pool = centers.repeat(40, 0) + 0.01 * r.standard_normal((480, 16))
+    keys = r.standard_normal((30, 16))
+    found = around(keys, pool, 10)
+    y, p = (np.asarray(search.unit(v), np.float64) for v in (keys, pool))
+    mass = np.log(np.exp(BETA * y @ p.T).sum(1))
+    assert (found.bounds["inverted_softmax"] <= mass).all()
+    np.testing.assert_allclose(found.bounds["inverted_softmax"], mass, atol=0.7)
+
+
+@pytest.mark.parametrize(
+    "k, most, method",
+    [(1, 200, "csls"), (10, 1_200, "csls"), (1, 300, "inverted_softmax")],
+)
+def test_few_keys_are_computed(monkeypatch, check, k, most, method):
     computed = []
-    settle = bounded._Hubness.settle
+    settle = bounded.Around.settle
 
     def counted(self, wanted, whole):
         computed.extend(wanted)
         settle(self, wanted, whole)
 
-    monkeypatch.setattr(bounded._Hubness, "settle", counted)
+    monkeypatch.setattr(bounded.Around, "settle", counted)
     monkeypatch.setattr(bounded, "_PART", 400)
     monkeypatch.setattr(bounded, "_CENTERS", 64)
     monkeypatch.setattr(bounded, "_MEMBERS", 10)
     vectors = made_up(5, 100, 6_000, 6_000, width=24, topics=300)
-    check(vectors, k, 10, run(*vectors, k, 10))
+    check(vectors, k, 10, run(*vectors, k, 10, method), method)
     assert len(set(computed)) == len(computed) <= most
+
+
+def test_methods_share_what_they_compute_of_a_key(small, monkeypatch, check):
+    settled, settle = [], bounded.Around.settle
+    monkeypatch.setattr(
+        bounded.Around, "settle", lambda self, rows, whole: settled.extend(rows) or settle(self, rows, whole)
+    )
+    monkeypatch.setattr(bounded, "_LEAST_KEYS", 100)
+    queries, keys, pool = made_up(8, 40, 300, 200)
+    shared = csls.Shared()
+    for method in ("csls", "inverted_softmax", "csls"):
+        options = dict(pool=pool.copy(), beta=BETA, shared=shared)
+        found = csls.nearest(queries, keys.copy(), 5, method, **options)
+        check((queries, keys, pool), 5, 10, found, method)
+    assert len(settled) == len(set(settled))
+    csls.nearest(queries, keys, 5, "csls", pool=pool, neighbourhood=3, shared=shared)
+    assert len(settled) > len(set(settled)), "another neighbourhood needs numbers of its own"
 
 
 def test_retrieval_uses_it_where_it_pays(monkeypatch, check):
@@ -163,3 +222,20 @@ def test_retrieval_uses_it_where_it_pays(monkeypatch, check):
     found = csls.nearest(*vectors[:2], 5, "csls", pool=vectors[2])
     assert calls
     check(vectors, 5, 10, found)
+
+
+def test_queries_whose_best_key_suffices_get_no_more(small, same_ranking):
+    vectors = made_up(9, 30, 200, 150)
+    expected = whole(*vectors, 10)
+    asked = []
+
+    def suffices(best):
+        asked.append(best)
+        return np.arange(30) % 2 == 0
+
+    x, *sets = (search.unit(v) for v in vectors)
+    found, scores = bounded.nearest(x, around(*sets, 10), 4, "csls", suffices)
+    same_ranking(found[1::2], expected[1::2])
+    same_ranking(found[::2, :1], expected[::2])
+    assert (np.asarray(found)[::2, 1:] == -1).all() and np.isneginf(scores[::2, 1:]).all()
+    np.testing.assert_array_equal(asked, [np.asarray(found)[:, 0]])

@@ -169,14 +169,14 @@ def test_the_inverted_softmax_of_both_directions_takes_one_product(monkeypatch):
     x, y = r.standard_normal((20, 6)), r.standard_normal((30, 6))
     products, log_masses = [], search.log_masses
     monkeypatch.setattr(search, "log_masses", lambda *a, **k: products.append(1) or log_masses(*a, **k))
-    both = csls.BothMasses()
+    both = csls.Shared()
     for asked, keys, pool in ((x[:5], y, x), (y[:7], x, y), (y[:7], x.copy(), y)):
         options = dict(k=3, method="inverted_softmax", pool=pool)
-        found = csls.nearest(asked, keys, masses=both, **options)
+        found = csls.nearest(asked, keys, shared=both, **options)
         expected = csls.nearest(asked, keys, **options)
         np.testing.assert_array_equal(found[0], expected[0])
         np.testing.assert_allclose(found[1], expected[1], atol=1e-4)
     assert len(products) == 1
-    csls.nearest(x[:5], y + 1, masses=both, **options | dict(pool=x))
-    csls.nearest(x[:5], y + 1, masses=both, beta=10.0, **options | dict(pool=x))
+    csls.nearest(x[:5], y + 1, shared=both, **options | dict(pool=x))
+    csls.nearest(x[:5], y + 1, shared=both, beta=10.0, **options | dict(pool=x))
     assert len(products) == 3, "other vectors and another beta need products of their own"

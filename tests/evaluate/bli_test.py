@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 from clwe_jax import registry
+from clwe_jax.align import bounded
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.induced import Induced
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.text import test_dictionaries
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.types import WordSample
+from clwe_jax.types import WordSample, WordSpace
 
 NAMES = [chr(97 + i // 26) + chr(97 + i % 26) for i in range(30)]
 MUSE = pathlib.Path(__file__).parents[3] / "shared" / "data" / "dictionaries" / "muse_splits"
@@ -318,3 +320,45 @@ def test_real_dictionaries():
     assert set(found) == expected
     assert all(1000 < len(test.entries) <= 1500 for test in found.values())
     assert found["de-en"].entries["autonomen"] == {"autonomous", "autonomic"}
+
+
+def test_the_best_candidate_decides_where_it_is_right():
+    entries = {"radio": {"radio", "wireless"}, "taxi": {"taxi"}, "haus": {"house"}, "gone": {"taxi"}}
+    test = test_dictionaries.TestSet("de", "en", {word: frozenset(some) for word, some in entries.items()})
+    source = WordSpace(["radio", "taxi", "haus"], np.zeros((3, 1, 2)), 3)
+    target = WordSpace(["radio", "wireless", "taxi", "house"], np.zeros((4, 1, 2)), 4)
+    induced = Induced(test, source, target, {})
+    assert induced.right(np.array([0, 2, 3])).tolist() == [False, True, True]
+    assert induced.right(np.array([1, 0, 2])).tolist() == [True, False, False]
+
+
+def test_bounded_retrieval_has_the_figures_of_the_whole_product(tmp_path, monkeypatch):
+    """Also where right words are looked up no further, and others are."""
+    r = np.random.RandomState(0)
+    x = r.standard_normal((300, 8)).astype(np.float32)
+    y = x + 0.9 * r.standard_normal((300, 8)).astype(np.float32)
+    spaces = {"de": Vectors([f"w{i}" for i in range(300)], x)}
+    spaces["en"] = Vectors([f"w{i}" if i % 3 else f"v{i}" for i in range(300)], y)
+    lines = [f"w{i} {spaces['en'].words[i]}\nw{i} v{3 * (i // 3)}\n" for i in range(60)]
+    (tmp_path / "de-en.5000-6500.txt").write_text("".join(lines))
+
+    class Spaces:
+        languages, vectors = ("de", "en"), spaces.__getitem__
+
+        def space(self, source, target):
+            return spaces[source], spaces[target]
+
+    context = Context(languages=("de", "en"))
+    spec = {"name": "bli", "data": str(tmp_path), "methods": "nn,csls,inverted_softmax"}
+    evaluator = registry.build("evaluator", spec, context=context)
+    static = StaticEncoder(Spaces(), lambda text, language: text.split())
+    expected, rows = dict(evaluator.run(static)), evaluator.details
+    monkeypatch.setattr(bounded, "_LEAST_KEYS", 100)
+    monkeypatch.setattr(bounded, "_MEMBERS", 20)
+    monkeypatch.setattr(bounded, "_PART", 40)
+    found = dict(evaluator.run(static))
+    assert found == expected and 0.2 < found["bli/p@1_csls"] < 0.8
+    for row, other in zip(evaluator.details, rows, strict=True):
+        shown, whole = row.pop("found"), other.pop("found")
+        assert row == other and [word for word, _ in shown] == [word for word, _ in whole[: len(shown)]]
+        assert len(shown) in ((1, 5) if row["kind"] == "right" else (5,))

@@ -190,7 +190,7 @@ def spoil(folders, tmp_path, change):
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda a, c: c.update(model_type="gpt2"), "architecture 'gpt2'.*bert, xlm-roberta, xlm"),
+        (lambda a, c: c.update(model_type="gpt2"), "architecture 'gpt2'.*bert, xlm-roberta, roberta-prelayernorm, xlm"),
         (lambda a, c: c.update(hidden_act="relu"), "hidden_act='relu' is not supported; .*'gelu'"),
         (lambda a, c: c.update(position_embedding_type="relative_key"), "expected 'absolute'"),
         (lambda a, c: c.pop("hidden_size"), "has no 'hidden_size'"),

@@ -130,3 +130,10 @@ def test_the_options_that_follow(folders, tmp_path):
     plain = options.base_config()
     configuration.follow(plain)
     assert plain == options.base_config()
+
+
+def test_the_tokenizer_of_xlm_makes_no_batches(folders, tmp_path):
+    folder = folders.write(tmp_path, "xlm")
+    (tmp_path / "vocab.txt").rename(tmp_path / "merges.txt")
+    with pytest.raises(ValueError, match="XLM's tokenizer, which cannot make batches.*vocab.path"):
+        configuration.follow(a_config(folder))

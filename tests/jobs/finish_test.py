@@ -82,6 +82,34 @@ def stops(monkeypatch):
     return wanted
 
 
+def alike(folder, whole):
+    """Fails unless parameters and figures are those of the run without a break."""
+    for part in ("", "finish"):
+        ours, theirs = arrays(folder / part), arrays(whole / part)
+        assert len(ours) > 20 and not differ(ours, theirs)
+    ours, theirs = read(folder, "results.json"), read(whole, "results.json")
+    measured = [name for name in theirs if name.startswith(("eval", "retrieval", "before_finish"))]
+    assert {name: ours[name] for name in measured} == {name: theirs[name] for name in measured}
+    return ours
+
+
+def test_a_finish_that_is_stopped_ends_like_an_unbroken_one(whole, tmp_path, stops):
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)  # as it was after the pretraining
+    shutil.rmtree(folder / "finish")
+    for name in ("results.json", "report.json", "report.html"):
+        (folder / name).unlink()
+    assert finish.final_folder(str(folder)) == str(folder)
+    stops += [None, 2]
+    assert not run(folder)  # before step 2 of the finish
+    assert not (folder / "results.json").exists()
+    before = read(folder / "finish", "before.json")["evaluations"]
+    assert run(folder)
+    ours = alike(folder, whole)
+    assert before["eval/mlm/loss"] == ours["before_finish/eval/mlm/loss"] != ours["eval/mlm/loss"]
+
+
+@pytest.mark.slow
 def test_a_run_that_is_stopped_everywhere_ends_like_an_unbroken_one(
     whole, tmp_path, stops, monkeypatch
 ):
@@ -102,12 +130,7 @@ def test_a_run_that_is_stopped_everywhere_ends_like_an_unbroken_one(
     assert not run(tmp_path)  # before step 2 of the finish
     assert not (tmp_path / "results.json").exists()
     assert run(tmp_path)
-    for part in ("", "finish"):
-        ours, theirs = arrays(tmp_path / part), arrays(whole / part)
-        assert len(ours) > 20 and not differ(ours, theirs)
-    ours, theirs = read(tmp_path, "results.json"), read(whole, "results.json")
-    measured = [name for name in theirs if name.startswith(("eval", "retrieval", "before_finish"))]
-    assert {name: ours[name] for name in measured} == {name: theirs[name] for name in measured}
+    ours = alike(tmp_path, whole)
     assert before["eval/mlm/loss"] == ours["before_finish/eval/mlm/loss"] != ours["eval/mlm/loss"]
 
 

@@ -10,7 +10,7 @@ from absl import logging as absl_logging
 from clwe_jax import api, presets, validation
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import refine, static
+from clwe_jax.jobs import given, refine, static
 from clwe_jax.text import dictionary as dictionaries
 
 WORDS, DIM = 40, 6
@@ -195,3 +195,23 @@ def test_words_that_are_kept_are_not_said_to_be_left_out(brought):
     brought.run()
     report = json.loads((brought.folder / "run" / "report.json").read_text())
     assert report["skipped"] == {"de.vec: duplicates": 1}
+
+
+def test_sentences_are_pooled_by_sif_without_counts(brought):
+    r = np.random.RandomState(1)
+    lines = [r.choice(WORDS, 4, replace=False) for _ in range(30)]
+    for language in ("de", "en"):
+        # The most frequent word, by its rank, is everywhere and says nothing.
+        text = [" ".join([names(language[0])[0]] * 9 + [names(language[0])[i] for i in x]) for x in lines]
+        (brought.folder / f"de-en.{language}").write_text("\n".join(text))
+    figures = brought.run(**{"evals.retrieval.data": str(brought.folder)})
+    assert figures["retrieval/sif/mean"] >= 0.95 > figures["retrieval/chance"]
+    assert "floor/retrieval/sif/mean" in figures
+    model = api.load(str(brought.folder / "run"))
+    counts = model.frequencies.words["de"]
+    assert counts["daa"] == max(counts.values()) and model.encode(["dab"], "de", pool="sif").any()
+
+
+def test_counts_in_a_file_are_taken(brought):
+    vectors = Vectors(["a", "b"], np.eye(2), np.array([7, 3]))
+    assert given._counts(vectors) == {"a": 7, "b": 3}

@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax import presets, registry
-from clwe_jax.jobs import pretrain, static
+from clwe_jax.jobs import forecast, pretrain, static
 from clwe_jax.jobs.job import Job, Results, Stage
 
 
@@ -97,15 +97,22 @@ def test_a_dry_run_describes_the_stages_and_writes_nothing(config, tmp_path, cap
     assert not done and not list(tmp_path.iterdir())
 
 
-def test_a_dry_run_of_a_language_model(config, tmp_path, capsys):
+def test_a_dry_run_of_a_language_model(config, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(forecast, "_WORDS", 2_000)
     config.update_from_flattened_dict({
         "data.languages": "en,de", "data.sequence_length": 16, "train.batch_size": 2,
         "train.steps": 100, "vocab.size": 64, "model.width": 8, "model.heads": 2,
-        "model.layers": 1, "model.mlp_dim": 8, "evals.bli.data": "",
+        "model.layers": 1, "model.mlp_dim": 8, "evals.bli.data": "", "data.pocket_sentences": 300,
+        "init.embeddings": "joint", "init.joint.dim": 4, "init.joint.epochs": 1,
+        "init.joint.buckets": 10, "finish.steps": 7, "finish.batch_size": 4,
     })  # fmt: skip
     assert pretrain.run(config, str(tmp_path / "run"), dry=True)
     said = capsys.readouterr().out
-    assert "the embedded world in en, de, 60,000 sentences each" in said
+    assert "the embedded world in en, de, 300 sentences each" in said
+    assert "start: word vectors, joint, 4 dimensions, 1 epochs over at most 0.0 million" in said
+    assert "7 contrastive steps of 4 pairs of sentences: about" in said
+    # 2 languages of 1,000 sentences; every 1,500 steps is after the last of 100.
+    assert "evaluations: at most 2,000 texts; 64 take" in said
     assert "evaluation bli: left out" in said and "every 1,500 steps and at the end" in said
     assert "100 steps of 2 x 16 positions" in said and "ms here" in said and "seconds" in said
     assert not list(tmp_path.iterdir())

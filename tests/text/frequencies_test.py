@@ -46,3 +46,19 @@ def test_a_folder_keeps_them(tmp_path):
         (tmp_path / frequencies.FILE).write_text(damaged)
         with pytest.raises(ValueError, match="counts.json is damaged.*delete it"):
             frequencies.load(str(tmp_path))
+
+
+def test_counts_of_ranks_follow_zipfs_law():
+    found = frequencies.of_ranks([f"w{i}" for i in range(1_000)])
+    mass = sum(1 / (2.7 + rank) for rank in range(1, 1_001))
+    assert found["w0"] == round(1e6 / 3.7 / mass) and found["w999"] == round(1e6 / 1002.7 / mass)
+    assert sum(found.values()) == pytest.approx(1e6, rel=1e-3)
+    assert frequencies.of_ranks([]) == {}
+
+
+def test_counts_of_two_runs_are_joined():
+    other = Frequencies({"fr": 7}, {"fr": {"le": 4}})
+    found = frequencies.joined([FOUND, other])
+    assert found.totals == {"en": 1_000, "de": 10, "fr": 7} and found.words["fr"] == {"le": 4}
+    assert found.words["en"] == FOUND.words["en"]
+    assert frequencies.joined([FOUND, None]) is None

@@ -1,0 +1,125 @@
+"""Exact CSLS between all vectors of two sets, in both directions, from two products.
+
+The first product yields r, the mean cosine of a vector with its nearest vectors of the other side,
+for both sides; the second one the best vector of the other side for each vector. Scores are computed
+in pieces of bounded size. Of equal scores the lowest index comes first.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from clwe_jax.align import search
+from clwe_jax.types import Array
+
+_BLOCK = 16  # rows whose maximum decides whether a column's best scores are among them
+
+
+def best(
+    x: Array, y: Array, neighbourhood: int, memory_bytes: int = search.MEMORY_BYTES
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best vector of the other side by CSLS (see `csls.nearest`).
+
+    Args:
+      x, y: vectors of any length, [N, D] and [M, D].
+      neighbourhood: neighbours that r averages, at most as many as there are vectors.
+      memory_bytes: limit for the scores that are in memory at once.
+
+    Returns:
+      The row of y for each x, int32 [N], and the row of x for each y, int32 [M].
+    """
+    k = min(neighbourhood, len(x)), min(neighbourhood, len(y))
+    (of_x, _), (of_y, _) = _nearest(x, y, np.zeros(len(x)), np.zeros(len(y)), 1.0, k, memory_bytes)
+    means = of_x.mean(1), of_y.mean(1)
+    (_, best_y), (_, best_x) = _nearest(x, y, *means, 2.0, (1, 1), memory_bytes)
+    return best_y[:, 0], best_x[:, 0]
+
+
+def _nearest(
+    x: Array,
+    y: Array,
+    of_x: np.ndarray,
+    of_y: np.ndarray,
+    scale: float,
+    k: tuple[int, int],
+    memory_bytes: int,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The k[1] best y of each x by scale * c(x, y) - of_y, then the k[0] best x of each y."""
+    keys = search.chunked(y, of_y, 1)
+    rows = min(search.rows_that_fit(keys.vectors.shape[1], memory_bytes), len(x))
+    rows = math.ceil(math.ceil(len(x) / math.ceil(len(x) / rows)) / _BLOCK) * _BLOCK
+    found, state = [], _nothing(keys.bias.shape, k[0])
+    for start in range(0, len(x), rows):
+        part, bias = x[start : start + rows], of_x[start : start + rows]
+        fill = rows - len(part)
+        part = jnp.pad(part, ((0, fill), (0, 0)))
+        bias = jnp.pad(jnp.asarray(bias, jnp.float32), (0, fill), constant_values=jnp.inf)
+        own, state = _step(part, bias, start, state, *keys[:2], scale, k[1])
+        found.append([np.asarray(some)[: rows - fill] for some in own])  # one part is in memory
+    yield tuple(np.concatenate(some) for some in zip(*found))
+    yield tuple(np.asarray(some).reshape(-1, k[0])[: len(y)] for some in state)
+
+
+def _nothing(shape: tuple[int, ...], k: int) -> tuple[Array, Array]:
+    return jnp.full((*shape, k), -jnp.inf), jnp.zeros((*shape, k), jnp.int32)
+
+
+@functools.partial(jax.jit, static_argnames=("k",), donate_argnums=(3,))
+def _step(queries, own, start, state, vectors, bias, scale, k):
+    """The best keys of the queries, and the best of these and all earlier queries for each key.
+
+    Args:
+      queries: [q, D], q a multiple of _BLOCK.
+      own: number to subtract from a query's scores, where keys choose, [q].
+      start: index of the first query.
+      state: scores and indices of the best queries so far, [C, m, k'].
+      vectors, bias: see `search.Keys`.
+      scale: factor of the cosine.
+      k: number of keys per query.
+
+    Returns:
+      Scores and indices of keys, [q, k], and the new state.
+    """
+    queries = search.unit(queries)
+
+    def step(best, chunk):
+        first, vectors, bias, *known = chunk
+        cosines = search.products(queries, vectors, jnp.zeros(()), scale)
+        values, places = search.top_k(cosines - bias, min(k, len(bias)))
+        found = _columns(cosines - own[:, None], known[0].shape[1])
+        return (
+            _merged(best, (values, places + first), k),
+            _merged(known, (found[0], found[1] + start), known[0].shape[1]),
+        )
+
+    firsts = bias.shape[1] * jnp.arange(len(bias), dtype=jnp.int32)
+    nothing = _nothing((len(queries),), k)
+    return jax.lax.scan(step, nothing, (firsts, vectors, bias, *state))
+
+
+def _merged(one, other, k: int) -> tuple[Array, Array]:
+    """The k best of two lists of scores and indices; of equal scores those of the first list."""
+    values, indices = (jnp.concatenate(both, -1) for both in zip(one, other))
+    values, order = jax.lax.top_k(values, k)
+    return values, jnp.take_along_axis(indices, order, -1)
+
+
+def _columns(scores: Array, k: int) -> tuple[Array, Array]:
+    """The k largest scores of each column of [q, m] and their rows, [m, k], without a transpose.
+
+    They lie in the k blocks of rows with the largest maxima; see `search._top_k`.
+    """
+    rows, columns = scores.shape
+    maxima = scores.reshape(rows // _BLOCK, _BLOCK, columns).max(1).T
+    _, chosen = jax.lax.top_k(maxima, min(k, maxima.shape[1]))
+    chosen = jnp.sort(chosen, axis=1)  # of equal scores the lowest row stays first
+    places = (_BLOCK * chosen[:, :, None] + jnp.arange(_BLOCK)).reshape(columns, -1)
+    left = scores[places, jnp.arange(columns)[:, None]]
+    values, order = jax.lax.top_k(left, min(k, left.shape[1]))
+    return values, jnp.take_along_axis(places, order, 1)

@@ -1,0 +1,240 @@
+"""Our language models as folders of Hugging Face, which AutoModel and AutoTokenizer open.
+
+A post-norm Transformer becomes a BERT, a pre-norm one a `roberta-prelayernorm`. These have no
+language embeddings: either one language's embedding is added to the table of positions, or the
+table of languages becomes that of token types. The hidden states of all layers stay the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Mapping
+
+from flax import traverse_util
+import numpy as np
+from safetensors.numpy import save
+
+from clwe_jax import atomic, registry
+from clwe_jax.interop import names, tokenizer_json
+from clwe_jax.interop.configuration import CONFIG
+from clwe_jax.models.transformer import Transformer
+from clwe_jax.text import foreign
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.word_vocab import WordVocabulary
+from clwe_jax.types import Objective, Variables
+
+_CLASSES = {"bert": "Bert", "roberta-prelayernorm": "RobertaPreLayerNorm"}
+
+
+def write(
+    objective: Objective, tokenizer: Tokenizer, variables: Variables, out: str, language: str = ""
+) -> list[str]:
+    """Writes config.json, model.safetensors, the tokenizer and a README.md.
+
+    Args:
+      objective: an objective of masked language modelling, with or without senses.
+      tokenizer: its tokenizer.
+      variables: its variables.
+      out: the new folder.
+      language: the language whose embedding becomes a part of the model; '': all languages stay, as
+        token types. A model of one language has that one.
+
+    Returns:
+      The lines of README.md that say how the model differs from ours.
+
+    Raises:
+      ValueError: the folder exists, another kind of model, or an unknown or missing language.
+    """
+    if os.path.exists(out):
+        raise ValueError(f"--out={out} exists: name a new folder")
+    encoder, params = _parts(objective, variables)
+    language = language or (tokenizer.languages[0] if len(tokenizer.languages) == 1 else "")
+    number = tokenizer.language_id(language) if language else None
+    if number is None and encoder.language_embeddings and encoder.types:
+        raise ValueError(
+            "The model has token types and language embeddings, and BERT has one table for both: "
+            f"--language=CODE keeps one language ({', '.join(tokenizer.languages)})"
+        )
+    by_type = number is None and encoder.language_embeddings
+    kind = "bert" if encoder.norm == "post" else "roberta-prelayernorm"
+    # RoBERTa's first position is the one after the id of the padding.
+    first = 0 if kind == "bert" else tokenizer.vocabulary.pad_id + 1
+    tables = _tables(encoder, params, number, by_type, first, len(tokenizer.vocabulary))
+    head = _head(objective, encoder, params, number, len(tokenizer.vocabulary))
+    layout = names.LAYOUTS[kind]
+    prefix = layout.prefixes[0] if head else ""
+    arrays = {prefix + name: array for name, array in tables.items()}
+    for pair in names.pairs(layout, encoder, prefix):
+        arrays |= dict(zip(pair.theirs, names.to_theirs(pair, params[pair.ours])))
+    arrays |= {name: array for name, array in head.items()}
+    arrays = {name: np.ascontiguousarray(x, np.float32) for name, x in arrays.items()}
+    config = dict(
+        architectures=[_CLASSES[kind] + ("ForMaskedLM" if head else "Model")],
+        model_type=kind,
+        vocab_size=len(tokenizer.vocabulary),
+        hidden_size=encoder.width,
+        num_hidden_layers=encoder.layers,
+        num_attention_heads=encoder.heads,
+        intermediate_size=encoder.mlp_dim,
+        hidden_act="gelu",
+        hidden_dropout_prob=encoder.dropout,
+        attention_probs_dropout_prob=0.0,
+        max_position_embeddings=encoder.max_length + first,
+        type_vocab_size=len(tables["embeddings.token_type_embeddings.weight"]),
+        layer_norm_eps=encoder.epsilon,
+        pad_token_id=tokenizer.vocabulary.pad_id,
+        bos_token_id=tokenizer.vocabulary.cls_id,
+        eos_token_id=tokenizer.vocabulary.sep_id,
+        tie_word_embeddings="output_embedding" not in params,
+        torch_dtype="float32",
+    )
+    notes = _notes(encoder, tokenizer, language, by_type, bool(head))
+    with atomic.making_folder(out) as folder:
+        weights = save(arrays, metadata={"format": "pt"})
+        atomic.write(os.path.join(folder, "model.safetensors"), weights)
+        atomic.write(os.path.join(folder, CONFIG), json.dumps(config, indent=2) + "\n")
+        _write_tokenizer(folder, tokenizer, encoder.max_length, by_type)
+        atomic.write(os.path.join(folder, "README.md"), _readme(notes))
+    return notes
+
+
+def _parts(
+    objective: Objective, variables: Variables
+) -> tuple[Transformer, dict[str, np.ndarray]]:
+    """The encoder, and the parameters by the paths of `MlmModel`."""
+    mlm, senses = (registry.lookup("objective", name) for name in ("mlm", "sense_mlm"))
+    params = variables["params"]
+    if isinstance(objective, senses):
+        params = {"backbone": params["model"]}
+    elif not isinstance(objective, mlm):
+        raise ValueError(
+            f"{type(objective).__name__}: transformers has no such model. Export masked language "
+            "models, or the vectors of frequent words: --format=vec"
+        )
+    flat = traverse_util.flatten_dict(params, sep="/")
+    return objective.model, {path: np.asarray(array) for path, array in flat.items()}
+
+
+def _tables(
+    encoder: Transformer,
+    params: Mapping[str, np.ndarray],
+    language: int | None,
+    by_type: bool,
+    first: int,
+    pieces: int,
+) -> dict[str, np.ndarray]:
+    """The tables of tokens, positions and types."""
+    positions = params["backbone/position_embedding"]
+    types = params.get("backbone/type_embedding", np.zeros((2, encoder.width), np.float32))
+    if by_type:
+        types = params["backbone/language_embedding"]
+    elif encoder.language_embeddings:
+        positions = positions + params["backbone/language_embedding"][language]
+    return {
+        "embeddings.word_embeddings.weight": params["backbone/token_embedding"][:pieces],
+        "embeddings.position_embeddings.weight": np.pad(positions, ((first, 0), (0, 0))),
+        "embeddings.token_type_embeddings.weight": types,
+    }
+
+
+def _head(
+    objective: Objective,
+    encoder: Transformer,
+    params: Mapping[str, np.ndarray],
+    language: int | None,
+    pieces: int,
+) -> dict[str, np.ndarray]:
+    """The MLM head; {} where theirs cannot hold ours."""
+    if "head/kernel" not in params or (encoder.condition_on_language and language is None):
+        return {}
+    kernel, bias = params["head/kernel"], params["head/bias"]
+    if encoder.condition_on_language:
+        own = params["backbone/language_embedding"][language]
+        bias = bias + own @ kernel[encoder.width :]
+        kernel = kernel[: encoder.width]
+    layout = names.LAYOUTS["bert" if encoder.norm == "post" else "roberta-prelayernorm"]
+    folded = {**params, "head/kernel": kernel, "head/bias": bias}
+    found = {}
+    for pair in names.head_pairs(layout):
+        found |= dict(zip(pair.theirs, names.to_theirs(pair, folded[pair.ours])))
+    found[layout.bias] = params["head/output_bias"][:pieces]
+    if "output_embedding" in params:
+        found[layout.scores] = params["output_embedding"][:pieces]
+        found[layout.scores.removesuffix("weight") + "bias"] = found[layout.bias]
+    return found
+
+
+def _write_tokenizer(folder: str, tokenizer: Tokenizer, length: int, by_type: bool) -> None:
+    found = tokenizer_json.content(tokenizer, by_type)
+    atomic.write_json(os.path.join(folder, foreign.TOKENIZER_FILE), found, indent=None)
+    settings: dict[str, Any] = dict(
+        tokenizer_class="PreTrainedTokenizerFast",
+        model_max_length=length,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        clean_up_tokenization_spaces=False,
+        **tokenizer_json.special_names(tokenizer.vocabulary),
+    )
+    if tokenizer.normalizer.bert:
+        settings["do_lower_case"] = tokenizer.normalizer.lower_case
+        settings["strip_accents"] = tokenizer.normalizer.strip_accents
+    atomic.write_json(os.path.join(folder, foreign.CONFIG_FILE), settings, indent=2)
+
+
+def _notes(
+    encoder: Transformer, tokenizer: Tokenizer, language: str, by_type: bool, head: bool
+) -> list[str]:
+    """How the model differs from the run that it comes from."""
+    notes = []
+    if by_type:
+        numbers = ", ".join(f"{n} {x}" for n, x in enumerate(tokenizer.languages))
+        notes.append(
+            f"The token type of a piece is its language: `token_type_ids` = {numbers}. The tokenizer "
+            f"gives 0 ({tokenizer.languages[0]}): set them for text in other languages."
+        )
+    elif encoder.language_embeddings:
+        notes.append(
+            f"The embedding of the language {language} is a part of the table of positions: use the "
+            f"model for text in {language}, or export another language with --language."
+        )
+    if not head:
+        notes.append(
+            "There is no MLM head: ours scores pieces in a way that this architecture lacks"
+            + (
+                "; --language=CODE exports the head for one language."
+                if encoder.condition_on_language
+                else "."
+            )
+        )
+    if not encoder.pooler:
+        notes.append("There is no pooler: transformers initialises one, and warns. Do not use it.")
+    if tokenizer.segmenter.lexicons and any(tokenizer.segmenter.lexicons.values()):
+        found = ", ".join(x for x, words in tokenizer.segmenter.lexicons.items() if words)
+        notes.append(
+            f"The run finds the words of scripts without spaces in lexicons ({found}), which "
+            "tokenizer.json cannot hold: give the tokenizer words (is_split_into_words=True) there."
+        )
+    if tokenizer.normalizer.simplify_chinese:
+        notes.append("The run simplifies Chinese characters; simplify them before tokenization.")
+    if isinstance(tokenizer.vocabulary, WordVocabulary):
+        notes.append("Every piece is a word; a word outside the vocabulary is unknown.")
+    return notes
+
+
+def _readme(notes: list[str]) -> str:
+    return "\n".join(
+        [
+            "# A model of clwe_jax",
+            "",
+            "```python",
+            "from transformers import AutoModel, AutoTokenizer",
+            "",
+            'model, tokenizer = AutoModel.from_pretrained("."), AutoTokenizer.from_pretrained(".")',
+            "```",
+            "",
+            "The hidden states of all layers are those of the run.",
+            "",
+            *(f"- {note}" for note in notes),
+            "",
+        ]
+    )

@@ -1,0 +1,196 @@
+"""Our tokenizers in the format of the library `tokenizers`: the content of tokenizer.json.
+
+The piece ids of raw text are ours, with one exception: words of scripts without spaces (Chinese,
+Japanese, Thai) that our segmenter finds in a dictionary's lexicon are cut as if there were none.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Mapping
+
+import numpy as np
+from sentencepiece import sentencepiece_model_pb2
+
+from clwe_jax.text import base_vocab, characters
+from clwe_jax.text.normalize import DOTTED_I
+from clwe_jax.text.subword_vocab import SPACE_MARK, SentencePieceVocabulary, WordPieceVocabulary
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.word_vocab import WordVocabulary
+
+_NORMAL, _USER, _BYTE = 1, 4, 6  # types of a piece in a SentencePiece model
+_UNIGRAM = 1  # of SentencePiece's model types
+
+
+def content(tokenizer: Tokenizer, language_types: bool = False) -> dict[str, Any]:
+    """The object in tokenizer.json.
+
+    Args:
+      tokenizer: the tokenizer.
+      language_types: whether token types are languages, so that both texts of a pair have type 0.
+
+    Raises:
+      ValueError: XLM's tokenizer, whose rules the format lacks.
+    """
+    vocabulary = tokenizer.vocabulary
+    kinds = (SentencePieceVocabulary, WordPieceVocabulary, WordVocabulary)
+    if not isinstance(vocabulary, kinds):
+        raise ValueError(
+            f"tokenizer.json cannot hold a {vocabulary.kind} vocabulary, such as XLM's: export a "
+            "model with another vocabulary"
+        )
+    if isinstance(vocabulary, SentencePieceVocabulary):
+        proto = sentencepiece_model_pb2.ModelProto.FromString(vocabulary.model)
+        model = _sentencepiece(vocabulary, proto)
+        space = [dict(type="Metaspace", replacement=SPACE_MARK, prepend_scheme="always", split=False)]
+    else:
+        proto, space = None, []
+        model = _wordpiece(vocabulary)
+        if isinstance(vocabulary, WordVocabulary):
+            unknown = vocabulary.pieces[vocabulary.unk_id]
+            ids = {word: number for word, number in vocabulary.words.items()} | {
+                vocabulary.pieces[number]: number for number in vocabulary.special_ids
+            }
+            model = dict(type="WordLevel", vocab=ids, unk_token=unknown)
+    if tokenizer.whole_text:
+        charsmap = base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode()
+        normalizer = dict(type="Precompiled", precompiled_charsmap=charsmap) if charsmap else None
+        cut = [dict(type="WhitespaceSplit")]
+    elif tokenizer.normalizer.bert:
+        options = tokenizer.normalizer
+        normalizer = dict(
+            type="BertNormalizer", clean_text=True, handle_chinese_chars=True,
+            strip_accents=options.strip_accents, lowercase=options.lower_case,
+        )  # fmt: skip
+        cut = [dict(type="BertPreTokenizer")]
+    else:
+        normalizer = _normalizer(tokenizer.normalizer.lower_case)
+        cut = [_split(_words())]
+        if isinstance(vocabulary, WordPieceVocabulary) and vocabulary.split_han:
+            han = characters.character_class(np.flatnonzero(characters.han_table()))
+            cut.append(_split(_regex(f"[{han}]|[^{han}]+")))
+    added = [
+        dict(
+            id=number, content=vocabulary.pieces[number], special=True, single_word=False,
+            lstrip=False, rstrip=False, normalized=False,
+        )
+        for number in vocabulary.special_ids
+    ]  # fmt: skip
+    return dict(
+        version="1.0",
+        truncation=None,
+        padding=None,
+        added_tokens=added,
+        normalizer=normalizer,
+        pre_tokenizer=dict(type="Sequence", pretokenizers=[*cut, *space]),
+        post_processor=_template(vocabulary, 0 if language_types else 1),
+        decoder=space[0] if space else dict(type="WordPiece", prefix="##", cleanup=False),
+        model=model,
+    )
+
+
+def special_names(vocabulary: base_vocab.Vocabulary) -> dict[str, str]:
+    """transformers' name of each special piece -> the piece."""
+    kinds = dict(pad_token=base_vocab.PAD, unk_token=base_vocab.UNK, cls_token=base_vocab.CLS,
+                 sep_token=base_vocab.SEP, mask_token=base_vocab.MASK)  # fmt: skip
+    return {name: vocabulary.pieces[vocabulary.specials[kind]] for name, kind in kinds.items()}
+
+
+def _wordpiece(vocabulary: base_vocab.Vocabulary) -> dict[str, Any]:
+    ids: dict[str, int] = {}
+    for number, piece in enumerate(vocabulary.pieces):
+        ids.setdefault(piece, number)
+    return dict(
+        type="WordPiece", vocab=ids, unk_token=vocabulary.pieces[vocabulary.unk_id],
+        continuing_subword_prefix="##", max_input_chars_per_word=base_vocab.LONGEST_WORD,
+    )  # fmt: skip
+
+
+def _sentencepiece(vocabulary: SentencePieceVocabulary, proto: Any) -> dict[str, Any]:
+    """The Unigram or BPE model of a SentencePiece model, with the special pieces that it lacks."""
+    scores = [piece.score for piece in proto.pieces]
+    scores += [0.0] * (len(vocabulary.pieces) - len(scores))
+    falls_back = any(piece.type == _BYTE for piece in proto.pieces)
+    if proto.trainer_spec.model_type == _UNIGRAM:
+        pairs = [list(pair) for pair in zip(vocabulary.pieces, scores)]
+        return dict(
+            type="Unigram", unk_id=vocabulary.unk_id, vocab=pairs, byte_fallback=falls_back
+        )
+    ids = {piece: number for number, piece in enumerate(vocabulary.pieces)}
+    usable = {x.piece for x in proto.pieces if x.type in (_NORMAL, _USER)}
+    merges = []
+    for number, piece in enumerate(proto.pieces):
+        halves = [(piece.piece[:k], piece.piece[k:]) for k in range(1, len(piece.piece))]
+        found = [pair for pair in halves if usable.issuperset(pair)] if piece.type == _NORMAL else []
+        found.sort(key=lambda pair: (ids[pair[0]], ids[pair[1]]))
+        merges += [(-piece.score, number, list(pair)) for pair in found]
+    merges.sort(key=lambda merge: merge[:2])  # the best score first
+    return dict(
+        type="BPE", vocab=ids, merges=[pair for *_, pair in merges], dropout=None, fuse_unk=True,
+        unk_token=vocabulary.pieces[vocabulary.unk_id], byte_fallback=falls_back,
+    )  # fmt: skip
+
+
+def _normalizer(lower_case: bool) -> dict[str, Any]:
+    """NFKC, then removal of invisible characters, then lower case; see `text.normalize`."""
+    ignored = np.flatnonzero(characters.class_table() == characters.IGNORED)
+    pattern = _regex(f"[{characters.character_class(ignored)}]")
+    steps: list[Mapping[str, Any]] = [
+        dict(type="NFKC"), dict(type="Replace", pattern=dict(Regex=pattern), content="")
+    ]  # fmt: skip
+    if lower_case:
+        steps.append(dict(type="Replace", pattern=dict(String=DOTTED_I), content="i"))
+        steps.append(dict(type="Lowercase"))
+    return dict(type="Sequence", normalizers=steps)
+
+
+def _split(pattern: str) -> dict[str, Any]:
+    """Keeps the matches of a pattern, and nothing else."""
+    return dict(type="Split", pattern=dict(Regex=pattern), behavior="Removed", invert=True)
+
+
+def _words() -> str:
+    """The pattern of a word of `text.words.Segmenter` without lexicons."""
+    kinds, stretch = characters.class_table(), characters.stretch_table()
+    unspaced = kinds == characters.UNSPACED
+
+    def among(chosen: np.ndarray) -> str:
+        return f"[{characters.character_class(np.flatnonzero(chosen))}]"
+
+    word, single = among(kinds == characters.WORD), among(kinds == characters.SINGLE)
+    alone, hiragana, katakana, mark = (
+        among(unspaced & (stretch == kind))
+        for kind in (
+            characters.ALONE, characters.HIRAGANA, characters.KATAKANA, characters.MARK
+        )
+    )  # fmt: skip
+    # A mark joins the word before it; hiragana after a mark begins a word.
+    run = f"(?:{alone}|{hiragana}+|{katakana}+){mark}*|{mark}+"
+    return _regex(f"{word}+|{run}|{single}")
+
+
+def _regex(pattern: str) -> str:
+    """A pattern of Python in the syntax of Oniguruma: \\U0001f600 as \\x{1f600}."""
+    parts = pattern.split("\\U")
+    return parts[0] + "".join(f"\\x{{{int(x[:8], 16):x}}}{x[8:]}" for x in parts[1:])
+
+
+def _template(vocabulary: base_vocab.Vocabulary, second: int) -> dict[str, Any]:
+    """[CLS] a [SEP], and [CLS] a [SEP] b [SEP] with the type `second` for b."""
+    names = special_names(vocabulary)
+
+    def special(name: str, kind: int = 0) -> dict[str, Any]:
+        return {"SpecialToken": dict(id=names[name], type_id=kind)}
+
+    def sequence(name: str, kind: int = 0) -> dict[str, Any]:
+        return {"Sequence": dict(id=name, type_id=kind)}
+
+    single = [special("cls_token"), sequence("A"), special("sep_token")]
+    ids = {
+        piece: dict(id=piece, ids=[vocabulary.pieces.index(piece)], tokens=[piece])
+        for piece in (names["cls_token"], names["sep_token"])
+    }
+    return dict(
+        type="TemplateProcessing", single=single, special_tokens=ids,
+        pair=[*single, sequence("B", second), special("sep_token", second)],
+    )  # fmt: skip

@@ -1,0 +1,179 @@
+"""Exports: read back by our own reader, by transformers where it is installed, and refusals."""
+
+import json
+import logging
+import os
+
+from flax import linen as nn
+from flax import traverse_util
+import jax
+import numpy as np
+import pytest
+
+from clwe_jax import api, registry
+from clwe_jax.interop import configuration, export, huggingface, to_huggingface
+from clwe_jax.models.transformer import Transformer
+from clwe_jax.objectives.mlm import MlmObjective
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text import xlm
+from clwe_jax.text.words import Segmenter
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "bank", "##s", "an", "##a", ","]
+SIZES = dict(layers=2, width=8, heads=2, mlp_dim=12, max_length=9)
+LANGUAGES = ("en", "de", "fr")
+CASES = {
+    "post": dict(),
+    "pre": dict(norm="pre", epsilon=1e-5),
+    "plain": dict(language_embeddings=False, condition_on_language=False, types=2, pooler=True),
+}
+
+
+def a_tokenizer(lexicons=None):
+    return Tokenizer(LANGUAGES, Normalizer(), Segmenter(lexicons), WordPieceVocabulary(PIECES))
+
+
+def a_model(options, tied=True):
+    model = Transformer(vocab_size=16, languages=3, **{**SIZES, **options})
+    objective = MlmObjective(model, len(PIECES), 2, tied=tied)
+    variables = nn.unbox(jax.jit(objective.init)(jax.random.key(0), a_batch(objective)))
+    leaves, tree = jax.tree.flatten(variables)
+    r = np.random.RandomState(0)
+    leaves = [np.float32(x + 0.3 * r.standard_normal(x.shape)) for x in leaves]
+    return objective, tree.unflatten(leaves)
+
+
+def a_batch(objective, language=0):
+    shapes = objective.batch_shapes(1, 9)
+    batch = {key: np.zeros(x.shape, x.dtype) for key, x in shapes.items()}
+    batch["inputs"][0, :7] = [2, 5, 6, 7, 9, 10, 3]
+    batch["positions"][0, :7] = np.arange(7)
+    batch["segment_ids"][0, :7] = 1
+    batch["language_ids"][0] = language
+    return batch
+
+
+def outputs(objective, variables, batch):
+    found = jax.jit(objective.encode)(variables, batch)
+    scores = None
+    if "head" in variables["params"]:
+        scores = objective.module.apply(variables, found.last, batch["language_ids"], method="score")
+        scores = np.asarray(scores)[0, :7, : len(PIECES)]
+    return [np.asarray(x)[0, :7] for x in (*found.layers, found.last)], scores
+
+
+def read_back(folder):
+    """The model in an exported folder by our reader of folders, without its tokenizer."""
+    described = configuration.describe(folder)
+    found = huggingface.parameters(folder)
+    pooler = "backbone/pooler_kernel" in found
+    model = huggingface.model(described, described.rows, 1, pooler=pooler)
+    objective = MlmObjective(model, described.rows, 2, tied=huggingface.OUTPUT not in found)
+    return objective, {"params": traverse_util.unflatten_dict(found, sep="/")}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_language_read_back(case, tmp_path):
+    objective, variables = a_model(CASES[case], tied=case != "pre")
+    folder = str(tmp_path / "out")
+    notes = to_huggingface.write(objective, a_tokenizer(), variables, folder, "de")
+    layers, scores = outputs(objective, variables, a_batch(objective, 1))
+    again, theirs = read_back(folder)
+    found, found_scores = outputs(again, theirs, a_batch(again))
+    for ours, exported in zip(layers, found, strict=True):
+        np.testing.assert_allclose(exported, ours, atol=1e-5)
+    np.testing.assert_allclose(found_scores, scores, atol=1e-5)
+    text = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert all(note in text for note in notes)
+    assert ("the language de" in text) == (case != "plain")
+    assert again.model.pooler == objective.model.pooler and again.tied == objective.tied
+
+
+def test_all_languages_as_token_types(tmp_path):
+    objective, variables = a_model(CASES["post"])
+    folder = str(tmp_path / "out")
+    notes = to_huggingface.write(objective, a_tokenizer(), variables, folder)
+    assert "`token_type_ids` = 0 en, 1 de, 2 fr" in notes[0] and "no MLM head" in notes[1]
+    again, theirs = read_back(folder)
+    for language in range(3):
+        layers, _ = outputs(objective, variables, a_batch(objective, language))
+        batch = a_batch(again)
+        batch["type_ids"] = batch["language_ids"] + language
+        found, scores = outputs(again, theirs, batch)
+        assert scores is None
+        for ours, exported in zip(layers, found, strict=True):
+            np.testing.assert_allclose(exported, ours, atol=1e-5)
+
+
+def test_models_that_cannot_be_exported(tmp_path):
+    objective, variables = a_model(CASES["post"])
+    with pytest.raises(ValueError, match="exists: name a new folder"):
+        to_huggingface.write(objective, a_tokenizer(), variables, str(tmp_path))
+    out = str(tmp_path / "out")
+    with pytest.raises(ValueError, match="'es' is not a language of this model"):
+        to_huggingface.write(objective, a_tokenizer(), variables, out, "es")
+    both, theirs = a_model(dict(types=2, layers=0))
+    with pytest.raises(ValueError, match=r"--language=CODE keeps one language \(en, de, fr\)"):
+        to_huggingface.write(both, a_tokenizer(), theirs, out)
+    with pytest.raises(ValueError, match="object: transformers has no such model.*--format=vec"):
+        to_huggingface.write(object(), a_tokenizer(), {"params": {}}, out)
+    pieces = ["<s>", "</s>", "<pad>", "<unk>", "<special1>", *PIECES[5:]]
+    moses = Tokenizer(LANGUAGES, Normalizer(), Segmenter(), xlm.FastBpeVocabulary(pieces, []))
+    with pytest.raises(ValueError, match="tokenizer.json cannot hold a fastbpe vocabulary"):
+        to_huggingface.write(objective, moses, variables, out, "en")
+    assert not os.path.exists(out)
+    with pytest.raises(ValueError, match="There is no export named 'onnx'"):
+        export.export(str(tmp_path), "onnx", out)
+    with pytest.raises(FileNotFoundError, match="holds no run"):
+        export.export(str(tmp_path), "huggingface", out)
+
+
+def test_lexicons_are_mentioned(tmp_path):
+    objective, variables = a_model(CASES["plain"])
+    tokenizer = a_tokenizer({"fr": ["東京"]})
+    notes = to_huggingface.write(objective, tokenizer, variables, str(tmp_path / "out"))
+    assert any("in lexicons (fr)" in note for note in notes)
+
+
+def test_exports_of_loaded_models(tmp_path):
+    """The formats take any loaded model: here one of Hugging Face, and vectors of words."""
+    objective, variables = a_model(CASES["plain"])
+    first = str(tmp_path / "first")
+    to_huggingface.write(objective, a_tokenizer(), variables, first)
+    os.remove(os.path.join(first, "tokenizer.json"))
+    (tmp_path / "first" / "vocab.txt").write_text("\n".join(PIECES), encoding="utf-8")
+    model = api.load(first, languages=("en",), words={"en": ["the", "banks"]})
+    writers = {name: registry.lookup("export", name) for name in ("huggingface", "vec")}
+    writers["huggingface"](model, str(tmp_path / "again"))
+    one, other = (huggingface.parameters(str(tmp_path / x)) for x in ("first", "again"))
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[path], other[path]) for path in one)
+    assert writers["vec"](model, str(tmp_path / "vec"))[0].startswith("en.vec: 2 words")
+    lines = (tmp_path / "vec" / "en.vec").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "2 8" and lines[2].startswith("banks ")
+    with pytest.raises(ValueError, match="--language=xx: the run has en"):
+        writers["vec"](model, str(tmp_path / "vec"), "xx")
+
+
+def test_transformers_opens_it(tmp_path):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    for case, options in CASES.items():
+        objective, variables = a_model(options)
+        folder = str(tmp_path / case)
+        to_huggingface.write(objective, a_tokenizer(), variables, folder, "de")
+        model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        ids = tokenizer("The banks anà,")["input_ids"]
+        assert ids[1:-1] == a_tokenizer().encode("The banks anà,", "de")[0]
+        with torch.no_grad():
+            inputs = torch.tensor([[2, 5, 6, 7, 9, 10, 3]])
+            found = model(inputs, output_hidden_states=True)
+        layers, scores = outputs(objective, variables, a_batch(objective, 1))
+        for ours, theirs in zip(layers[:-2], found.hidden_states[:-1], strict=True):
+            np.testing.assert_allclose(theirs[0], ours, atol=1e-5)
+        np.testing.assert_allclose(found.logits[0], scores, atol=1e-4)
+        config = json.loads((tmp_path / case / "config.json").read_text(encoding="utf-8"))
+        assert config["architectures"][0].endswith("ForMaskedLM")
