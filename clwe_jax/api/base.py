@@ -156,6 +156,14 @@ class Loaded(abc.ABC):
         """The translation of a word in a context; see `Model.translate`."""
         raise self._lacks("translate")
 
+    def tag(self, texts: Sequence[str], lang: str) -> Any:
+        """The labels of words; see `TransferModel.tag`."""
+        raise _lacks_labels("tag", "ner_bilstm_crf")
+
+    def classify(self, texts: Sequence[Any], lang: str) -> Any:
+        """The labels of texts; see `TransferModel.classify`."""
+        raise _lacks_labels("classify", "classify_topics")
+
     def _lacks(self, method: str) -> ValueError:
         return ValueError(
             f"{self.kind} have no senses, which the method {method!r} needs: "
@@ -172,6 +180,13 @@ class Loaded(abc.ABC):
                     f"{name}={code!r} is not a language of this model. "
                     f"{registry.nearest(code, self.languages)}"
                 )
+
+
+def _lacks_labels(method: str, config: str) -> ValueError:
+    return ValueError(
+        f"This model has learned no labels, which the method {method!r} needs: train a head on it "
+        f"with --config=configs/{config}.py --config.encoder=run:DIR, then load that run"
+    )
 
 
 def check_strings(**strings: Any) -> None:

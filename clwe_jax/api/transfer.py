@@ -159,8 +159,7 @@ def load(workdir: str, step: int | None = None) -> TransferModel:
         where = config.encoder
         if where == JOINT:
             where = f"run:{os.path.join(workdir, ENCODER)}"
-        languages = options.languages(config)
-        model = encoders.load(where, languages)
+        model = encoders.load(where, described["languages"])
         tokenizer = encoders.tokenizer_of(model)
     make = _tuned if config.transfer.mode == "tune" else _frozen
     predictor, seed = make(config, workdir, described, model, tokenizer)

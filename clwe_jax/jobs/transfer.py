@@ -9,6 +9,7 @@ import time
 from typing import Any, Iterator, Mapping
 
 from absl import logging
+import jax
 from ml_collections import ConfigDict
 import numpy as np
 
@@ -43,6 +44,11 @@ class Transfer(Job):
     def check(self) -> None:
         config = self.config
         settings = config.transfer
+        if jax.process_count() > 1 and not self.tunes:
+            raise ValueError(
+                "config.transfer.mode='frozen' runs on one host: start it there alone, or fine-tune "
+                "with --config.transfer.mode=tune"
+            )
         labels = ("B-A", "I-A", "O")
         build.labelling(config, labels, settings.head.name in ("bilstm_crf", "transformer_crf"))
         Recipe(**config.recipe.to_dict())
@@ -136,7 +142,7 @@ class Transfer(Job):
         if encoder == api.JOINT:
             Static(self._joint_config(), self.path(api.ENCODER)).run()
             where = f"run:{self.path(api.ENCODER)}"
-        wanted = list(dict.fromkeys([*self.data.train, *self.data.dev, *self.data.tests]))
+        wanted = self.languages
         self.model = encoders.load(where, wanted)
         for language in wanted:
             if language not in self.model.languages:
@@ -159,6 +165,11 @@ class Transfer(Job):
                 given = self.data.given(rows)
                 texts = [" ".join(row) for row in given]
                 self.coverage[language] = found.coverage(texts, language)
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages of the labelled rows."""
+        return list(dict.fromkeys([*self.data.train, *self.data.dev, *self.data.tests]))
 
     def _features(self) -> None:
         self.frozen = FrozenTransfer(
@@ -215,7 +226,7 @@ class Transfer(Job):
         """Writes the facts that `api.load` reads."""
         described = {
             "labels": self.data.labels, "tags": self.data.tags, "texts": self.data.task.texts,
-            "metric": self.data.task.metric, "chosen": self.chosen,
+            "metric": self.data.task.metric, "chosen": self.chosen, "languages": self.languages,
         }  # fmt: skip
         atomic.write_json(self.path(api.SETTINGS), described)
 

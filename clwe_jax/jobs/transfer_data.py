@@ -82,6 +82,11 @@ def read(config: ConfigDict) -> LabelledData:
         language: [row for row in rows if known.issuperset(_of(task, row))]
         for language, rows in dev.items()
     }
+    if not any(clean.values()):
+        raise ValueError(
+            "config.transfer.dev: no development row has only labels of the training rows; give a "
+            "file of the same task: --config.transfer.dev=en:FILE"
+        )
     return LabelledData(task, train, clean, tests, labels, dict(skipped), files)
 
 

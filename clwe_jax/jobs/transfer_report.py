@@ -12,6 +12,7 @@ import numpy as np
 from clwe_jax.evaluate import agreement
 from clwe_jax.report import data
 from clwe_jax.report.data import Block, Chart, Column, Language, Line, Metric, Number, Table, Word
+from clwe_jax.training import build
 
 _NAMES = {"f1": "F1", "acc": "Accuracy", "precision": "Precision", "recall": "Recall"}
 _MOST_LABELS = 20  # of a table of confusions
@@ -53,11 +54,13 @@ def _by_language(job: Any) -> data.Section:
         *(Column(_NAMES.get(name, name), "percent", main=name == task.metric) for name in names),
         Column("Seeds", main=False), Column("Test rows", "count", main=False),
     ]  # fmt: skip
-    how = (
-        "the backbone learned with the head"
-        if config.transfer.mode == "tune"
-        else f"the encoder was frozen (layers: {job.chosen or config.transfer.layers})"
-    )
+    how = "the encoder was frozen"
+    if job.tunes:
+        how = "the backbone learned with the head"
+    elif config.encoder in build.LEARNED:
+        how = "the embeddings of its pieces learned with the head"
+    elif job.source.encoder.layers > 1:
+        how += f" (layers: {job.chosen or config.transfer.layers})"
     text = (
         f"Labels were learned in {', '.join(sorted(trained))} "
         f"({sum(map(len, job.data.train.values())):,} rows) by {config.transfer.head.name} on "

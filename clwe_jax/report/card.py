@@ -21,14 +21,19 @@ _DICTIONARY = {
     ),
 }
 
+_NEEDS = "Needs this package and the run's folder, without the training text."
+# Purposes of runs, by their job.
+_PURPOSES = {
+    "static": "looking up translations and related words, and as input features of other programs",
+    "transfer": "labelling text of the kind that its test rows show",
+}
+
 
 def intended_use(run: Run, others: Sequence[Run]) -> Section:
     """The model's purpose and limits, and the origin of its data."""
-    static = run.option("job") == "static"
-    good_for = (
-        "looking up translations and related words, and as input features of other programs"
-        if static
-        else "comparing words and sentences across its languages, and as a start for fine-tuning"
+    good_for = _PURPOSES.get(
+        run.option("job"),
+        "comparing words and sentences across its languages, and as a start for fine-tuning",
     )
     points = [
         f"Intended for {good_for}, in {', '.join(run.languages) or 'its languages'} only.",
@@ -64,6 +69,8 @@ def usage(run: Run, others: Sequence[Run]) -> Section | None:
     """Code that loads and uses the model, to be copied."""
     if not run.languages:
         return None
+    if run.option("job") == "transfer":
+        return Section("Use this model", _NEEDS, [Text(code=_labelling(run))])
     first = next(iter(run.extras.get("neighbours") or ()), {})
     word, asked = first.get("word") or "house", first.get("language") or run.languages[0]
     to = next((language for language in run.languages if language != asked), "")
@@ -78,5 +85,15 @@ def usage(run: Run, others: Sequence[Run]) -> Section | None:
     lines.append(f"vectors = model.encode([{word!r}], lang={asked!r})  # sentences: float32 [N, D]")
     if (run.extras.get("senses") or {}).get("words"):
         lines.append(f"model.senses({word!r}, lang={asked!r})")
-    text = "Needs this package and the run's folder, without the training text."
-    return Section("Use this model", text, [Text(code="\n".join(lines))])
+    return Section("Use this model", _NEEDS, [Text(code="\n".join(lines))])
+
+
+def _labelling(run: Run) -> str:
+    """Code that labels words or texts."""
+    task, lang = run.option("transfer.task"), run.languages[0]
+    call = f"classify([TEXT], lang={lang!r})"
+    if task in ("ner", "pos"):
+        call = f"tag([TEXT], lang={lang!r})  # for each text its words with their labels"
+    elif task in ("xnli", "pawsx"):
+        call = f"classify([(TEXT, TEXT)], lang={lang!r})"
+    return f"from clwe_jax import api\n\nmodel = api.load({str(run.workdir)!r})\nmodel.{call}"

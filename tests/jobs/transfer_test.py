@@ -385,3 +385,11 @@ def test_a_language_that_the_encoder_lacks_is_named(vectors, tmp_path):
     config.data.languages = "en,fr"
     with pytest.raises(ValueError, match="fr"):
         transfer.run(config, str(tmp_path / "run"))
+
+
+def test_a_model_without_labels_names_a_config(pretrained):
+    model = encoders.load(pretrained, ())
+    with pytest.raises(ValueError, match="ner_bilstm_crf"):
+        model.tag(["x"], lang="en")
+    with pytest.raises(ValueError, match="classify_topics"):
+        model.classify(["x"], lang="en")
