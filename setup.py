@@ -36,6 +36,7 @@ setup(
         "orbax-checkpoint>=0.11.30",
         "pyarrow>=15.0",
         "rich>=13.0",
+        "sacrebleu>=2.4",
         "safetensors>=0.5",
         "scipy>=1.15",
         "sentencepiece>=0.2",

@@ -62,10 +62,12 @@ TABLES: dict[str, dict[str, str]] = {
         "dict_tlm": "clwe_jax.data.tasks:DictTlm",
         "tlm": "clwe_jax.data.tasks:Tlm",
         "bilm": "clwe_jax.data.tasks:BiLm",
+        "translation": "clwe_jax.data.tasks:Translation",
     },
     "model": {
         "transformer": "clwe_jax.models.transformer:Transformer",
         "bilm": "clwe_jax.models.bilm:BiLmConfig",
+        "laser": "clwe_jax.models.laser:Laser",
     },
     "aligner": {
         "procrustes": "clwe_jax.align.procrustes:Procrustes",
@@ -80,6 +82,7 @@ TABLES: dict[str, dict[str, str]] = {
         "mlm": "clwe_jax.objectives.mlm:MlmObjective",
         "bilm": "clwe_jax.objectives.bilm:BiLmObjective",
         "sense_mlm": "clwe_jax.objectives.sense_mlm:SenseMlmObjective",
+        "translation": "clwe_jax.objectives.translation:TranslationObjective",
     },
     "head": {
         "linear": "clwe_jax.models.heads:Linear",
@@ -102,6 +105,7 @@ TABLES: dict[str, dict[str, str]] = {
     "evaluator": {
         "mlm": "clwe_jax.evaluate.mlm:MlmEvaluator",
         "retrieval": "clwe_jax.evaluate.retrieval:SentenceRetrieval",
+        "bleu": "clwe_jax.evaluate.bleu:Bleu",
         "bli": "clwe_jax.evaluate.bli:LexiconInduction",
         "senses": "clwe_jax.evaluate.sense_evaluator:SenseEvaluator",
         "wsd": "clwe_jax.evaluate.wsd:WordSenseDisambiguation",

@@ -102,6 +102,11 @@ def language_model(config: ConfigDict) -> None:
             f"config.data.languages={names[0]}: config.{option} needs two languages or more: "
             f"--config.data.languages={names[0]},de, or --config.{option}='' for one language"
         )
+    if config.task.name == "translation" and not config.task.parallel:
+        raise ValueError(
+            "config.task.parallel is empty: a translation model needs parallel text, "
+            "--config.task.parallel=DIR (xx-yy.xx and xx-yy.yy) or DIR/train (train.xx, train.yy)"
+        )
     source = config.data.source
     if source != "pocket" and not source.startswith(("text:", "tfds:", "batches:")):
         raise ValueError(

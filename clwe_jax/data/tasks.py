@@ -139,4 +139,17 @@ class BiLm:
             )
 
 
-Task = Mlm | BiLm
+@dataclasses.dataclass(frozen=True)
+class Translation:
+    """Sentences and their translations (LASER; C1).
+
+    Attributes:
+      parallel: folder of parallel text or the beginning of its files' names, see `text.parallel`.
+      targets: the languages to translate into, with commas between them; '': every language.
+    """
+
+    parallel: str = ""
+    targets: str = ""
+
+
+Task = Mlm | BiLm | Translation

@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import functools
 import numbers
-from typing import Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ _SHORTEST = 8  # positions of the shortest row
 _FEW = 8  # batch size for at most this many rows
 _AHEAD = 2  # batches in flight while another one is fetched
 
+VectorFn = Callable[[Variables, Batch], Array]
 Layer = int | str  # a layer's number (0: the embeddings), or 'mean_last4'
 MEAN_LAST4 = "mean_last4"
 
@@ -118,6 +119,27 @@ class RowEncoder:
             while pending:
                 yield from _fetch(rows, *pending.popleft())
 
+    def whole(
+        self, program: VectorFn, variables: Variables, rows: Sequence[Row]
+    ) -> np.ndarray:
+        """One vector of each row, float32 [N, D], as the model itself makes it; 0 without pieces.
+
+        Args:
+          program: function from variables and a batch to vectors, [B, D].
+          variables: the model's variables.
+          rows: the rows; their groups are not read.
+        """
+        found = np.zeros((len(rows), self.shape(variables)[1]), np.float32)
+        call = _whole_program(program)
+        for places, length, _, size in self._batches(rows):
+            batch = self._batch([rows[i] for i in places], size, length)
+            batch.pop("groups")
+            vectors = np.asarray(call(variables, batch))
+            for row, place in enumerate(places):
+                if len(rows[place].ids):
+                    found[place] = vectors[row]
+        return found
+
     def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], int, int, int]]:
         """Groups rows of similar length: yields indices of rows, length, slots and batch size.
 
@@ -171,6 +193,11 @@ class RowEncoder:
 @functools.lru_cache(maxsize=4)  # encoders of one model share the compiled programs
 def _program(encode_fn: EncodeFn) -> ShardedCall:
     return ShardedCall(_pooling(encode_fn), static_argnames=("slots",))
+
+
+@functools.lru_cache(maxsize=4)
+def _whole_program(program: VectorFn) -> ShardedCall:
+    return ShardedCall(program)
 
 
 def _pooling(encode_fn: EncodeFn):

@@ -6,7 +6,7 @@ import collections
 import copy
 import dataclasses
 import functools
-from typing import Callable, Iterator, Sequence
+from typing import Callable, Iterator, Protocol, Sequence, runtime_checkable
 
 from absl import logging
 import numpy as np
@@ -15,17 +15,28 @@ from clwe_jax.evaluate.character_encoder import encoder_of
 from clwe_jax.evaluate.encode import Row
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.types import Objective, Variables, WordSample, WordSpace
+from clwe_jax.types import Array, Batch, Objective, Variables, WordSample, WordSpace
 
 POOLS = ("mean", "sif")
+
+
+@runtime_checkable
+class EncodesSentences(Protocol):
+    """An objective whose model has one vector for a sentence."""
+
+    def sentence_vectors(self, variables: Variables, batch: Batch) -> Array:
+        """float32 [B, D], for a batch of `types.Encodes.encode`."""
+
 
 class ModelEncoder:
     """An objective that encodes, its tokenizer and its variables (`types.Encoder`).
 
-    The vector of a sentence or a word is the mean over its pieces, layer by layer.
+    The vector of a sentence or a word is the mean over its pieces, layer by layer. Of an objective
+    that `EncodesSentences` a sentence has one vector, without layers.
 
     Attributes:
-      pools: 'mean' and, where the counts of words are given, 'sif'; see `types.Pools`.
+      pools: 'mean' and, where the counts of words are given, 'sif'; see `types.Pools`. 'own' alone
+        for an objective that `EncodesSentences`.
       objective, tokenizer, variables, step: see `types.HasObjective`.
       seen, cut: see `types.Truncates`.
     """
@@ -56,6 +67,9 @@ class ModelEncoder:
         self.cut: collections.Counter[str] = collections.Counter()
         self._warned: set[str] = set()
         self.pools = POOLS if frequencies is not None else POOLS[:1]
+        self._own = isinstance(objective, EncodesSentences)
+        if self._own:
+            self.pools = ("own",)
         self._weights = functools.cache(functools.partial(_weights, frequencies, tokenizer))
         # Made on first use: not every objective encodes.
         self._rows = functools.cache(
@@ -96,10 +110,16 @@ class ModelEncoder:
 
         A sentence longer than a row loses its end; `cut` counts it, and the log says so once.
         """
-        return self._pooled(self._sentence_rows(texts, language), 1)[0]
+        rows = self._sentence_rows(texts, language)
+        if self._own:
+            program = self.objective.sentence_vectors
+            return self._rows().whole(program, self.variables, rows)[:, None]
+        return self._pooled(rows, 1)[0]
 
     def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
         """See `types.Pools`."""
+        if self._own:
+            return {"own": self.sentences(texts, language)}
         rows = self._sentence_rows(texts, language)
         if "sif" in self.pools:
             weights = self._weights(language)
@@ -258,7 +278,8 @@ class ModelEncoder:
         sums /= np.maximum(counts, 1)[:, None, None].astype(np.float32)
         alone = np.flatnonzero(counts == 0)
         if len(alone):
-            sums[alone] = self.sentences([words[i] for i in alone], language)
+            rows = self._sentence_rows([words[i] for i in alone], language)
+            sums[alone] = self._pooled(rows, 1)[0]
         return sums, counts
 
 

@@ -9,7 +9,7 @@ from typing import Sequence
 
 from absl import logging
 
-from clwe_jax.evaluate.codes import wikipedia_code
+from clwe_jax.text.codes import wikipedia_code
 from clwe_jax.text import test_files
 
 # The source's side: tatoeba.deu-eng.deu (LASER, XTREME), or de-en.de.

@@ -12,7 +12,9 @@ from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import config as options
+from clwe_jax import registry
 from clwe_jax.data import prepared as prepared_batches
+from clwe_jax.data import translation
 from clwe_jax.data.tasks import Copies
 from clwe_jax.evaluate.context import Context
 from clwe_jax.jobs import evaluators
@@ -118,6 +120,13 @@ def build(config: ConfigDict, world: World) -> Inputs:
             prepared.heldout(most=config.evals.mlm.batches, **rows, **host),
             lambda: prepared.extras.get("examples", []),
         )
+    if config.task.name == "translation":
+        vocabulary, length = world.tokenizer.vocabulary, config.data.sequence_length
+        task = registry.build("task", config.task)
+        pieces = translation.encode(task, world.folders["parallel"], world.tokenizer, length)
+        options = dict(seed=config.seed, **rows, **host)
+        source = translation.TranslationSource(pieces, vocabulary.pad_id, length, **options)
+        return Inputs(source, {}, lambda: [])
     # Importing TensorFlow takes seconds, which runs on prepared batches save.
     from clwe_jax.data.graph import pipeline
 

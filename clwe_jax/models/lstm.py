@@ -20,6 +20,7 @@ from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
+from clwe_jax.models import dropout
 from clwe_jax.models.transformer import parameter
 from clwe_jax.types import Array
 
@@ -58,16 +59,16 @@ class Lstm(nn.Module):
         """
         d, length, rows, size = inputs.shape
         kernel = parameter(
-            self, "kernel", (None, "embed", None, "mlp"), _glorot(size + self.width),
+            self, "kernel", (None, "embed", None, "mlp"), glorot(size + self.width),
             (d, size, 4, self.cells),
         )  # fmt: skip
         recurrent = parameter(
-            self, "recurrent", (None, "embed", None, "mlp"), _glorot(size + self.width),
+            self, "recurrent", (None, "embed", None, "mlp"), glorot(size + self.width),
             (d, self.width, 4, self.cells),
         )  # fmt: skip
-        bias = parameter(self, "bias", (None, None, "mlp"), _forget_one, (d, 4, self.cells))
+        bias = parameter(self, "bias", (None, None, "mlp"), forget_one, (d, 4, self.cells))
         projection = parameter(
-            self, "projection", (None, "mlp", "embed"), _glorot(self.cells),
+            self, "projection", (None, "mlp", "embed"), glorot(self.cells),
             (d, self.cells, self.width),
         )  # fmt: skip
         dtype = inputs.dtype
@@ -76,7 +77,7 @@ class Lstm(nn.Module):
         return steps(inputs, weights, keep, (cell, output), limits)
 
 
-def _glorot(fan_in: int):
+def glorot(fan_in: int):
     """Glorot's uniform initialiser; the fan-in counts all inputs of the gates, as in TensorFlow."""
 
     def init(key, shape, dtype):
@@ -86,7 +87,8 @@ def _glorot(fan_in: int):
     return init
 
 
-def _forget_one(key, shape, dtype):
+def forget_one(key, shape, dtype):
+    """Zeros, and ones for gate f."""
     del key
     return jnp.zeros(shape, dtype).at[:, 2].set(1.0)
 
@@ -277,18 +279,21 @@ class BiLstm(nn.Module):
     Attributes:
       cells: C, number of cells of a layer and direction.
       layers: number of layers; each reads both directions of the layer below.
+      dropout: dropout rate between layers.
     """
 
     cells: int
     layers: int = 1
+    dropout: float = 0.0
 
     @nn.compact
-    def __call__(self, x: Array, mask: Array) -> list[Array]:
+    def __call__(self, x: Array, mask: Array, seed: Array | None = None) -> list[Array]:
         """Runs over rows of words.
 
         Args:
           x: [B, L, I].
           mask: bool [B, L], True at the first n positions of each row.
+          seed: of the dropout, uint32 [2]; None: no dropout.
 
         Returns:
           The output of each layer, [B, L, 2, C]: forward, backward.
@@ -302,13 +307,15 @@ class BiLstm(nn.Module):
         outputs = []
         for layer in range(self.layers):
             size = x.shape[-1]
-            init, axes = _glorot(size + self.cells), (None, "embed", None, "mlp")
+            if layer:
+                x = dropout.dropout(x, self.dropout, seed, layer)
+            init, axes = glorot(size + self.cells), (None, "embed", None, "mlp")
             shape = (2, size, 4, self.cells)
             kernel = parameter(self, f"kernel_{layer}", axes, init, shape)
             shape = (2, self.cells, 4, self.cells)
             recurrent = parameter(self, f"recurrent_{layer}", axes, init, shape)
             bias = parameter(
-                self, f"bias_{layer}", (None, None, "mlp"), _forget_one, (2, 4, self.cells)
+                self, f"bias_{layer}", (None, None, "mlp"), forget_one, (2, 4, self.cells)
             )
             both = jnp.stack([x, jnp.take_along_axis(x, flipped[..., None], axis=1)])
             weights = (kernel.astype(x.dtype), recurrent.astype(x.dtype), bias.astype(x.dtype), None)

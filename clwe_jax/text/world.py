@@ -15,14 +15,15 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax import pocket
-from clwe_jax.text import corpora, foreign, pocket_files, training_dictionary
+from clwe_jax.text import corpora, foreign, parallel, pocket_files, training_dictionary
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 
-_POCKET_TESTS = ("retrieval", "bli")  # evaluators whose test files the embedded world writes
+# Evaluator -> folder of its test files that the embedded world writes.
+_POCKET_TESTS = {"retrieval": "retrieval", "bli": "bli", "bleu": "retrieval"}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -96,7 +97,7 @@ def folders_of(config: ConfigDict, workdir: str) -> dict[str, str]:
     }
     for key, spec in config.evals.items():
         if spec.name in _POCKET_TESTS:
-            wanted[f"evals.{key}"] = (spec.get("data", ""), spec.name)
+            wanted[f"evals.{key}"] = (spec.get("data", ""), _POCKET_TESTS[spec.name])
     evaluated = [spec.get("data", "") for spec in config.evals.values()]
     if "pocket" in [*evaluated, *(value for value, _ in wanted.values())]:
         _check_spoken(options.languages(config))
@@ -127,7 +128,9 @@ def check(config: ConfigDict, workdir: str) -> None:
     if yours["dictionaries"] and not source.startswith("batches:"):  # these hold translations
         training_dictionary.check(config, yours["dictionaries"])
     dictionary_files.tests(yours["tests"], languages)
-    if yours["parallel"] and not os.path.isdir(yours["parallel"]):
+    if yours["parallel"] and config.task.name == "translation":
+        parallel.find(yours["parallel"], languages, "task.parallel")
+    elif yours["parallel"] and not os.path.isdir(yours["parallel"]):
         raise FileNotFoundError(
             f"config.task.parallel={yours['parallel']} is not a folder: expected xx-yy.xx and "
             "xx-yy.yy, or xx-yy.tsv there"

@@ -15,7 +15,7 @@ from clwe_jax.training import paths
 from clwe_jax.types import Array
 
 NAMES = ("adam", "adamw", "lamb", "adagrad")
-SCHEDULES = ("linear", "constant")
+SCHEDULES = ("linear", "constant", "inverse_sqrt")
 DEFAULT = "default"  # the group of the parameters that no pattern matches
 # Name of a parameter that holds several of BERT's matrices -> the axis that indexes them.
 _FUSED = {"qkv_kernel": 1}
@@ -34,7 +34,7 @@ class Optimizer:
       learning_rate: the highest learning rate.
       warmup_steps: steps of linear growth from 0 to `learning_rate` (at most the run's steps).
       schedule: learning rate after the warm-up: 'linear' decrease to `final_share` of its highest
-        value at the last step, or 'constant'.
+        value at the last step, 'constant', or 'inverse_sqrt' of the step, as in fairseq.
       final_share: see `schedule`.
       weight_decay: decoupled decay of adamw and lamb, without biases and normalisation scales.
       pull: decoupled decay, in the place of `weight_decay`, towards the values from which the
@@ -148,6 +148,8 @@ class Optimizer:
             step = jnp.asarray(step, jnp.float32)
             if self.schedule == "linear":
                 after = peak + (final - peak) * jnp.clip((step - warmup) / rest, 0.0, 1.0)
+            elif self.schedule == "inverse_sqrt":
+                after = peak * jnp.sqrt(max(warmup, 1) / jnp.maximum(step + 1, 1.0))
             else:
                 after = jnp.full_like(step, peak)
             # The warm-up starts above 0: a first step with rate 0 would have no effect.

@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from clwe_jax.evaluate import pairs
-from clwe_jax.evaluate.codes import wikipedia_code
+from clwe_jax.text.codes import wikipedia_code
 
 DATA = pathlib.Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "tatoeba"
 

@@ -1,0 +1,126 @@
+"""Batches of sentences and their translations, in every direction (LASER; C1)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Sequence
+
+from absl import logging
+import numpy as np
+
+from clwe_jax.data.arrays import ArraySource, Arrays
+from clwe_jax.data.tasks import Translation
+from clwe_jax.text import parallel
+from clwe_jax.text.tokenizer import Tokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Pieces:
+    """Sentence pairs as pieces.
+
+    Attributes:
+      columns: 'inputs' and 'targets', pieces with their end, and 'language_ids', the language of the
+        targets; see `objectives.translation`.
+      directions: 'de-en' -> number of its pairs.
+      skipped: kind of fault -> number of pairs that were left out.
+    """
+
+    columns: Arrays
+    directions: dict[str, int]
+    skipped: dict[str, int]
+
+
+def targets_of(task: Translation, languages: Sequence[str]) -> tuple[str, ...]:
+    """The languages to translate into.
+
+    Raises:
+      ValueError: a target that is no language of the run.
+    """
+    wanted = tuple(name.strip() for name in task.targets.split(",") if name.strip())
+    for name in wanted:
+        if name not in languages:
+            raise ValueError(
+                f"config.task.targets={task.targets}: {name!r} is none of config.data.languages="
+                f"{','.join(languages)}"
+            )
+    return wanted or tuple(languages)
+
+
+def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> Pieces:
+    """Reads parallel text and encodes it. A pair with a side longer than a row is left out.
+
+    Args:
+      task: the options.
+      place: see `parallel.find`.
+      tokenizer: the run's tokenizer.
+      length: positions of a row.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `parallel.find` and `parallel.read`; no direction leads
+        to one of the targets, or no pair fits a row.
+    """
+    languages = tokenizer.languages
+    targets = targets_of(task, languages)
+    end = tokenizer.vocabulary.sep_id
+    inputs, outputs, numbers = [], [], []
+    directions: dict[str, int] = {}
+    skipped: dict[str, int] = {}
+    for files in parallel.find(place, languages, "task.parallel"):
+        wanted = [x for x in (files.target, files.source) if x in targets]
+        if not wanted:
+            continue
+        pairs = parallel.read(files)
+        skipped |= pairs.skipped
+        sides = {}
+        for language, texts in ((files.source, pairs.source), (files.target, pairs.target)):
+            sides[language] = [
+                np.array([*tokenizer.encode(text, language)[0], end], np.int32) for text in texts
+            ]
+        fits = [max(map(len, both)) <= length for both in zip(*sides.values())]
+        if not all(fits):
+            what = f"pairs of {files.source}-{files.target} longer than {length} pieces"
+            skipped[what] = skipped.get(what, 0) + len(fits) - sum(fits)
+        for target in wanted:
+            source = files.target if target == files.source else files.source
+            kept = [x for x, fit in enumerate(fits) if fit]
+            inputs += [sides[source][x] for x in kept]
+            outputs += [sides[target][x] for x in kept]
+            numbers += [tokenizer.language_id(target)] * len(kept)
+            name = f"{source}-{target}"
+            directions[name] = directions.get(name, 0) + len(kept)
+    if not inputs:
+        raise ValueError(
+            f"{place}: no pair leads to config.task.targets={','.join(targets)} and fits rows of "
+            f"{length} pieces (config.data.sequence_length)"
+        )
+    for what, count in skipped.items():
+        logging.warning("%d %s are left out", count, what)
+    columns = {"inputs": inputs, "targets": outputs, "language_ids": np.array(numbers, np.int32)}
+    return Pieces(Arrays(columns), directions, skipped)
+
+
+class TranslationSource(ArraySource):
+    """Batches of sentence pairs of all directions, shuffled, without end (`types.BatchSource`)."""
+
+    def __init__(self, pieces: Pieces, pad: int, length: int, batch_size: int, **options: int):
+        """Args:
+        pieces: the pairs.
+        pad: id of padding.
+        length: positions of a row.
+        batch_size: rows of this host's batches.
+        **options: seed, process_index and process_count, see `ArraySource`.
+        """
+        super().__init__(
+            pieces.columns,
+            batch_size,
+            last="join",
+            buckets=(length,),  # a step is compiled for one width
+            padding={"inputs": pad, "targets": pad},
+            **options,
+        )
+        self._pieces = pieces
+
+    def stats(self) -> dict[str, float]:
+        """Passes through the data, the number of pairs of each direction and of pairs left out."""
+        pairs = {f"pairs/{name}": count for name, count in self._pieces.directions.items()}
+        return {**super().stats(), **pairs, "pairs_left_out": sum(self._pieces.skipped.values())}

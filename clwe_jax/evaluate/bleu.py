@@ -1,0 +1,122 @@
+"""BLEU and chrF of translations, by sacrebleu (Papineni et al. 2002; Popovic 2015; Post 2018)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Iterator, Sequence
+
+from sacrebleu.metrics import BLEU, CHRF
+
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.translate import generates, translate
+from clwe_jax.fields import Amount, Count, Size
+from clwe_jax.text import parallel
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words import is_unspaced
+from clwe_jax.types import Encoder
+
+_EXAMPLES = 3  # translations of a direction that the report shows
+
+
+def scores(found: Sequence[str], expected: Sequence[str]) -> tuple[float, float, str]:
+    """BLEU and chrF, 0 to 100, and the signature of both.
+
+    Text in scripts without spaces is scored by characters, other text by the tokens of '13a'.
+
+    Args:
+      found: translations.
+      expected: their references, spelled alike.
+    """
+    letters = "".join(expected)
+    unspaced = sum(map(is_unspaced, letters)) > len(letters) / 2
+    bleu = BLEU(tokenize="char" if unspaced else "13a")
+    chrf = CHRF()
+    values = [metric.corpus_score(found, [expected]).score for metric in (bleu, chrf)]
+    return *values, f"{bleu.get_signature()}, {chrf.get_signature()}"
+
+
+def reference(text: str, language: str, tokenizer: Tokenizer) -> str:
+    """A text spelled as the model writes it: normalised words with spaces, where the script has them."""
+    found = ""
+    for word in tokenizer.words(text, language):
+        together = not found or (is_unspaced(word[0]) and is_unspaced(found[-1]))
+        found += word if together else f" {word}"
+    return found
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Bleu:
+    """BLEU and chrF of a model's translations in both directions of each language pair.
+
+    Both sides are compared as the run's tokenizer spells them (normalised words), so that the
+    figures do not depend on how spaces are put back, and are no scores of a shared task.
+
+    Attributes:
+      every_steps: training steps between two runs; 0: at the end only.
+      data: folder of parallel text or the beginning of its files' names, see `text.parallel`; ''
+        leaves the evaluation out.
+      max_sentences: most sentences of a pair, from the beginning; 0: all.
+      width: number of beams; 1: greedy search.
+      penalty: exponent of the length in a beam's scores.
+      context: see `Context`.
+      details: for each direction a few translations and sacrebleu's signature.
+    """
+
+    every_steps: Count = 0
+    data: str = ""
+    max_sentences: Count = 200
+    width: Size = 5
+    penalty: Amount = 1.0
+    context: Context
+    details: list[dict[str, Any]] = dataclasses.field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        if self.has_data:
+            _ = self._pairs
+
+    @property
+    def has_data(self) -> bool:
+        """Whether parallel text is named."""
+        return bool(self.data)
+
+    def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
+        """Yields bleu/{src}-{trg} and chrf/{src}-{trg}, 0 to 100, and their means bleu/mean, chrf/mean.
+
+        Raises:
+          ValueError: a model that writes no text.
+        """
+        if not generates(model):
+            raise ValueError(
+                "The evaluator 'bleu' measures translations, and this model writes no text: take it "
+                "out of config.evals"
+            )
+        self.details.clear()
+        totals: list[tuple[float, float]] = []
+        for pair, pairs in self._pairs:
+            sides = {pair.source: pairs.source, pair.target: pairs.target}
+            for source, target in ((pair.source, pair.target), (pair.target, pair.source)):
+                if self.context.pairs and (source, target) not in self.context.pairs:
+                    continue
+                found = translate(model, sides[source], source, target, self.width, self.penalty)
+                wanted = [reference(text, target, model.tokenizer) for text in sides[target]]
+                bleu, chrf, signature = scores(found, wanted)
+                yield f"bleu/{source}-{target}", bleu
+                yield f"chrf/{source}-{target}", chrf
+                totals.append((bleu, chrf))
+                shown = zip(sides[source], found, wanted)
+                self.details.extend(
+                    {
+                        "direction": f"{source}-{target}", "source": text, "translation": written,
+                        "reference": right, "signature": signature,
+                    }
+                    for text, written, right in list(shown)[:_EXAMPLES]
+                )  # fmt: skip
+        if totals:
+            yield "bleu/mean", sum(x for x, _ in totals) / len(totals)
+            yield "chrf/mean", sum(x for _, x in totals) / len(totals)
+
+    @functools.cached_property
+    def _pairs(self) -> list[tuple[parallel.Files, parallel.Pairs]]:
+        found = parallel.find(self.data, self.context.languages, "evals.bleu.data")
+        return [(files, parallel.read(files, self.max_sentences)) for files in found]

@@ -1,0 +1,157 @@
+"""LASER: one encoder of sentences and one decoder for all languages (Artetxe and Schwenk 2019; C1).
+
+The encoder does not know the language of a text. Its sentence vector is the maximum over time of the
+last layer; the decoder reads it at every step, and gets its first state from it. The decoder knows
+nothing else of the text, so that the vector must hold its meaning, and no word order but its own.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from flax import linen as nn
+import jax.numpy as jnp
+
+from clwe_jax.fields import OneOf, Rate, Size
+from clwe_jax.models import dropout
+from clwe_jax.models.lstm import BiLstm, forget_one, glorot, steps
+from clwe_jax.models.transformer import DTYPES, compute_dtype, parameter
+from clwe_jax.types import Array
+
+_NO_PIECE = -1e9  # logit of the rows that only pad the table
+Cells = tuple[Array, Array]
+
+
+class Laser(nn.Module):
+    """Encoder and decoder; the sizes' defaults are the paper's.
+
+    Attributes:
+      vocab_size: rows of the tables of pieces.
+      languages: number of languages.
+      max_length: pieces of the longest text, with the mark of its end.
+      width: dimensions of a piece's embedding, in each of the two tables.
+      cells: C, cells of an encoder's layer and direction; a sentence's vector has 2 C dimensions.
+      layers: layers of the encoder.
+      decoder_cells: cells of the decoder's layer.
+      language_width: dimensions of a target language's embedding.
+      dropout: dropout rate of the embeddings, between layers and of the decoder's output.
+      dtype: type of activations; 'auto' is bfloat16 on accelerators and float32 on CPU.
+    """
+
+    vocab_size: int
+    languages: int
+    max_length: int
+    width: Size = 320
+    cells: Size = 512
+    layers: Size = 5
+    decoder_cells: Size = 2_048
+    language_width: Size = 32
+    dropout: Rate = 0.1
+    dtype: Annotated[str, OneOf(*DTYPES)] = "auto"
+
+    def setup(self) -> None:
+        init = nn.initializers.uniform(0.2)
+        small = lambda *arguments: init(*arguments) - 0.1  # fairseq's U(-.1, .1)
+        axes = ("vocab", "embed")
+        shape = (self.vocab_size, self.width)
+        self.source_pieces = parameter(self, "source_pieces", axes, small, shape)
+        self.target_pieces = parameter(self, "target_pieces", axes, small, shape)
+        self.language = parameter(
+            self, "language", (None, "embed"), small, (self.languages, self.language_width)
+        )
+        self.encoder = BiLstm(self.cells, self.layers, self.dropout, name="encoder")
+        size, cells = self.width + 2 * self.cells + self.language_width, self.decoder_cells
+        gates = (None, "embed", None, "mlp")
+        init = glorot(size + cells)
+        self.kernel = parameter(self, "kernel", gates, init, (1, size, 4, cells))
+        self.recurrent = parameter(self, "recurrent", gates, init, (1, cells, 4, cells))
+        self.bias = parameter(self, "bias", (None, None, "mlp"), forget_one, (1, 4, cells))
+        uniform = nn.initializers.variance_scaling(1 / 3, "fan_in", "uniform")
+        self.start = parameter(
+            self, "start", ("embed", None, "mlp"),
+            lambda key, shape, dtype: uniform(key, (shape[0], 2 * cells), dtype).reshape(shape),
+            (2 * self.cells, 2, cells),
+        )  # fmt: skip
+        self.start_bias = parameter(
+            self, "start_bias", (None, "mlp"), nn.initializers.zeros, (2, cells)
+        )
+        self.output = parameter(self, "output", ("vocab", "mlp"), small, (self.vocab_size, cells))
+        self.output_bias = parameter(
+            self, "output_bias", ("vocab",), nn.initializers.zeros, (self.vocab_size,)
+        )
+
+    def __call__(self, ids: Array, mask: Array, before: Array, language: Array) -> Array:
+        """Outputs of the decoder without dropout; see `encode` and `states`."""
+        return self.states(self.sentence(self.encode(ids, mask), mask), before, language)
+
+    def encode(self, ids: Array, mask: Array, train: bool = False) -> tuple[Array, ...]:
+        """The embeddings and the output of each layer, [B, L, width] and [B, L, 2 C].
+
+        Args:
+          ids: pieces of a text and the mark of its end, int32 [B, L].
+          mask: bool [B, L], True at these.
+          train: whether dropout is on (needs an rng named 'dropout').
+        """
+        seed = self._seed(train)
+        x = self._embedded(self.source_pieces, ids, seed, 0)
+        layers = self.encoder(x, mask, seed)
+        return x, *(layer.reshape(*ids.shape, -1) for layer in layers)
+
+    def sentence(self, layers: tuple[Array, ...], mask: Array) -> Array:
+        """The vectors of texts, [B, 2 C]: the maximum over time of the last layer; 0 without pieces."""
+        last = jnp.where(mask[..., None], layers[-1], -jnp.inf).max(1)
+        return jnp.where(mask.any(1)[:, None], last, 0)
+
+    def states(self, sentence: Array, before: Array, language: Array, train: bool = False) -> Array:
+        """The decoder's outputs, [B, L, decoder_cells], with the right pieces before each place.
+
+        Args:
+          sentence: [B, 2 C].
+          before: the preceding piece of each place, int32 [B, L].
+          language: the language to write, int32 [B].
+          train: as of `encode`.
+        """
+        seed = self._seed(train)
+        x = self._embedded(self.target_pieces, before, seed, 100)
+        outputs, _ = self._run(x, sentence, language, self.first(sentence))
+        return dropout.dropout(outputs, self.dropout, seed, 101)
+
+    def first(self, sentence: Array) -> Cells:
+        """The decoder's cells and output before the first piece, float32 [B, decoder_cells]."""
+        start = jnp.einsum("bs,skc->kbc", sentence, self.start.astype(sentence.dtype))
+        cell, output = start.astype(jnp.float32) + self.start_bias[:, None]
+        return cell, output
+
+    def next(
+        self, cells: Cells, sentence: Array, before: Array, language: Array, known: int
+    ) -> tuple[Array, Cells]:
+        """Scores of the next piece (`logits`), and the decoder's state after the piece `before` [B]."""
+        x = self._embedded(self.target_pieces, before[:, None], None, 0)
+        outputs, cells = self._run(x, sentence, language, cells)
+        return self.logits(outputs[:, 0], known), cells
+
+    def logits(self, outputs: Array, known: int) -> Array:
+        """Scores of the pieces, float32 [..., V]; those of `known` and above cannot be chosen."""
+        found = jnp.einsum(
+            "...c,vc->...v", outputs, self.output.astype(outputs.dtype),
+            preferred_element_type=jnp.float32,
+        )  # fmt: skip
+        found = found + self.output_bias
+        return jnp.where(jnp.arange(self.vocab_size) < known, found, _NO_PIECE)
+
+    def _run(self, x: Array, sentence: Array, language: Array, cells: Cells) -> tuple[Array, Cells]:
+        rows, length, _ = x.shape
+        context = jnp.concatenate([sentence, self.language[language].astype(x.dtype)], -1)
+        context = jnp.broadcast_to(context[:, None], (rows, length, context.shape[-1]))
+        inputs = jnp.concatenate([x, context], -1).swapaxes(0, 1)[None]
+        weights = *(w.astype(x.dtype) for w in (self.kernel, self.recurrent, self.bias)), None
+        outputs, *cells = steps(inputs, weights, None, tuple(c[None] for c in cells), (None, None))
+        return outputs[0].swapaxes(0, 1), tuple(c[0] for c in cells)
+
+    def _embedded(self, table: Array, ids: Array, seed: Array | None, salt: int) -> Array:
+        x = jnp.take(table, ids, axis=0).astype(compute_dtype(self.dtype))
+        return dropout.dropout(x, self.dropout, seed, salt)
+
+    def _seed(self, train: bool) -> Array | None:
+        on = train and self.dropout > 0
+        return dropout.seed_of(self.make_rng("dropout")) if on else None

@@ -1,0 +1,172 @@
+"""Translation with teacher forcing, from one vector of a sentence (Artetxe and Schwenk 2019; C1).
+
+The loss is the cross-entropy of each piece of the translation and of its end, after the preceding
+pieces of the translation. The first piece comes after the mark of the end, as in fairseq.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from clwe_jax.models import decode
+from clwe_jax.models.laser import Laser
+from clwe_jax.objectives.mlm import cross_entropy
+from clwe_jax.text.base_vocab import CLS, MASK, PAD, SEP
+from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TranslationObjective:
+    """The loss of translations (`types.Objective`, `types.Encodes`, `types.Generates`).
+
+    Attributes:
+      model: encoder and decoder.
+      vocab_size: number of pieces; ids from there on are never predicted.
+      specials: name of each special piece -> its id; see `text.base_vocab`.
+
+    Raises:
+      ValueError: embeddings wider than the encoder's layers, whose vectors stand beside theirs.
+    """
+
+    model: Laser
+    vocab_size: int
+    specials: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        if self.model.width > 2 * self.model.cells:
+            raise ValueError(
+                f"config.model.width={self.model.width} is more than two directions of "
+                f"config.model.cells={self.model.cells}: make the cells more, or the width smaller"
+            )
+
+    @property
+    def max_length(self) -> int:
+        """The longest row of `encode`, which has a begin beside the end."""
+        return self.model.max_length
+
+    @property
+    def marks(self) -> decode.Marks:
+        """The special pieces of a translation."""
+        return decode.Marks(self.specials[SEP], self.specials[SEP], self.specials[PAD])
+
+    def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Keys, shapes and types of a batch.
+
+        Returns:
+          inputs, targets: int32 [rows, length], pieces of a text and of its translation, each with
+            its end, then padding.
+          language_ids: int32 [rows], the language of the translation.
+        """
+        pieces = jax.ShapeDtypeStruct((rows, length), np.int32)
+        languages = jax.ShapeDtypeStruct((rows,), np.int32)
+        return dict(inputs=pieces, targets=pieces, language_ids=languages)
+
+    def init(self, rng: Array, batch: Batch) -> Variables:
+        ids, languages = batch["inputs"][:, :2], batch["language_ids"]
+        return self.model.init(rng, ids, jnp.ones(ids.shape, bool), ids, languages)
+
+    def loss(
+        self,
+        variables: Variables,
+        batch: Batch,
+        *,
+        step: Array | int,
+        rngs: Mapping[str, Array] | None = None,
+        train: bool = True,
+    ) -> tuple[dict[str, Sums], dict[str, Any]]:
+        """'loss' and 'accuracy' over the translations' pieces, and 'padding'; nothing is observed."""
+        del step
+        targets, pad = batch["targets"], self.marks.pad
+        before = jnp.pad(targets[:, :-1], ((0, 0), (1, 0)), constant_values=self.marks.begin)
+
+        def scored(model: Laser) -> Array:
+            mask = batch["inputs"] != pad
+            sentence = model.sentence(model.encode(batch["inputs"], mask, train), mask)
+            states = model.states(sentence, before, batch["language_ids"], train)
+            return model.logits(states, self.vocab_size)
+
+        params = {"params": variables["params"]}
+        losses, right = cross_entropy(self.model.apply(params, rngs=rngs, method=scored), targets)
+        real = (targets != pad).astype(jnp.float32)
+        total, places = real.sum(), jnp.float32(real.size)
+        return {
+            "loss": Sums((losses * real).sum(), total),
+            "accuracy": Sums((right * real).sum(), total),
+            "padding": Sums(places - total, places),
+        }, {}
+
+    def encode(self, variables: Variables, batch: Batch) -> Hidden:
+        """The encoder's layers at each piece; embeddings have zeros after their own dimensions.
+
+        Args:
+          variables: 'params'.
+          batch: `inputs`, int32 [B, L]: a begin, which the encoder does not read and whose vectors
+            are zeros, the pieces, the end, padding.
+        """
+        layers, _ = self._layers(variables, batch)
+        size = 2 * self.model.cells
+        layers = tuple(
+            jnp.pad(x, ((0, 0), (1, 0), (0, size - x.shape[-1]))).astype(jnp.float32)
+            for x in layers
+        )
+        return Hidden(last=layers[-1], layers=layers)
+
+    def sentence_vectors(self, variables: Variables, batch: Batch) -> Array:
+        """The vectors of sentences, float32 [B, 2 C], from a batch of `encode`."""
+        layers, mask = self._layers(variables, batch)
+        found = self.model.apply(variables, layers, mask, method=Laser.sentence)
+        return found.astype(jnp.float32)
+
+    def _layers(self, variables: Variables, batch: Batch) -> tuple[tuple[Array, ...], Array]:
+        ids = batch["inputs"][:, 1:]
+        mask = ids != self.marks.pad
+        params = {"params": variables["params"]}
+        return self.model.apply(params, ids, mask, method=Laser.encode), mask
+
+    def decode(
+        self,
+        variables: Variables,
+        batch: Batch,
+        *,
+        width: int = 1,
+        penalty: float = 1.0,
+        length: int = 0,
+        key: Array | None = None,
+    ) -> Array:
+        """The translations, int32 [B, L]: pieces, the end, padding. Not compiled by itself.
+
+        Args:
+          variables: 'params'.
+          batch: `inputs` as of `batch_shapes`; `language_ids` int32 [B], the languages to write.
+          width: number of beams; 1: greedy search.
+          penalty: see `decode.beam`.
+          length: L, most pieces of a translation; 0: the model's.
+          key: PRNG key, where pieces are drawn instead of searched; None: they are searched.
+        """
+        params, marks = {"params": variables["params"]}, self.marks
+        ids, rows, length = batch["inputs"], len(batch["inputs"]), length or self.max_length
+        never = jnp.array([self.specials[name] for name in (PAD, CLS, MASK)])
+
+        def begin(model: Laser) -> tuple[Array, tuple[Array, Array]]:
+            mask = ids != marks.pad
+            sentence = model.sentence(model.encode(ids, mask), mask)
+            return sentence, model.first(sentence)
+
+        def step(state, before):
+            sentence, cells, languages = state
+            logits, cells = self.model.apply(
+                params, cells, sentence, before, languages, self.vocab_size, method=Laser.next
+            )
+            return logits.at[:, never].set(-1e9), (sentence, cells, languages)
+
+        state = *self.model.apply(params, method=begin), batch["language_ids"]
+        if key is not None:
+            return decode.sample(step, state, rows, length, marks, key).tokens
+        if width == 1:
+            return decode.greedy(step, state, rows, length, marks).tokens
+        return decode.beam(step, state, rows, length, marks, width, penalty).tokens[:, 0]
