@@ -203,8 +203,8 @@ class ArraySource:
                 f"A batch has {self._global} rows and the data have {self._rows}, so last='drop' "
                 "leaves no batch. Give a smaller batch size, or last='pad'"
             )
-        if self._last == "join" and (self._epochs is not None or len(buckets) > 1):
-            raise ValueError("last='join' needs epochs=None and one bucket or none; give last='pad'")
+        if self._last == "join" and (self._epochs is not None or len(buckets)):
+            raise ValueError("last='join' needs epochs=None and no buckets; give last='pad'")
         if not len(buckets):
             return
         if list(buckets) != sorted(set(buckets)) or buckets[0] < 1:

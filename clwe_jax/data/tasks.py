@@ -146,10 +146,12 @@ class Translation:
     Attributes:
       parallel: folder of parallel text or the beginning of its files' names, see `text.parallel`.
       targets: the languages to translate into, with commas between them; '': every language.
+      widths: number of widths of batches, whose sentences have similar lengths; each is compiled.
     """
 
     parallel: str = ""
     targets: str = ""
+    widths: Size = 3
 
 
 Task = Mlm | BiLm | Translation

@@ -102,19 +102,20 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
 class TranslationSource(ArraySource):
     """Batches of sentence pairs of all directions, shuffled, without end (`types.BatchSource`)."""
 
-    def __init__(self, pieces: Pieces, pad: int, length: int, batch_size: int, **options: int):
+    def __init__(self, pieces: Pieces, pad: int, widths: int, batch_size: int, **options: int):
         """Args:
         pieces: the pairs.
         pad: id of padding.
-        length: positions of a row.
+        widths: number of widths of batches, with equally many rows each.
         batch_size: rows of this host's batches.
         **options: seed, process_index and process_count, see `ArraySource`.
         """
+        shares = np.arange(1, widths + 1) / widths
+        found = np.ceil(np.quantile(pieces.columns.lengths, shares)).astype(int)
         super().__init__(
             pieces.columns,
             batch_size,
-            last="join",
-            buckets=(length,),  # a step is compiled for one width
+            buckets=sorted(set(found.tolist())),
             padding={"inputs": pad, "targets": pad},
             **options,
         )

@@ -125,7 +125,7 @@ def build(config: ConfigDict, world: World) -> Inputs:
         task = registry.build("task", config.task)
         pieces = translation.encode(task, world.folders["parallel"], world.tokenizer, length)
         options = dict(seed=config.seed, **rows, **host)
-        source = translation.TranslationSource(pieces, vocabulary.pad_id, length, **options)
+        source = translation.TranslationSource(pieces, vocabulary.pad_id, task.widths, **options)
         return Inputs(source, {}, lambda: [])
     # Importing TensorFlow takes seconds, which runs on prepared batches save.
     from clwe_jax.data.graph import pipeline

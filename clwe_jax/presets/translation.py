@@ -53,7 +53,7 @@ def translation(scale: str) -> ConfigDict:
     config = at(scale)
     config.data.temperature = 1.0
     config.vocab.kind = "bpe"
-    config.task = ConfigDict(dict(name="translation", parallel="parallel", targets=""))
+    config.task = ConfigDict(dict(name="translation", parallel="parallel", targets="", widths=3))
     config.model = ConfigDict(
         dict(
             name="laser", width=320, cells=512, layers=5, decoder_cells=2_048, language_width=32,

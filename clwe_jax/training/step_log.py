@@ -60,6 +60,7 @@ class StepLog:
         self._total, self._train, self._positions = steps, train, positions
         self._writer, self._progress, self._checkpointer = writer, progress, checkpointer
         self._pending: list[Metrics] = []
+        self._seen = 0  # positions of the pending steps
         self._running: collections.deque[Any] = collections.deque()
         self._start: float | None = None  # at the end of the first step, which is slower
         self._left_out, self._untimed = 0.0, 0
@@ -67,9 +68,16 @@ class StepLog:
         self.last: dict[str, float] = {}
         self.steps, self.tokens, self.seconds = 0, 0.0, 0.0
 
-    def add(self, step: int, found: Metrics) -> None:
-        """Takes the metrics of a step, on the device; waits for the end of the step before last."""
+    def add(self, step: int, found: Metrics, positions: int = 0) -> None:
+        """Takes the metrics of a step, on the device; waits for the end of the step before last.
+
+        Args:
+          step: number of steps, over all starts.
+          found: the metrics.
+          positions: number of positions of this step's batch; 0: as of the others.
+        """
         self._pending.append(found)
+        self._seen += positions or self._positions
         self._running.append(found["loss"].value)
         if len(self._running) > _RUN_AHEAD:
             self._running.popleft().block_until_ready()
@@ -117,7 +125,8 @@ class StepLog:
         timed = len(fetched) - self._untimed
         if timed:
             seconds = max(now - self._start - self._left_out, 1e-9)
-            tokens = timed * self._positions * (1.0 - values.get("train/padding", 0.0))
+            positions = self._seen * timed / len(fetched)
+            tokens = positions * (1.0 - values.get("train/padding", 0.0))
             self.steps += timed
             self.tokens += tokens
             self.seconds += seconds
@@ -129,7 +138,7 @@ class StepLog:
             values["speed/tokens_per_second"] = speed["tokens_per_second"]
             values["speed/steps_per_second"] = speed["steps_per_second"]
             self._progress.show(step, values, speed)
-        self._start, self._left_out, self._untimed = now, 0.0, 0
+        self._start, self._left_out, self._untimed, self._seen = now, 0.0, 0, 0
         if skipped := round(sums["skipped"].value):
             logging.warning(
                 "%d of the %d steps up to step %d had a loss or gradient that is not finite and "

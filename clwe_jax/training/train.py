@@ -199,11 +199,14 @@ def fit(
                     learn = phases.at(step)
                     state = programs.enter(learn, state)
                 logging.info("step %d: %s learn", step, ", ".join(learn))
-            step_fn = programs.step(learn)
+            if not programs.has(learn, arrays):
+                with log.pause(state):
+                    programs.step(learn, arrays)
+            step_fn = programs.step(learn, arrays)
             with jax.transfer_guard("disallow"):
                 state, step_metrics = step_fn(state, arrays)
             step += 1
-            log.add(step, step_metrics)
+            log.add(step, step_metrics, _positions(arrays))
             if step == steps:
                 break
             due = [evaluator for evaluator in evaluators if is_due(evaluator.every_steps)]
@@ -273,8 +276,14 @@ def _positions(shapes: Batch) -> int:
     return max(math.prod(x.shape[:2]) for key, x in shapes.items() if key not in SHARED_KEYS)
 
 
+def _shapes_of(batch: Batch) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple((key, batch[key].shape) for key in sorted(batch))
+
+
 class Programs:
     """The step and the state for every set of learning groups, made when they are first needed.
+
+    Batches may have several widths; each has a step of its own.
 
     Attributes:
       compile_seconds: time of compiling so far.
@@ -293,7 +302,7 @@ class Programs:
         self._objective, self._optimizer, self._train = objective, optimizer, train_cfg
         self._mesh, self._shapes, self._seed = mesh, shapes, seed
         self._targets: dict[tuple[str, ...], train_state.TrainState] = {}
-        self._steps: dict[tuple[str, ...], jax.stages.Compiled] = {}
+        self._steps: dict[tuple[Any, ...], jax.stages.Compiled] = {}
         self.compile_seconds, self.step_flops = 0.0, 0.0
 
     def tx(self, learn: tuple[str, ...]) -> optax.GradientTransformation:
@@ -308,20 +317,34 @@ class Programs:
             )
         return self._targets[learn]
 
-    def step(self, learn: tuple[str, ...]) -> jax.stages.Compiled:
-        """The compiled step (state, batch) -> (state, metrics)."""
-        if learn not in self._steps:
+    def has(self, learn: tuple[str, ...], batch: Batch) -> bool:
+        """Whether the step for these groups and batches of this shape is compiled."""
+        return (learn, *_shapes_of(batch)) in self._steps
+
+    def step(self, learn: tuple[str, ...], batch: Batch | None = None) -> jax.stages.Compiled:
+        """The compiled step (state, batch) -> (state, metrics).
+
+        Args:
+          learn: groups that learn.
+          batch: a global batch, or shapes; None: the shapes of the first batch.
+        """
+        shapes = self._shapes if batch is None else batch
+        key = learn, *_shapes_of(shapes)
+        if key not in self._steps:
+            shapes = {
+                name: jax.ShapeDtypeStruct(x.shape, x.dtype) for name, x in shapes.items()
+            }
             clock = time.perf_counter()
             traced = trace_step(
                 self._objective, self._optimizer, self._train["steps"],
-                self._train["microbatches"], self._mesh, self.target(learn), self._shapes, learn,
+                self._train["microbatches"], self._mesh, self.target(learn), shapes, learn,
             )  # fmt: skip
             self.step_flops = matrix_flops(traced.jaxpr)
-            self._steps[learn] = traced.lower().compile()
+            self._steps[key] = traced.lower().compile()
             seconds = time.perf_counter() - clock
             self.compile_seconds += seconds
             logging.info("the training step was compiled in %.1f s", seconds)
-        return self._steps[learn]
+        return self._steps[key]
 
     def enter(self, learn: tuple[str, ...], state: train_state.TrainState):
         """The state for a phase in which these groups learn; compiles its step."""
