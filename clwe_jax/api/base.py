@@ -156,6 +156,19 @@ class Loaded(abc.ABC):
         """The translation of a word in a context; see `Model.translate`."""
         raise self._lacks("translate")
 
+    def sentence_vectors(self, texts: Sequence[str], lang: str) -> np.ndarray:
+        """The encoder's own vectors of sentences, float32 [N, D]; see `Model.sentence_vectors`."""
+        self._check_languages(lang=lang)
+        check_texts(texts)
+        return self.encode(texts, lang)
+
+    def translate_sentence(self, text: str, lang: str, to: str, **options: Any) -> str:
+        """The translation of a sentence; see `Model.translate_sentence`."""
+        raise ValueError(
+            f"{self.kind} write no text, which the method 'translate_sentence' needs: "
+            "configs/laser.py trains a model that translates"
+        )
+
     def tag(self, texts: Sequence[str], lang: str) -> Any:
         """The labels of words; see `TransferModel.tag`."""
         raise _lacks_labels("tag", "ner_bilstm_crf")

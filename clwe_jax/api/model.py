@@ -33,6 +33,7 @@ from clwe_jax.api.base import (
 from clwe_jax.api.nearest import Index, nearest_words
 from clwe_jax.api.texts import Texts, texts_of
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.evaluate import translate
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer
 from clwe_jax.evaluate.model_encoder import POOLS, ModelEncoder
 from clwe_jax.models.senses.state import SenseState
@@ -42,7 +43,7 @@ from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, finish, partition
-from clwe_jax.types import Objective, Variables
+from clwe_jax.types import Generates, Objective, Variables
 
 _SEVERAL = 1_000  # the log names the encoding of at least so many words
 _TEXT_BYTES = 4 << 20  # bytes of each language's text that are searched for examples of senses
@@ -281,6 +282,26 @@ class Model(Loaded):
     ) -> sense_api.Translated:
         """The translation of a word in a context; see `sense_api.SenseView.translate`."""
         return self.sense_view.translate(word, context, to, lang)
+
+    def translate_sentence(
+        self, text: str, lang: str, to: str, width: int = 5, penalty: float = 1.0
+    ) -> str:
+        """The translation of a sentence, in normalised words with spaces between them.
+
+        Args:
+          text: a sentence.
+          lang, to: its language, and that of the translation.
+          width: number of beams; 1: greedy search.
+          penalty: exponent of the length in a beam's scores, see `models.decode.beam`.
+
+        Raises:
+          ValueError: a model that writes no text, an unknown language, or the same one twice.
+        """
+        self._check_languages(lang=lang, to=to)
+        check_strings(text=text)
+        if not isinstance(self.objective, Generates):
+            return super().translate_sentence(text, lang, to)
+        return translate.translate(self._encoder, [text], lang, to, width, penalty, batch_size=1)[0]
 
     @functools.cached_property
     def sense_view(self) -> sense_api.SenseView:

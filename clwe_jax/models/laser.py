@@ -1,7 +1,7 @@
 """LASER: one encoder of sentences and one decoder for all languages (Artetxe and Schwenk 2019; C1).
 
-The encoder does not know the language of a text. Its sentence vector is the maximum over time of the
-last layer; the decoder reads it at every step, and gets its first state from it. The decoder knows
+The encoder does not know the language of a text. Its sentence vector is the maximum over time of
+the last layer; the decoder reads it at every step, and gets its first state from it. The decoder knows
 nothing else of the text, so that the vector must hold its meaning, and no word order but its own.
 """
 
@@ -98,7 +98,7 @@ class Laser(nn.Module):
         return x, *(layer.reshape(*ids.shape, -1) for layer in layers)
 
     def sentence(self, layers: tuple[Array, ...], mask: Array) -> Array:
-        """The vectors of texts, [B, 2 C]: the maximum over time of the last layer; 0 without pieces."""
+        """The vectors of texts, [B, 2 C]: the last layer's maximum over time; 0 without pieces."""
         last = jnp.where(mask[..., None], layers[-1], -jnp.inf).max(1)
         return jnp.where(mask.any(1)[:, None], last, 0)
 
@@ -125,7 +125,7 @@ class Laser(nn.Module):
     def next(
         self, cells: Cells, sentence: Array, before: Array, language: Array, known: int
     ) -> tuple[Array, Cells]:
-        """Scores of the next piece (`logits`), and the decoder's state after the piece `before` [B]."""
+        """Scores of the next piece (`logits`), and the state after the piece `before`, int32 [B]."""
         x = self._embedded(self.target_pieces, before[:, None], None, 0)
         outputs, cells = self._run(x, sentence, language, cells)
         return self.logits(outputs[:, 0], known), cells
@@ -141,7 +141,8 @@ class Laser(nn.Module):
 
     def _run(self, x: Array, sentence: Array, language: Array, cells: Cells) -> tuple[Array, Cells]:
         rows, length, _ = x.shape
-        context = jnp.concatenate([sentence, self.language[language].astype(x.dtype)], -1)
+        wanted = jnp.take(self.language, language, axis=0).astype(x.dtype)
+        context = jnp.concatenate([sentence, wanted], -1)
         context = jnp.broadcast_to(context[:, None], (rows, length, context.shape[-1]))
         inputs = jnp.concatenate([x, context], -1).swapaxes(0, 1)[None]
         weights = *(w.astype(x.dtype) for w in (self.kernel, self.recurrent, self.bias)), None

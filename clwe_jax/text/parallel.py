@@ -128,13 +128,14 @@ def read(files: Files, limit: int = 0) -> Pairs:
     name = " and ".join(files.paths)
     skipped: dict[str, int] = {}
     if len(files.paths) == 1:
-        rows = [line.split("\t") for line in _lines(files.paths[0])[: limit or None] if line]
+        lines = _lines(files.paths[0])[: limit or None]
+        rows = [line.split("\t") for line in lines if line.strip()]
         bad = sum(len(row) < 2 for row in rows)
         if bad:
             skipped[f"lines of {name} without two columns"] = bad
         both = [(row[0].strip(), row[1].strip()) for row in rows if len(row) > 1]
     else:
-        source, target = map(_lines, files.paths)
+        source, target = ([x.strip() for x in _lines(path)] for path in files.paths)
         if len(source) != len(target):
             raise ValueError(
                 f"{files.paths[0]} has {len(source):,} lines and {files.paths[1]} {len(target):,}: "
@@ -159,4 +160,4 @@ def _lines(path: str) -> list[str]:
         raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
     lines = data.decode("utf-8-sig", errors="replace").split("\n")
     # Not splitlines: U+2028 and similar characters do not end a line here.
-    return [line.strip() for line in (lines[:-1] if lines[-1] == "" else lines)]
+    return lines[:-1] if lines[-1] == "" else lines

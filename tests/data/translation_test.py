@@ -1,0 +1,70 @@
+"""Sentence pairs as batches: directions, faults, widths and exact places."""
+
+import numpy as np
+import pytest
+
+from clwe_jax.data.tasks import Translation
+from clwe_jax.data.translation import TranslationSource, encode
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words import Segmenter
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdxyz", *(f"##{x}" for x in "abcdxyz")]
+
+
+@pytest.fixture
+def tokenizer():
+    return Tokenizer(["en", "de", "fr"], Normalizer(), Segmenter(), WordPieceVocabulary(PIECES))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "en-de.tsv").write_text("a\tx\nab\ty\nabcd abcd\tz\n")
+    (tmp_path / "fr-en.tsv").write_text("x y\ta\n")
+    return str(tmp_path)
+
+
+def ids(*pieces):
+    return [PIECES.index(piece) for piece in pieces] + [3]
+
+
+def test_every_direction_and_the_long_pair_left_out(tokenizer, folder):
+    found = encode(Translation(), folder, tokenizer, 5)
+    assert found.directions == {"en-de": 2, "de-en": 2, "fr-en": 1, "en-fr": 1}
+    assert found.skipped == {"pairs of en-de longer than 5 pieces": 1}
+    rows = found.columns.rows(np.arange(6))
+    columns = zip(rows["inputs"], rows["targets"], rows["language_ids"])
+    columns = {(tuple(a), tuple(b), int(c)) for a, b, c in columns}
+    assert (tuple(ids("a", "##b")), tuple(ids("y")), 1) in columns
+    assert (tuple(ids("y")), tuple(ids("a", "##b")), 0) in columns
+    assert (tuple(ids("a")), tuple(ids("x", "y")), 2) in columns and len(columns) == 6
+    only = encode(Translation(targets="en"), folder, tokenizer, 20)
+    assert only.directions == {"de-en": 3, "fr-en": 1} and not only.skipped
+
+
+def test_faults_are_named(tokenizer, folder):
+    with pytest.raises(ValueError, match="targets=en,xx: 'xx' is none"):
+        encode(Translation(targets="en,xx"), folder, tokenizer, 20)
+    with pytest.raises(ValueError, match="fits rows of 1 pieces"):
+        encode(Translation(), folder, tokenizer, 1)
+
+
+def test_an_epoch_has_each_row_once_and_places_are_exact(tokenizer, folder):
+    pieces = encode(Translation(), folder, tokenizer, 20)
+    make = lambda: TranslationSource(pieces, pad=0, widths=2, batch_size=3, seed=1)
+    source = make()
+    batches = [next(source) for _ in range(3)]
+    assert {x["inputs"].shape for x in batches} == {(3, 3), (3, 9)}
+    rows = np.concatenate([np.pad(x["inputs"], ((0, 0), (0, 9 - x["inputs"].shape[1]))) for x in batches])
+    expected = sorted(tuple(x) for x in pieces.columns.rows(np.arange(8))["inputs"])
+    assert sorted(tuple(x[x > 0].tolist()) for x in rows if x.any()) == [tuple(x.tolist()) for x in map(np.array, expected)]
+    other = make()
+    next(other)
+    place = other.get_state()
+    later = make()
+    later.set_state(place)
+    for key, value in next(later).items():
+        np.testing.assert_array_equal(value, batches[1][key])
+    stats = source.stats()
+    assert stats["pairs/en-de"] == 3 and stats["pairs_left_out"] == 0 and stats["epochs"] == 1
