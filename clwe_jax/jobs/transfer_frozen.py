@@ -73,7 +73,7 @@ class FrozenTransfer:
         settings = config.transfer
         self._made_with = {
             **made_with, "files": dict(data.files), "seed": config.seed, "task": settings.task,
-            "rows": settings.rows, "words": settings.words, "dev": settings.dev,
+            "translated": dict(data.coverage), "rows": settings.rows, "words": settings.words, "dev": settings.dev,
             "features": str(getattr(source, "layers", "")),
         }  # fmt: skip
         self.cut: dict[str, int] = {}
@@ -89,7 +89,7 @@ class FrozenTransfer:
         self._centers = self._means() if self._config.transfer.center else None
 
     def _kept(self, split: str, language: str, rows: Rows) -> Table:
-        make = functools.partial(self._table, rows, language)
+        make = functools.partial(self._table, rows, self._data.spoken(language, split))
         if isinstance(self._source, PieceTable):
             return make()  # faster than reading a file
         return Kept(
