@@ -90,19 +90,19 @@ EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
         ),
     },
 }  # fmt: skip
-_SMALL = {"transfer.seeds": 1, "transfer.test_rows": 500}
+_SMALL = {"transfer.seeds": 1, "transfer.test_rows": 300, "transfer.rows": 1_000}
 # Group -> (config of frozen features, config of fine-tuning, languages, training file, tests, options).
 REAL: dict[str, tuple[str, str, str, str, str, Options]] = {
     "ner": (
         "ner_bilstm_crf", "finetune_ner", "en,de,es,fr,nl",
-        "ner/wikineural/en.train.tsv", "ner/wikineural", {"transfer.rows": 2000},
+        "ner/wikineural/en.train.tsv", "ner/wikineural", {},
     ),
     "pos": (
-        "finetune_pos", "finetune_pos", "en,de,es,fr,nl", "pos/ud/en_ewt.train.tsv", "pos/ud",
-        {"transfer.rows": 2000},
+        "finetune_pos", "finetune_pos", "en,de,es,fr,nl", "pos/ud/en_ewt.train.tsv", "pos/ud", {},
     ),
     "nli": (
-        "nli_bilstm", "finetune_xnli", "en,de,es,fr", "nli/xnli/dev.en.tsv", "nli/xnli", {},
+        "nli_bilstm", "finetune_xnli", "en,de,es,fr", "nli/xnli/dev.en.tsv", "nli/xnli",
+        {"transfer.layers": "last4"},
     ),
     "topics": (
         "classify_topics", "classify_topics", "en,de,es,fr,nl",
@@ -137,7 +137,7 @@ def encoder(arguments: argparse.Namespace, name: str) -> str:
     config, options = ENCODERS[name]
     options = {k: str(v).format(out=out) for k, v in options.items()}
     run(arguments, folder, flags(config, options))
-    if name in PROJECTED and not os.path.exists(os.path.join(folder, "alignments")):
+    if name in PROJECTED and not os.path.exists(os.path.join(folder, "projection.npz")):
         if not arguments.print_only:
             command = [*flags(config, options), "--config.job=project", f"--workdir={folder}"]
             print(f"\n$ python -m clwe_jax.main {shlex.join(command)}", flush=True)
@@ -173,9 +173,11 @@ def real(arguments: argparse.Namespace, group: str) -> dict[str, dict[str, float
     if arguments.huggingface:
         given = {**options, "encoder": f"hf:{arguments.huggingface}"}
         rows["multilingual-e5-small, frozen"] = frozen, {**given, **_frozen(frozen)}
-        given |= {"transfer.mode": "tune", "train.epochs": 1, "transfer.length": 64,
-                  "optimizer.learning_rate": 1e-4, "optimizer.warmup_steps": 5}  # fmt: skip
-        rows["multilingual-e5-small, fine-tuned, one epoch"] = tuned, given
+        epochs = arguments.epochs
+        given |= {"transfer.mode": "tune", "train.epochs": epochs, "transfer.length": 64,
+                  "transfer.layers": "last", "optimizer.learning_rate": 1e-4,
+                  "optimizer.warmup_steps": 5}  # fmt: skip
+        rows[f"multilingual-e5-small, fine-tuned, {epochs} epochs"] = tuned, given
     found = {}
     for row, (config, given) in rows.items():
         folder = os.path.join(arguments.out, "real", group, row.replace(" ", "_").replace(",", ""))
@@ -234,6 +236,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--huggingface", help="a folder of Hugging Face, as a frozen and a tuned encoder")
     parser.add_argument("--vectors", help="a finished static run on real text")
     parser.add_argument("--without", default="nl", help="languages that --vectors lacks")
+    parser.add_argument("--epochs", type=int, default=2, help="of fine-tuning on real files")
     parser.add_argument("--print-only", action="store_true", help="run nothing")
     arguments = parser.parse_args(argv[:split])
     arguments.more = argv[split + 1 :]

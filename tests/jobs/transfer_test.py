@@ -193,8 +193,10 @@ def test_sign_tests_compare_with_another_run(frozen, tmp_path, vectors):
 
 
 def test_the_mean_of_each_language_is_taken_away(vectors, tmp_path, frozen):
-    config = tiny(vectors, center=True)
+    config = tiny(vectors, center=True, length=6)
     assert transfer.run(config, str(tmp_path))
+    long = sum(len(x.words) > 6 for x in ToyNames().generate("en", "train", 120, 0).rows)
+    assert read(tmp_path, "report.json")["skipped"]["training rows longer than 6 words"] == long > 0
     with np.load(tmp_path / "heads" / "centers.npz") as file:
         assert set(file.files) == set(LANGUAGES)
     [found] = api.load(str(tmp_path)).tag([["Bank"]], lang="de")
@@ -350,7 +352,7 @@ def test_test_rows_are_translated_for_an_encoder_of_one_language(vectors, tmp_pa
     assert [word for word, _ in found] == list(row.words)
 
 
-def test_files_are_split_and_compared(vectors, tmp_path):
+def test_files_are_split_and_compared(vectors, tmp_path, caplog):
     rows = ToyNames().generate("en", "train", 60, 0).rows
     strange = [Tagged(row.words, tuple(x.replace("LOC", "ORG") for x in row.tags)) for row in rows]
     train = files_of(tmp_path / "train", rows)
@@ -359,8 +361,12 @@ def test_files_are_split_and_compared(vectors, tmp_path):
     data = labelled(config)
     assert len(data.train["en"]) + len(data.dev["en"]) == 40 and len(data.dev["en"]) == 20
     assert any("lack (B-ORG)" in reason for reason in data.skipped)
+    assert list(data.tests) == ["en"] and "has no test file of 'de'" in caplog.text
     files_of(tmp_path / "test", [Tagged(x.words, ("B-X",) * len(x.words)) for x in rows])
     with pytest.raises(ValueError, match="different tasks"):
+        labelled(config)
+    config.data.languages = "de,fr"
+    with pytest.raises(ValueError, match="has files of en, none of config.data.languages=de,fr"):
         labelled(config)
 
 
