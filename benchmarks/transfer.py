@@ -71,6 +71,19 @@ EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
         **{f"{x}, BiLSTM": ("nli_bilstm", x, _TAGS) for x in _MLMS},
         "warm_dict_mlm, fine-tuned": ("finetune_xnli", "warm_dict_mlm", {**_TAGS, **_TUNED}),
     },
+    "paraphrases": {
+        "warm_dict_mlm, fine-tuned": ("finetune_pawsx", "warm_dict_mlm", {**_TAGS, **_TUNED}),
+    },
+    "opinions": {
+        "joint_align, mean and two dense layers": ("classify_sentiment", "joint_align", _TAGS),
+        "joint_align, BiLSTM": (
+            "nli_bilstm", "joint_align", {**_TAGS, "transfer.task": "sentiment"}
+        ),
+        "warm_dict_mlm, mean and two dense layers": (
+            "classify_sentiment", "warm_dict_mlm", _TAGS
+        ),
+    },
+    "topics, static vectors": {"linear": ("classify_topics", "joint_align", _TAGS)},
     "names, static vectors": {
         x: ("ner_bilstm_crf", x, _TAGS) for x in ("procrustes", "joint_align")
     },
@@ -81,6 +94,12 @@ EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
         "zero-shot": ("tag_transformer_crf", "", _BOW),
         "translate-train": ("tag_transformer_crf", "", {**_BOW, "transfer.translate": "train"}),
         "translate-test": ("tag_transformer_crf", "", {**_BOW, "transfer.translate": "test"}),
+        "labels of the language alone, de": (
+            "tag_transformer_crf", "", {**_BOW, "data.languages": "de", "transfer.train": "de"}
+        ),
+        "labels of the language alone, es": (
+            "tag_transformer_crf", "", {**_BOW, "data.languages": "es", "transfer.train": "es"}
+        ),
         "joint training A": (
             "tag_transformer_crf", "",
             {**_BOW, "transfer.train": "en,de,es", "transfer.rows": "en:.25,de:.25,es:.25"},
