@@ -25,6 +25,8 @@ _READ_BY = {1: "0.1.0"}
 # The value of an option that names data: the embedded world's for a run on the embedded world, else
 # none; see `resolved`.
 SOURCE = "source"
+# The values of `init.embeddings` for which a run trains word vectors first.
+TRAINED_STARTS = ("joint", "joint+dictionary")
 # Tables over the vocabulary have a multiple of this many rows, so that devices divide them evenly.
 PAD_ROWS_TO = 128
 

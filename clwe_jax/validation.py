@@ -54,6 +54,7 @@ _VALUES: dict[str, Any] = {
     "static.gamma": Annotated[float, Range(0.5, 1, below=True)],
     "static.replace_share": Share,
     "static.induced_words": Count,
+    "static.dictionary_dim": Count,
     "embeddings.max_vocab": Annotated[int, Range(2)],
     "align.max_vocab": Size,
     "plan.dollars_per_chip_hour": Amount,
@@ -137,7 +138,7 @@ def _word_vectors(config: ConfigDict) -> None:
     """Checks the word vectors that a language model starts from."""
     init, source, names = config.init, config.data.source, options.languages(config)
     where = f"config.init.embeddings={init.embeddings!r}"
-    if init.embeddings == "joint":
+    if init.embeddings in options.TRAINED_STARTS:
         if source != "pocket" and not source.startswith("text:"):
             raise ValueError(
                 f"{where} trains on text files, and config.data.source={source!r}: take pocket or "
@@ -148,6 +149,13 @@ def _word_vectors(config: ConfigDict) -> None:
         for key in ("epochs", "min_count", "buckets", "workers"):
             if init.joint[key] < 1:
                 raise ValueError(f"config.init.joint.{key}={init.joint[key]}: must be at least 1")
+        if init.embeddings != "joint" and not config.data.dictionaries:
+            raise ValueError(f"{where} needs a dictionary: set config.data.dictionaries")
+        if init.embeddings != "joint" and init.method == "subword":
+            raise ValueError(
+                f"{where}: dictionary vectors have no n-grams for config.init.method='subword': "
+                "--config.init.method=wechsel"
+            )
     elif init.embeddings == "dictionary":
         if not config.data.dictionaries or source.startswith("batches:"):
             raise ValueError(
@@ -161,8 +169,8 @@ def _word_vectors(config: ConfigDict) -> None:
             )
     elif not any(mark in init.embeddings for mark in "=./"):
         raise ValueError(
-            f"{where}: expected joint, dictionary, a static run's folder, or vector files as "
-            "de=FILE,en=FILE"
+            f"{where}: expected joint, dictionary, joint+dictionary, a static run's folder, or "
+            "vector files as de=FILE,en=FILE"
         )
     else:
         for path in options.vector_files(init.embeddings, names).values():
@@ -237,6 +245,15 @@ def static_vectors(config: ConfigDict) -> None:
     needs = []
     if static.training in ("replace", "duong", "dictionary"):
         needs.append(f"config.static.training={static.training!r}")
+    if static.dictionary_dim:
+        needs.append(f"config.static.dictionary_dim={static.dictionary_dim}")
+        if static.training == "dictionary" and not any(given):
+            raise ValueError(
+                "config.static.dictionary_dim: config.static.training='dictionary' trains no vectors "
+                "to join: set its own width with --config.embeddings.dim"
+            )
+        if static.trained_length <= 0:
+            raise ValueError(f"config.static.trained_length={static.trained_length}: must be > 0")
     if (static.refinement or all(given)) and config.align.name not in UNSUPERVISED:
         needs.append(f"config.align.name={config.align.name!r}")
     if needs and not config.data.dictionaries:

@@ -183,6 +183,14 @@ def test_the_entry_imports_neither_jax_nor_tensorflow():
     assert done.stdout.strip() == "", f"import clwe_jax.main brought {done.stdout.strip()}"
 
 
+def test_all_modules_can_be_imported_together():
+    # Two commands share the name of a flag: absl refuses the second definition.
+    names = sorted(name for name in MODULES if not name.endswith("__main__"))
+    code = f"import importlib\nfor name in {names}: importlib.import_module(name)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 def test_modules_fit_in_a_room():
     lines = {m: len(path.read_text(encoding="utf-8").splitlines()) for m, path in MODULES.items()}
     found = [f"{module}: {count} lines" for module, count in lines.items() if count > MOST_LINES]

@@ -27,11 +27,6 @@ from clwe_jax.data import prepared
 from clwe_jax.text import world as worlds
 from clwe_jax.types import Batch
 
-_CONFIG = config_flags.DEFINE_config_file("config", None, "A file of configs/, with its scale.")
-_OUT = flags.DEFINE_string("out", None, "Folder to write.")
-_ROWS = flags.DEFINE_integer("rows", 0, "Rows to write; 0 means one pass through the text.")
-_HELDOUT = flags.DEFINE_integer("heldout_rows", 1_024, "Number of held-out rows of each language.")
-
 _SHARD_ROWS = 8_192
 _EXAMPLES = 12
 _BATCH = 256  # rows
@@ -169,23 +164,29 @@ def _size(batch: Batch) -> int:
 
 def main(argv: list[str]) -> None:
     """The command line."""
-    if len(argv) > 1 or _CONFIG.value is None or not _OUT.value:
+    given = flags.FLAGS
+    if len(argv) > 1 or given.config is None or not given.out:
         sys.exit("usage: python -m clwe_jax.data.prepare --config=FILE --out=DIR [--rows=N]")
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
     try:
-        meta = prepare(_CONFIG.value, _OUT.value, _ROWS.value, _HELDOUT.value)
+        meta = prepare(given.config, given.out, given.rows, given.heldout_rows)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
     size = sum(
-        os.path.getsize(os.path.join(_OUT.value, prepared.shard_name(number)))
+        os.path.getsize(os.path.join(given.out, prepared.shard_name(number)))
         for number in range(len(meta["shards"]))
     )
     print(
-        f"{_OUT.value}: {meta['rows']:,} rows, {meta['stats']['pieces']:,} pieces, "
-        f"{size / 1e6:.1f} MB. Train with --config.data.source=batches:{_OUT.value}"
+        f"{given.out}: {meta['rows']:,} rows, {meta['stats']['pieces']:,} pieces, "
+        f"{size / 1e6:.1f} MB. Train with --config.data.source=batches:{given.out}"
     )
 
 
 if __name__ == "__main__":
+    # Here, so that one process can import two commands that share the name of a flag.
+    config_flags.DEFINE_config_file("config", None, "A file of configs/, with its scale.")
+    flags.DEFINE_string("out", None, "Folder to write.")
+    flags.DEFINE_integer("rows", 0, "Rows to write; 0 means one pass through the text.")
+    flags.DEFINE_integer("heldout_rows", 1_024, "Number of held-out rows of each language.")
     app.run(main)

@@ -16,13 +16,6 @@ from absl import app, flags, logging
 from clwe_jax import config as options
 from clwe_jax import registry, terminal
 
-_RUN = flags.DEFINE_string("workdir", None, "The folder of a finished run.")
-_FORMAT = flags.DEFINE_string("format", "huggingface", "huggingface or vec.")
-_OUT = flags.DEFINE_string("out", None, "The folder to write.")
-_LANGUAGE = flags.DEFINE_string(
-    "language", "", "huggingface: the language that the model is for; '' keeps all, as token types."
-)
-
 
 def export(workdir: str, kind: str, out: str, language: str = "") -> list[str]:
     """Writes the model of a run in a format of the registry's table 'export'.
@@ -46,16 +39,26 @@ def export(workdir: str, kind: str, out: str, language: str = "") -> list[str]:
 
 def main(argv: list[str]) -> None:
     """The command line."""
-    if len(argv) > 1 or not _RUN.value or not _OUT.value:
+    given = flags.FLAGS
+    if len(argv) > 1 or not given.workdir or not given.out:
         sys.exit("usage: python -m clwe_jax.interop.export --workdir=RUN --format=FORMAT --out=DIR")
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
     try:
-        notes = export(_RUN.value, _FORMAT.value, _OUT.value, _LANGUAGE.value)
+        notes = export(given.workdir, given.format, given.out, given.language)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
-    print("\n".join([f"{_OUT.value}: written.", *notes]))
+    print("\n".join([f"{given.out}: written.", *notes]))
 
 
 if __name__ == "__main__":
+    # Here, so that one process can import two commands that share the name of a flag.
+    flags.DEFINE_string("workdir", None, "The folder of a finished run.")
+    flags.DEFINE_string("format", "huggingface", "huggingface or vec.")
+    flags.DEFINE_string("out", None, "The folder to write.")
+    flags.DEFINE_string(
+        "language",
+        "",
+        "huggingface: the language that the model is for; '' keeps all, as token types.",
+    )
     app.run(main)

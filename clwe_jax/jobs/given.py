@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from absl import logging
 from ml_collections import ConfigDict
@@ -33,6 +33,7 @@ class Given:
     stage = "reading"
     aligned = True
     frequencies: Frequencies | None = None
+    counts: Mapping[str, Mapping[str, int]] = {}
 
     def __init__(self, config: ConfigDict, workdir: str):
         self._config = config
@@ -73,7 +74,8 @@ class Given:
                 if count and name not in KEPT:
                     entry = f"{os.path.basename(path)}: {name.replace('_', ' ')}"
                     self._skipped[entry] = count
-        self.frequencies = frequencies.most_frequent({x: _counts(raw[x]) for x in raw})
+        self.counts = {language: _counts(vectors) for language, vectors in raw.items()}
+        self.frequencies = frequencies.most_frequent(self.counts)
         return Vocabularies(raw)
 
     def encoder(self, model: StaticModel) -> StaticEncoder:

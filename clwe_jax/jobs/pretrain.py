@@ -80,7 +80,7 @@ class Pretraining(Job):
 
     def _about_start(self) -> Iterator[str]:
         source = self.config.init.embeddings or self.config.init.parameters
-        if source == "joint":
+        if source in options.TRAINED_STARTS:
             yield from forecast.joint_vectors(self.config)
         elif source:
             yield f"start: from {source} (config.init)"

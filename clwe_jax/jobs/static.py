@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import os
@@ -15,7 +16,7 @@ import numpy as np
 from clwe_jax import config as options
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.api.static import StaticModel
-from clwe_jax.embeddings import files
+from clwe_jax.embeddings import beside, dictionary_text, files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.context import Context
 from clwe_jax.jobs import (
@@ -111,6 +112,18 @@ class Static(Job):
             found.raw, found.shared, alignments, hub, self.source.normalizer,
             self.source.frequencies,
         )  # fmt: skip
+        if self.config.static.dictionary_dim:
+            self.model = self._beside_dictionary(self.model)
+
+    def _beside_dictionary(self, model: StaticModel) -> StaticModel:
+        """The vectors in the hub's space, each behind the dictionary's vector of the word."""
+        static = self.config.static
+        known = dictionary_text.vectors(
+            self.dictionary, self.source.counts, static.dictionary_dim, self.config.seed
+        )
+        trained = {language: model.vectors(language) for language in model.languages}
+        joined = beside.concatenated(known, trained, static.trained_length)
+        return dataclasses.replace(model, raw=joined, shared={}, alignments={})
 
     def _alignment(self, language: str, hub: str) -> Alignment:
         """The map from a language's space to the hub's."""

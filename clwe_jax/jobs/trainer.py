@@ -108,6 +108,14 @@ class Trainer:
         separate = self._separate() if config.static.rule == "neighbours" else None
         return vocabularies.reallocated(config, joint, self._counts, hub, separate)
 
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """language -> word -> occurrences in the text, of the words that occur more than once."""
+        return {
+            language: {word: count for word, count in words.items() if count > 1}
+            for language, words in self._counts.items()
+        }
+
     def encoder(self, model: StaticModel) -> StaticEncoder:
         """The aligned vectors as an encoder that segments text as the training did."""
 

@@ -40,7 +40,7 @@ def family(language: str) -> str:
 
 
 def section(job: Any) -> data.Section | None:
-    """Two tables and a curve; None where all other languages are of one family and one size.
+    """Tables and a curve; None where no family has two languages and the sizes are equal.
 
     Args:
       job: a `transfer.Transfer` whose stages are done.
@@ -53,7 +53,8 @@ def section(job: Any) -> data.Section | None:
     }
     sizes = {x: n for x, n in _words(job).items() if x in means and n > 0}
     families = sorted({family(language) for language in means})
-    if len(families) < 2 and len(set(sizes.values())) < 2:
+    grouped = 1 < len(families) < len(means)
+    if not grouped and len(set(sizes.values())) < 2:
         return None
     title = "F1" if metric == "f1" else "Accuracy"
     rows = []
@@ -61,8 +62,10 @@ def section(job: Any) -> data.Section | None:
         mine = [language for language in means if family(language) == name]
         mean = float(np.mean([means[language] for language in mine]))
         rows.append([name, ", ".join(mine), Number(mean, "percent")])
-    blocks: list[Any] = [Table(["Family", "Languages", Column(title, "percent")], rows)]
-    text = "Means of the languages without labels, by family."
+    blocks: list[Any] = []
+    if grouped:
+        blocks.append(Table(["Family", "Languages", Column(title, "percent")], rows))
+    text = "The languages without labels."
     if len(set(sizes.values())) > 1:
         order = sorted(sizes, key=sizes.__getitem__)
         columns = ["Language", Column("Words", "count"), Column(title, "percent")]

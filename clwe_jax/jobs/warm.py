@@ -1,8 +1,8 @@
 """Warm starts: the word vectors that the tokens' tables of a language model start from.
 
 `config.init.embeddings` names them: joint-align vectors of the run's own text, which are trained
-first and kept in WORKDIR/start, the vectors of a dictionary, which need no training, a static run's
-folder, or vector files of one space.
+first and kept in WORKDIR/start, the vectors of a dictionary, which need no training, both in one, a
+static run's folder, or vector files of one space.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def start(config: ConfigDict, workdir: str, world: World) -> Start | None:
     settings = config.init
     if not settings.embeddings:
         return None
-    if settings.embeddings == "joint":
+    if settings.embeddings in options.TRAINED_STARTS:
         found = _trained(config, workdir, world)
     elif settings.embeddings == "dictionary":
         found = _of_dictionary(config, world)
@@ -79,7 +79,7 @@ def start(config: ConfigDict, workdir: str, world: World) -> Start | None:
     subwords = None
     if settings.method == "subword":
         place = os.path.join(workdir, FOLDER)
-        place = place if settings.embeddings == "joint" else settings.embeddings
+        place = place if settings.embeddings in options.TRAINED_STARTS else settings.embeddings
         subwords = _subwords(place, found, words, world, settings.center)
     values, known = pieces.start(
         settings.method, words, size, config.model.width, config.seed, subwords
@@ -153,6 +153,8 @@ def static_config(config: ConfigDict, world: World) -> ConfigDict:
     found.align.name = "rcsls"
     if not config.data.dictionaries:
         found.static.refinement = False
+    if config.init.embeddings == "joint+dictionary":
+        found.static.dictionary_dim = min(config.model.width, _MOST_DIM)
     joint = config.init.joint.to_dict()
     joint["dim"] = joint["dim"] or min(config.model.width, _MOST_DIM)
     found.embeddings.update(joint)

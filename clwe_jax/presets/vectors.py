@@ -96,6 +96,8 @@ def static(scale: str) -> ConfigDict:
                 induced_words=20_000,  # frequent words a side, for induced dictionaries; 0: none
                 keep_subwords=False,  # keep joint vectors' n-grams, for config.init.method='subword'
                 replace_share=0.5,  # share of replaced dictionary words, in training='replace'
+                dictionary_dim=0,  # dictionary vectors' width, beside the trained ones; 0: none
+                trained_length=0.6,  # of trained vectors beside those of the dictionary
                 trained="",  # a folder of trained vectors for several runs; '': WORKDIR/trained
             ),
             embeddings=dict(

@@ -244,6 +244,8 @@ def test_test_pairs_that_a_model_trains_on_are_counted(folder, caplog, tmp_path)
         ({"data.languages": "en"}, "config.data.dictionaries needs two languages or more"),
         ({"init.joint.epochs": 0}, "config.init.joint.epochs=0: must be at least 1"),
         ({"init.embeddings": "dictionary", "data.dictionaries": ""}, "needs config.data.dictionaries"),
+        ({"init.embeddings": "joint+dictionary", "data.dictionaries": ""}, "needs a dictionary"),
+        ({"init.embeddings": "joint+dictionary", "init.method": "subword"}, "have no n-grams"),
         ({"init.method": "focs"}, "config.init.method='focs': must be one of mean, wechsel, focus, subword"),
         ({"init.tables": "inputs"}, "config.init.tables='inputs': must be one of both, input, output"),
         ({"init.tables": "input"}, "scores tokens with the table that reads them"),

@@ -1,0 +1,56 @@
+"""Trained vectors beside those of a dictionary: what both know of a word, in one vector.
+
+Dictionary vectors are exact for the words of the dictionary, and trained vectors have a place for
+the words that it lacks. The cosine of two concatenated vectors is a weighted mean of both
+cosines. The method is this project's own.
+"""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+import numpy as np
+
+from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.embeddings.vectors import Vectors
+
+
+def concatenated(
+    dictionary: Mapping[str, Vectors], trained: Mapping[str, Vectors], length: float
+) -> dict[str, Vectors]:
+    """The vectors of both, one behind the other, for every word that either has.
+
+    Each language's mean is subtracted from its trained vectors, because languages differ in it even
+    after an alignment and the dictionary's vectors do not.
+
+    Args:
+      dictionary: language -> vectors of unit length or shorter; all of one width D.
+      trained: the same languages' vectors, in one space of another width T.
+      length: of a trained vector beside the dictionary's, > 0.
+
+    Returns:
+      language -> float32 [words, D + T], most frequent word first; zeros stand for a part that a
+      word lacks.
+    """
+    return {
+        language: _of_language(dictionary[language], vectors, length)
+        for language, vectors in trained.items()
+    }
+
+
+def _of_language(known: Vectors, trained: Vectors, length: float) -> Vectors:
+    words = list(dict.fromkeys([*trained.words, *known.words]))
+    parts = []
+    centered = unit(trained.vectors - trained.vectors.mean(0))
+    for vectors, given in ((known, known.vectors), (trained, length * centered)):
+        rows = vectors.rows(words)
+        part = np.zeros((len(words), vectors.dim), np.float32)
+        part[rows >= 0] = given[rows[rows >= 0]]
+        parts.append(part)
+    counts = np.zeros(len(words), np.int64)
+    for vectors in (known, trained):
+        if vectors.counts is not None:
+            rows = vectors.rows(words)
+            counts[rows >= 0] = vectors.counts[rows[rows >= 0]]
+    found = Vectors(words, np.concatenate(parts, axis=1), counts)
+    return found.take(np.argsort(-counts, kind="stable"))

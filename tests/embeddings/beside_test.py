@@ -1,0 +1,54 @@
+"""Trained vectors beside those of a dictionary."""
+
+import numpy as np
+
+from clwe_jax.embeddings import beside
+from clwe_jax.embeddings.vectors import Vectors
+
+
+def _made(seed, languages="de en", width=6, words=("a", "b", "c", "d"), counts=(9, 7, 5, 3)):
+    rng = np.random.default_rng(seed)
+    return {
+        language: Vectors(
+            list(words), rng.standard_normal((len(words), width), np.float32) + 2,
+            np.array(counts, np.int64),
+        )
+        for language in languages.split()
+    }  # fmt: skip
+
+
+def test_cosines_are_weighted_means_of_both():
+    dictionary, trained = _made(0), _made(1, width=4)
+    dictionary = {
+        language: Vectors(v.words, v.vectors / np.linalg.norm(v.vectors, axis=1, keepdims=True))
+        for language, v in dictionary.items()
+    }
+    found = beside.concatenated(dictionary, trained, 0.5)
+    centered = {x: v.vectors - v.vectors.mean(0) for x, v in trained.items()}
+    for i in range(4):
+        for j in range(4):
+            a, b = found["de"].vectors[i], found["en"].vectors[j]
+            one = dictionary["de"].vectors[i] @ dictionary["en"].vectors[j]
+            x, y = centered["de"][i], centered["en"][j]
+            other = x @ y / np.linalg.norm(x) / np.linalg.norm(y)
+            expected = (one + 0.25 * other) / 1.25
+            assert abs(a @ b / np.linalg.norm(a) / np.linalg.norm(b) - expected) < 1e-5
+
+
+def test_each_word_has_the_parts_that_know_it():
+    dictionary = _made(0, "de", words=("haus", "tür"), counts=(2, 8))
+    trained = _made(1, "de", width=4, words=("haus", "xylophon", "dach"), counts=(2, 5, 4))
+    found = beside.concatenated(dictionary, trained, 0.5)["de"]
+    assert found.words == ["tür", "xylophon", "dach", "haus"]  # most frequent first
+    assert found.counts.tolist() == [8, 5, 4, 2]
+    rows = dict(zip(found.words, found.vectors))
+    np.testing.assert_array_equal(rows["tür"][6:], 0)
+    np.testing.assert_array_equal(rows["xylophon"][:6], 0)
+    np.testing.assert_array_equal(rows["haus"][:6], dictionary["de"].vectors[0])
+    np.testing.assert_allclose(np.linalg.norm(rows["haus"][6:]), 0.5, rtol=1e-6)
+
+
+def test_trained_vectors_that_are_the_mean_stay_finite():
+    trained = {"de": Vectors(["haus"], np.ones((1, 4), np.float32))}
+    found = beside.concatenated(_made(0, "de", words=("haus",), counts=(1,)), trained, 0.5)
+    assert np.isfinite(found["de"].vectors).all()
