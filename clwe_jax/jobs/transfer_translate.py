@@ -16,6 +16,7 @@ from clwe_jax.text import dictionary as dictionaries, glossary
 from clwe_jax.text.glossary import Glossary
 from clwe_jax.text.labelled import Tagged
 from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words import Segmenter
 
 
 def translated(config: ConfigDict, workdir: str, data: LabelledData) -> LabelledData:
@@ -61,11 +62,11 @@ def translated(config: ConfigDict, workdir: str, data: LabelledData) -> Labelled
 
 def _counts(data: LabelledData, rows: Rows) -> collections.Counter[str]:
     """The counts of words in lower case."""
-    normal = Normalizer()
+    normal, segmenter, language = Normalizer(), Segmenter(), data.labelled[0]
     found: collections.Counter[str] = collections.Counter()
     for row in rows:
         for text in row.words if data.tags else row.texts:
-            found.update(normal(text, data.labelled[0]).split())
+            found.update(segmenter.words(normal(text, language), language))
     return found
 
 
