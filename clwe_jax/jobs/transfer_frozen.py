@@ -34,7 +34,7 @@ class Layer:
       name: '' or 'layer3'.
       layers: the layers of the features that they read.
       predictor: the heads.
-      facts: 'history' and 'losses' [epochs][seeds], 'best' [seeds], 'rows', 'seconds'.
+      facts: 'history' and 'losses' [epochs][seeds], 'best' [seeds], 'rows', 'seconds', 'cut'.
     """
 
     name: str
@@ -144,6 +144,7 @@ class FrozenTransfer:
             _save_heads, _load_heads,
         )  # fmt: skip
         params, facts = made.result()
+        self.cut |= facts.get("cut", {})
         return Layer(name, layers, dataclasses.replace(bare, params=params), facts)
 
     def test(self, layer: Layer, language: str) -> list[Labels]:
@@ -195,6 +196,7 @@ class FrozenTransfer:
         facts = {
             "history": found.history.tolist(), "losses": found.losses.tolist(),
             "best": found.best.tolist(), "rows": found.rows, "seconds": found.seconds,
+            "cut": self.cut,
         }  # fmt: skip
         return found.params, facts
 
