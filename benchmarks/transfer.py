@@ -50,12 +50,13 @@ ENCODERS: dict[str, tuple[str, Options]] = {
     "bi_saelmo": ("bi_saelmo_context", _ELMO),
 }  # fmt: skip
 PROJECTED = ("joint_elmo", "bi_saelmo")  # a projection follows
-_TAGS = {"data.languages": "en,de,es"}
-_PAIR = {"data.languages": "en,de"}
+_ROWS = {"transfer.embedded_rows": 1_000, "transfer.embedded_tests": 300}
+_TAGS = {**_ROWS, "data.languages": "en,de,es"}
+_PAIR = {**_ROWS, "data.languages": "en,de"}
 _FROZEN = {"transfer.mode": "frozen", "transfer.layers": "mix", "recipe.learning_rate": 3e-3}
 _MLMS = ("cold_mlm", "cold_dict_mlm", "warm_mlm", "warm_dict_mlm")
 _TUNED = {"train.epochs": 5, "transfer.seeds": 3}
-_BOW = {**_TAGS, "encoder": "bow", "transfer.embedded_rows": 1_000}
+_BOW = {**_TAGS, "encoder": "bow"}
 # Table -> row -> (config, encoder, options).
 EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
     "names, masked language models": {
