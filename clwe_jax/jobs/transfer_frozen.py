@@ -137,7 +137,7 @@ class FrozenTransfer:
         made = Kept(
             os.path.join(self._workdir, HEADS, f"{name or 'head'}.npz"),
             {
-                **self._made_with, "recipe": config.recipe.to_dict(),
+                **self._made_with, "recipe": config.recipe.to_dict(), "mix": "scaled",
                 "transfer": json.loads(config.transfer.to_json_best_effort()),
             },
             functools.partial(self._fit, bare, layers),
