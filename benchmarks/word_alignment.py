@@ -49,7 +49,7 @@ def main() -> None:
     for spec in _SPECS:
         evaluator = WordAlignment(
             data=options.data, layers=options.layers, max_sentences=options.sentences,
-            context=Context(languages), **spec,
+            context=Context(languages=languages), **spec,
         )  # fmt: skip
         begin = time.perf_counter()
         figures = dict(evaluator.run(model))
