@@ -31,13 +31,19 @@ class Tagger(nn.Module):
 
     def forward(self, vectors, lengths, gold, mask):
         kept = torch.empty(*vectors.shape[:2], 1).bernoulli_(0.95)
-        x = locked(vectors * kept, 0.5)
+        scores = self.output(locked(self.read(locked(vectors * kept, 0.5), lengths), 0.5))
+        return -self.crf(scores, gold, mask, reduction="mean")
+
+    def read(self, x, lengths):
+        """The states of the LSTM."""
         packed = nn.utils.rnn.pack_padded_sequence(
             x, lengths, batch_first=True, enforce_sorted=False
         )
-        x, _ = nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
-        scores = self.output(locked(x, 0.5))
-        return -self.crf(scores, gold, mask, reduction="mean")
+        return nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0]
+
+    def best(self, vectors, lengths, mask):
+        """The best labels of each sentence."""
+        return self.crf.decode(self.output(self.read(vectors, lengths)), mask)
 
 
 def setup(options):
@@ -62,11 +68,20 @@ def setup(options):
 
     clock = side_by_side.CLOCKS[options["clock"]]
 
+    def predict():
+        with torch.inference_mode():
+            model.best(table[words], lengths, mask)
+
+    if options["decode"]:
+        model.eval()
+
     def run(steps):
         start = clock()
         for _ in range(steps):
-            loss = step()
-        loss.item()
+            if options["decode"]:
+                predict()
+            else:
+                step()
         return clock() - start
 
     run(2)

@@ -4,7 +4,8 @@ Command (see README.md for the peer's interpreter; it also needs pytorch-crf):
   python benchmarks/tagger.py --peer-python=peer/bin/python
 
 Both sides have the same vectors, sentences, sizes, dropout, SGD and clipping, float32 on CPU. The
-peer packs its sentences by length. Then five seeds at once are measured beside one.
+peer packs its sentences by length. Then five seeds at once are measured beside one. --decode measures
+predictions instead: BiLSTM, scores and the best sequence of each sentence as lists of labels.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--shortest", type=int, default=6, help="words of a sentence")
     parser.add_argument("--longest", type=int, default=24)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--decode", action="store_true", help="measure predictions (Viterbi)")
     parser.add_argument("--seconds", type=float, default=3.0, help="of a round of either side")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument(
@@ -94,6 +96,38 @@ def our_step(
     return run
 
 
+def our_predictions(
+    args: argparse.Namespace, given: dict[str, np.ndarray]
+) -> Callable[[int], float]:
+    """The function rounds -> seconds of labelling the sentences, as a finished run labels them."""
+    import jax
+    import jax.numpy as jnp
+
+    from clwe_jax.evaluate.features import Table
+    from clwe_jax.evaluate.labeller import Frozen
+    from clwe_jax.models.heads import BiLstmCrf
+    from clwe_jax.models.labelling import Labeller, Labelling, Mix
+    from clwe_jax.training import heads
+
+    labeller = Labeller(Mix(), Labelling(BiLstmCrf(args.labels, True, cells=args.cells)))
+    batch = heads.stacked([{key: given[key] for key in ("words", "gold")}])
+    params = heads.start(
+        labeller, jnp.asarray(given["table"]), batch, jnp.stack([jax.random.key(0)])
+    )
+    labels = [str(number) for number in range(args.labels)]
+    table = Table(given["table"], [[row[row > 0]] for row in given["words"]])
+    frozen = Frozen(None, labeller, params, labels)
+    clock = side_by_side.CLOCKS[args.clock]
+
+    def run(rounds: int) -> float:
+        begin = clock()
+        for _ in range(rounds):
+            frozen.of_table(table, params)
+        return clock() - begin
+
+    return run
+
+
 def main() -> None:
     """Measures and prints."""
     args = arguments()
@@ -101,7 +135,7 @@ def main() -> None:
     import jax
 
     batch = made_up_batch(args)
-    run = our_step(args, batch, 1)
+    run = our_predictions(args, batch) if args.decode else our_step(args, batch, 1)
     run(2)
     steps = max(2, round(args.seconds / (run(4) / 4)))
 
@@ -122,6 +156,8 @@ def main() -> None:
             with side_by_side.Peer(args.peer_python, "peer_tagger.py", options) as peer:
                 found = side_by_side.alternate(ours, peer, args.rounds)
                 print(found.table("pytorch-crf", {**facts, **peer.facts}, "sentences/s"))
+    if args.decode:
+        return
     together = our_step(args, batch, args.seeds)
     together(2)
     ratios = []

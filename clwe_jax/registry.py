@@ -110,6 +110,7 @@ TABLES: dict[str, dict[str, str]] = {
         "senses": "clwe_jax.evaluate.sense_evaluator:SenseEvaluator",
         "wsd": "clwe_jax.evaluate.wsd:WordSenseDisambiguation",
         "similarity": "clwe_jax.evaluate.similarity:WordSimilarity",
+        "word_alignment": "clwe_jax.evaluate.word_alignment:WordAlignment",
     },
 }
 

@@ -187,6 +187,34 @@ class ModelEncoder:
         reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
     ) -> list[np.ndarray]:
         """See `features.EncodesWords`; a sentence longer than a row is read in several rows."""
+        rows, targets = self._word_rows(sentences, language, pool)
+        parts: list[dict[int, np.ndarray]] = [{} for _ in sentences]
+        for row, vectors in self._rows().stream(self.variables, rows):
+            place, first, owners = targets[row]
+            if pool == "max" and owners:
+                starts = np.flatnonzero(np.diff(owners, prepend=-1))
+                vectors = np.maximum.reduceat(vectors, starts, axis=0)
+            parts[place][first] = np.array(reduce(vectors))
+        return [np.concatenate([found[first] for first in sorted(found)]) for found in parts]
+
+    def pieces_of_words(
+        self, sentences: Sequence[Sequence[str]], language: str
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """See `word_alignment.EncodesPieces`."""
+        rows, targets = self._word_rows(sentences, language, "max")
+        parts: list[dict[int, tuple[np.ndarray, np.ndarray]]] = [{} for _ in sentences]
+        for row, vectors in self._rows().stream(self.variables, rows):
+            place, first, owners = targets[row]
+            parts[place][first] = vectors.copy(), np.array(owners, np.int32) + first
+        return [
+            tuple(np.concatenate(side) for side in zip(*(found[x] for x in sorted(found))))
+            for found in parts
+        ]
+
+    def _word_rows(
+        self, sentences: Sequence[Sequence[str]], language: str, pool: str
+    ) -> tuple[list[Row], list[tuple[int, int, list[int]]]]:
+        """Rows of given words; for each its sentence, first word, and the owner of each piece."""
         encoder = self._rows()
         number, room = self.tokenizer.language_id(language), encoder.max_length - 2
         rows, targets, cut = [], [], {}
@@ -207,14 +235,7 @@ class ModelEncoder:
                 owners += [index - first] * len(pieces)
             rows.append(Row(ids, _groups(owners, pool), number))
             targets.append((place, first, owners))
-        parts: list[dict[int, np.ndarray]] = [{} for _ in sentences]
-        for row, vectors in encoder.stream(self.variables, rows):
-            place, first, owners = targets[row]
-            if pool == "max" and owners:
-                starts = np.flatnonzero(np.diff(owners, prepend=-1))
-                vectors = np.maximum.reduceat(vectors, starts, axis=0)
-            parts[place][first] = np.array(reduce(vectors))
-        return [np.concatenate([found[first] for first in sorted(found)]) for found in parts]
+        return rows, targets
 
     def _windows(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Splits words into ranges [start, end) that fit a row; a longer word has its own range."""

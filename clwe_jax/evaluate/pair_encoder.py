@@ -72,6 +72,12 @@ class PairEncoder:
         """See `ModelEncoder.of_words`."""
         return self._encoders[language].of_words(sentences, language, pool, reduce)
 
+    def pieces_of_words(
+        self, sentences: Sequence[Sequence[str]], language: str
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """See `word_alignment.EncodesPieces`."""
+        return self._encoders[language].pieces_of_words(sentences, language)
+
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:

@@ -36,6 +36,7 @@ from clwe_jax.pocket.generate import (
     translations,
 )
 from clwe_jax.pocket.gold import GoldSentence, gold_sentences, occurrences, senses, shares
+from clwe_jax.pocket.links import LinkedSentences, linked
 from clwe_jax.pocket.write import (
     write_bli,
     write_corpus,
@@ -47,6 +48,7 @@ from clwe_jax.pocket.write import (
 __all__ = [
     "GoldSentence",
     "LANGUAGES",
+    "LinkedSentences",
     "Sentence",
     "Token",
     "ambiguous",
@@ -54,6 +56,7 @@ __all__ = [
     "dictionary",
     "domains",
     "gold_sentences",
+    "linked",
     "occurrences",
     "parallel",
     "senses",

@@ -1,0 +1,137 @@
+"""Tokens/s of fine-tuning a BERT on words with labels, beside Hugging Face's in PyTorch.
+
+Command (see README.md for the peer's interpreter; --trainer also needs accelerate):
+  python benchmarks/fine_tuning.py --peer-python=peer/bin/python
+  python benchmarks/fine_tuning.py --peer-python=peer/bin/python --trainer
+
+Both sides have the same sizes, batch, dropout, a linear layer on the first piece of every word,
+AdamW, clipping by the global norm 1 and float32 on the CPU. The peer is BertForTokenClassification in
+a plain loop, or in Hugging Face's Trainer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from typing import Callable
+
+import run_config
+import side_by_side
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--width", type=int, default=384)
+    parser.add_argument("--heads", type=int, default=12)
+    parser.add_argument("--vocab", type=int, default=30_522, help="rows of the table of pieces")
+    parser.add_argument("--rows", type=int, default=32)
+    parser.add_argument("--length", type=int, default=64, help="pieces of a row, none is padding")
+    parser.add_argument("--labels", type=int, default=9)
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--seconds", type=float, default=8.0, help="of a round of either side")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--clock", choices=sorted(side_by_side.CLOCKS), default="wall",
+        help="processor: processor seconds of all threads, for a busy machine",
+    )  # fmt: skip
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--peer-python", help="interpreter that has torch and transformers")
+    parser.add_argument("--trainer", action="store_true", help="the peer uses Trainer")
+    return parser.parse_args()
+
+
+def our_step(args: argparse.Namespace) -> tuple[Callable[[int], float], int]:
+    """The function steps -> seconds, built as a transfer run builds it, and the parameters."""
+    import jax
+    import numpy as np
+
+    from clwe_jax.training import build, optim, partition, train, train_state
+
+    encoder = run_config.load("mbert")
+    encoder.model.update(
+        layers=args.layers, width=args.width, heads=args.heads, mlp_dim=4 * args.width,
+        dropout=args.dropout,
+    )  # fmt: skip
+    if "max_length" in encoder.model:
+        encoder.model.max_length = args.length
+    encoder.data.sequence_length = args.length
+    config = run_config.load("finetune_ner", "small")
+    config.transfer.head.dropout = args.dropout
+    labels = tuple(f"B-{number}" for number in range(args.labels))
+    objective = build.tuned(
+        config, labels, True, build.build_objective(encoder, args.vocab, args.vocab)
+    )
+    draw = np.random.RandomState(0)
+    shape = (args.rows, args.length)
+    words = np.broadcast_to(np.arange(args.length), shape)
+    given = dict(
+        inputs=draw.randint(5, args.vocab, shape), positions=words, segment_ids=np.ones(shape),
+        language_ids=np.zeros(shape), words=words,
+        gold=np.where(words > 0, draw.randint(0, args.labels, shape), -1),
+    )  # fmt: skip
+    batch = {
+        key: given[key].astype(x.dtype) for key, x in objective.batch_shapes(*shape).items()
+    }
+    optimizer = optim.from_config(config.optimizer, args.length)
+    mesh = partition.make_mesh({"data": -1})
+    shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
+    tx = optimizer.build(1_000)
+    target = train_state.plan(objective, tx, shapes, mesh, seed=0)
+    state = train_state.start(objective, tx, shapes, mesh, seed=0)
+    step = train.trace_step(objective, optimizer, 1_000, 1, mesh, target, shapes).lower().compile()
+    arrays = partition.global_batch(batch, mesh)
+    clock = side_by_side.CLOCKS[args.clock]
+
+    def run(steps: int) -> float:
+        nonlocal state
+        begin = clock()
+        for _ in range(steps):
+            state, metrics = step(state, arrays)
+        jax.block_until_ready((state, metrics))
+        return clock() - begin
+
+    return run, train_state.count_parameters(state.params)
+
+
+def main() -> None:
+    """Measures and prints."""
+    args = arguments()
+    sys.path.insert(0, run_config.ROOT)
+    import jax
+
+    run, parameters = our_step(args)
+    run(1)
+    begin = time.perf_counter()
+    run(2)
+    steps = max(2, round(args.seconds / ((time.perf_counter() - begin) / 2)))
+    tokens = args.rows * args.length
+
+    def ours() -> float:
+        return steps * tokens / run(steps)
+
+    facts = {
+        "sizes": f"{args.layers} x {args.width}, {args.heads} heads, {args.vocab} pieces, "
+        f"batch {args.rows} x {args.length}, {steps} steps a round",
+        "parameters, ours": f"{parameters:,}",
+        "jax": f"{jax.__version__} on {jax.devices()[0].device_kind}",
+        "clock": args.clock,
+    }
+    if args.peer_python:
+        options = {key: value for key, value in vars(args).items() if key != "peer_python"}
+        with side_by_side.Peer(args.peer_python, "peer_fine_tuning.py", options) as peer:
+            found = side_by_side.alternate(ours, peer, args.rounds)
+            name = "Trainer" if args.trainer else "torch loop"
+            print(found.table(name, {**facts, **peer.facts}))
+    else:
+        print(f"tokens/s: {ours():,.0f}")
+        print("\n".join(f"{key}: {value}" for key, value in facts.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The peer of fine_tuning.py: Hugging Face BertForTokenClassification in PyTorch on the CPU.
+
+Run by fine_tuning.py --peer-python=PYTHON; needs torch and transformers, for Trainer accelerate too.
+"""
+
+import tempfile
+import time
+
+import side_by_side
+import torch
+import transformers
+
+
+def plain_loop(model, batch):
+    """The function of a number of steps, in a plain loop."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.0, fused=True)
+
+    def run(steps):
+        for _ in range(steps):
+            loss = model(**batch).loss
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        loss.item()
+
+    return run
+
+
+def trainer_loop(model, batch, rows):
+    """The function of a number of steps, in Trainer; its own start is a part of each round."""
+    examples = [{key: value[row] for key, value in batch.items()} for row in range(rows)]
+
+    def run(steps):
+        with tempfile.TemporaryDirectory() as folder:
+            options = transformers.TrainingArguments(
+                folder, max_steps=steps, per_device_train_batch_size=rows, learning_rate=2e-5,
+                weight_decay=0.0, max_grad_norm=1.0, lr_scheduler_type="linear", use_cpu=True,
+                save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True,
+            )  # fmt: skip
+            transformers.Trainer(model=model, args=options, train_dataset=examples).train()
+
+    return run
+
+
+def setup(options):
+    """Facts, and the function that measures a round."""
+    torch.set_num_threads(options["threads"])
+    torch.manual_seed(0)
+    rows, length = options["rows"], options["length"]
+    config = transformers.BertConfig(
+        vocab_size=options["vocab"],
+        hidden_size=options["width"],
+        num_hidden_layers=options["layers"],
+        num_attention_heads=options["heads"],
+        intermediate_size=4 * options["width"],
+        max_position_embeddings=length,
+        hidden_dropout_prob=options["dropout"],
+        attention_probs_dropout_prob=options["dropout"],
+        num_labels=options["labels"],
+    )
+    model = transformers.BertForTokenClassification(config).train()
+    inputs = torch.randint(5, options["vocab"], (rows, length))
+    labels = torch.randint(0, options["labels"], (rows, length))
+    labels[:, 0] = -100
+    batch = {"input_ids": inputs, "attention_mask": torch.ones_like(inputs), "labels": labels}
+    if options["trainer"]:
+        loop = trainer_loop(model, batch, rows)
+    else:
+        loop = plain_loop(model, batch)
+    clock = side_by_side.CLOCKS[options["clock"]]
+
+    def run(steps):
+        begin = clock()
+        loop(steps)
+        return clock() - begin
+
+    run(2)
+    begin = time.perf_counter()
+    loop(2)
+    steps = max(2, round(options["seconds"] / ((time.perf_counter() - begin) / 2)))
+
+    def measure():
+        return steps * rows * length / run(steps)
+
+    facts = {
+        "peer": "BertForTokenClassification" + (", Trainer" if options["trainer"] else ""),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "attention": config._attn_implementation,
+        "threads": torch.get_num_threads(),
+        "parameters, peer": f"{sum(p.numel() for p in model.parameters()):,}",
+    }
+    return facts, measure
+
+
+if __name__ == "__main__":
+    side_by_side.serve(setup)

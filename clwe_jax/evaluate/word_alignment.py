@@ -1,0 +1,296 @@
+"""Word alignment by the vectors of any encoder, and its error rate against gold links.
+
+A link of the answer A is right where it is possible (P); the sure links S are to be found:
+precision |A & P| / |A|, recall |A & S| / |S|, and the alignment error rate
+1 - (|A & S| + |A & P|) / (|A| + |S|) (Och and Ney 2003, section 5).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from typing import Annotated, Any, Iterator, Mapping, Protocol, Sequence, runtime_checkable
+
+from absl import logging
+import numpy as np
+
+from clwe_jax import pocket
+from clwe_jax.align import word_links
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.encode import MEAN_LAST4
+from clwe_jax.evaluate.features import EncodesWords
+from clwe_jax.fields import Amount, Count, OneOf, Share, Size
+from clwe_jax.models.pooling import last_layers
+from clwe_jax.text import alignment_files
+from clwe_jax.text.alignment_files import Linked
+from clwe_jax.types import Encoder
+
+METHODS = ("mutual_argmax", "itermax", "softmax")
+LEVELS = ("pieces", "words")
+_OPTION = "config.evals.word_alignment.data"
+_PART = 128  # sentences whose vectors are in memory at once
+_SHOWN = 12  # words of a longest sentence in a picture
+_DRAWN = 3  # pairs of sentences of a language pair that the report shows
+_SEED = "links"
+
+Words = Sequence[str]
+Side = tuple[np.ndarray, np.ndarray]  # vectors [pieces, layers, D]; the word of each piece, int
+
+
+@runtime_checkable
+class EncodesPieces(Protocol):
+    """An encoder of given words that also has the vectors of their pieces."""
+
+    def pieces_of_words(
+        self, sentences: Sequence[Words], language: str
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each sentence the vectors of its pieces, float32 [pieces, layers, D], and the place of
+        the word that each piece belongs to, int32 [pieces]."""
+
+
+@dataclasses.dataclass(frozen=True)
+class WordAligner:
+    """Links the words of sentences by the vectors of an encoder.
+
+    Attributes:
+      method: 'mutual_argmax' and 'itermax' of cosines (SimAlign), or 'softmax', the intersection of
+        two softmaxes of inner products (awesome-align).
+      layers: a layer's number; '5-7', the mean of these layers; 'mean_last4'; '': the layer at two
+        thirds of the depth, which is layer 8 of 12 as in both papers.
+      level: 'pieces': words are linked where any of their pieces are; 'words': by the means of their
+        pieces.
+      threshold: least probability of a link, in both directions, for 'softmax'. The published .001
+        links far too much where hidden states have few dimensions.
+      temperature: of the softmaxes; the inner products are divided by it.
+      rounds: rounds of 'itermax'.
+      discount: of 'itermax'; see `word_links.itermax`.
+    """
+
+    method: Annotated[str, OneOf(*METHODS)] = "mutual_argmax"
+    layers: str | int = ""
+    level: Annotated[str, OneOf(*LEVELS)] = "pieces"
+    threshold: Share = 0.1
+    temperature: Amount = 1.0
+    rounds: Size = 2
+    discount: Share = 0.9
+
+    def links(
+        self, source: np.ndarray, target: np.ndarray
+    ) -> np.ndarray:
+        """Links of two sentences' pieces or words, bool [M, N], of [M, D] and [N, D]."""
+        if self.method == "softmax":
+            scores = np.asarray(source, np.float32) @ np.asarray(target, np.float32).T
+            scores = scores / max(self.temperature, 1e-9)
+            return word_links.softmax_intersection(scores, self.threshold)
+        similarity = word_links.cosines(source, target)
+        if self.method == "itermax":
+            return word_links.itermax(similarity, self.rounds, self.discount)
+        return word_links.mutual_argmax(similarity)
+
+    def of_sides(self, source: Side, target: Side, layers: Sequence[int]) -> np.ndarray:
+        """Links of the words of two sentences by the mean of some layers, bool [words, words]."""
+        vectors = (side[0][:, list(layers)].mean(1) for side in (source, target))
+        return word_links.of_owners(self.links(*vectors), source[1], target[1])
+
+    def align(
+        self,
+        model: Encoder,
+        source: Sequence[Words],
+        target: Sequence[Words],
+        languages: tuple[str, str],
+    ) -> Iterator[np.ndarray]:
+        """Yields the links of each pair of sentences, bool [words, words].
+
+        Args:
+          model: the encoder of both languages.
+          source, target: the words of parallel sentences.
+          languages: the languages of both sides.
+
+        Raises:
+          ValueError: the encoder has no vectors of given words, or not the layers.
+        """
+        view = model.between(*languages)
+        layers = layers_of(self.layers, view.layers)
+        for left, right in sides(view, source, target, languages, self.level):
+            yield self.of_sides(left, right, layers)
+
+
+def layers_of(wanted: str | int, count: int) -> list[int]:
+    """The layers that `WordAligner.layers` names, of an encoder with `count` layers (0: embeddings).
+
+    Raises:
+      ValueError: there are no such layers.
+    """
+    most = count - 1
+    if wanted == "":
+        return [round(2 * most / 3)]
+    if wanted == MEAN_LAST4:
+        return list(range(count))[last_layers(most)] if most else [0]
+    match = re.fullmatch(r"(\d+)(?:-(\d+))?", str(wanted))
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+    if not first <= last <= most:
+        raise ValueError(
+            f"layers={wanted!r}: expected a layer from 0 (the embeddings) to {most}, a range such as "
+            f"'1-{most}', {MEAN_LAST4!r}, or '' for the layer at two thirds of the depth"
+        )
+    return list(range(first, last + 1))
+
+
+def sides(
+    view: Encoder,
+    source: Sequence[Words],
+    target: Sequence[Words],
+    languages: tuple[str, str],
+    level: str = "pieces",
+) -> Iterator[tuple[Side, Side]]:
+    """Yields the vectors of both sides of each pair of sentences; arguments as of `align`."""
+    if not isinstance(view, EncodesWords):
+        raise ValueError(
+            "This encoder has no vectors of given words, which word alignment needs: take a language "
+            "model or static vectors"
+        )
+    for start in range(0, len(source), _PART):
+        part = slice(start, start + _PART)
+        yield from zip(
+            *(_of_side(view, text[part], x, level) for text, x in zip((source, target), languages))
+        )
+
+
+def _of_side(view: Any, sentences: Sequence[Words], language: str, level: str) -> list[Side]:
+    full = [words for words in sentences if len(words)]
+    if not full:
+        found = []
+    elif level == "pieces" and isinstance(view, EncodesPieces):
+        found = view.pieces_of_words(full, language)
+    else:
+        vectors = view.of_words(full, language, "mean")
+        found = [(x, np.arange(len(x), dtype=np.int32)) for x in vectors]
+    empty = np.zeros((0, view.layers, 1), np.float32), np.zeros(0, np.int32)
+    rest = iter(found)
+    return [next(rest) if len(words) else empty for words in sentences]
+
+
+@dataclasses.dataclass
+class Counts:
+    """Counts over sentences, from which the figures are made."""
+
+    links: int = 0
+    sure: int = 0
+    found_sure: int = 0
+    found_possible: int = 0
+
+    def add(self, found: np.ndarray, gold: Linked) -> None:
+        """Counts the links of one pair of sentences, bool [words, words]."""
+        answer = set(zip(*(side.tolist() for side in np.nonzero(found))))
+        self.links += len(answer)
+        self.sure += len(gold.sure)
+        self.found_sure += len(answer & gold.sure)
+        self.found_possible += len(answer & gold.possible)
+
+    def figures(self) -> dict[str, float]:
+        """'aer', 'precision', 'recall' and 'f1', the harmonic mean of both; an empty answer has the
+        precision 1."""
+        precision = self.found_possible / self.links if self.links else 1.0
+        recall = self.found_sure / self.sure if self.sure else 1.0
+        total = self.links + self.sure
+        error = 1 - (self.found_sure + self.found_possible) / total if total else 0.0
+        f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+        return {"aer": error, "precision": precision, "recall": recall, "f1": f1}
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class WordAlignment(WordAligner):
+    """Alignment error rate of the words of parallel sentences, for any encoder of words.
+
+    Attributes:
+      every_steps: training steps between two runs; 0: at the end only.
+      data: folder of links and sentences, see `alignment_files`; 'pocket': sentences that the
+        embedded world writes with their gold links; '' leaves the evaluation out.
+      max_sentences: maximum number of sentences of a language pair, from the beginning; 0: all (of
+        the embedded world, 500).
+      context: see `Context`.
+      details: the first sentences of each pair with gold and found links, for the report.
+    """
+
+    every_steps: Count = 0
+    data: str = ""
+    max_sentences: Count = 0
+    context: Context
+    details: list[Mapping[str, Any]] = dataclasses.field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        if self.has_data and self.data != "pocket":
+            _ = self._pairs  # an error in the folder is raised before training starts
+
+    @property
+    def has_data(self) -> bool:
+        """Whether data are named."""
+        return bool(self.data)
+
+    def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
+        """Yields word_alignment/{src}-{trg}/{aer,precision,recall,f1}, their means over the pairs
+        word_alignment/{aer,...}, word_alignment/{src}-{trg}/sentences, and
+        word_alignment/{src}-{trg}/layer{k}/aer where a model has several layers."""
+        self.details.clear()
+        totals: list[dict[str, float]] = []
+        for (source, target), rows in self._pairs.items():
+            view = model.between(source, target)
+            chosen = layers_of(self.layers, view.layers)
+            every = {f"layer{k}": [k] for k in range(view.layers)} if view.layers > 1 else {}
+            counts = {name: Counts() for name in ("", *every)}
+            texts = [row.source for row in rows], [row.target for row in rows]
+            pairs = sides(view, *texts, (source, target), self.level)
+            for row, (left, right) in zip(rows, pairs):
+                found = self.of_sides(left, right, chosen)
+                counts[""].add(found, row)
+                self._show(row, found, (source, target))
+                for name, layers in every.items():
+                    counts[name].add(self.of_sides(left, right, layers), row)
+            path = f"word_alignment/{source}-{target}"
+            totals.append(counts.pop("").figures())
+            for name, value in totals[-1].items():
+                yield f"{path}/{name}", value
+            yield f"{path}/sentences", float(len(rows))
+            for name, counted in counts.items():
+                yield f"{path}/{name}/aer", counted.figures()["aer"]
+        for name in totals[0] if totals else ():
+            yield f"word_alignment/{name}", float(np.mean([x[name] for x in totals]))
+
+    def _show(self, row: Linked, found: np.ndarray, languages: tuple[str, str]) -> None:
+        """Keeps a short sentence for the report."""
+        shown = sum(x["languages"] == list(languages) for x in self.details)
+        if shown < _DRAWN and 3 < max(len(row.source), len(row.target)) <= _SHOWN:
+            self.details.append(
+                {
+                    "kind": "word_alignment", "languages": list(languages),
+                    "source": list(row.source), "target": list(row.target),
+                    "sure": sorted(map(list, row.sure)), "possible": sorted(map(list, row.possible)),
+                    "found": np.argwhere(found).tolist(),
+                }  # fmt: skip
+            )
+
+    @functools.cached_property
+    def _pairs(self) -> dict[tuple[str, str], Sequence[Linked]]:
+        """(source, target) -> sentences with gold links."""
+        languages = self.context.languages
+        if self.data == "pocket":
+            spoken = [x for x in languages if x in pocket.LANGUAGES]
+            hub = "en" if "en" in spoken else spoken[0]
+            return {
+                (x, hub): [
+                    Linked(*row)
+                    for row in pocket.linked(
+                        x, hub, self.max_sentences or 500, _SEED, among=tuple(self.context.domains)
+                    )
+                ]
+                for x in spoken
+                if x != hub
+            }
+        found = alignment_files.find(self.data, languages, _OPTION)
+        if not found:
+            logging.warning(
+                "%s: word alignment is left out: no pair has both languages among %s",
+                self.data, ", ".join(languages),
+            )  # fmt: skip
+        return {(x.source, x.target): alignment_files.read(x, self.max_sentences) for x in found}
