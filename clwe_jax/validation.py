@@ -72,7 +72,7 @@ _VALUES: dict[str, Any] = {
     "transfer.length": Annotated[int, Range(4)],
     "report.errors": Count,
 }
-_LAYERS = ("mix", "last", "last4", "sum4", "mean", "each")
+_LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean", "each")
 _LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
 _TAGGERS = ("bilstm_crf", "transformer_crf")
 _CLASSIFIERS = ("mean_mlp", "bilstm_max")

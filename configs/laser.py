@@ -14,6 +14,10 @@ Options: --config.task.targets=en,es translates into these languages only, as in
 
 A loaded run has `sentence_vectors(texts, lang=...)` and `translate_sentence(text, lang=..., to=...)`;
 configs/laser_top_ner.py and configs/laser_elmo_ner.py take its encoder for named entities.
+
+Expected: BLEU and retrieval rise with the steps. A smaller model than :laptop's (three languages,
+96 cells, decoder 192, 1,200 steps, 1.3 epochs) reached BLEU 4.8 after 1.8 at half of the steps, and
+found 10% of 300 translations: it needs several times as many steps.
 """
 
 from clwe_jax import presets

@@ -165,7 +165,7 @@ class Loaded(abc.ABC):
     def translate_sentence(self, text: str, lang: str, to: str, **options: Any) -> str:
         """The translation of a sentence; see `Model.translate_sentence`."""
         raise ValueError(
-            f"{self.kind} write no text, which the method 'translate_sentence' needs: "
+            "This model writes no text, which the method 'translate_sentence' needs: "
             "configs/laser.py trains a model that translates"
         )
 

@@ -61,7 +61,7 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
                 translate="",
                 seeds=5,  # heads, which differ in initial parameters, dropout and order of rows
                 mode="frozen",  # frozen, features of the encoder | tune, the backbone learns too
-                # mix (learned) | last | last4 | sum4 | mean | a number | each: heads on every layer
+                # mix (learned) | upper | last | top | last4 | sum4 | mean | a number | each
                 layers="mix",
                 words="mean",  # a word's vector, of its pieces: first | mean | max
                 text_vector="mean",  # in mode tune, a text's vector: mean | cls
@@ -108,4 +108,24 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
         config.vocab.size = 16_000
     else:
         config.data.update(YOUR_TEXT)
+    return config
+
+
+def laser_tagger(scale: str, task: str) -> ConfigDict:
+    """The tagger of the LASER paper on LASER's encoder (C2, C3, C5, C6); its config sets the layers.
+
+    Args:
+      scale, task: see `transfer`.
+    """
+    config = transfer(scale, task, "transformer_crf")
+    config.encoder = "run:laser"
+    config.transfer.words = "max"
+    config.recipe.update(
+        name="sgd", schedule="onecycle", learning_rate=0.5, momentum=0.95, l2=0.0
+    )
+    if scale == "laptop":
+        config.transfer.head.update(width=64, mlp_dim=128)
+        config.transfer.update(embedded_rows=1_000, embedded_tests=300)
+    else:
+        config.transfer.update(train=f"en:{task}/en.train.tsv", tests=task)
     return config

@@ -128,3 +128,13 @@ def test_texts_have_their_own_vectors_once_computed(setting):
     np.testing.assert_allclose(found.values[found.rows[1][0][0], 0], expected, atol=1e-6)
     words = Vectors(encoder, "mix").of_texts(pairs, "de")
     assert [len(x) for x in words.rows[0]] == [2, 2] and words.values.shape[1] == encoder.layers
+
+
+def test_layers_of_laser():
+    """'top' is the larger direction of the last layer; 'upper' leaves the embeddings out."""
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4) * np.array([1, -1, -1, 1])
+    found = features.select(x, "top")
+    assert found.shape == (2, 1, 2)
+    np.testing.assert_array_equal(found[:, 0], np.maximum(x[:, 2, :2], x[:, 2, 2:]))
+    np.testing.assert_array_equal(features.select(x, "upper"), x[:, 1:])
+    np.testing.assert_array_equal(features.select(x[:, :1], "upper"), x[:, :1])
