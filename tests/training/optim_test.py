@@ -241,3 +241,10 @@ def test_a_group_is_pulled_to_its_start(name):
     np.testing.assert_allclose(
         found["dense/bias"], flat(steps(plain, params, gradients))["dense/bias"], rtol=2e-5
     )
+
+
+def test_inverse_sqrt_falls_from_the_end_of_the_warmup():
+    """fairseq's schedule: learning_rate * sqrt(warmup / step), whatever the run's length."""
+    optimizer = optim.Optimizer(learning_rate=0.2, warmup_steps=4, schedule="inverse_sqrt")
+    found = [float(optimizer.rate(100)(step)) for step in (0, 3, 15, 99)]
+    np.testing.assert_allclose(found, [0.05, 0.2, 0.1, 0.04], rtol=1e-6)

@@ -209,3 +209,30 @@ def test_failed_checkpoints_do_not_stop_training(toy, tmp_path, monkeypatch, cap
     result = toy.fit(tmp_path)
     assert result.finished and result.step == 8 and result.failed_checkpoints == 3
     assert "Training goes on" in caplog.text
+
+
+@pytest.mark.slow
+def test_batches_of_several_widths(toy, tmp_path):
+    """Each width has its own step; tokens count the positions that were read; runs go on exactly."""
+
+    class Two(toy.Source):
+        def __next__(self):
+            if self.place == self.end:
+                raise Broken
+            narrow = self.place % 2
+            batch = super().__next__()
+            return {key: x[:, :6] for key, x in batch.items()} if narrow else batch
+
+    def until(end):
+        source = Two()
+        source.end = end
+        return source
+
+    options = dict(steps=6, checkpoint=dict(every_steps=2))
+    whole = toy.fit(tmp_path / "whole", source=until(99), **options)
+    with pytest.raises(Broken):
+        toy.fit(tmp_path / "parts", source=until(5), prefetch=0, **options)
+    parts = toy.fit(tmp_path / "parts", source=until(99), **options)
+    kernel = lambda result: np.asarray(result.state.params["head"]["kernel"])
+    np.testing.assert_array_equal(kernel(whole), kernel(parts))
+    assert whole.tokens_per_second == pytest.approx(whole.steps_per_second * 8 * 9, rel=0.25)
