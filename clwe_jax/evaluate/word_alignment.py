@@ -75,9 +75,7 @@ class WordAligner:
     rounds: Size = 2
     discount: Share = 0.9
 
-    def links(
-        self, source: np.ndarray, target: np.ndarray
-    ) -> np.ndarray:
+    def links(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Links of two sentences' pieces or words, bool [M, N], of [M, D] and [N, D]."""
         if self.method == "softmax":
             scores = np.asarray(source, np.float32) @ np.asarray(target, np.float32).T
@@ -90,6 +88,8 @@ class WordAligner:
 
     def of_sides(self, source: Side, target: Side, layers: Sequence[int]) -> np.ndarray:
         """Links of the words of two sentences by the mean of some layers, bool [words, words]."""
+        if not len(source[1]) or not len(target[1]):
+            return np.zeros((len(set(source[1])), len(set(target[1]))), bool)
         vectors = (side[0][:, list(layers)].mean(1) for side in (source, target))
         return word_links.of_owners(self.links(*vectors), source[1], target[1])
 
@@ -126,7 +126,7 @@ def layers_of(wanted: str | int, count: int) -> list[int]:
     if wanted == "":
         return [round(2 * most / 3)]
     if wanted == MEAN_LAST4:
-        return list(range(count))[last_layers(most)] if most else [0]
+        return [int(layer) for layer in last_layers(most)] if most else [0]
     match = re.fullmatch(r"(\d+)(?:-(\d+))?", str(wanted))
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
     if not first <= last <= most:
