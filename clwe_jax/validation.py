@@ -63,6 +63,7 @@ _VALUES: dict[str, Any] = {
     "transfer.embedded_rows": Size,
     "transfer.embedded_tests": Size,
     "transfer.seeds": Size,
+    "transfer.translate": Annotated[str, OneOf("", "train", "test")],
     "transfer.mode": Annotated[str, OneOf("frozen", "tune")],
     "transfer.words": Annotated[str, OneOf("first", "mean", "max")],
     "transfer.text_vector": Annotated[str, OneOf("mean", "cls")],
@@ -297,6 +298,16 @@ def labelled_task(config: ConfigDict) -> None:
         )
     if settings.mode == "tune":
         _tuning(config, kind, head)
+    if settings.translate and not config.data.dictionaries:
+        raise ValueError(
+            f"config.transfer.translate={settings.translate!r} needs a dictionary: "
+            "--config.data.dictionaries=DIR, a folder of xx-yy.txt"
+        )
+    if settings.translate == "test" and settings.center:
+        raise ValueError(
+            "config.transfer.center=True takes away the mean of each language, and "
+            "config.transfer.translate='test' leaves one language: set one of them off"
+        )
     if settings.center and encoder in _LEARNED:
         raise ValueError(
             f"config.transfer.center=True needs features of an encoder, and {encoder!r} learns with "

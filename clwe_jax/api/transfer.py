@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from ml_collections import ConfigDict
 import numpy as np
@@ -24,6 +24,7 @@ from clwe_jax.api import encoders
 from clwe_jax.api.base import Loaded, check_texts
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Frozen, Predictor, Tuned
+from clwe_jax.text.glossary import Glossary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
@@ -47,6 +48,7 @@ class TransferModel:
       seed: place of the seed that answers, the one with the best development figure.
       encoder: the model that the run's encoder is; None where the encoder learned with the head.
       tokenizer: cuts text into words; None: `encoder` does.
+      glossaries: language -> the words that translate its text before it is labelled.
     """
 
     config: ConfigDict
@@ -57,6 +59,7 @@ class TransferModel:
     seed: int
     encoder: Loaded | None
     tokenizer: Tokenizer | None
+    glossaries: Mapping[str, Glossary] = dataclasses.field(default_factory=dict)
     _segmenters: dict[str, Segmenter] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
@@ -65,7 +68,7 @@ class TransferModel:
     def languages(self) -> tuple[str, ...]:
         """The languages that the encoder knows; labels were learned in a part of them."""
         known = self.tokenizer.languages if self.encoder is None else self.encoder.languages
-        return tuple(known)
+        return tuple(dict.fromkeys([*known, *self.glossaries]))
 
     def tag(self, texts: Sequence[str], lang: str) -> list[list[tuple[str, str]]]:
         """The words of texts with their labels.
@@ -92,7 +95,11 @@ class TransferModel:
         full = [place for place, some in enumerate(words) if some]
         found: list[list[tuple[str, str]]] = [[] for _ in words]
         if full:
-            labels = self.predictor.of_sentences([words[i] for i in full], lang)[self.seed]
+            given, spoken = [words[i] for i in full], lang
+            if lang in self.glossaries:
+                glossary = self.glossaries[lang]
+                given, spoken = list(map(glossary.words, given)), glossary.target
+            labels = self.predictor.of_sentences(given, spoken)[self.seed]
             for place, mine in zip(full, labels):
                 found[place] = list(zip(words[place], mine))
         return found
@@ -117,6 +124,10 @@ class TransferModel:
             raise ValueError(f"texts: expected a list of {expected}")
         if not rows:
             return []
+        if lang in self.glossaries:
+            glossary = self.glossaries[lang]
+            rows = [tuple(map(glossary.text, row)) for row in rows]
+            lang = glossary.target
         return self.predictor.of_texts(rows, lang)[self.seed]
 
     def _check(self, lang: str) -> None:
@@ -128,6 +139,8 @@ class TransferModel:
 
     def _words(self, text: str, lang: str) -> list[str]:
         """The words of a text with their own capitals."""
+        if lang in self.glossaries:
+            return self.glossaries[lang].cut(text)
         if lang not in self._segmenters:
             found = self.tokenizer.segmenter if self.encoder is None else None
             self._segmenters[lang] = found or encoders.segmenter_of(self.encoder, lang)
@@ -163,8 +176,9 @@ def load(workdir: str, step: int | None = None) -> TransferModel:
         tokenizer = encoders.tokenizer_of(model)
     make = _tuned if config.transfer.mode == "tune" else _frozen
     predictor, seed = make(config, workdir, described, model, tokenizer)
+    glossaries = {x: Glossary(**given) for x, given in described.get("translated", {}).items()}
     return TransferModel(
-        config, labels, tags, described["texts"], predictor, seed, model, tokenizer
+        config, labels, tags, described["texts"], predictor, seed, model, tokenizer, glossaries
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -19,7 +20,7 @@ from clwe_jax.api import encoders, transfer as api
 from clwe_jax.evaluate import agreement
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Labels
-from clwe_jax.jobs import facts, transfer_data, transfer_report
+from clwe_jax.jobs import facts, transfer_data, transfer_report, transfer_translate
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.transfer_frozen import FrozenTransfer
@@ -88,6 +89,8 @@ class Transfer(Job):
             counts = ", ".join(f"{language} {len(rows):,}" for language, rows in sets.items())
             yield f"{settings.task} {name}: {counts}"
         yield f"labels: {', '.join(data.labels)}"
+        if settings.translate:
+            yield f"translated word by word by {self.config.data.dictionaries}: {settings.translate} rows"
 
     def _about_encoder(self) -> Iterator[str]:
         encoder = self.config.encoder
@@ -112,7 +115,8 @@ class Transfer(Job):
             )
 
     def _read(self) -> None:
-        self.data = transfer_data.read(self.config)
+        read = transfer_data.read(self.config)
+        self.data = transfer_translate.translated(self.config, self.workdir, read)
         for name, sets in (("train", self.data.train), ("test", self.data.tests)):
             for language, rows in sets.items():
                 logging.info("%s %s: %s rows", name, language, f"{len(rows):,}")
@@ -142,7 +146,7 @@ class Transfer(Job):
         if encoder == api.JOINT:
             Static(self._joint_config(), self.path(api.ENCODER)).run()
             where = f"run:{self.path(api.ENCODER)}"
-        wanted = self.languages
+        wanted = self.data.languages
         self.model = encoders.load(where, wanted)
         for language in wanted:
             if language not in self.model.languages:
@@ -164,12 +168,7 @@ class Transfer(Job):
             for language, rows in self.data.tests.items():
                 given = self.data.given(rows)
                 texts = [" ".join(row) for row in given]
-                self.coverage[language] = found.coverage(texts, language)
-
-    @property
-    def languages(self) -> list[str]:
-        """The languages of the labelled rows."""
-        return list(dict.fromkeys([*self.data.train, *self.data.dev, *self.data.tests]))
+                self.coverage[language] = found.coverage(texts, self.data.spoken(language))
 
     def _features(self) -> None:
         self.frozen = FrozenTransfer(
@@ -195,7 +194,7 @@ class Transfer(Job):
         if self.tunes:
             predictor = self.tuned.predictor()
             self.predicted[""] = {
-                language: self.tuned.predict(predictor, rows, language)
+                language: self.tuned.predict(predictor, rows, self.data.spoken(language))
                 for language, rows in self.data.tests.items()
             }
         else:
@@ -226,7 +225,11 @@ class Transfer(Job):
         """Writes the facts that `api.load` reads."""
         described = {
             "labels": self.data.labels, "tags": self.data.tags, "texts": self.data.task.texts,
-            "metric": self.data.task.metric, "chosen": self.chosen, "languages": self.languages,
+            "metric": self.data.task.metric, "chosen": self.chosen,
+            "languages": self.data.languages,
+            "translated": {} if self.config.transfer.translate == "train" else {
+                language: dataclasses.asdict(x) for language, x in self.data.glossaries.items()
+            },
         }  # fmt: skip
         atomic.write_json(self.path(api.SETTINGS), described)
 
@@ -246,6 +249,8 @@ class Transfer(Job):
         figures["transfer/training_seconds"] = self.training_seconds
         for language, share in self.coverage.items():
             figures[f"data/coverage/{language}"] = share
+        for language, share in self.data.coverage.items():
+            figures[f"data/translated/{language}"] = share
         if not self.tunes:
             best = next(layer for layer in self.layers if layer.name == self.chosen)
             figures[f"transfer/dev_{task.metric}"] = float(best.development.mean())
@@ -279,7 +284,7 @@ class Transfer(Job):
             for name in seeds[0]:
                 values = [score[name] for score in seeds]
                 found |= _with_interval(f"{task}/{language}/{below}{name}", values)
-        others = [language for language in scores if language not in self.data.train]
+        others = [language for language in scores if language not in self.data.labelled]
         if others:
             means = np.mean([[s[metric] for s in scores[x]] for x in others], axis=0)
             found |= _with_interval(f"zero_shot/{task}/{below}mean_{metric}", means)

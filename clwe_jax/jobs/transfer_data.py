@@ -14,6 +14,7 @@ import numpy as np
 from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.text import labelled_files
+from clwe_jax.text.glossary import Glossary
 from clwe_jax.text.labelled import Examples, Task
 
 Rows = Sequence[Any]  # Tagged or Labelled
@@ -31,6 +32,11 @@ class LabelledData:
       labels: the labels of the training rows; of names in IOB2, B- and I- of every kind.
       skipped: reason -> number of rows or tags.
       files: 'train de', 'test fr', ... -> (path, size, time), for the records of what is kept.
+      labelled: the languages whose training labels are gold; with config.transfer.translate=train,
+        `train` also has translations of their rows.
+      glossaries: with config.transfer.translate, language -> the words that translate from it
+        ('test') or into it ('train').
+      coverage: language -> the share of the running words that its glossary translated.
     """
 
     task: Task
@@ -40,11 +46,24 @@ class LabelledData:
     labels: tuple[str, ...]
     skipped: Mapping[str, int]
     files: Mapping[str, Any]
+    labelled: tuple[str, ...]
+    glossaries: Mapping[str, Glossary] = dataclasses.field(default_factory=dict)
+    coverage: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def tags(self) -> bool:
         """Whether words have labels."""
         return self.task.kind == "tags"
+
+    def spoken(self, language: str, split: str = "test") -> str:
+        """The language in which the rows of a language are written: translated, another one."""
+        glossary = self.glossaries.get(language) if split == "test" else None
+        return glossary.target if glossary and glossary.source == language else language
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that the encoder reads."""
+        return tuple(dict.fromkeys([*self.train, *self.dev, *map(self.spoken, self.tests)]))
 
     def gold(self, rows: Rows) -> list[Any]:
         """The labels of rows: the tags of each sentence, or a label for each row."""
@@ -63,7 +82,7 @@ class LabelledData:
 
 
 def read(config: ConfigDict) -> LabelledData:
-    """The labelled data of `config.transfer`.
+    """The labelled data of `config.transfer`, before any translation.
 
     Raises:
       ValueError, FileNotFoundError: files that are absent or wrong, or labels that do not fit.
@@ -87,7 +106,7 @@ def read(config: ConfigDict) -> LabelledData:
             "config.transfer.dev: no development row has only labels of the training rows; give a "
             "file of the same task: --config.transfer.dev=en:FILE"
         )
-    return LabelledData(task, train, clean, tests, labels, dict(skipped), files)
+    return LabelledData(task, train, clean, tests, labels, dict(skipped), files, tuple(train))
 
 
 def _embedded(config: ConfigDict, task: Task):

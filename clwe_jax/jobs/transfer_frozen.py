@@ -34,7 +34,7 @@ class Layer:
       name: '' or 'layer3'.
       layers: the layers of the features that they read.
       predictor: the heads.
-      facts: 'history' and 'losses' [epochs][seeds], 'best' [seeds], 'rows', 'seconds'.
+      facts: 'history' and 'losses' [epochs][seeds], 'best' [seeds], 'rows', 'seconds', 'cut'.
     """
 
     name: str
@@ -73,7 +73,7 @@ class FrozenTransfer:
         settings = config.transfer
         self._made_with = {
             **made_with, "files": dict(data.files), "seed": config.seed, "task": settings.task,
-            "rows": settings.rows, "words": settings.words, "dev": settings.dev,
+            "translated": dict(data.coverage), "rows": settings.rows, "words": settings.words, "dev": settings.dev,
             "features": str(getattr(source, "layers", "")),
         }  # fmt: skip
         self.cut: dict[str, int] = {}
@@ -89,7 +89,7 @@ class FrozenTransfer:
         self._centers = self._means() if self._config.transfer.center else None
 
     def _kept(self, split: str, language: str, rows: Rows) -> Table:
-        make = functools.partial(self._table, rows, language)
+        make = functools.partial(self._table, rows, self._data.spoken(language, split))
         if isinstance(self._source, PieceTable):
             return make()  # faster than reading a file
         return Kept(
@@ -137,13 +137,14 @@ class FrozenTransfer:
         made = Kept(
             os.path.join(self._workdir, HEADS, f"{name or 'head'}.npz"),
             {
-                **self._made_with, "recipe": config.recipe.to_dict(),
+                **self._made_with, "recipe": config.recipe.to_dict(), "mix": "scaled",
                 "transfer": json.loads(config.transfer.to_json_best_effort()),
             },
             functools.partial(self._fit, bare, layers),
             _save_heads, _load_heads,
         )  # fmt: skip
         params, facts = made.result()
+        self.cut |= facts.get("cut", {})
         return Layer(name, layers, dataclasses.replace(bare, params=params), facts)
 
     def test(self, layer: Layer, language: str) -> list[Labels]:
@@ -195,6 +196,7 @@ class FrozenTransfer:
         facts = {
             "history": found.history.tolist(), "losses": found.losses.tolist(),
             "best": found.best.tolist(), "rows": found.rows, "seconds": found.seconds,
+            "cut": self.cut,
         }  # fmt: skip
         return found.params, facts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import zipfile
 from typing import Any, Sequence
@@ -10,6 +11,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.evaluate import agreement
+from clwe_jax.jobs import transfer_groups
 from clwe_jax.report import data
 from clwe_jax.report.data import Block, Chart, Column, Language, Line, Metric, Number, Table, Word
 from clwe_jax.training import build
@@ -24,7 +26,11 @@ def sections(job: Any) -> list[Any]:
     Args:
       job: a `transfer.Transfer` whose stages are done.
     """
-    found = [_by_language(job), _layers(job), _signs(job), _confusions(job), _errors(job), _curves(job)]
+    made = (
+        _by_language, _translation, transfer_groups.section, _layers, _signs, _confusions, _errors,
+        _curves,
+    )  # fmt: skip
+    found = [make(job) for make in made]
     return [data.to_json(section) for section in found if section is not None]
 
 
@@ -32,15 +38,19 @@ def _by_language(job: Any) -> data.Section:
     task, config, scores = job.data.task, job.config, job.scores[job.chosen]
     names = list(next(iter(scores.values()))[0])
     names.sort(key=lambda name: name != task.metric)
-    trained = set(job.data.train)
+    covered = ["Words known"] if job.coverage else []
+    trained, how_others = set(job.data.labelled), "zero-shot"
+    if job.data.coverage:
+        how_others = f"translate-{config.transfer.translate}"
     rows = []
     for language in sorted(scores, key=lambda x: (x not in trained, x)):
         seeds = [score[task.metric] for score in scores[language]]
         rows.append(
             [
                 Language(language),
-                "training" if language in trained else "zero-shot",
+                "training" if language in trained else how_others,
                 *(Metric(f"{task.name}/{language}/{name}") for name in names),
+                *(Metric(f"data/coverage/{language}") for _ in covered),
                 " ".join(f"{100 * x:.1f}" for x in seeds) if len(seeds) > 1 else "",
                 Number(float(len(job.data.tests[language])), "count"),
             ]
@@ -48,10 +58,11 @@ def _by_language(job: Any) -> data.Section:
     zero = f"zero_shot/{task.name}/mean_{task.metric}"
     total = None
     if any(language not in trained for language in scores):
-        total = ["mean", "zero-shot", Metric(zero), *[""] * (len(names) - 1), "", None]
+        total = ["mean", how_others, Metric(zero), *[""] * len(names[1:] + covered), "", None]
     columns = [
         "Language", Column("", main=False),
         *(Column(_NAMES.get(name, name), "percent", main=name == task.metric) for name in names),
+        *(Column(title, "percent", main=False) for title in covered),
         Column("Seeds", main=False), Column("Test rows", "count", main=False),
     ]  # fmt: skip
     how = "the encoder was frozen"
@@ -63,11 +74,36 @@ def _by_language(job: Any) -> data.Section:
         how += f" (layers: {job.chosen or config.transfer.layers})"
     text = (
         f"Labels were learned in {', '.join(sorted(trained))} "
-        f"({sum(map(len, job.data.train.values())):,} rows) by {config.transfer.head.name} on "
+        f"({sum(len(job.data.train[x]) for x in trained):,} rows) by {config.transfer.head.name} on "
         f"{config.encoder}; {how}. Means of {config.transfer.seeds} seeds with their 95% intervals "
         "(Student's t); the best epoch was chosen on the development rows of the training languages."
     )
     return data.Section(f"{task.name}: by language", text, [Table(columns, rows, total)])
+
+
+def _translation(job: Any) -> data.Section | None:
+    """The share of words that the dictionary translated, and an example."""
+    if not job.data.coverage:
+        return None
+    rows = []
+    for language, share in job.data.coverage.items():
+        glossary = job.data.glossaries[language]
+        translated = job.data.train if job.config.transfer.translate == "train" else job.data.tests
+        example = job.data.given(translated[language][:1])[0]
+        rows.append(
+            [
+                Language(language), f"{glossary.source} → {glossary.target}",
+                Metric(f"data/translated/{language}"),
+                Number(float(len(glossary.entries)), "count"),
+                Word(" ".join(example), glossary.target),
+            ]
+        )  # fmt: skip
+    text = (
+        "Words were translated one by one by the dictionary of config.data.dictionaries; words "
+        "without an entry stayed. The share is that of running words with letters."
+    )
+    columns = ["Language", "", Column("Translated", "percent"), Column("Entries", "count"), "First row"]
+    return data.Section(f"{job.data.task.name}: translation", text, [Table(columns, rows)])
 
 
 def _layers(job: Any) -> data.Section | None:
@@ -106,11 +142,13 @@ def _signs(job: Any) -> data.Section | None:
             found = agreement.sign_test(ours[0].mean(0), theirs[0].mean(0))
             verdict = "yes" if found.p < 0.05 else "no"
             rows.append([
-                Language(language), Number(float(found.more), "count"),
+                Language(language), _gain(job, folder, language), Number(float(found.more), "count"),
                 Number(float(found.less), "count"), Number(found.p), verdict,
             ])  # fmt: skip
         if rows:
-            columns = ["Language", "Better here", "Better there", "p", "Significant at .05"]
+            metric = job.data.task.metric
+            title = Column(_NAMES.get(metric, metric), "percent")
+            columns = ["Language", title, "Better here", "Better there", "p", "Significant at .05"]
             tables.append(Table(columns, rows, title=f"Against {os.path.basename(folder)}"))
         else:
             logging.warning("%s has no predictions of the same test rows: no sign test", folder)
@@ -118,10 +156,23 @@ def _signs(job: Any) -> data.Section | None:
         return None
     text = (
         "The share of right labels of each test row, mean over the seeds, paired between the runs. "
-        "Rows in which both runs are equal do not count. Intervals over seeds measure the training's "
+        "Beside each figure is its gain over the other run. Rows in which both runs are equal do not "
+        "count. Intervals over seeds measure the training's "
         "randomness; this test measures the test set's."
     )
     return data.Section(f"{job.data.task.name}: sign tests", text, tables)
+
+
+def _gain(job: Any, folder: str, language: str) -> Number:
+    """This run's figure and its gain over another run's (C8, Fig. 3)."""
+    metric = job.data.task.metric
+    mine = float(np.mean([score[metric] for score in job.scores[job.chosen][language]]))
+    try:
+        with open(os.path.join(folder, "results.json"), encoding="utf-8") as file:
+            theirs = json.load(file).get(f"{job.data.task.name}/{language}/{metric}")
+    except (OSError, ValueError):
+        theirs = None
+    return Number(mine, "percent", change=None if theirs is None else mine - theirs)
 
 
 def _right(path: str) -> tuple[np.ndarray, str] | None:
@@ -171,7 +222,8 @@ def _errors(job: Any) -> data.Section | None:
         wrong = [place for place, row in enumerate(rows) if job.data.gold([row])[0] != found[place]]
         places = np.unique(np.linspace(0, len(wrong) - 1, min(most, len(wrong))).astype(int))
         for place in (wrong[i] for i in places.tolist()):
-            blocks.append(_error(rows[place], found[place], language, job.data.tags))
+            spoken = job.data.spoken(language)
+            blocks.append(_error(rows[place], found[place], spoken, job.data.tags))
     if not blocks:
         return None
     text = "Wrong labels of the first seed: the gold label, then the predicted one."

@@ -55,7 +55,7 @@ class TunedTransfer:
         """
         self._config, self._workdir, self._data, self._model = config, workdir, data, model
         self._made_with = {
-            **made_with, "files": dict(data.files),
+            **made_with, "files": dict(data.files), "translated": dict(data.coverage),
             "transfer": json.loads(config.transfer.to_json_best_effort()),
             "optimizer": json.loads(config.optimizer.to_json_best_effort()),
             "train": [config.train.epochs, config.train.batch_size, config.train.microbatches],

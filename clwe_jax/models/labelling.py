@@ -7,7 +7,7 @@ holds vectors that an encoder has computed once, or the pieces of distinct words
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from flax import linen as nn
 import jax
@@ -26,7 +26,11 @@ _CUT = 3  # an LSTM reads at most so many pieces a word, on average over a row's
 
 
 class Mix(nn.Module):
-    """Vectors from a table; a learned mix of layers where it has several (Peters et al. 2018, Eq. 1)."""
+    """Vectors from a table; a learned mix of layers where it has several (Peters et al. 2018, Eq. 1).
+
+    The learned scale begins where the mean of the layers has components of mean square 1: unit
+    vectors of many dimensions are too small for a tagger to start from.
+    """
 
     @nn.compact
     def __call__(self, table: Array, words: Array) -> Array:
@@ -37,16 +41,21 @@ class Mix(nn.Module):
           words: rows of the table, int32 [B, W].
         """
         found = table[words].astype(jnp.float32)
-        layers = table.shape[1]
-        if layers == 1:
-            return found[:, :, 0]
-        return mix(self, found)
+
+        def unit(key: Array, shape: tuple[int, ...], dtype: Any = jnp.float32) -> Array:
+            del key
+            square = jnp.mean(jnp.square(table.mean(1)[1:]))
+            return jnp.full(shape, jax.lax.rsqrt(jnp.maximum(square, 1e-12)), dtype)
+
+        return mix(self, found, unit)
 
 
-def mix(module: nn.Module, x: Array) -> Array:
+def mix(module: nn.Module, x: Array, scale_init: Any = nn.initializers.ones) -> Array:
     """gamma times the softmax-weighted sum of layers, [..., layers, D] -> [..., D]."""
+    scale = parameter(module, "mix_scale", (None,), scale_init, (1,))
+    if x.shape[-2] == 1:
+        return scale * x[..., 0, :]
     shares = parameter(module, "mix", (None,), nn.initializers.zeros, (x.shape[-2],))
-    scale = parameter(module, "mix_scale", (None,), nn.initializers.ones, (1,))
     return scale * jnp.einsum("...ld,l->...d", x, jax.nn.softmax(shares))
 
 

@@ -56,6 +56,9 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
                 test_rows=0,  # most rows of a test file; 0: all
                 embedded_rows=2_000,  # training rows of a language of the embedded world
                 embedded_tests=500,  # its development and test rows of a language
+                # word by word, by data.dictionaries: train, training rows into the tested languages
+                # | test, test rows into the training language | '': none
+                translate="",
                 seeds=5,  # heads, which differ in initial parameters, dropout and order of rows
                 mode="frozen",  # frozen, features of the encoder | tune, the backbone learns too
                 # mix (learned) | last | last4 | sum4 | mean | a number | each: heads on every layer

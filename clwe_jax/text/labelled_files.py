@@ -7,6 +7,8 @@ from typing import Sequence
 
 from ml_collections import ConfigDict
 
+from clwe_jax.text.dictionary import files as dictionary_files
+
 
 def check(config: ConfigDict, workdir: str) -> None:
     """Finds the encoder and the labelled files of a transfer run; reads and writes nothing.
@@ -27,6 +29,8 @@ def check(config: ConfigDict, workdir: str) -> None:
         )
     learned = training_languages(settings.train)
     limits(settings.rows, learned, 0)
+    if settings.translate and config.data.dictionaries != "pocket":
+        dictionary_files.find(config.data.dictionaries, None)
     given = has_files(settings.train)
     if given != bool(settings.tests):
         raise ValueError(

@@ -44,7 +44,7 @@ class Recipe:
         development set; 'onecycle' (Smith 2018), up and down over all epochs, with a momentum that
         does the opposite; 'linear', down to 0.
       patience: epochs without gain after which a member stops; with 'halve', after which its rate
-        is halved. 0: it never stops.
+        is halved; they count from the first figure above 0. 0: it never stops.
       least_rate: with 'halve', the learning rate below which a member stops.
       momentum: of sgd.
       l2: strength of the L2 penalty; for adamw the decoupled weight decay.
@@ -175,7 +175,8 @@ def fit(
             gain = active & (history[-1] > highest)
             best = jax.tree.map(lambda new, old: _chosen(gain, new, old), params, best)
             best_at[gain], highest[gain] = epoch, history[-1][gain]
-            worse = np.where(gain, 0, worse + 1)
+            # A tagger finds no name at first: its F1 of 0 is no reason to stop.
+            worse = np.where(gain | (highest <= 0), 0, worse + 1)
             if recipe.patience:
                 late = worse >= recipe.patience
                 if recipe.schedule == "halve":

@@ -214,6 +214,20 @@ def test_runs_share_what_is_trained(whole, folder, tmp_path, monkeypatch):
         static.run(other, str(tmp_path / "other"))
 
 
+def test_vectors_beside_those_of_the_dictionary(whole, folder, tmp_path):
+    trained = os.path.join(whole, "trained")
+    config = config_of(folder, **{"static.trained": trained, "static.dictionary_dim": 6})
+    static.run(config, str(tmp_path / "run"))
+    model = api.load(str(tmp_path / "run"))
+    german, english = model.vectors("de"), model.vectors("en")
+    assert german.dim == english.dim == 6 + 4
+    known, test = word("de", 5), word("de", 10)  # 9 to 11 are test words
+    assert np.abs(german.vectors[german.index[known]][:6]).max() > 0
+    assert np.abs(german.vectors[german.index[test]][:6]).max() == 0
+    assert model.translate_word(known, lang="de", to="en", k=1)[0].word == word("en", 5)
+    np.testing.assert_allclose(np.linalg.norm(german.vectors[:, 6:], axis=1), 0.6, rtol=1e-5)
+
+
 @pytest.mark.parametrize("training", ["separate", "replace", "duong"])
 def test_other_trainings(folder, tmp_path, training):
     workdir = str(tmp_path / "run")
@@ -257,6 +271,8 @@ def test_a_pair_without_a_test_dictionary(folder, tmp_path, said):
         ({"static.training": "separate"}, "reallocation"),
         ({"static.training": "duong", "data.dictionaries": ""}, "dictionar"),
         ({"embeddings.dim": 0}, "dim"),
+        ({"static.dictionary_dim": 6, "data.dictionaries": ""}, "dictionary_dim=6 needs a dictionary"),
+        ({"static.dictionary_dim": 6, "static.trained_length": 0.0}, "trained_length"),
         ({"embeddings.min_count": 10_000}, "min_count"),
         ({"data.languages": "en,de,xx"}, "xx"),
         ({"align.procrustes.preprocess": ("unitt",)}, "unit"),

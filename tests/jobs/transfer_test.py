@@ -12,7 +12,7 @@ from clwe_jax import api, pocket, presets, registry, validation
 from clwe_jax.api import encoders
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import transfer, transfer_data
+from clwe_jax.jobs import transfer, transfer_data, transfer_groups, transfer_translate
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.text import labelled_files
@@ -130,7 +130,7 @@ def read(folder, name):
 def frozen(tmp_path_factory, vectors):
     """The folder of a finished run: a BiLSTM-CRF on aligned vectors."""
     folder = str(tmp_path_factory.mktemp("frozen"))
-    config = tiny(vectors, "bilstm_crf")
+    config = tiny(vectors, "bilstm_crf", length=16)
     config.transfer.head.update(cells=12, dropout=0.1)
     validation.validate(config)
     assert transfer.run(config, folder)
@@ -149,7 +149,10 @@ def test_the_report_has_tables_confusions_errors_and_curves(frozen):
     report = read(frozen[1], "report.json")
     titles = [section["title"] for section in report["sections"]]
     assert titles[0] == "ner: by language" and "ner: confusions" in titles
-    assert report["skipped"] == {"rows of the toy task": 4}
+    long = sum(len(x.words) > 16 for x in ToyNames().generate("en", "train", 120, 0).rows)
+    assert long and report["skipped"] == {
+        "rows of the toy task": 4, "training rows longer than 16 words": long
+    }  # fmt: skip
     with open(os.path.join(frozen[1], "report.html"), encoding="utf-8") as file:
         page = file.read()
     assert "zero-shot" in page and "is left out" not in page
@@ -157,11 +160,12 @@ def test_the_report_has_tables_confusions_errors_and_curves(frozen):
 
 def test_a_finished_part_is_not_done_twice(frozen, monkeypatch):
     config, folder = frozen
-    before = read(folder, "results.json")
+    before, skipped = read(folder, "results.json"), read(folder, "report.json")["skipped"]
     os.remove(os.path.join(folder, "results.json"))
     monkeypatch.setattr(transfer.Vectors, "of_sentences", None)
     monkeypatch.setattr("clwe_jax.training.heads.fit", None)
     assert transfer.run(config, folder)
+    assert read(folder, "report.json")["skipped"] == skipped
     after = read(folder, "results.json")
     timed = {name for name in before if name.endswith("seconds")}
     assert {k: v for k, v in after.items() if k not in timed} == {
@@ -323,7 +327,34 @@ def test_rows_of_several_languages(vectors):
     assert data.labels == ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")
 
 
-def test_files_are_split_and_compared(vectors, tmp_path):
+def test_training_rows_are_translated(vectors, tmp_path):
+    config = tiny(vectors, translate="train")
+    config.data.dictionaries = "pocket"
+    data = transfer_translate.translated(config, str(tmp_path), labelled(config))
+    assert data.labelled == ("en",) and list(data.train) == ["en", "de"]
+    for row, mine in zip(data.train["en"], data.train["de"], strict=True):
+        assert row.tags == mine.tags and len(row.words) == len(mine.words)
+    changed = [a != b for x, y in zip(data.train["en"], data.train["de"]) for a, b in zip(x[0], y[0])]
+    assert data.coverage["de"] > 0.3 and np.mean(changed) > 0.2
+    assert data.spoken("de", "train") == "de" == data.spoken("de")
+
+
+def test_test_rows_are_translated_for_an_encoder_of_one_language(vectors, tmp_path):
+    config = tiny(vectors.split(",")[0], translate="test")
+    config.data.dictionaries = "pocket"
+    validation.validate(config)
+    assert transfer.run(config, str(tmp_path))
+    figures = read(tmp_path, "results.json")
+    assert figures["zero_shot/ner/mean_f1"] > 0.4 and figures["data/translated/de"] > 0.3
+    titles = [section["title"] for section in read(tmp_path, "report.json")["sections"]]
+    assert "ner: translation" in titles
+    model = api.load(str(tmp_path))
+    row = ToyNames().generate("de", "test", 1, 0).rows[0]
+    [found] = model.tag([" ".join(row.words)], lang="de")
+    assert [word for word, _ in found] == list(row.words)
+
+
+def test_files_are_split_and_compared(vectors, tmp_path, caplog):
     rows = ToyNames().generate("en", "train", 60, 0).rows
     strange = [Tagged(row.words, tuple(x.replace("LOC", "ORG") for x in row.tags)) for row in rows]
     train = files_of(tmp_path / "train", rows)
@@ -332,8 +363,12 @@ def test_files_are_split_and_compared(vectors, tmp_path):
     data = labelled(config)
     assert len(data.train["en"]) + len(data.dev["en"]) == 40 and len(data.dev["en"]) == 20
     assert any("lack (B-ORG)" in reason for reason in data.skipped)
+    assert list(data.tests) == ["en"] and "has no test file of 'de'" in caplog.text
     files_of(tmp_path / "test", [Tagged(x.words, ("B-X",) * len(x.words)) for x in rows])
     with pytest.raises(ValueError, match="different tasks"):
+        labelled(config)
+    config.data.languages = "de,fr"
+    with pytest.raises(ValueError, match="has files of en, none of config.data.languages=de,fr"):
         labelled(config)
 
 
@@ -343,13 +378,16 @@ WRONG = {
     "or neither": dict(train="en:absent.tsv"),
     "training languages": dict(rows="de:3"),
     "needs training files": dict(dev="en:absent.tsv"),
+    "no dictionary directory": dict(translate="test"),
 }
 
 
 @pytest.mark.parametrize("message", WRONG)
 def test_files_that_cannot_work_are_refused(message, vectors):
+    config = tiny(vectors, **WRONG[message])
+    config.data.dictionaries = "absent"
     with pytest.raises((ValueError, OSError), match=message):
-        labelled_files.check(tiny(vectors, **WRONG[message]), "")
+        labelled_files.check(config, "")
 
 
 REFUSED = {
@@ -361,6 +399,8 @@ REFUSED = {
     "is none": dict(encoder="bow", mode="tune"),
     "of frozen features": dict(encoder="run:.", mode="tune", center=True),
     "config.transfer.words": dict(words="last"),
+    "config.transfer.translate": dict(translate="both"),
+    "leaves one language": dict(translate="test", center=True),
     "config.transfer.seeds": dict(seeds=0),
 }
 

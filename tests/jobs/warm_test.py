@@ -236,7 +236,7 @@ def test_test_pairs_that_a_model_trains_on_are_counted(folder, caplog, tmp_path)
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"init.embeddings": "jont"}, "init.embeddings='jont': expected joint, dictionary, a static"),
+        ({"init.embeddings": "jont"}, "init.embeddings='jont': expected joint, dictionary, joint"),
         ({"init.embeddings": "absent.de.vec"}, "config.init.embeddings: absent.de.vec is no file"),
         ({"init.embeddings": "de=a.vec,de=b.vec"}, "'de=b.vec' names a language twice (de,en)"),
         ({"init.embeddings": "wiki.fr.vec"}, "'wiki.fr.vec' is in none of the languages (de,en)"),

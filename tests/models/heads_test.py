@@ -174,10 +174,13 @@ def test_embedders_read_the_pieces_of_real_words(kind):
         assert abs(other[0, 0] - found[0, 0]).max() > 1e-4
 
 
-def test_the_mix_of_layers_begins_as_their_mean():
-    table = np.random.default_rng(0).normal(size=(4, 3, 5)).astype(np.float32)
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_mix_of_layers_begins_as_their_mean_with_a_mean_square_of_one(layers):
+    table = 0.01 * np.random.default_rng(0).normal(size=(4, layers, 5)).astype(np.float32)
     params = params_of(labelling.Mix().init, jax.random.key(0), table, IDS)
     found = labelling.Mix().apply({"params": params}, table, IDS)
-    np.testing.assert_allclose(found, table[IDS].mean(2), atol=1e-6)
-    one = labelling.Mix().apply({}, table[:, :1], IDS)
-    np.testing.assert_allclose(one, table[IDS][:, :, 0], atol=1e-6)
+    mean = table.mean(1)
+    wanted = (mean / np.sqrt(np.mean(mean[1:] ** 2)))[IDS]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    other = labelling.Mix().apply({"params": params}, 2 * table, IDS)  # the scale is a parameter
+    np.testing.assert_allclose(other, 2 * wanted, rtol=1e-5)

@@ -77,11 +77,19 @@ def test_each_member_keeps_its_best_epoch_and_stops(data):
         )  # fmt: skip
 
 
+def test_a_member_that_has_found_nothing_yet_goes_on(data):
+    figures = iter([[0.0], [0.0], [0.0], [0.0], [0.4], [0.3], [0.2], [0.1]])
+    recipe = dataclasses.replace(RECIPE, epochs=8, patience=2)
+    found = fitted(data, [0], recipe, lambda params: np.array(next(figures)))
+    assert found.best.tolist() == [4] and len(found.history) == 7
+
+
 def test_halving_ends_below_the_least_rate(data):
     recipe = dataclasses.replace(
         RECIPE, name="sgd", epochs=9, schedule="halve", patience=1, learning_rate=0.4, least_rate=0.15
     )
-    found = fitted(data, [0], recipe)  # no gain after epoch 0: .4, .2, then .1
+    # No gain after epoch 0: .4, .2, then .1.
+    found = fitted(data, [0], recipe, lambda params: np.ones(1))
     assert len(found.history) == 3
 
 

@@ -1,0 +1,97 @@
+"""Results of a transfer run by the languages' families and by the size of their text (D12)."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from clwe_jax.report import data
+from clwe_jax.report.data import Chart, Column, Language, Line, Number, Table
+
+# Families as in the paper's figures; below Indo-European its branches.
+_FAMILIES = {
+    "Germanic": "en de nl af da sv no nb nn is fy nds lb bar sco",
+    "Romance": "es fr it pt ro ca gl oc an ast lmo pms scn",
+    "Slavic": "ru pl cs sk uk be bg mk sr hr sh bs sl",
+    "Indo-Aryan": "hi bn ur mr ne pa gu",
+    "Other Indo-European": "el hy fa tg lt lv sq ga cy br la",
+    "Uralic": "fi et hu",
+    "Turkic": "tr az ba kk ky uz tt cv",
+    "Semitic": "ar he",
+    "Austronesian": "id ms jv su tl war ceb min mg",
+    "Dravidian": "ta te ml kn",
+    "Sino-Tibetan": "zh my new",
+    "Japonic": "ja",
+    "Koreanic": "ko",
+    "Kartvelian": "ka",
+    "Basque": "eu",
+    "Other": "",
+}
+_FAMILY_OF = {language: name for name, some in _FAMILIES.items() for language in some.split()}
+
+
+def family(language: str) -> str:
+    """The family of a language by its code, or 'Other'."""
+    return _FAMILY_OF.get(language, "Other")
+
+
+def section(job: Any) -> data.Section | None:
+    """Tables and a curve; None where no family has two languages and the sizes are equal.
+
+    Args:
+      job: a `transfer.Transfer` whose stages are done.
+    """
+    task, metric = job.data.task, job.data.task.metric
+    means = {
+        language: float(np.mean([score[metric] for score in scores]))
+        for language, scores in job.scores[job.chosen].items()
+        if language not in job.data.labelled
+    }
+    sizes = {x: n for x, n in _words(job).items() if x in means and n > 0}
+    families = sorted({family(language) for language in means})
+    grouped = 1 < len(families) < len(means)
+    if not grouped and len(set(sizes.values())) < 2:
+        return None
+    title = "F1" if metric == "f1" else "Accuracy"
+    rows = []
+    for name in families:
+        mine = [language for language in means if family(language) == name]
+        mean = float(np.mean([means[language] for language in mine]))
+        rows.append([name, ", ".join(mine), Number(mean, "percent")])
+    blocks: list[Any] = []
+    if grouped:
+        blocks.append(Table(["Family", "Languages", Column(title, "percent")], rows))
+    text = "The languages without labels."
+    if len(set(sizes.values())) > 1:
+        order = sorted(sizes, key=sizes.__getitem__)
+        columns = ["Language", Column("Words", "count"), Column(title, "percent")]
+        cells = [
+            [Language(x), Number(float(sizes[x]), "count"), Number(means[x], "percent")]
+            for x in order
+        ]
+        points = [[math.log10(sizes[x]), means[x]] for x in order]
+        blocks.append(Table(columns, cells, title="By size of the encoder's text"))
+        blocks.append(
+            Chart(
+                f"{title} by size of the text", [Line(points=points, compare=False)],
+                x="log10 of the number of words", form="percent",
+            )  # fmt: skip
+        )
+        text += " The words are those of the text that the encoder learned from."
+    return data.Section(f"{task.name}: by family and size of text", text, blocks)
+
+
+def _words(job: Any) -> dict[str, int]:
+    """Language -> number of words of the encoder's text; {} where its run does not say."""
+    kind, _, where = job.made_with["encoder"].partition(":")
+    if kind != "run":
+        return {}
+    try:
+        with open(os.path.join(where, "report.json"), encoding="utf-8") as file:
+            return {x: found["words"] for x, found in json.load(file)["languages"].items()}
+    except (OSError, KeyError, ValueError):
+        return {}

@@ -1,0 +1,89 @@
+"""Translation word by word with a dictionary: translate-train and translate-test without a model."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Iterable, Mapping, Sequence
+
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words import Segmenter
+
+
+@dataclasses.dataclass(frozen=True)
+class Glossary:
+    """One translation for each word of a language.
+
+    Words are looked up in lower case, and a translation takes the capital of its word. A word
+    without a translation stays as it is, so names stay.
+
+    Attributes:
+      source, target: languages.
+      entries: word in lower case -> its translation.
+    """
+
+    source: str
+    target: str
+    entries: Mapping[str, str]
+
+    def words(self, words: Sequence[str]) -> tuple[str, ...]:
+        """The translation of each word; as many words."""
+        return tuple(map(self._word, words))
+
+    def cut(self, text: str) -> list[str]:
+        """The words of a text, with their capitals."""
+        segmenter = Segmenter({self.source: self.entries})
+        return segmenter.words(Normalizer(lower_case=False)(text, self.source), self.source)
+
+    def text(self, text: str) -> str:
+        """The translation of a text; a space between all words."""
+        return " ".join(self.words(self.cut(text)))
+
+    def coverage(self, sentences: Iterable[Sequence[str]]) -> float:
+        """The share of running words with letters that have a translation, in [0, 1]."""
+        found = [self._key(w) in self.entries for x in sentences for w in x if _spelled(w)]
+        return sum(found) / max(1, len(found))
+
+    def _key(self, word: str) -> str:
+        return Normalizer()(word, self.source)
+
+    def _word(self, word: str) -> str:
+        found = self.entries.get(self._key(word))
+        if found is None:
+            return word
+        return found[:1].upper() + found[1:] if word[:1].isupper() else found
+
+
+def of_dictionary(
+    dictionary: Dictionary, source: str, target: str, counts: Mapping[str, int]
+) -> Glossary:
+    """The glossary of a dictionary.
+
+    Args:
+      dictionary: merged dictionary, normalised in lower case.
+      source, target: languages.
+      counts: counts of words of the target language in lower case: of several translations, the
+        one with the highest count is chosen, else the first one. Translations of several words
+        are left out, since each word has one label.
+
+    Raises:
+      ValueError: the dictionary has no pair of the languages.
+    """
+    entries: dict[str, str] = {}
+    for word, translation in dictionary.pairs(source, target):
+        if " " in word or " " in translation:
+            continue
+        kept = entries.setdefault(word, translation)
+        if counts.get(translation, 0) > counts.get(kept, 0):
+            entries[word] = translation
+    if not entries:
+        raise ValueError(
+            f"config.data.dictionaries has no pairs of a word in {source!r} and one in {target!r}, "
+            f"which config.transfer.translate needs: add {source}-{target}.txt, or leave the "
+            "language out of config.data.languages"
+        )
+    return Glossary(source, target, entries)
+
+
+def _spelled(word: str) -> bool:
+    return any(map(str.isalpha, word))

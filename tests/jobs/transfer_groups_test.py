@@ -1,0 +1,36 @@
+"""Results by family and by size of text."""
+
+import json
+import types
+
+from clwe_jax.jobs import transfer_groups
+
+
+def job(folder, accuracies, words):
+    """A stand-in for a finished job whose encoder read so many words."""
+    (folder / "report.json").write_text(
+        json.dumps({"languages": {x: {"words": n} for x, n in words.items()}})
+    )
+    task = types.SimpleNamespace(name="pos", metric="acc")
+    return types.SimpleNamespace(
+        data=types.SimpleNamespace(task=task, labelled=("en",)),
+        chosen="", made_with={"encoder": f"run:{folder}"},
+        scores={"": {x: [{"acc": y}, {"acc": y}] for x, y in accuracies.items()}},
+    )  # fmt: skip
+
+
+def test_families_are_means_and_sizes_ascend(tmp_path):
+    found = transfer_groups.section(
+        job(tmp_path, {"en": 1.0, "de": 0.8, "nl": 0.6, "fr": 0.5}, {"de": 1000, "nl": 10, "fr": 100})
+    )
+    families, sizes, chart = found.blocks
+    assert [(row[0], row[2].value) for row in families.rows] == [("Germanic", 0.7), ("Romance", 0.5)]
+    assert [row[0].language for row in sizes.rows] == ["nl", "fr", "de"]
+    assert chart.lines[0].points == [[1.0, 0.6], [2.0, 0.5], [3.0, 0.8]]
+
+
+def test_one_family_without_sizes_has_no_section(tmp_path):
+    made = job(tmp_path, {"en": 1.0, "de": 0.8, "nl": 0.6}, {})
+    (tmp_path / "report.json").unlink()
+    assert transfer_groups.section(made) is None
+    assert transfer_groups.family("xx") == "Other"
