@@ -221,7 +221,7 @@ class WordAlignment(WordAligner):
 
     def __post_init__(self) -> None:
         if self.has_data and self.data != "pocket":
-            _ = self._pairs  # an error in the folder is raised before training starts
+            _ = self.pairs  # an error in the folder is raised before training starts
 
     @property
     def has_data(self) -> bool:
@@ -234,7 +234,7 @@ class WordAlignment(WordAligner):
         word_alignment/{src}-{trg}/layer{k}/aer where a model has several layers."""
         self.details.clear()
         totals: list[dict[str, float]] = []
-        for (source, target), rows in self._pairs.items():
+        for (source, target), rows in self.pairs.items():
             view = model.between(source, target)
             chosen = layers_of(self.layers, view.layers)
             every = {f"layer{k}": [k] for k in range(view.layers)} if view.layers > 1 else {}
@@ -271,7 +271,7 @@ class WordAlignment(WordAligner):
             )
 
     @functools.cached_property
-    def _pairs(self) -> dict[tuple[str, str], Sequence[Linked]]:
+    def pairs(self) -> dict[tuple[str, str], Sequence[Linked]]:
         """(source, target) -> sentences with gold links."""
         languages = self.context.languages
         if self.data == "pocket":
