@@ -31,7 +31,7 @@ LEVELS = ("pieces", "words")
 _OPTION = "config.evals.word_alignment.data"
 _PART = 128  # sentences whose vectors are in memory at once
 _SHOWN = 12  # words of a longest sentence in a picture
-_DRAWN = 3  # pairs of sentences of a language pair that the report shows
+_KEPT = 20  # short sentences of a language pair, of which the report shows one
 _SEED = "links"
 
 Words = Sequence[str]
@@ -210,7 +210,7 @@ class WordAlignment(WordAligner):
       max_sentences: maximum number of sentences of a language pair, from the beginning; 0: all (of
         the embedded world, 500).
       context: see `Context`.
-      details: the first sentences of each pair with gold and found links, for the report.
+      details: the first short sentences of each pair with gold and found links, for the report.
     """
 
     every_steps: Count = 0
@@ -260,7 +260,7 @@ class WordAlignment(WordAligner):
     def _show(self, row: Linked, found: np.ndarray, languages: tuple[str, str]) -> None:
         """Keeps a short sentence for the report."""
         shown = sum(x["languages"] == list(languages) for x in self.details)
-        if shown < _DRAWN and 3 < max(len(row.source), len(row.target)) <= _SHOWN:
+        if shown < _KEPT and 3 < max(len(row.source), len(row.target)) <= _SHOWN:
             self.details.append(
                 {
                     "kind": "word_alignment", "languages": list(languages),

@@ -15,7 +15,10 @@ ROW = dict(
 
 
 def test_a_table_a_chart_and_pictures_of_found_and_gold_links():
-    [made] = word_links.sections(FIGURES, [dict(kind="right"), ROW, ROW])
+    other = dict(ROW, sure=[[0, 1], [1, 0]], found=[])  # its links cross
+    [made] = word_links.sections(FIGURES, [ROW, other, ROW])
+    assert not data.section_from_json(made).blocks[2].joins
+    [made] = word_links.sections(FIGURES, [dict(kind="right"), ROW])
     section = data.section_from_json(made)
     table, chart, found, gold = section.blocks
     assert isinstance(table, Table) and isinstance(chart, Chart) and isinstance(found, Picture)
