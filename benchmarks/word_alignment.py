@@ -4,8 +4,7 @@
       --languages=en,fr --layers=5-7
     python benchmarks/word_alignment.py --encoder=run:RUN --data=pocket --languages=en,de,zh
 
-It runs the evaluator `word_alignment` once for each method and prints a table, then the error rate
-of every layer alone.
+Every method reads the chosen layers; then mutual argmax reads every layer alone.
 """
 
 from __future__ import annotations
@@ -19,15 +18,17 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from clwe_jax.api import encoders
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.word_alignment import WordAlignment
+from clwe_jax.evaluate.word_alignment import (
+    Counts, WordAligner, WordAlignment, layers_of, sides,
+)  # fmt: skip
 
 _SPECS: tuple[dict, ...] = (
     dict(method="mutual_argmax"),
-    dict(method="mutual_argmax", level="words"),
     dict(method="itermax"),
     dict(method="softmax", threshold=0.001),
     dict(method="softmax", threshold=0.1),
     dict(method="softmax", threshold=0.3),
+    dict(method="softmax", threshold=0.1, temperature=0.1),
 )
 
 
@@ -44,24 +45,25 @@ def main() -> None:
     options = parser.parse_args()
     languages = tuple(options.languages.split(","))
     model = encoders.load(options.encoder, languages).encoder()
-    by_layer: dict[str, float] = {}
-    print("pair, method, AER, precision, recall, F1, seconds")
-    for spec in _SPECS:
-        evaluator = WordAlignment(
-            data=options.data, layers=options.layers, max_sentences=options.sentences,
-            context=Context(languages=languages), **spec,
-        )  # fmt: skip
+    evaluator = WordAlignment(
+        data=options.data, max_sentences=options.sentences, context=Context(languages=languages)
+    )
+    print("pair, method, AER, precision, recall, F1")
+    for pair, rows in evaluator.pairs.items():
         begin = time.perf_counter()
-        figures = dict(evaluator.run(model))
+        texts = [row.source for row in rows], [row.target for row in rows]
+        vectors = list(sides(model.between(*pair), *texts, pair))
         seconds = time.perf_counter() - begin
-        pairs = dict.fromkeys(name.split("/")[1] for name in figures if name.count("/") > 1)
-        for pair in pairs:
-            found = [figures[f"word_alignment/{pair}/{x}"] for x in ("aer", "precision", "recall", "f1")]
-            named = " ".join(str(value) for value in spec.values())
-            print(pair, named, *(f"{100 * x:.1f}" for x in found), f"{seconds:.0f}", flush=True)
-        by_layer = by_layer or {x: y for x, y in figures.items() if "/layer" in x}
-    for name, value in by_layer.items():
-        print(name.removeprefix("word_alignment/"), f"{100 * value:.1f}")
+        chosen = layers_of(options.layers, model.layers)
+        runs = [(" ".join(map(str, x.values())), WordAligner(**x), chosen) for x in _SPECS]
+        runs += [(f"layer {k}", WordAligner(), [k]) for k in range(model.layers)]
+        for name, aligner, layers in runs:
+            counts = Counts()
+            for row, (left, right) in zip(rows, vectors):
+                counts.add(aligner.of_sides(left, right, layers), row)
+            numbers = " ".join(f"{100 * x:.1f}" for x in counts.figures().values())
+            print(f"{'-'.join(pair)} {name}: {numbers}", flush=True)
+        print(f"{len(rows)} sentences, encoded in {seconds:.0f} s")
 
 
 if __name__ == "__main__":

@@ -133,6 +133,9 @@ def base_config() -> ConfigDict:
                     name="retrieval", data=SOURCE, every_steps=1_000, max_sentences=1_000
                 ),
                 bli=dict(name="bli", data=SOURCE, every_steps=0, occurrences=10),
+                word_alignment=dict(  # data: pocket | a folder of gold links | '' for none
+                    name="word_alignment", data="", max_sentences=500, layers=""
+                ),
             ),
             report=dict(
                 compare_with="",  # folders of runs to show beside this one

@@ -120,6 +120,7 @@ SECTIONS = {
     "optimizer": ("clwe_jax.training.optim:Optimizer",),
     "init": ("clwe_jax.training.init:Initial",),
     "recipe": ("clwe_jax.training.heads:Recipe",),
+    "transfer.align": ("clwe_jax.evaluate.word_alignment:WordAligner",),
     "transfer.joint": ("clwe_jax.embeddings.train:FastText",),
     "embeddings": ("clwe_jax.embeddings.train:FastText", "clwe_jax.embeddings.duong:Duong"),
 }

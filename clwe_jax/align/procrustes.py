@@ -102,7 +102,12 @@ class LeastSquares:
 
 def orthogonal(x: Array, y: Array) -> np.ndarray:
     """The orthogonal W that minimises ||x W - y||: float64 [D, D] for two [P, D]."""
-    left, _, right = np.linalg.svd(product(x, y))
+    return polar(product(x, y))
+
+
+def polar(matrix: np.ndarray) -> np.ndarray:
+    """U V^T of the singular value decomposition U S V^T: the orthogonal matrix nearest to one."""
+    left, _, right = np.linalg.svd(matrix)
     return left @ right
 
 

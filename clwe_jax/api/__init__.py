@@ -16,7 +16,7 @@ from typing import Mapping, Sequence
 from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.api import foreign
-from clwe_jax.api.base import Loaded, Neighbour, Translation
+from clwe_jax.api.base import Loaded, Neighbour, Translation, WordLink
 from clwe_jax.api.model import Model
 from clwe_jax.api.pair import PairModel
 from clwe_jax.api.senses import Sense, SenseView, Translated
@@ -26,7 +26,7 @@ from clwe_jax.interop.configuration import PREFIX, is_model
 
 __all__ = [
     "Loaded", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel",
-    "TransferModel", "Translated", "Translation", "load",
+    "TransferModel", "Translated", "Translation", "WordLink", "load",
 ]  # fmt: skip
 
 

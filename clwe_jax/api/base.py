@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import difflib
 import numbers
 import unicodedata
@@ -14,7 +15,9 @@ from clwe_jax import registry
 from clwe_jax.align import search
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
+from clwe_jax.evaluate.word_alignment import METHODS as METHODS_OF_WORDS, WordAligner
 from clwe_jax.text.frequencies import FILE
+from clwe_jax.types import Encoder
 
 # Name of a retrieval method -> its name in `align.csls`.
 METHODS = {
@@ -46,6 +49,20 @@ class Translation(NamedTuple):
 
     word: str
     score: float
+
+
+class WordLink(NamedTuple):
+    """Two words that translate each other.
+
+    Attributes:
+      source, target: the words.
+      source_place, target_place: their places in their sentences, from 0.
+    """
+
+    source: str
+    target: str
+    source_place: int
+    target_place: int
 
 
 class Loaded(abc.ABC):
@@ -107,6 +124,55 @@ class Loaded(abc.ABC):
         Raises:
           ValueError: an unknown language or layer; for static vectors, a word without a vector.
         """
+
+    @abc.abstractmethod
+    def encoder(self) -> Encoder:
+        """The model as an encoder of text (`types.Encoder`)."""
+
+    def align(
+        self,
+        source: str | Sequence[str],
+        target: str | Sequence[str],
+        lang: str,
+        to: str,
+        layers: int | str = "",
+        **options: Any,
+    ) -> list[WordLink]:
+        """The words of a sentence with their translations in a translation of it.
+
+        Args:
+          source, target: the sentences, which are cut into words as the model cuts text; or sequences
+            of words, which are not cut.
+          lang, to: their languages.
+          layers: a layer's number, a range such as '5-7', 'mean_last4'; '': the layer at two thirds
+            of the depth.
+          **options: the other fields of `word_alignment.WordAligner`: method='itermax', ...
+
+        Returns:
+          The links by their places; a word may have none or several.
+
+        Raises:
+          ValueError: an unknown language, option or layer.
+        """
+        self._check_languages(lang=lang, to=to)
+        known = [x.name for x in dataclasses.fields(WordAligner)]
+        registry.check_keys(known, options, "align")
+        if options.get("method", METHODS_OF_WORDS[0]) not in METHODS_OF_WORDS:
+            raise ValueError(
+                f"There is no method {options['method']!r}. "
+                f"{registry.nearest(str(options['method']), METHODS_OF_WORDS)}"
+            )
+        model = self.encoder()
+        texts: list[list[str]] = []
+        for name, text, code in (("source", source, lang), ("target", target, to)):
+            words = model.words(text, code) if isinstance(text, str) else list(text)
+            check_strings(**{f"{name}[{place}]": word for place, word in enumerate(words)})
+            texts.append(words)
+        aligner = WordAligner(layers=layers, **options)
+        [found] = aligner.align(model, [texts[0]], [texts[1]], (lang, to))
+        return [
+            WordLink(texts[0][i], texts[1][j], int(i), int(j)) for i, j in np.argwhere(found)
+        ]
 
     def similarity(
         self, a: str, b: str, lang: str, lang_b: str | None = None, layer: Layer | None = None

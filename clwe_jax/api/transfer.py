@@ -25,6 +25,7 @@ from clwe_jax.api.base import Loaded, check_texts
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Frozen, Predictor, Tuned
 from clwe_jax.text.glossary import Glossary
+from clwe_jax.objectives import projected
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
@@ -174,6 +175,10 @@ def load(workdir: str, step: int | None = None) -> TransferModel:
             where = f"run:{os.path.join(workdir, ENCODER)}"
         model = encoders.load(where, described["languages"])
         tokenizer = encoders.tokenizer_of(model)
+        maps = os.path.join(workdir, projected.FILE)
+        if os.path.exists(maps):  # of `config.transfer.align`
+            found = projected.load(maps, model.objective, tokenizer.language_id)
+            model = dataclasses.replace(model, projection=found)
     make = _tuned if config.transfer.mode == "tune" else _frozen
     predictor, seed = make(config, workdir, described, model, tokenizer)
     glossaries = {x: Glossary(**given) for x, given in described.get("translated", {}).items()}

@@ -18,6 +18,7 @@ from clwe_jax.types import Batch, Encoder
 
 LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean")
 POOLS = ("first", "mean", "max")
+_WORTH = 3  # batches of a further width, from which on it saves more than its compilation costs
 Words = Sequence[str]
 
 
@@ -219,17 +220,17 @@ def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int],
     Args:
       table: the features.
       size: rows of a batch.
-      shortest: width of the narrowest batch; the others are twice, four times, ... as wide.
+      shortest: width of the narrowest batch; the others are twice, four times, ... as wide. A width
+        between two of them, 1.5 times the narrower one, is used where it fills several batches.
 
     Returns:
       Pairs of the rows' numbers and a batch, which has rows of padding at its end.
     """
     widths: dict[int, list[int]] = {}
-    for place, row in enumerate(table.rows):
-        longest = max(1, *(len(x) for x in row)) if len(row) > 1 else max(1, len(row[0]))
-        width = shortest
-        while width < longest:
-            width *= 2
+    lengths = [max([1, *(len(x) for x in row)]) for row in table.rows]
+    known = _widths(lengths, size, shortest)
+    for place, longest in enumerate(lengths):
+        width = next(width for width in known if width >= longest)
         widths.setdefault(width, []).append(place)
     found = []
     for width, places in sorted(widths.items()):
@@ -242,4 +243,17 @@ def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int],
                     words = table.rows[place][text]
                     batch[key][line, : len(words)] = words
             found.append((some, batch))
+    return found
+
+
+def _widths(lengths: Sequence[int], size: int, shortest: int) -> list[int]:
+    """The widths of batches for texts of these lengths, narrowest first."""
+    found, width, most = [shortest], shortest, max(lengths, default=0)
+    while width < most:
+        between = width * 3 // 2
+        # Every width is one more program to compile.
+        if sum(width < x <= between for x in lengths) >= _WORTH * size:
+            found.append(between)
+        width *= 2
+        found.append(width)
     return found

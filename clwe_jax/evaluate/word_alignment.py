@@ -31,7 +31,7 @@ LEVELS = ("pieces", "words")
 _OPTION = "config.evals.word_alignment.data"
 _PART = 128  # sentences whose vectors are in memory at once
 _SHOWN = 12  # words of a longest sentence in a picture
-_DRAWN = 3  # pairs of sentences of a language pair that the report shows
+_KEPT = 20  # short sentences of a language pair, of which the report shows one
 _SEED = "links"
 
 Words = Sequence[str]
@@ -75,9 +75,7 @@ class WordAligner:
     rounds: Size = 2
     discount: Share = 0.9
 
-    def links(
-        self, source: np.ndarray, target: np.ndarray
-    ) -> np.ndarray:
+    def links(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Links of two sentences' pieces or words, bool [M, N], of [M, D] and [N, D]."""
         if self.method == "softmax":
             scores = np.asarray(source, np.float32) @ np.asarray(target, np.float32).T
@@ -90,6 +88,8 @@ class WordAligner:
 
     def of_sides(self, source: Side, target: Side, layers: Sequence[int]) -> np.ndarray:
         """Links of the words of two sentences by the mean of some layers, bool [words, words]."""
+        if not len(source[1]) or not len(target[1]):
+            return np.zeros((len(set(source[1])), len(set(target[1]))), bool)
         vectors = (side[0][:, list(layers)].mean(1) for side in (source, target))
         return word_links.of_owners(self.links(*vectors), source[1], target[1])
 
@@ -126,7 +126,7 @@ def layers_of(wanted: str | int, count: int) -> list[int]:
     if wanted == "":
         return [round(2 * most / 3)]
     if wanted == MEAN_LAST4:
-        return list(range(count))[last_layers(most)] if most else [0]
+        return [int(layer) for layer in last_layers(most)] if most else [0]
     match = re.fullmatch(r"(\d+)(?:-(\d+))?", str(wanted))
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
     if not first <= last <= most:
@@ -210,7 +210,7 @@ class WordAlignment(WordAligner):
       max_sentences: maximum number of sentences of a language pair, from the beginning; 0: all (of
         the embedded world, 500).
       context: see `Context`.
-      details: the first sentences of each pair with gold and found links, for the report.
+      details: the first short sentences of each pair with gold and found links, for the report.
     """
 
     every_steps: Count = 0
@@ -221,7 +221,7 @@ class WordAlignment(WordAligner):
 
     def __post_init__(self) -> None:
         if self.has_data and self.data != "pocket":
-            _ = self._pairs  # an error in the folder is raised before training starts
+            _ = self.pairs  # an error in the folder is raised before training starts
 
     @property
     def has_data(self) -> bool:
@@ -234,7 +234,7 @@ class WordAlignment(WordAligner):
         word_alignment/{src}-{trg}/layer{k}/aer where a model has several layers."""
         self.details.clear()
         totals: list[dict[str, float]] = []
-        for (source, target), rows in self._pairs.items():
+        for (source, target), rows in self.pairs.items():
             view = model.between(source, target)
             chosen = layers_of(self.layers, view.layers)
             every = {f"layer{k}": [k] for k in range(view.layers)} if view.layers > 1 else {}
@@ -260,7 +260,7 @@ class WordAlignment(WordAligner):
     def _show(self, row: Linked, found: np.ndarray, languages: tuple[str, str]) -> None:
         """Keeps a short sentence for the report."""
         shown = sum(x["languages"] == list(languages) for x in self.details)
-        if shown < _DRAWN and 3 < max(len(row.source), len(row.target)) <= _SHOWN:
+        if shown < _KEPT and 3 < max(len(row.source), len(row.target)) <= _SHOWN:
             self.details.append(
                 {
                     "kind": "word_alignment", "languages": list(languages),
@@ -271,7 +271,7 @@ class WordAlignment(WordAligner):
             )
 
     @functools.cached_property
-    def _pairs(self) -> dict[tuple[str, str], Sequence[Linked]]:
+    def pairs(self) -> dict[tuple[str, str], Sequence[Linked]]:
         """(source, target) -> sentences with gold links."""
         languages = self.context.languages
         if self.data == "pocket":

@@ -58,6 +58,11 @@ class InTraining:
     def every_steps(self) -> int:
         return self.evaluator.every_steps
 
+    @property
+    def details(self) -> Sequence[Mapping[str, Any]]:
+        """The details of the last run; () where the evaluator keeps none."""
+        return self.evaluator.details if isinstance(self.evaluator, HasDetails) else ()
+
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
         return self.evaluator.run(self.encoder.bind(variables, step))
 

@@ -18,7 +18,7 @@ from clwe_jax.jobs import (
 )  # fmt: skip
 from clwe_jax.jobs.finish import Finish
 from clwe_jax.jobs.job import Job, Results, Stage
-from clwe_jax.report import data
+from clwe_jax.report import data, word_links
 from clwe_jax.text import training_dictionary
 from clwe_jax.training import (
     allocator, build, checkpoint, init, optim, partition, phases, train,
@@ -209,7 +209,10 @@ class Pretraining(Job):
             "neighbours": self._neighbours(model),
             "space": self._space(model),
             "senses": senses.gather(config, model, self.workdir),
-            "sections": [*_initial(result.initial), *self.finish.section(figures)],
+            "sections": [
+                *_initial(result.initial), *self.finish.section(figures),
+                *word_links.sections(figures, [x for y in self.evaluators for x in y.details]),
+            ],  # fmt: skip
             "finish": self.finish.record,
             "speed": {
                 "tokens_per_second": result.tokens_per_second,

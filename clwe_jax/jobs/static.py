@@ -26,6 +26,7 @@ from clwe_jax.jobs.given import Given
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.trainer import Trainer
+from clwe_jax.report import word_links
 from clwe_jax.text import training_dictionary, world
 from clwe_jax.training import train
 
@@ -198,6 +199,7 @@ class Static(Job):
             "notes": self.notes,
             **self.source.description(),
             "static": static,
+            "sections": word_links.sections(self.figures, self.rows),
         }
         if self.dictionary is not None:
             described = world.describe_dictionary(self.dictionary)
@@ -238,7 +240,7 @@ def _errors(rows: Sequence[Mapping[str, Any]], most: int) -> tuple[list[Any], in
     """At most `most` errors of each direction, evenly spread, and the number of errors left out."""
     by_pair: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        if row["kind"] != "right":
+        if row["kind"] not in ("right", word_links.KIND):
             by_pair.setdefault(row["pair"], []).append(row)
     shown, left_out = [], 0
     for some in by_pair.values():

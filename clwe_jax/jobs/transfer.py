@@ -20,7 +20,7 @@ from clwe_jax.api import encoders, transfer as api
 from clwe_jax.evaluate import agreement
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Labels
-from clwe_jax.jobs import facts, transfer_data, transfer_report, transfer_translate
+from clwe_jax.jobs import facts, transfer_data, transfer_maps, transfer_report, transfer_translate
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.transfer_frozen import FrozenTransfer
@@ -100,6 +100,8 @@ class Transfer(Job):
             yield f"encoder: {encoder}, which learns with the head from labelled rows alone"
         else:
             yield f"encoder: {encoder}"
+        if self.config.transfer.align.parallel:
+            yield f"mapped by word-aligned sentences: {self.config.transfer.align.parallel}"
 
     def _about_training(self) -> Iterator[str]:
         settings = self.config.transfer
@@ -156,6 +158,11 @@ class Transfer(Job):
                     f"--config.data.languages (without {language!r})"
                 )
         self.made_with = {"encoder": where, "state": _state_of(where)}
+        spoken = map(self.data.spoken, [*self.data.train, *wanted])
+        self.model, maps = transfer_maps.mapped(
+            config, self.workdir, self.model, list(dict.fromkeys(spoken))
+        )
+        self.made_with |= maps
         if self.tunes:
             encoders.tunable(self.model, encoder)
             return

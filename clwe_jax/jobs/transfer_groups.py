@@ -31,6 +31,7 @@ _FAMILIES = {
     "Basque": "eu",
     "Other": "",
 }
+_LEAST_RATIO = 2  # of the largest text to the smallest, from which on the sizes are shown
 _FAMILY_OF = {language: name for name, some in _FAMILIES.items() for language in some.split()}
 
 
@@ -40,7 +41,7 @@ def family(language: str) -> str:
 
 
 def section(job: Any) -> data.Section | None:
-    """Tables and a curve; None where no family has two languages and the sizes are equal.
+    """Tables and a curve; None where no family has two languages and the sizes are similar.
 
     Args:
       job: a `transfer.Transfer` whose stages are done.
@@ -54,7 +55,8 @@ def section(job: Any) -> data.Section | None:
     sizes = {x: n for x, n in _words(job).items() if x in means and n > 0}
     families = sorted({family(language) for language in means})
     grouped = 1 < len(families) < len(means)
-    if not grouped and len(set(sizes.values())) < 2:
+    sized = bool(sizes) and max(sizes.values()) >= _LEAST_RATIO * min(sizes.values())
+    if not grouped and not sized:
         return None
     title = "F1" if metric == "f1" else "Accuracy"
     rows = []
@@ -66,7 +68,7 @@ def section(job: Any) -> data.Section | None:
     if grouped:
         blocks.append(Table(["Family", "Languages", Column(title, "percent")], rows))
     text = "The languages without labels."
-    if len(set(sizes.values())) > 1:
+    if sized:
         order = sorted(sizes, key=sizes.__getitem__)
         columns = ["Language", Column("Words", "count"), Column(title, "percent")]
         cells = [

@@ -69,6 +69,15 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
                 length=128,  # longest training row: words, or in mode tune pieces
                 constrained=True,  # forbid a CRF an I- tag that continues no name
                 head=dict(_HEADS[head], name=head),
+                align=dict(  # orthogonal maps of a language model's layers onto English (E9)
+                    # STEM of parallel files STEM.en, STEM.de, ... | pocket | '': no maps
+                    parallel="",
+                    # STEM of files STEM.de-en with links `0-0 1-2` of these sentences | gold, with
+                    # pocket | '': the encoder aligns the words, by the options below
+                    links="",
+                    sentences=30_000,  # most sentences of a language
+                    method="mutual_argmax", layers="", level="pieces", threshold=0.1,
+                ),
                 embedder=dict(width=320, cells=512, layers=2),  # of the encoders bow, gru, lstm
                 joint=dict(dim=300, epochs=5, min_count=5, buckets=2_000_000, workers=1),
             ),

@@ -7,6 +7,9 @@ from typing import Sequence
 
 from ml_collections import ConfigDict
 
+from clwe_jax import fields
+from clwe_jax.fields import Size
+
 from clwe_jax.text.dictionary import files as dictionary_files
 
 
@@ -43,6 +46,8 @@ def check(config: ConfigDict, workdir: str) -> None:
             f"config.transfer.dev={settings.dev!r} needs training files: "
             "--config.transfer.train=en:FILE"
         )
+    if settings.align.parallel:
+        _check_maps(config, kind, learned)
     if not given:
         return
     for option in ("train", "dev"):
@@ -57,6 +62,30 @@ def check(config: ConfigDict, workdir: str) -> None:
             f"config.transfer.tests={settings.tests} is no folder: expected one of files such as "
             "de.test.tsv"
         )
+
+
+def _check_maps(config: ConfigDict, kind: str, learned: Sequence[str]) -> None:
+    """Checks the maps from word-aligned sentences."""
+    align = config.transfer.align
+    where = f"config.transfer.align.parallel={align.parallel}"
+    if kind not in ("run", "hf") or config.transfer.mode == "tune":
+        raise ValueError(
+            f"{where} maps the layers of a frozen language model: --config.encoder=run:DIR or hf:DIR "
+            "with --config.transfer.mode=frozen, or --config.transfer.align.parallel=''"
+        )
+    pocket = align.parallel == "pocket"
+    if align.links and (align.links == "gold") != pocket:
+        raise ValueError(
+            f"{where}, config.transfer.align.links={align.links}: 'gold' links are those of "
+            "'pocket', and a STEM of files of links belongs to a STEM of parallel files"
+        )
+    fields.check_value(Size, align.sentences, "config.transfer.align.sentences")
+    for path in () if pocket else [f"{align.parallel}.{x}" for x in learned]:
+        if not os.path.isfile(path):
+            raise FileNotFoundError(
+                f"{where}: {path} is no file; expected the beginning of the paths of parallel files, "
+                "which end in .en, .de, ..."
+            )
 
 
 def has_files(train: str) -> bool:

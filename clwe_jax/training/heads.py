@@ -210,11 +210,11 @@ def start(labeller: Labeller, table: Array, batch: Batch, keys: Array) -> Any:
     """
     one = jax.tree.map(lambda x: x[0], batch)
 
-    def init(key: Array) -> Any:
+    def init(key: Array, table: Array, one: Batch) -> Any:
         variables = labeller.init({"params": key}, table, one, method=Labeller.loss)
         return partition.unbox(variables["params"])
 
-    return jax.jit(jax.vmap(init))(keys)
+    return jax.jit(jax.vmap(init, in_axes=(0, None, None)))(keys, table, one)
 
 
 def save(params: Any, path: str) -> None:

@@ -116,7 +116,19 @@ def test_batches_hold_every_row_once():
             for key, words in zip(("words", "words_b"), rows[place]):
                 assert [x for x in batch[key][line] if x] == list(words)
         assert not batch["words"][len(places) :].any()
-    assert sorted(seen) == list(range(30)) and len(widths) <= 3
+    assert sorted(seen) == list(range(30)) and len(widths) <= 4
+
+
+def test_a_width_between_two_is_used_where_it_fills_batches():
+    def widths(*lengths):
+        rows = [[np.ones(n, np.int32)] for n in lengths]
+        found = features.batches(Table(np.zeros((9, 1, 1), np.float32), rows), 4)
+        return sorted({batch["words"].shape[1] for _, batch in found})
+
+    assert widths(5, 12, 16) == [8, 16]
+    assert widths(*[12] * 11, 16) == [16]
+    assert widths(*[12] * 12, 16) == [12, 16] and widths(*[24] * 12, 30, 3) == [8, 24, 32]
+    assert widths(*[13] * 50) == [16]
 
 
 def test_texts_have_their_own_vectors_once_computed(setting):

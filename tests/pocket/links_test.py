@@ -1,0 +1,50 @@
+"""Gold word alignments of the embedded world."""
+
+import pytest
+
+from clwe_jax import pocket
+from clwe_jax.pocket import generate, links
+
+
+def named(row, pairs):
+    return {(row.source[i], row.target[j]) for i, j in pairs}
+
+
+def test_one_meaning_in_two_orders():
+    [row] = [x for x in pocket.linked("de", "en", 40) if "Medikamente" in x.source][:1]
+    assert ("Medikamente", "medicines") in named(row, row.sure)
+    assert (".", ".") in named(row, row.sure)
+
+
+@pytest.mark.parametrize("language", ["de", "es", "fr", "ja", "zh"])
+def test_links_follow_concepts_and_translations(language):
+    rows = generate.parallel((language, "en"), 60)
+    for row in rows:
+        found = links.links(row[language], row["en"])
+        a, b = row[language].tokens, row["en"].tokens
+        assert found.source == tuple(token.text for token in a)
+        assert found.sure <= found.possible
+        concepts = {(i, j) for i, x in enumerate(a) for j, y in enumerate(b)
+                    if x.concept and x.concept == y.concept}  # fmt: skip
+        assert concepts <= found.possible
+        for i, j in found.possible - concepts:
+            assert a[i].concept is None and b[j].concept is None
+        for i, j in found.possible:
+            alone = sum(x == i for x, _ in found.possible) == sum(y == j for _, y in found.possible) == 1
+            assert ((i, j) in found.sure) == alone
+    sure = sum(len(links.links(row[language], row["en"]).sure) for row in rows)
+    assert sure > 0.6 * sum(len(row["en"].tokens) for row in rows)
+
+
+def test_a_function_word_is_linked_by_the_table():
+    rows = pocket.linked("de", "en", 200)
+    assert any(("nicht", "not") in named(row, row.sure) for row in rows)
+    rows = pocket.linked("fr", "en", 200)
+    assert any(("l", "the") in named(row, row.possible) for row in rows)
+    assert not any(("L", "does") in named(row, row.possible) for row in rows)
+
+
+def test_the_sentences_are_those_of_parallel():
+    rows = generate.parallel(("fr", "en"), 5, 3)
+    found = pocket.linked("fr", "en", 5, 3)
+    assert [x.source for x in found] == [tuple(t.text for t in row["fr"].tokens) for row in rows]
