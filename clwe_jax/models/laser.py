@@ -140,13 +140,14 @@ class Laser(nn.Module):
         return jnp.where(jnp.arange(self.vocab_size) < known, found, _NO_PIECE)
 
     def _run(self, x: Array, sentence: Array, language: Array, cells: Cells) -> tuple[Array, Cells]:
-        rows, length, _ = x.shape
+        kernel, recurrent, bias = (w.astype(x.dtype) for w in (self.kernel, self.recurrent, self.bias))
         wanted = jnp.take(self.language, language, axis=0).astype(x.dtype)
+        # The same at every step: its product with the weights is computed once.
         context = jnp.concatenate([sentence, wanted], -1)
-        context = jnp.broadcast_to(context[:, None], (rows, length, context.shape[-1]))
-        inputs = jnp.concatenate([x, context], -1).swapaxes(0, 1)[None]
-        weights = *(w.astype(x.dtype) for w in (self.kernel, self.recurrent, self.bias)), None
-        outputs, *cells = steps(inputs, weights, None, tuple(c[None] for c in cells), (None, None))
+        bias = bias[:, None] + jnp.einsum("bi,dikc->dbkc", context, kernel[:, self.width :])
+        weights = kernel[:, : self.width], recurrent, bias, None
+        cells = tuple(c[None] for c in cells)
+        outputs, *cells = steps(x.swapaxes(0, 1)[None], weights, None, cells, (None, None))
         return outputs[0].swapaxes(0, 1), tuple(c[0] for c in cells)
 
     def _embedded(self, table: Array, ids: Array, seed: Array | None, salt: int) -> Array:

@@ -106,8 +106,9 @@ def steps(
 
     Args:
       inputs: [D, L, B, I].
-      weights: W [D, I, 4, C], R [D, P, 4, C], b [D, 4, C], P [D, C, P]; gates i, j, f, o. Without a
-        projection (None in the place of P) the output is o tanh(c), and P = C.
+      weights: W [D, I, 4, C], R [D, P, 4, C], b [D, 4, C] or of each row [D, B, 4, C], P [D, C, P];
+        gates i, j, f, o. Without a projection (None in the place of P) the output is o tanh(c), and
+        P = C.
       keep: [D, L, B] or None; no gradient.
       state: cell and output before the window, float32 [D, B, C] and [D, B, P].
       limits: limits of the cell and of the output, or None.
@@ -150,7 +151,8 @@ def _step(gates, weights, keep, state, limits):
         recurrent.reshape(*recurrent.shape[:2], -1),
         preferred_element_type=jnp.float32,
     )
-    gates = gates.astype(jnp.float32) + of_output.reshape(gates.shape) + bias[:, None]
+    bias = bias if bias.ndim == 4 else bias[:, None]
+    gates = gates.astype(jnp.float32) + of_output.reshape(gates.shape) + bias
     i, f, o = (jax.nn.sigmoid(gates[:, :, k]) for k in (0, 2, 3))
     j = jnp.tanh(gates[:, :, 1])
     cell = _clip(f * cell + i * j, limits[0])
@@ -193,7 +195,7 @@ def _steps_forward(inputs, weights, keep, state, limits):
 
 def _steps_backward(limits, residuals, gradients):
     inputs, weights, keep, state, gates, hiddens, cells, outputs = residuals
-    kernel, recurrent, _, projection = weights
+    kernel, recurrent, bias, projection = weights
     d, length, rows, _, size = gates.shape
     width = outputs.shape[-1]
     dtype = inputs.dtype
@@ -231,7 +233,7 @@ def _steps_backward(limits, residuals, gradients):
             ],
             2,
         )
-        of_bias = of_bias + of_gates.sum(1)
+        of_bias = of_bias + (of_gates if bias.ndim == 4 else of_gates.sum(1))
         of_gates = of_gates.astype(dtype)
         all_gates = INTO(all_gates, of_gates, number, 1)
         all_outputs = INTO(all_outputs, of_output, number, 1)
@@ -248,7 +250,7 @@ def _steps_backward(limits, residuals, gradients):
 
     # Separate buffers, because XLA copies a buffer that a step both reads and writes.
     empty = jax.lax.empty(gates.shape, dtype), jax.lax.empty(outputs.shape, dtype)
-    of_bias = jnp.zeros((d, 4, size), jnp.float32)
+    of_bias = jnp.zeros(bias.shape, jnp.float32)
     of_gates, of_outputs, of_bias, *of_state = jax.lax.fori_loop(
         0, length, step, (*empty, of_bias, *gradients[1:])
     )

@@ -68,11 +68,13 @@ def test_equals_numpy(given, limits, kept):
 
 
 @pytest.mark.parametrize(
-    "limits, kept", [(LIMITS, True), ((None, None), False)], ids=["clipped-reset", "plain"]
+    "limits, kept", [(LIMITS, True), ((None, None), False)], ids=["clipped-reset", "bias-of-rows"]
 )
 def test_gradient_is_that_of_automatic_differentiation(given, limits, kept):
     inputs, weights, keep, state = jax.tree.map(jnp.asarray, given)
-    keep = keep if kept else None
+    if not kept:
+        keep = None
+        weights = *weights[:2], jnp.asarray(draw(D, B, 4, C)), weights[3]
     scales = draw(D, L, B, P, seed=5), draw(D, B, C, seed=5), draw(D, B, P, seed=5)
 
     def plain(inputs, weights, state):
@@ -81,7 +83,8 @@ def test_gradient_is_that_of_automatic_differentiation(given, limits, kept):
             if keep is not None:
                 state = tuple(x * keep[:, t, :, None] for x in state)
             kernel, recurrent, bias, projection = weights
-            z = jnp.einsum("dbi,digc->dbgc", inputs[:, t], kernel) + bias[:, None]
+            z = jnp.einsum("dbi,digc->dbgc", inputs[:, t], kernel)
+            z += bias if bias.ndim == 4 else bias[:, None]
             z += jnp.einsum("dbp,dpgc->dbgc", state[1], recurrent)
             i, j, f, o = jnp.moveaxis(z, 2, 0)
             c = jax.nn.sigmoid(f) * state[0] + jax.nn.sigmoid(i) * jnp.tanh(j)
