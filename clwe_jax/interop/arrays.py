@@ -9,8 +9,8 @@ from __future__ import annotations
 import collections
 import json
 import os
-from pickle import Unpickler, UnpicklingError
-from typing import IO, Any, Mapping
+from pickle import PROTO, Unpickler, UnpicklingError
+from typing import IO, Any, Callable, Mapping
 import zipfile
 
 import ml_dtypes
@@ -29,6 +29,7 @@ _DTYPES = {
     "BoolStorage": np.dtype(np.bool_),
     "ByteStorage": np.dtype(np.uint8),
 }
+_MAGIC = 0x1950A86A20F9469CFC6C  # begins a file of PyTorch before 1.6
 # Errors of an instruction of a pickle that is used on something else than a tensor.
 _WRONG = (KeyError, IndexError, ValueError, TypeError, AttributeError)
 
@@ -90,26 +91,7 @@ def _safetensors(path: str) -> dict[str, np.ndarray]:
 
 
 def _pickled(path: str) -> dict[str, np.ndarray]:
-    if not zipfile.is_zipfile(path):
-        raise ValueError(
-            f"{path} is cut short, or was written by PyTorch before 1.6: copy it again, or save the "
-            f"model as {SAFETENSORS} (safe_serialization=True)"
-        )
-    try:
-        with zipfile.ZipFile(path) as archive:
-            [name] = [x for x in archive.namelist() if x.endswith("/data.pkl")]
-            folder = name.removesuffix("data.pkl")
-            if f"{folder}byteorder" in archive.namelist():
-                order = archive.read(f"{folder}byteorder")
-                if order != b"little":
-                    raise ValueError(f"its numbers are {order.decode()}-endian")
-            with archive.open(name) as file:
-                found = _Tensors(file, archive, folder).load()
-    except (zipfile.BadZipFile, UnpicklingError, EOFError, *_WRONG) as error:
-        raise ValueError(
-            f"{path} is refused: {error}. Expected a dictionary of tensors by name; save the model "
-            f"as {SAFETENSORS} if you trust the file"
-        ) from error
+    found = unpickle(path)
     if not isinstance(found, Mapping) or not all(
         isinstance(key, str) and isinstance(value, np.ndarray) for key, value in found.items()
     ):
@@ -117,12 +99,81 @@ def _pickled(path: str) -> dict[str, np.ndarray]:
     return dict(found)
 
 
+def unpickle(path: str) -> Any:
+    """What `torch.save` has written, before and since PyTorch 1.6: tensors, containers, numbers.
+
+    Raises:
+      ValueError: the file is damaged, cut short, or holds more than these.
+    """
+    try:
+        return (_of_archive if zipfile.is_zipfile(path) else _of_stream)(path)
+    except (zipfile.BadZipFile, UnpicklingError, EOFError, OverflowError, *_WRONG) as error:
+        raise ValueError(
+            f"{path} is refused: {error}. Expected a dictionary of tensors by name; save the model "
+            f"as {SAFETENSORS} if you trust the file"
+        ) from error
+
+
+def _of_archive(path: str) -> Any:
+    with zipfile.ZipFile(path) as archive:
+        [name] = [x for x in archive.namelist() if x.endswith("/data.pkl")]
+        folder = name.removesuffix("data.pkl")
+        if f"{folder}byteorder" in archive.namelist():
+            order = archive.read(f"{folder}byteorder")
+            if order != b"little":
+                raise ValueError(f"its numbers are {order.decode()}-endian")
+
+        def stored(key: str, dtype: np.dtype, size: int) -> np.ndarray:
+            array = np.frombuffer(archive.read(f"{folder}data/{key}"), dtype)
+            if len(array) < size:
+                raise UnpicklingError(f"the tensor data/{key} is cut short")
+            return array
+
+        with archive.open(name) as file:
+            return _Tensors(file, stored).load()
+
+
+def _of_stream(path: str) -> Any:
+    """Before PyTorch 1.6: four pickles, the last one of the model; the keys of its data; the data."""
+    end = os.path.getsize(path)
+    with open(path, "rb") as file:
+        if file.read(1) != PROTO or file.seek(0) or _Tensors(file, None).load() != _MAGIC:
+            raise UnpicklingError("it is cut short, or was not written by PyTorch")
+        _Tensors(file, None).load()  # the version of the format
+        if not _Tensors(file, None).load().get("little_endian", True):
+            raise ValueError("its numbers are big-endian")
+        start, kinds = file.tell(), {}
+
+        def sized(key: str, dtype: np.dtype, size: int) -> np.ndarray:
+            if not 0 <= size * dtype.itemsize <= end:
+                raise UnpicklingError(f"the tensor {key} is cut short")
+            kinds[key] = dtype
+            return np.zeros(size, dtype)
+
+        _Tensors(file, sized).load()  # the data's types, which its bytes do not say
+        found = {}
+        for key in _Tensors(file, None).load():
+            size = int.from_bytes(file.read(8), "little")
+            data = file.read(min(size, end) * kinds[key].itemsize)
+            if len(data) != size * kinds[key].itemsize:
+                raise UnpicklingError(f"the tensor {key} is cut short")
+            found[key] = np.frombuffer(data, kinds[key])
+        file.seek(start)
+        return _Tensors(file, lambda key, dtype, size: found[key]).load()
+
+
 class _Tensors(Unpickler):
     """Reads tensors as arrays, and refuses everything else."""
 
-    def __init__(self, file: IO[bytes], archive: zipfile.ZipFile, folder: str):
+    def __init__(
+        self, file: IO[bytes], stored: Callable[[str, np.dtype, int], np.ndarray] | None
+    ):
+        """Args:
+        file: the pickle.
+        stored: function of a key, a type and a number of values to the values; None: no tensors.
+        """
         super().__init__(file)
-        self._archive, self._folder = archive, folder
+        self._stored = stored
 
     def find_class(self, module: str, name: str) -> Any:
         known = {
@@ -136,13 +187,10 @@ class _Tensors(Unpickler):
         return known[module, name]
 
     def persistent_load(self, key: Any) -> np.ndarray:
-        kind, stored, name, _, size = key
-        if kind != "storage" or stored not in _DTYPES:
+        kind, stored, name, _, size, *view = key
+        if kind != "storage" or stored not in _DTYPES or any(view) or self._stored is None:
             raise UnpicklingError(f"it holds {kind!r}, which is no tensor")
-        array = np.frombuffer(self._archive.read(f"{self._folder}data/{name}"), _DTYPES[stored])
-        if len(array) < size:
-            raise UnpicklingError(f"the tensor data/{name} is cut short")
-        return array
+        return self._stored(name, _DTYPES[stored], size)
 
 
 def _tensor(storage: np.ndarray, offset: int, size: Any, stride: Any, *_: Any) -> np.ndarray:

@@ -45,8 +45,8 @@ class Pickler(_Pickler):
 
 
 class Storage:
-    def __init__(self, kind, name, size, what="storage"):
-        self.key = (what, Named("torch", kind), name, "cpu", size)
+    def __init__(self, kind, name, size, what="storage", **view):
+        self.key = (what, Named("torch", kind), name, "cpu", size, *view.values())
 
 
 def tensor(kind, name, size, shape, stride, offset=0, **what):
@@ -65,6 +65,16 @@ def write(folder, value, data, order=b"little"):
         archive.writestr("archive/byteorder", order)
         for name, array in data.items():
             archive.writestr(f"archive/data/{name}", array.tobytes())
+    return path
+
+
+def write_old(path, value, data, little=True):
+    """As PyTorch before 1.6, which `torch.save` still does on demand."""
+    with open(path, "wb") as file:
+        for part in (arrays._MAGIC, 1001, {"little_endian": little}, value, list(data)):
+            Pickler(file, 2).dump(part)
+        for array in data.values():
+            file.write(len(array).to_bytes(8, "little") + array.tobytes())
     return path
 
 
@@ -123,13 +133,53 @@ def test_nothing_in_a_pickle_runs(tmp_path):
 def test_files_that_are_cut_short(tmp_path):
     path = write(tmp_path, {"a": tensor("FloatStorage", "0", 12, (12,), (1,))}, {"0": NUMBERS})
     os.truncate(path, path.stat().st_size - 30)
-    with pytest.raises(ValueError, match="cut short, or was written by PyTorch before 1.6"):
+    with pytest.raises(ValueError, match="cut short, or was not written by PyTorch"):
         arrays.read(str(tmp_path))
     path = tmp_path / "model.safetensors"
     save_file({"a": NUMBERS}, str(path))
     assert arrays.read(str(tmp_path))["a"].tolist() == NUMBERS.tolist()
     os.truncate(path, path.stat().st_size - 4)
     with pytest.raises(ValueError, match="model.safetensors is damaged or cut short"):
+        arrays.read(str(tmp_path))
+
+
+def test_a_file_of_old_pytorch(tmp_path):
+    path = tmp_path / "pytorch_model.bin"
+    value = {
+        "whole": tensor("FloatStorage", "a", 12, (3, 4), (4, 1), view=None),
+        "part": tensor("FloatStorage", "a", 12, (2,), (1,), offset=2, view=None),
+        "ids": tensor("LongStorage", "b", 2, (2,), (1,), view=None),
+    }
+    data = {"b": np.array([7, 8]), "a": NUMBERS}
+    write_old(path, value, data)
+    found = arrays.read(str(tmp_path))
+    np.testing.assert_array_equal(found["whole"], NUMBERS.reshape(3, 4))
+    assert found["part"].tolist() == [2, 3] and found["ids"].tolist() == [7, 8]
+    write_old(path, {"n": 3, "of": {"a": True}, "x": value["ids"]}, {"b": data["b"]})
+    found = arrays.unpickle(str(path))
+    assert found["n"] == 3 and found["of"] == {"a": True} and found["x"].tolist() == [7, 8]
+
+
+@pytest.mark.parametrize(
+    "value, message",
+    [
+        ({"a": Named("os", "getcwd", "x")}, "it calls os.getcwd, which is no tensor"),
+        ({"a": tensor("FloatStorage", "9", 12, (12,), (1,), view=None)}, "is refused"),
+        ({"a": tensor("FloatStorage", "0", 10**15, (12,), (1,), view=None)}, "0 is cut short"),
+        ({"a": tensor("FloatStorage", "0", 12, (13,), (1,), view=None)}, "outside its data"),
+    ],
+)
+def test_old_files_that_are_refused(value, message, tmp_path):
+    path = write_old(tmp_path / "pytorch_model.bin", value, {"0": NUMBERS})
+    with pytest.raises(ValueError, match=f"pytorch_model.bin.*{message}"):
+        arrays.read(str(tmp_path))
+    good = {"a": tensor("FloatStorage", "0", 12, (12,), (1,), view=None)}
+    write_old(path, good, {"0": NUMBERS}, little=False)
+    with pytest.raises(ValueError, match="big-endian"):
+        arrays.read(str(tmp_path))
+    write_old(path, good, {"0": NUMBERS})
+    os.truncate(path, path.stat().st_size - 4)
+    with pytest.raises(ValueError, match="0 is cut short"):
         arrays.read(str(tmp_path))
 
 
