@@ -30,7 +30,7 @@ def scores(found: Sequence[str], expected: Sequence[str]) -> tuple[float, float,
     """
     letters = "".join(expected)
     unspaced = sum(map(is_unspaced, letters)) > len(letters) / 2
-    bleu = BLEU(tokenize="char" if unspaced else "13a")
+    bleu = BLEU(tokenize="char" if unspaced else "13a", force=True)  # no warning of split full stops
     chrf = CHRF()
     values = [metric.corpus_score(found, [expected]).score for metric in (bleu, chrf)]
     return *values, f"{bleu.get_signature()}, {chrf.get_signature()}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from flax import linen as nn
+import jax
 import jax.numpy as jnp
 
 from clwe_jax.fields import OneOf, Rate, Size
@@ -22,44 +23,90 @@ _NO_PIECE = -1e9  # logit of the rows that only pad the table
 Cells = tuple[Array, Array]
 
 
-class Laser(nn.Module):
-    """Encoder and decoder; the sizes' defaults are the paper's.
+def _uniform(limit: float):
+    """Uniform between -limit and limit."""
+    return lambda key, shape, dtype: jax.random.uniform(key, shape, dtype, -limit, limit)
+
+
+# Fairseq's embeddings are as small as its output table. The sentence vector is then so near to zero
+# that the decoder learns for thousands of steps before it reads it.
+wide, small = _uniform(1.0), _uniform(0.1)
+
+
+class Encoder(nn.Module):
+    """The encoder; the sizes' defaults are the paper's.
 
     Attributes:
-      vocab_size: rows of the tables of pieces.
-      languages: number of languages.
+      vocab_size: rows of a table of pieces.
       max_length: pieces of the longest text, with the mark of its end.
-      width: dimensions of a piece's embedding, in each of the two tables.
-      cells: C, cells of an encoder's layer and direction; a sentence's vector has 2 C dimensions.
-      layers: layers of the encoder.
-      decoder_cells: cells of the decoder's layer.
-      language_width: dimensions of a target language's embedding.
-      dropout: dropout rate of the embeddings, between layers and of the decoder's output.
+      width: dimensions of a piece's embedding.
+      cells: C, cells of a layer and direction; a sentence's vector has 2 C dimensions.
+      layers: number of layers.
+      dropout: dropout rate of the embeddings, between layers and of a decoder's output.
       dtype: type of activations; 'auto' is bfloat16 on accelerators and float32 on CPU.
     """
 
     vocab_size: int
-    languages: int
     max_length: int
     width: Size = 320
     cells: Size = 512
     layers: Size = 5
-    decoder_cells: Size = 2_048
-    language_width: Size = 32
     dropout: Rate = 0.1
     dtype: Annotated[str, OneOf(*DTYPES)] = "auto"
 
     def setup(self) -> None:
-        init = nn.initializers.uniform(0.2)
-        small = lambda *arguments: init(*arguments) - 0.1  # fairseq's U(-.1, .1)
+        shape = (self.vocab_size, self.width)
+        self.source_pieces = parameter(self, "source_pieces", ("vocab", "embed"), wide, shape)
+        self.encoder = BiLstm(self.cells, self.layers, self.dropout, name="encoder")
+
+    def encode(self, ids: Array, mask: Array, train: bool = False) -> tuple[Array, ...]:
+        """The embeddings and the output of each layer, [B, L, width] and [B, L, 2 C].
+
+        Args:
+          ids: pieces of a text and the mark of its end, int32 [B, L].
+          mask: bool [B, L], True at these.
+          train: whether dropout is on (needs an rng named 'dropout').
+        """
+        seed = self._seed(train)
+        x = self._embedded(self.source_pieces, ids, seed, 0)
+        layers = self.encoder(x, mask, seed)
+        return x, *(layer.reshape(*ids.shape, -1) for layer in layers)
+
+    def sentence(self, layers: tuple[Array, ...], mask: Array) -> Array:
+        """The vectors of texts, [B, 2 C]: the last layer's maximum over time; 0 without pieces."""
+        last = jnp.where(mask[..., None], layers[-1], -jnp.inf).max(1)
+        return jnp.where(mask.any(1)[:, None], last, 0)
+
+    def _embedded(self, table: Array, ids: Array, seed: Array | None, salt: int) -> Array:
+        x = jnp.take(table, ids, axis=0).astype(compute_dtype(self.dtype))
+        return dropout.dropout(x, self.dropout, seed, salt)
+
+    def _seed(self, train: bool) -> Array | None:
+        on = train and self.dropout > 0
+        return dropout.seed_of(self.make_rng("dropout")) if on else None
+
+
+class Laser(Encoder):
+    """Encoder and decoder.
+
+    Attributes:
+      languages: number of languages.
+      decoder_cells: cells of the decoder's layer.
+      language_width: dimensions of a target language's embedding.
+    """
+
+    languages: int = 1
+    decoder_cells: Size = 2_048
+    language_width: Size = 32
+
+    def setup(self) -> None:
+        super().setup()
         axes = ("vocab", "embed")
         shape = (self.vocab_size, self.width)
-        self.source_pieces = parameter(self, "source_pieces", axes, small, shape)
-        self.target_pieces = parameter(self, "target_pieces", axes, small, shape)
+        self.target_pieces = parameter(self, "target_pieces", axes, wide, shape)
         self.language = parameter(
-            self, "language", (None, "embed"), small, (self.languages, self.language_width)
+            self, "language", (None, "embed"), wide, (self.languages, self.language_width)
         )
-        self.encoder = BiLstm(self.cells, self.layers, self.dropout, name="encoder")
         size, cells = self.width + 2 * self.cells + self.language_width, self.decoder_cells
         gates = (None, "embed", None, "mlp")
         init = glorot(size + cells)
@@ -83,24 +130,6 @@ class Laser(nn.Module):
     def __call__(self, ids: Array, mask: Array, before: Array, language: Array) -> Array:
         """Outputs of the decoder without dropout; see `encode` and `states`."""
         return self.states(self.sentence(self.encode(ids, mask), mask), before, language)
-
-    def encode(self, ids: Array, mask: Array, train: bool = False) -> tuple[Array, ...]:
-        """The embeddings and the output of each layer, [B, L, width] and [B, L, 2 C].
-
-        Args:
-          ids: pieces of a text and the mark of its end, int32 [B, L].
-          mask: bool [B, L], True at these.
-          train: whether dropout is on (needs an rng named 'dropout').
-        """
-        seed = self._seed(train)
-        x = self._embedded(self.source_pieces, ids, seed, 0)
-        layers = self.encoder(x, mask, seed)
-        return x, *(layer.reshape(*ids.shape, -1) for layer in layers)
-
-    def sentence(self, layers: tuple[Array, ...], mask: Array) -> Array:
-        """The vectors of texts, [B, 2 C]: the last layer's maximum over time; 0 without pieces."""
-        last = jnp.where(mask[..., None], layers[-1], -jnp.inf).max(1)
-        return jnp.where(mask.any(1)[:, None], last, 0)
 
     def states(self, sentence: Array, before: Array, language: Array, train: bool = False) -> Array:
         """The decoder's outputs, [B, L, decoder_cells], with the right pieces before each place.
@@ -149,11 +178,3 @@ class Laser(nn.Module):
         cells = tuple(c[None] for c in cells)
         outputs, *cells = steps(x.swapaxes(0, 1)[None], weights, None, cells, (None, None))
         return outputs[0].swapaxes(0, 1), tuple(c[0] for c in cells)
-
-    def _embedded(self, table: Array, ids: Array, seed: Array | None, salt: int) -> Array:
-        x = jnp.take(table, ids, axis=0).astype(compute_dtype(self.dtype))
-        return dropout.dropout(x, self.dropout, seed, salt)
-
-    def _seed(self, train: bool) -> Array | None:
-        on = train and self.dropout > 0
-        return dropout.seed_of(self.make_rng("dropout")) if on else None
