@@ -74,6 +74,7 @@ _VALUES: dict[str, Any] = {
 }
 _LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean", "each")
 _LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
+_ENCODERS = ("run", "hf", "laser", "vec")
 _TAGGERS = ("bilstm_crf", "transformer_crf")
 _CLASSIFIERS = ("mean_mlp", "bilstm_max")
 _TAGGED = ("ner", "pos")  # tasks with a label for each word
@@ -296,10 +297,10 @@ def labelled_task(config: ConfigDict) -> None:
             f"config.transfer.layers={layers!r}: one of {', '.join(_LAYERS)}, or a layer's number"
         )
     kind, _, where = encoder.partition(":")
-    if encoder not in ("joint", *_LEARNED) and (kind not in ("run", "hf", "vec") or not where):
+    if encoder not in ("joint", *_LEARNED) and (kind not in _ENCODERS or not where):
         raise ValueError(
-            f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, vec:en=FILE,de=FILE, joint, or "
-            f"{', '.join(_LEARNED)}"
+            f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, laser:DIR, vec:en=FILE,de=FILE, "
+            f"joint, or {', '.join(_LEARNED)}"
         )
     if settings.mode == "tune":
         _tuning(config, kind, head)

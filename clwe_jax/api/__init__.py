@@ -22,7 +22,7 @@ from clwe_jax.api.pair import PairModel
 from clwe_jax.api.senses import Sense, SenseView, Translated
 from clwe_jax.api.static import StaticModel
 from clwe_jax.api.transfer import TransferModel
-from clwe_jax.interop.configuration import PREFIX, is_model
+from clwe_jax.interop.configuration import PREFIX, is_laser, is_model
 
 __all__ = [
     "Loaded", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel",
@@ -37,7 +37,7 @@ def load(
     languages: Sequence[str] = (),
     words: Mapping[str, Sequence[str]] | None = None,
 ) -> Model | PairModel | StaticModel | TransferModel:
-    """Loads the trained model in a run's folder, or a model of Hugging Face.
+    """Loads the trained model in a run's folder, a model of Hugging Face, or LASER's release.
 
     The result is a `Model`, a `PairModel` for two projected monolingual runs, or a `StaticModel`
     for static vectors, with the methods of `api.base.Loaded`; or a `TransferModel`, which labels
@@ -47,7 +47,8 @@ def load(
       workdir: the run's folder. A language model needs config.json, vocab/ and checkpoints/, and
         words.json for `neighbours`; static vectors need config.json, spaces.json, spaces/ and
         alignments/. A model of Hugging Face (BERT, multilingual BERT, XLM-R, XLM) is the folder that
-        `save_pretrained` writes, with or without 'hf:' before it; see `interop.huggingface`.
+        `save_pretrained` writes, with or without 'hf:' before it; see `interop.huggingface`. LASER's
+        released encoder is a folder with bilstm.*.pt; see `interop.laser`.
       step: step of a checkpoint of the pretraining; None: the final parameters, of the newest
         readable checkpoint. Ignored for static vectors, which have no checkpoints.
       languages: of a model of Hugging Face, the codes of the text's languages; (): XLM's own, and for
@@ -60,7 +61,7 @@ def load(
         belongs to another model or vocabulary; `languages` or `words` for a run, which has its own.
     """
     workdir = os.fspath(workdir)
-    if workdir.startswith(PREFIX) or is_model(workdir):
+    if workdir.startswith(PREFIX) or is_model(workdir) or is_laser(workdir):
         return foreign.load(workdir, languages, words)
     if languages or words:
         raise ValueError(

@@ -18,14 +18,14 @@ from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
 
-KINDS = ("run", "hf", "vec")
+KINDS = ("run", "hf", "laser", "vec")
 
 
 def load(encoder: str, languages: Sequence[str]) -> Loaded:
     """The model that `config.encoder` names.
 
     Args:
-      encoder: run:DIR, hf:DIR or vec:en=FILE,de=FILE.
+      encoder: run:DIR, hf:DIR, laser:DIR or vec:en=FILE,de=FILE.
       languages: languages that are asked for; of files of vectors each needs one.
 
     Raises:
@@ -37,7 +37,7 @@ def load(encoder: str, languages: Sequence[str]) -> Loaded:
         vectors = {language: files.read(path) for language, path in places.items()}
         hub = next(iter(vectors))
         return StaticModel(vectors, {}, {}, hub, Normalizer(lower_case=False))
-    if kind == "hf":
+    if kind in ("hf", "laser"):
         return foreign.load(encoder, languages)
     return registry.lookup("loader", options.read_config(where).job)(where, None)
 

@@ -100,7 +100,7 @@ def _pickled(path: str) -> dict[str, np.ndarray]:
 
 
 def unpickle(path: str) -> Any:
-    """What `torch.save` has written, before and since PyTorch 1.6: tensors, containers, numbers.
+    """Tensors, containers and numbers that `torch.save` has written, before and since PyTorch 1.6.
 
     Raises:
       ValueError: the file is damaged, cut short, or holds more than these.

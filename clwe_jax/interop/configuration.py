@@ -6,6 +6,7 @@ This module imports no jax, so that a wrong folder is an error in the first seco
 from __future__ import annotations
 
 import dataclasses
+import glob
 import os
 import re
 from typing import Any, Mapping
@@ -17,6 +18,8 @@ from clwe_jax.text import foreign
 
 CONFIG = "config.json"
 PREFIX = "hf:"  # of a folder of Hugging Face, where an option or argument may name others
+LASER = "laser:"  # of a folder with LASER's released encoder; see `interop.laser`
+LASER_WEIGHTS = "bilstm.*.pt"
 KINDS = ("bert", "xlm-roberta", "roberta-prelayernorm", "xlm")
 _ANY_LAYER = "backbone/layer_0/mlp/in_kernel"
 
@@ -126,6 +129,12 @@ def is_model(directory: str) -> bool:
     """Whether a folder holds a config.json of Hugging Face."""
     path = os.path.join(directory, CONFIG)
     return os.path.exists(path) and "model_type" in foreign.read_json(path)
+
+
+def is_laser(directory: str) -> bool:
+    """Whether a folder holds LASER's released encoder, or has 'laser:' before its name."""
+    weights = os.path.join(glob.escape(directory), LASER_WEIGHTS)
+    return directory.startswith(LASER) or bool(glob.glob(weights))
 
 
 def follow(config: ConfigDict) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import glob
 import hashlib
 import json
 import os
@@ -20,6 +21,7 @@ from clwe_jax.api import encoders, transfer as api
 from clwe_jax.evaluate import agreement
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Labels
+from clwe_jax.interop.configuration import LASER_WEIGHTS
 from clwe_jax.jobs import facts, transfer_data, transfer_maps, transfer_report, transfer_translate
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.static import Static
@@ -313,6 +315,8 @@ def _state_of(encoder: str) -> Any:
         return [[os.path.getsize(x), os.path.getmtime(x)] for x in places]
     names = ("spaces.json", "model.safetensors", "pytorch_model.bin")
     found = [os.path.join(where, name) for name in names]
+    if kind == "laser":
+        found = glob.glob(os.path.join(glob.escape(where), LASER_WEIGHTS))
     times = [os.path.getmtime(path) for path in found if os.path.exists(path)]
     return [checkpoint.complete_steps(os.path.join(where, "checkpoints")), times]
 

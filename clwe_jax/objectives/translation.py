@@ -14,77 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.models import decode
-from clwe_jax.models.laser import Encoder, Laser
+from clwe_jax.models.laser import Laser
+from clwe_jax.models.sentence_encoder import SentenceEncoder
 from clwe_jax.objectives.mlm import cross_entropy
-from clwe_jax.text.base_vocab import CLS, MASK, PAD, SEP
-from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class SentenceEncoder:
-    """Vectors of pieces and of sentences by LASER's encoder (`types.Encodes`); it learns nothing.
-
-    Attributes:
-      model: the encoder.
-      vocab_size: number of pieces; ids from there on are never predicted.
-      specials: name of each special piece -> its id; see `text.base_vocab`.
-
-    Raises:
-      ValueError: embeddings wider than the encoder's layers, whose vectors stand beside theirs.
-    """
-
-    model: Encoder
-    vocab_size: int
-    specials: Mapping[str, int]
-
-    def __post_init__(self) -> None:
-        if self.model.width > 2 * self.model.cells:
-            raise ValueError(
-                f"config.model.width={self.model.width} is more than two directions of "
-                f"config.model.cells={self.model.cells}: make the cells more, or the width smaller"
-            )
-
-    @property
-    def max_length(self) -> int:
-        """The longest row of `encode`, which has a begin beside the end."""
-        return self.model.max_length
-
-    @property
-    def marks(self) -> decode.Marks:
-        """The special pieces of a translation."""
-        return decode.Marks(self.specials[SEP], self.specials[SEP], self.specials[PAD])
-
-    def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Keys, shapes and types of a batch: inputs, int32 [rows, length], see `encode`."""
-        return {"inputs": jax.ShapeDtypeStruct((rows, length), np.int32)}
-
-    def encode(self, variables: Variables, batch: Batch) -> Hidden:
-        """The encoder's layers at each piece; embeddings have zeros after their own dimensions.
-
-        Args:
-          variables: 'params'.
-          batch: `inputs`, int32 [B, L]: a begin, which the encoder does not read and whose vectors
-            are zeros, the pieces, the end, padding.
-        """
-        layers, _ = self._layers(variables, batch)
-        size = 2 * self.model.cells
-        layers = tuple(
-            jnp.pad(x, ((0, 0), (1, 0), (0, size - x.shape[-1]))).astype(jnp.float32)
-            for x in layers
-        )
-        return Hidden(last=layers[-1], layers=layers)
-
-    def sentence_vectors(self, variables: Variables, batch: Batch) -> Array:
-        """The vectors of sentences, float32 [B, 2 C], from a batch of `encode`."""
-        layers, mask = self._layers(variables, batch)
-        found = self.model.apply(variables, layers, mask, method=Encoder.sentence)
-        return found.astype(jnp.float32)
-
-    def _layers(self, variables: Variables, batch: Batch) -> tuple[tuple[Array, ...], Array]:
-        ids = batch["inputs"][:, 1:]
-        mask = ids != self.marks.pad
-        params = {"params": variables["params"]}
-        return self.model.apply(params, ids, mask, method=Encoder.encode), mask
+from clwe_jax.text.base_vocab import CLS, MASK, PAD
+from clwe_jax.types import Array, Batch, Sums, Variables
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

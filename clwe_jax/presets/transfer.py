@@ -39,8 +39,8 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
             system="",
             scale=scale,
             seed=0,  # of the first head; the next ones have seed + 1, ...
-            # run:DIR | hf:DIR | vec:en=FILE,de=FILE | joint, joint-align vectors of config.data,
-            # trained first | bow, gru, lstm, which learn from the labelled rows alone
+            # run:DIR | hf:DIR | laser:DIR | vec:en=FILE,de=FILE | joint, joint-align vectors of
+            # config.data, trained first | bow, gru, lstm, which learn from the labelled rows alone
             encoder="joint",
             data={name: base.data[name] for name in _OF_TEXT},
             vocab=dict(  # for the encoders bow, gru and lstm

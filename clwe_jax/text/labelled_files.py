@@ -22,7 +22,7 @@ def check(config: ConfigDict, workdir: str) -> None:
     del workdir
     settings = config.transfer
     kind, _, where = config.encoder.partition(":")
-    if kind in ("run", "hf") and not os.path.isdir(where):
+    if kind in ("run", "hf", "laser") and not os.path.isdir(where):
         made = "python -m clwe_jax.main --config=configs/warm_dict_mlm.py"
         if kind == "run" and where != "runs/warm_dict_mlm":
             made += f" --workdir={where}"

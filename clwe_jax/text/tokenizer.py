@@ -13,6 +13,7 @@ from absl import logging
 from clwe_jax import atomic
 from clwe_jax.registry import nearest
 from clwe_jax.text import base_vocab, corpora, vocab
+from clwe_jax.text.laser import LaserSegmenter
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import SPACE_MARK, SentencePieceVocabulary
@@ -109,6 +110,7 @@ class Tokenizer:
             "strip_accents": self.normalizer.strip_accents,
             "whole_text": self.whole_text,
             "moses": self.segmenter.raw,
+            "laser": self.segmenter.raw and self.segmenter.laser,
             "lexicons": sorted(x for x, words in self.segmenter.lexicons.items() if words),
         }
         # Written last: a folder with this file is complete.
@@ -133,9 +135,9 @@ class Tokenizer:
                 settings = json.load(file)
             languages, lexicons = settings["languages"], {}
             # Older runs have none of these options.
-            bert, strip, whole, moses = (
+            bert, strip, whole, moses, laser = (
                 settings.get(name, False)
-                for name in ("bert", "strip_accents", "whole_text", "moses")
+                for name in ("bert", "strip_accents", "whole_text", "moses", "laser")
             )
             normalizer = Normalizer(
                 settings["lower_case"], settings["simplify_chinese"], bert, strip
@@ -147,6 +149,8 @@ class Tokenizer:
         except (KeyError, json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is damaged: {error!r}") from error
         segmenter = MosesSegmenter(strip) if moses else Segmenter(lexicons, bert)
+        if laser:
+            segmenter = LaserSegmenter()
         return cls(languages, normalizer, segmenter, vocab.load(directory), whole)
 
     @classmethod

@@ -39,12 +39,14 @@ class MosesSegmenter:
 
     Attributes:
       raw: True: the text is not normalised before.
+      laser: whether the words are those of LASER's release, see `text.laser`.
       lexicons: {}: there are none.
       lower_case: whether words are in lower case without accents.
     """
 
     raw = True
     bert = False
+    laser = False
 
     def __init__(self, lower_case: bool):
         """Raises:
@@ -54,7 +56,7 @@ class MosesSegmenter:
             import sacremoses
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
-                "XLM's tokenizer needs the package sacremoses: pip install 'clwe_jax[xlm]'"
+                "Moses' tokenizer needs the package sacremoses: pip install 'clwe_jax[xlm]'"
             ) from error
         self.lexicons: Mapping[str, Any] = {}
         self.lower_case = lower_case
@@ -90,20 +92,28 @@ class FastBpeVocabulary(Vocabulary):
 
     kind = "fastbpe"
 
-    def __init__(self, pieces: Sequence[str], merges: Sequence[Sequence[str]]):
+    def __init__(
+        self, pieces: Sequence[str], merges: Sequence[Sequence[str]], split: bool = False
+    ):
         """Args:
-        pieces: pieces in the order of their ids.
+        pieces: pieces in the order of their ids; `split` adds a mask at the end.
         merges: pairs of pieces, the first one first.
+        split: whether a merged piece without an id is divided again, as by fastBPE with a
+          vocabulary; else it is unknown.
 
         Raises:
           ValueError: `pieces` lacks a special piece.
         """
+        if split and _SPECIAL[MASK] not in pieces:
+            pieces = [*pieces, _SPECIAL[MASK]]
         self._ids = {piece: number for number, piece in enumerate(pieces)}
         absent = [piece for piece in _SPECIAL.values() if piece not in self._ids]
         if absent:
             raise ValueError(f"The vocabulary has no {', '.join(absent)}, which XLM's have")
         self.merges = [tuple(pair) for pair in merges]
+        self.split = split
         self._ranks = {pair: rank for rank, pair in enumerate(self.merges)}
+        self._parts = {"".join(pair): pair for pair in self.merges} if split else {}
         super().__init__(pieces, {name: self._ids[piece] for name, piece in _SPECIAL.items()})
 
     def _encode(self, word: str) -> list[int]:
@@ -119,11 +129,16 @@ class FastBpeVocabulary(Vocabulary):
                 merged.append("".join(best) if joined else parts[place])
                 place += 2 if joined else 1
             parts = merged
-        return [self._ids.get(part, self.unk_id) for part in parts]
+        return [number for part in parts for number in self._known(part)]
+
+    def _known(self, part: str) -> list[int]:
+        if part in self._ids or part not in self._parts:
+            return [self._ids.get(part, self.unk_id)]
+        return [number for half in self._parts[part] for number in self._known(half)]
 
     def save(self, directory: str) -> None:
         os.makedirs(directory, exist_ok=True)
-        found = {"pieces": self.pieces, "merges": self.merges}
+        found = {"pieces": self.pieces, "merges": self.merges, "split": self.split}
         atomic.write_json(os.path.join(directory, FILE), found, indent=None)
 
 
@@ -136,7 +151,7 @@ def load(path: str) -> FastBpeVocabulary:
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
-        return FastBpeVocabulary(found["pieces"], found["merges"])
+        return FastBpeVocabulary(found["pieces"], found["merges"], found.get("split", False))
     except (KeyError, TypeError) as error:
         raise ValueError(f"the file is damaged: {error!r}") from error
 
