@@ -106,6 +106,7 @@ TABLES: dict[str, dict[str, str]] = {
         "mlm": "clwe_jax.evaluate.mlm:MlmEvaluator",
         "retrieval": "clwe_jax.evaluate.retrieval:SentenceRetrieval",
         "bleu": "clwe_jax.evaluate.bleu:Bleu",
+        "mining": "clwe_jax.evaluate.mining:BitextMining",
         "bli": "clwe_jax.evaluate.bli:LexiconInduction",
         "senses": "clwe_jax.evaluate.sense_evaluator:SenseEvaluator",
         "wsd": "clwe_jax.evaluate.wsd:WordSenseDisambiguation",

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Iterable, NamedTuple, Sequence
 import numpy as np
 
 from clwe_jax import registry
-from clwe_jax.align import search
+from clwe_jax.align import mining, search
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
 from clwe_jax.evaluate.word_alignment import METHODS as METHODS_OF_WORDS, WordAligner
@@ -227,6 +227,30 @@ class Loaded(abc.ABC):
         self._check_languages(lang=lang)
         check_texts(texts)
         return self.encode(texts, lang)
+
+    def mine(
+        self, texts: Sequence[str], lang: str, others: Sequence[str], to: str, least: float = 1.05
+    ) -> list[tuple[int, int, float]]:
+        """The translations among the texts of two languages, by margin; see `align.mining`.
+
+        Args:
+          texts, lang: sentences and their language.
+          others, to: sentences among which the translations are searched, and their language.
+          least: smallest margin of a pair.
+
+        Returns:
+          Places of a text and of its translation, and their margin, the best first.
+
+        Raises:
+          ValueError: an unknown language, or no sentences.
+        """
+        for side in (texts, others):
+            check_texts(side)
+            if not len(side):
+                raise ValueError("texts, others: expected sentences on both sides")
+        sides = self.sentence_vectors(texts, lang), self.sentence_vectors(others, to)
+        found = mining.mine(*sides)
+        return [(int(i), int(j), float(x)) for i, j, x in zip(*found) if x >= least]
 
     def translate_sentence(self, text: str, lang: str, to: str, **options: Any) -> str:
         """The translation of a sentence; see `Model.translate_sentence`."""

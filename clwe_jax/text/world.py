@@ -23,7 +23,7 @@ from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 
 # Evaluator -> folder of its test files that the embedded world writes.
-_POCKET_TESTS = {"retrieval": "retrieval", "bli": "bli", "bleu": "retrieval"}
+_POCKET_TESTS = {"retrieval": "retrieval", "bli": "bli", "bleu": "retrieval", "mining": "retrieval"}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -1,0 +1,88 @@
+"""Precision and recall of bitext mining, on text in which two thirds of the sentences have no pair."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Iterator
+
+import numpy as np
+
+from clwe_jax.align import mining
+from clwe_jax.evaluate import pairs
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
+from clwe_jax.fields import Count, Size
+from clwe_jax.types import Encoder
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class BitextMining:
+    """Bitext mining by the margin of sentence vectors, as on BUCC; see `align.mining`.
+
+    The first half of a language pair's sentences chooses the threshold, the second half is tested.
+    Of a half's sentences the source side has the first two thirds and the target side the last two,
+    so that a third has its translation on the other side.
+
+    Attributes:
+      every_steps: training steps between two runs; 0: at the end only.
+      data: folder of sentence pairs, see `pairs.find`; '' leaves the evaluation out.
+      max_sentences: most sentences of a pair, from the beginning; 0: all.
+      neighbourhood: neighbours over which the margin averages.
+      context: see `Context`.
+    """
+
+    every_steps: Count = 0
+    data: str = ""
+    max_sentences: Count = 0
+    neighbourhood: Size = 4
+    context: Context
+
+    def __post_init__(self) -> None:
+        if self.has_data:
+            _ = self._pairs
+
+    @property
+    def has_data(self) -> bool:
+        """Whether a folder of sentence pairs is named."""
+        return bool(self.data)
+
+    def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
+        """Yields mining/{src}-{trg}/precision, recall, f1 and threshold, and the mean mining/f1."""
+        found = []
+        for pair, source, target in self._pairs:
+            view = model.between(pair.source, pair.target)
+            x = select_layer(view.sentences(source, pair.source), MEAN_LAST4)
+            y = select_layer(view.sentences(target, pair.target), MEAN_LAST4)
+            half = len(x) // 2
+            first, right, total = self._mixed(x[:half], y[:half])
+            threshold = mining.best_threshold(first.scores, right, total)
+            mined, right, total = self._mixed(x[half:], y[half:])
+            precision, recall, f1 = mining.quality(right[mined.scores >= threshold], total)
+            name = f"mining/{pair.name}"
+            yield f"{name}/precision", precision
+            yield f"{name}/recall", recall
+            yield f"{name}/f1", f1
+            yield f"{name}/threshold", threshold
+            found.append(f1)
+        if found:
+            yield "mining/f1", float(np.mean(found))
+
+    def _mixed(self, x: np.ndarray, y: np.ndarray) -> tuple[mining.Mined, np.ndarray, int]:
+        """The pairs, whether each is a translation, and the number of translations."""
+        third = len(x) // 3
+        mined = mining.mine(x[: len(x) - third], y[third:], self.neighbourhood)
+        return mined, mined.source == mined.target + third, len(x) - 2 * third
+
+    @functools.cached_property
+    def _pairs(self) -> list[tuple[pairs.PairFiles, list[str], list[str]]]:
+        found = []
+        for pair in pairs.find(self.data, self.context.languages):
+            sides = pairs.read(pair, self.max_sentences)
+            if len(sides[0]) < 12:
+                raise ValueError(
+                    f"{pair.source_path} has {len(sides[0])} sentences: mining is measured on 12 or "
+                    "more"
+                )
+            found.append((pair, *sides))
+        return found

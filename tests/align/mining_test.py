@@ -1,0 +1,56 @@
+"""Mining against the formula, by loops; the threshold and the figures by hand."""
+
+import numpy as np
+import pytest
+
+from clwe_jax.align import mining
+
+
+def oracle(x, y, k):
+    """Artetxe and Schwenk 2019: the margin of every pair; the best of the k nearest of each side."""
+    x, y = (z / np.linalg.norm(z, axis=1, keepdims=True) for z in (x, y))
+    cosines = x @ y.T
+    near_x, near_y = np.argsort(-cosines, 1)[:, :k], np.argsort(-cosines, 0)[:k].T
+    proposed = set()
+    margin = np.zeros_like(cosines)
+    for i, j in np.ndindex(cosines.shape):
+        mean = cosines[i, near_x[i]].sum() / (2 * k) + cosines[near_y[j], j].sum() / (2 * k)
+        margin[i, j] = cosines[i, j] / mean
+    for i in range(len(x)):
+        proposed.add((i, max(near_x[i], key=lambda j: margin[i, j])))
+    for j in range(len(y)):
+        proposed.add((max(near_y[j], key=lambda i: margin[i, j]), j))
+    found = []
+    for i, j in sorted(proposed, key=lambda pair: -margin[pair]):
+        if i not in {a for a, _, _ in found} and j not in {b for _, b, _ in found}:
+            found.append((i, j, margin[i, j]))
+    return found
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_mining_equals_the_formula(k):
+    random = np.random.RandomState(k)
+    x = random.rand(14, 6).astype(np.float32)
+    y = np.concatenate([x[3:11] + 0.1 * random.rand(8, 6), random.rand(4, 6)]).astype(np.float32)
+    found, expected = mining.mine(x, y, k), oracle(x, y, k)
+    assert list(zip(found.source, found.target)) == [pair[:2] for pair in expected]
+    np.testing.assert_allclose(found.scores, [pair[2] for pair in expected], rtol=1e-4)
+    assert len({*found.source}) == len({*found.target}) == len(found.source)
+
+
+def test_a_margin_prefers_the_pair_that_is_near_to_nothing_else():
+    # Target 0 is near to all sources; source 2's own target 1 is a little farther away.
+    hub, own = np.array([1.0, 1, 1, 0]), np.array([0.0, 0, 0.9, 1])
+    x = np.array([[1.0, 0.2, 0.8, 0], [0.5, 1, 0.7, 0], [0.4, 0.4, 1, 0.8]])
+    found = mining.mine(x, np.stack([hub, own]), 2)
+    assert (2, 1) in list(zip(found.source, found.target))
+
+
+def test_threshold_and_quality():
+    right = np.array([True, True, False, True, False])
+    scores = np.array([1.5, 1.4, 1.3, 1.2, 1.1])
+    # F1 of the first n of 4: 2/5, 4/6, 4/7, 6/8, 6/9.
+    assert mining.best_threshold(scores, right, 4) == 1.2
+    assert mining.quality(right[:4], 4) == (0.75, 0.75, 0.75)
+    assert mining.quality(right[:0], 4) == (0.0, 0.0, 0.0)
+    assert mining.best_threshold(scores[:0], right[:0], 4) == 0
