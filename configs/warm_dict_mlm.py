@@ -1,4 +1,4 @@
-"""Warm DICT-MLM: tokens start from joint-align vectors of the same text and dictionaries.
+"""Warm DICT-MLM: tokens start from vectors of the same text and dictionaries, and keep them.
 
 Command:
   python -m clwe_jax.main --config=configs/warm_dict_mlm.py
@@ -9,17 +9,19 @@ Command:
   :base, :paper      as dict_mlm_90.py, on text files; train the vectors first on one host, then
                        --config.init.embeddings=DIR
 
-The joint-align vectors are trained first, in WORKDIR/start. DICT-MLM then learns from them: nine of
-ten masked words are labelled with a translation, layers are normalised before attention, and the
-table of tokens has a rate of its own, at which training does not wash the start away. The head
-knows the target's language, the input does not: its language embedding would move the languages
-apart.
+The vectors of joint_dictionary.py are made first, in WORKDIR/start. The table of tokens starts from
+them and stays as it is: training would wash the common space away. DICT-MLM trains the layers above
+it: nine of ten masked words are labelled with a translation, layers are normalised before
+attention, and the output has a table of its own that starts from the same vectors. The head knows
+the target's language, the input does not: its language embedding would move the languages apart.
 
 Variants, by override:
   no training of vectors   --config.init.embeddings=dictionary
+  joint-align alone        --config.init.embeddings=joint
   your own vectors         --config.init.embeddings=de=FILE,en=FILE (one space), or a static run
-  a table that stays       --config.optimizer.groups.table.frozen=True
-  a table that is held     --config.optimizer.groups.table.pull=10
+  a table that learns      --config.optimizer.groups.table.frozen=False
+  one that is held         the same with --config.optimizer.groups.table.pull=10
+  a tied output            --config.objective.tied=True
 
 Expected: more than either part alone, in fewer steps than dict_mlm_50.py; benchmarks/README.md has
 the figures of both. The recipe is this project's own.
@@ -38,20 +40,22 @@ def get_config(scale: str = "laptop"):
         only_words_with_entries=True,
     )
     config.model.update(norm="pre", language_embeddings=False)
-    config.init.update(embeddings="joint", method="wechsel")
+    config.objective.tied = False
+    # The vectors are centered and of comparable length already: rows take them as they are.
+    config.init.update(embeddings="joint+dictionary", method="mean", center=False, scale=4.0)
     config.optimizer.groups = dict(
         table=dict(
             pattern="backbone/token_embedding",
             learning_rate=config.optimizer.learning_rate / 10,
             warmup_steps=config.optimizer.warmup_steps,
             pull=0.0,
-            frozen=False,
+            frozen=True,
         )
     )
     if scale == "laptop":
-        config.train.steps = 2_400
-        config.evals.mlm.every_steps = 1_200
-        config.evals.retrieval.every_steps = 1_200
+        config.train.steps = 1_200
+        config.evals.mlm.every_steps = 600
+        config.evals.retrieval.every_steps = 600
         config.init.joint.epochs = 2
     elif scale != "small":
         config.data.source = "text:corpora"

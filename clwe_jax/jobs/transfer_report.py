@@ -102,7 +102,10 @@ def _translation(job: Any) -> data.Section | None:
         "Words were translated one by one by the dictionary of config.data.dictionaries; words "
         "without an entry stayed. The share is that of running words with letters."
     )
-    columns = ["Language", "", Column("Translated", "percent"), Column("Entries", "count"), "First row"]
+    columns = [
+        "Language", "", Column("Translated", "percent"), Column("Entries", "count"),
+        Column("First row", main=False),
+    ]  # fmt: skip
     return data.Section(f"{job.data.task.name}: translation", text, [Table(columns, rows)])
 
 

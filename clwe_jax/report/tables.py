@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from clwe_jax.report import beside, data, figures, measures, run_folder, training
-from clwe_jax.report.data import Cell, Column, Language, Number
+from clwe_jax.report.data import Cell, Column, Language, Number, Word
 from clwe_jax.report.figures import SENTENCE_METHODS
 
 # Headline figures of lexicon induction, as in the report, and the papers'.
@@ -102,4 +102,6 @@ def _table(title: str, block: data.Table) -> Table:
 def _shown(cell: Cell, column: Column) -> str:
     if isinstance(cell, Number):
         return figures.FORMS[column.form](cell.value)
+    if isinstance(cell, Word):
+        return escape(cell.text)
     return escape(cell.language if isinstance(cell, Language) else str(cell))

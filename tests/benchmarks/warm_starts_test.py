@@ -56,7 +56,7 @@ def test_runs_are_made_once_and_share_the_first_ones_vectors(table, tmp_path, mo
         return type("Done", (), {"returncode": 0})
 
     monkeypatch.setattr(table.subprocess, "run", run)
-    arguments = [f"--out={tmp_path}", "--groups=start", "--variants=WECHSEL;cold;FOCUS"]
+    arguments = [f"--out={tmp_path}", "--groups=start", "--variants=the default;cold;FOCUS"]
     table.main([*arguments, "--print-only"])
     assert not commands
     table.main([*arguments, "--", "--config.train.batch_size=8"])

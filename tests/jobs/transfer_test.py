@@ -104,7 +104,7 @@ def vectors(tmp_path_factory):
         for x in itertools.islice(pocket.sentences(language, 5, among=("money",)), 400):
             for token in x.tokens:
                 meaning = token.concept or f"{language} {token.text.lower()}"
-                words[token.text.lower()] = concepts.setdefault(meaning, rng.normal(size=12))
+                words[token.text.lower()] = concepts.setdefault(meaning, rng.normal(size=32))
         found = Vectors(list(words), np.array(list(words.values()), np.float32))
         files.write(str(folder / f"{language}.vec"), found)
     return "vec:" + ",".join(f"{x}={folder / x}.vec" for x in LANGUAGES)

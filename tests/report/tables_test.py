@@ -39,13 +39,14 @@ def test_names_are_not_markup(write_run):
 
 
 def test_sections_of_the_job_are_printed_too(write_run):
-    table = {"kind": "table", "columns": ["Test", {"head": "F1", "form": "percent"}]}
-    table["rows"] = [[{"language": "de"}, {"metric": "ner/de/f1"}]]
+    table = {"kind": "table", "columns": ["Test", {"head": "F1", "form": "percent"}, "Row"]}
+    table["rows"] = [[{"language": "de"}, {"metric": "ner/de/f1"}, {"text": "Haus [red]"}]]
     damaged = {"blocks": [table]}
     sections = [damaged, {"title": "Named entities", "blocks": [table]}]
     folder = write_run(extras={"sections": sections})
     text = printed({"ner/de/f1": 0.7512}, folder)
     assert "Named entities" in text and "de" in text and "75.1%" in text
+    assert "Haus [red]" in text and "Word" not in text
 
 
 def test_many_languages_are_cut_and_counted(write_run):
