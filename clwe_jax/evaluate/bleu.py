@@ -107,8 +107,8 @@ class Bleu:
                 shown = zip(sides[source], found, wanted)
                 self.details.extend(
                     {
-                        "direction": f"{source}-{target}", "source": text, "translation": written,
-                        "reference": right, "signature": signature,
+                        "kind": "bleu", "direction": f"{source}-{target}", "source": text,
+                        "translation": written, "reference": right, "signature": signature,
                     }
                     for text, written, right in list(shown)[:_EXAMPLES]
                 )  # fmt: skip

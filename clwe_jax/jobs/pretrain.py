@@ -18,7 +18,7 @@ from clwe_jax.jobs import (
 )  # fmt: skip
 from clwe_jax.jobs.finish import Finish
 from clwe_jax.jobs.job import Job, Results, Stage
-from clwe_jax.report import data, word_links
+from clwe_jax.report import data, translations, word_links
 from clwe_jax.text import training_dictionary
 from clwe_jax.training import (
     allocator, build, checkpoint, init, optim, partition, phases, train,
@@ -196,6 +196,7 @@ class Pretraining(Job):
             "checkpoints that could not be written": result.failed_checkpoints,
         }
         seconds = time.time() - self.started
+        shown = [row for evaluator in self.evaluators for row in evaluator.details]
         return {
             **world.description,
             "dictionary": {**world.description.get("dictionary", {}), "tested": self.tested},
@@ -211,7 +212,7 @@ class Pretraining(Job):
             "senses": senses.gather(config, model, self.workdir),
             "sections": [
                 *_initial(result.initial), *self.finish.section(figures),
-                *word_links.sections(figures, [x for y in self.evaluators for x in y.details]),
+                *(x for page in (word_links, translations) for x in page.sections(figures, shown)),
             ],  # fmt: skip
             "finish": self.finish.record,
             "speed": {

@@ -71,10 +71,12 @@ def translation(scale: str) -> ConfigDict:
     config.evals = ConfigDict(
         dict(
             retrieval=dict(data, name="retrieval", data="tatoeba"),
+            mining=dict(data, name="mining", data="tatoeba", neighbourhood=4),
             bleu=dict(data, name="bleu", width=5, penalty=1.0),
         )
     )
     if scale == "laptop":
         config.task.parallel = options.SOURCE
-        config.evals.retrieval.data = config.evals.bleu.data = options.SOURCE
+        for spec in config.evals.values():
+            spec.data = options.SOURCE
     return set_values(config, _SCALES[scale])

@@ -5,6 +5,8 @@ import pytest
 
 from clwe_jax.data.tasks import Translation
 from clwe_jax.data.translation import TranslationSource, encode
+from clwe_jax.models.laser import Laser
+from clwe_jax.objectives.translation import TranslationObjective
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.tokenizer import Tokenizer
@@ -48,6 +50,17 @@ def test_faults_are_named(tokenizer, folder):
         encode(Translation(targets="en,xx"), folder, tokenizer, 20)
     with pytest.raises(ValueError, match="fits rows of 1 pieces"):
         encode(Translation(), folder, tokenizer, 1)
+
+
+def test_batches_are_those_that_the_objective_describes(tokenizer, folder):
+    specials = tokenizer.vocabulary.specials
+    objective = TranslationObjective(Laser(24, 20, 4, 2, 1, languages=3), 19, specials)
+    pieces = encode(Translation(), folder, tokenizer, 20)
+    batch = next(TranslationSource(pieces, pad=0, widths=1, batch_size=4))
+    expected = objective.batch_shapes(4, batch["inputs"].shape[1])
+    assert batch.keys() == expected.keys()
+    for key, value in batch.items():
+        assert (value.shape, value.dtype) == (expected[key].shape, expected[key].dtype), key
 
 
 def test_an_epoch_has_each_row_once_and_places_are_exact(tokenizer, folder):

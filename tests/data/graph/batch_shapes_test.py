@@ -40,6 +40,8 @@ def pairs():
 
 
 PAIRS = pairs()
+# Parallel text is arrays, no graph; `data.translation` has the same test.
+OF_GRAPH = [kind for kind in PAIRS if kind[0] != "translation"]
 
 
 def test_every_task_has_a_config():
@@ -81,7 +83,7 @@ def batches(small, sentence_pairs):
     return make
 
 
-@pytest.mark.parametrize("kind", PAIRS, ids="-".join)
+@pytest.mark.parametrize("kind", OF_GRAPH, ids="-".join)
 def test_batches_are_those_that_the_objective_describes(kind, small, words, batches):
     config = PAIRS[kind]
     tokenizer = words if config.vocab.kind == "word" else small.tokenizer

@@ -1,0 +1,28 @@
+"""The section on translation: figures as metrics, examples with their languages."""
+
+from clwe_jax.report import data, translations
+
+FIGURES = {
+    "bleu/en-de": 31.0, "chrf/en-de": 50.0, "bleu/mean": 31.0, "chrf/mean": 50.0,
+    "mining/de-en/f1": 0.5, "mining/de-en/precision": 0.6, "mining/f1": 0.5,
+}  # fmt: skip
+ROW = dict(
+    kind="bleu", direction="en-de", source="a cat", translation="eine katze", reference="katze",
+    signature="nrefs:1",
+)  # fmt: skip
+
+
+def test_tables_a_chart_and_examples():
+    [made] = translations.sections(FIGURES, [dict(kind="right"), ROW])
+    table, chart, examples, mined = data.section_from_json(made).blocks
+    assert [cell.metric for cell in table.rows[0][1:]] == ["bleu/en-de", "chrf/en-de"]
+    assert len(table.rows) == 1 and table.note == "nrefs:1"
+    assert chart.lines[0].metric == "bleu/en-de"
+    assert [(x.text, x.language) for x in examples.rows[0][1:]] == [
+        ("a cat", "en"), ("eine katze", "de"), ("katze", "de"),
+    ]  # fmt: skip
+    assert mined.rows[0][1].metric == "mining/de-en/precision"
+
+
+def test_no_section_without_figures():
+    assert translations.sections({"retrieval/de-en/mean": 0.1}, [ROW]) == []
