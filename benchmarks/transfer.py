@@ -44,25 +44,24 @@ _TAGS = {**_ROWS, "data.languages": "en,de,es"}
 _PAIR = {**_ROWS, "data.languages": "en,de"}
 _FROZEN = {"transfer.mode": "frozen", "transfer.layers": "mix", "recipe.learning_rate": 3e-3}
 _MLMS = ("mbert", "dict_mlm_50", "warm_dict_mlm")
-_TUNED = {"train.epochs": 5, "transfer.seeds": 3}
 _BOW = {**_TAGS, "encoder": "bow"}
 # Table -> row -> (config, encoder, options).
 EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
     "names": {
         **{f"{x}, BiLSTM-CRF": ("ner_bilstm_crf", x, _TAGS) for x in _MLMS},
         "warm_dict_mlm, linear": ("finetune_ner", "warm_dict_mlm", {**_TAGS, **_FROZEN}),
-        "warm_dict_mlm, fine-tuned": ("finetune_ner", "warm_dict_mlm", {**_TAGS, **_TUNED}),
+        "warm_dict_mlm, fine-tuned": ("finetune_ner", "warm_dict_mlm", _TAGS),
     },
     "pos": {
         **{f"{x}, linear": ("finetune_pos", x, {**_TAGS, **_FROZEN}) for x in _MLMS},
-        "warm_dict_mlm, fine-tuned": ("finetune_pos", "warm_dict_mlm", {**_TAGS, **_TUNED}),
+        "warm_dict_mlm, fine-tuned": ("finetune_pos", "warm_dict_mlm", _TAGS),
     },
     "entailment": {
         **{f"{x}, BiLSTM": ("nli_bilstm", x, _TAGS) for x in _MLMS},
-        "warm_dict_mlm, fine-tuned": ("finetune_xnli", "warm_dict_mlm", {**_TAGS, **_TUNED}),
+        "warm_dict_mlm, fine-tuned": ("finetune_xnli", "warm_dict_mlm", _TAGS),
     },
     "paraphrases": {
-        "warm_dict_mlm, fine-tuned": ("finetune_pawsx", "warm_dict_mlm", {**_TAGS, **_TUNED}),
+        "warm_dict_mlm, fine-tuned": ("finetune_pawsx", "warm_dict_mlm", _TAGS),
     },
     "opinions": {
         "joint_align, mean and two dense layers": ("classify_sentiment", "joint_align", _TAGS),
@@ -179,8 +178,8 @@ def real(arguments: argparse.Namespace, group: str) -> dict[str, dict[str, float
         if place.startswith("hf:") and arguments.epochs:
             rows[f"{name}, fine-tuned, {arguments.epochs} epochs"] = tuned, {
                 **given, "transfer.mode": "tune", "train.epochs": arguments.epochs,
-                "transfer.length": 64, "transfer.layers": "last",
-                "optimizer.learning_rate": 2e-4, "optimizer.warmup_steps": 20,
+                "train.batch_size": 16, "transfer.length": 48, "transfer.layers": "last",
+                "optimizer.learning_rate": 1e-4, "optimizer.warmup_steps": 20,
             }  # fmt: skip
     found = {}
     for row, (config, given) in rows.items():
@@ -196,6 +195,7 @@ def _frozen(config: str) -> Options:
 def show(title: str, rows: Mapping[str, Mapping[str, float]]) -> None:
     """Prints a table in Markdown: a column a language, and the mean of those without labels."""
     paths = list(dict.fromkeys(path for figures in rows.values() for path in figures))
+    paths.sort(key=lambda path: path.split("/")[1] != "en")  # the labels' language first
     metric = "acc" if any(path.endswith("/acc") for path in paths) else "f1"
     tests = [path for path in paths if path.count("/") == 2 and path.endswith(f"/{metric}")]
     means = [path for path in paths if path.count("/") == 2 and path.endswith(f"/mean_{metric}")]
@@ -232,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         help="of the tables of files, e.g. e5=hf:e5 or vectors=run:runs/joint_align; several",
     )  # fmt: skip
     parser.add_argument(
-        "--epochs", type=int, default=5, help="of fine-tuning on files; 0: no fine-tuning"
+        "--epochs", type=int, default=3, help="of fine-tuning on files; 0: no fine-tuning"
     )
     parser.add_argument("--print-only", action="store_true", help="run nothing")
     arguments = parser.parse_args(argv[:split])
