@@ -16,6 +16,7 @@ import pytest
 
 from clwe_jax import config as options
 from clwe_jax.pocket import gold
+from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.training import build
 from clwe_jax.training.flops import matrix_flops
 
@@ -45,7 +46,11 @@ def forward(values):
     length, rows = config.data.sequence_length, config.train.batch_size
     shape = config.vocab.size, len(options.languages(config)), 4
     objective = build.build_objective(
-        config, shape[0], options.padded_rows(shape[0]), np.full(shape, -1, np.int32)
+        config,
+        shape[0],
+        options.padded_rows(shape[0]),
+        np.full(shape, -1, np.int32),
+        {name: i for i, name in enumerate(SPECIALS)},
     )
     key = jax.eval_shape(lambda: jax.random.key(0))
     batch = objective.batch_shapes(rows, length)
@@ -94,6 +99,13 @@ def sentences(config, spec):
     return tested + words * 100
 
 
+def translations(config, spec):
+    """Translated sentences of an evaluator's run: all directions, or from English and to it."""
+    languages = len(options.languages(config))
+    directions = languages * (languages - 1) if spec.data == "pocket" else 2 * (languages - 1)
+    return directions * spec.max_sentences
+
+
 def evaluation(config, held_out, sentence):
     """FLOPs of evaluation a training step."""
     total = 0.0
@@ -102,6 +114,9 @@ def evaluation(config, held_out, sentence):
             continue
         if spec.name == "mlm":
             cost = spec.batches * len(options.languages(config)) * held_out
+        elif spec.name == "bleu":  # each beam reads and writes a row, as a held-out batch does
+            rows = translations(config, spec) * spec.width
+            cost = rows * held_out / config.train.batch_size
         else:
             cost = sentences(config, spec) * sentence
         total += cost / spec.every_steps

@@ -21,7 +21,7 @@ _SCALES: dict[str, Values] = {
         "train": dict(steps=3_000, batch_size=64, log_every_steps=50),
         "checkpoint": dict(every_steps=500),
         "evals": dict(
-            retrieval=dict(every_steps=1_000), bleu=dict(every_steps=1_000, max_sentences=200)
+            retrieval=dict(every_steps=1_500), bleu=dict(every_steps=1_500, max_sentences=100)
         ),
     },
     "small": {
