@@ -16,7 +16,6 @@ import pytest
 
 from clwe_jax import config as options
 from clwe_jax.pocket import gold
-from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.training import build
 from clwe_jax.training.flops import matrix_flops
 
@@ -46,11 +45,7 @@ def forward(values):
     length, rows = config.data.sequence_length, config.train.batch_size
     shape = config.vocab.size, len(options.languages(config)), 4
     objective = build.build_objective(
-        config,
-        shape[0],
-        options.padded_rows(shape[0]),
-        np.full(shape, -1, np.int32),
-        {name: i for i, name in enumerate(SPECIALS)},
+        config, shape[0], options.padded_rows(shape[0]), np.full(shape, -1, np.int32)
     )
     key = jax.eval_shape(lambda: jax.random.key(0))
     batch = objective.batch_shapes(rows, length)
