@@ -95,6 +95,7 @@ TABLES: dict[str, dict[str, str]] = {
         "transformer_crf": "clwe_jax.models.heads:TransformerCrf",
         "mean_mlp": "clwe_jax.models.heads:MeanMlp",
         "bilstm_max": "clwe_jax.models.heads:BiLstmMax",
+        "esim": "clwe_jax.models.heads:Esim",
     },
     # Classes of `text.labelled.Task`.
     "transfer_task": {

@@ -8,8 +8,8 @@ starts as a mean over the sentence and ends as a choice of one word. Eq. 2 maps 
 here the vectors are mapped first, because queries and keys of two models have no common space
 before. For one-hot attention both are equal.
 
-Plain arrays: sentences are rows of a table of vectors, standardised by the caller, so that the
-distance of a map to the mean is 1 a dimension.
+Plain arrays: sentences are rows of a table of vectors. The caller whitens them (`Whitening`), so that
+the squared error of the mean vector is 1 a dimension.
 """
 
 from __future__ import annotations
@@ -29,7 +29,37 @@ from clwe_jax.types import Array
 
 _CHUNK = 50  # steps of one call of the compiled program
 _FAR = -1e30  # score of padding
+_FLOOR = 1e-4  # share of the mean variance that is added to the variance of each direction
 Params = Mapping[str, Array]
+
+
+class Whitening(NamedTuple):
+    """Vectors whose dimensions are uncorrelated, scaled to the same length.
+
+    Inner products of hidden states depend on a few directions that all words share. Without their
+    equal weight, attention matching finds sentences and misses words.
+
+    Attributes:
+      mean: float32 [D], subtracted.
+      matrix: float32 [D, D], multiplied from the right.
+    """
+
+    mean: Array
+    matrix: Array
+
+    def apply(self, x: Array) -> Array:
+        """Vectors of length sqrt(D), [..., D]."""
+        y = (x - self.mean) @ self.matrix
+        lengths = jnp.linalg.norm(y, axis=-1, keepdims=True)
+        return y * np.sqrt(y.shape[-1]) / jnp.maximum(lengths, 1e-6)
+
+
+def whitening(x: np.ndarray) -> Whitening:
+    """The whitening along the principal directions of vectors [N, D]."""
+    mean = x.mean(0, dtype=np.float64)
+    variances, directions = np.linalg.eigh((x - mean).T @ (x - mean) / len(x))
+    scales = np.sqrt(variances.clip(0) + _FLOOR * max(variances.mean(), 1e-12))
+    return Whitening(mean.astype(np.float32), (directions / scales).astype(np.float32))
 
 
 class Sentences(NamedTuple):

@@ -11,6 +11,7 @@ import zipfile
 import numpy as np
 
 from clwe_jax import atomic
+from clwe_jax.align.attention_matching import Whitening
 from clwe_jax.align.predictors import Predictor
 from clwe_jax.api import encoders
 from clwe_jax.api.pair import PairModel
@@ -22,18 +23,16 @@ SETTINGS = "clcr.json"  # its languages, encoders and thresholds
 ENCODERS = "encoders"  # folder of the encoders that a run trained
 
 
-class Standard(NamedTuple):
-    """The standardisation of a language's vectors.
+class Space(NamedTuple):
+    """The vectors of a language that are mapped.
 
     Attributes:
       layers: the layers whose mean is taken.
-      mean: float32 [D], subtracted.
-      scale: mean standard deviation of a dimension; the vectors are divided by it.
+      whitening: of that mean.
     """
 
     layers: tuple[int, ...]
-    mean: np.ndarray
-    scale: float
+    whitening: Whitening
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ class ClcrModel(PairModel):
 def save(
     workdir: str,
     settings: Mapping[str, Any],
-    standards: Mapping[str, Standard],
+    spaces: Mapping[str, Space],
     transform: Mapping[str, np.ndarray],
     predictors: Mapping[str, Predictor],
 ) -> None:
@@ -65,17 +64,17 @@ def save(
       workdir: the run's folder.
       settings: 'encoders' (language -> 'run:DIR' or 'hf:DIR', the source's first) and the fields of
         `Steps` that are no predictors.
-      standards: language -> its standardisation.
+      spaces: language -> its layers and their whitening.
       transform: parameters of T from the source to the target.
       predictors: 'pivots/{language}' and 'order' -> a predictor.
     """
     arrays = {f"transform/{name}": x for name, x in transform.items()}
     for name, predictor in predictors.items():
         arrays |= {f"{name}/{key}": x for key, x in predictor.params.items()}
-    for language, found in standards.items():
-        arrays |= {
-            f"standard/{language}/{key}": np.asarray(x) for key, x in found._asdict().items()
-        }
+    for language, found in spaces.items():
+        arrays[f"space/{language}/layers"] = np.array(found.layers, np.int32)
+        for key, x in found.whitening._asdict().items():
+            arrays[f"space/{language}/{key}"] = np.asarray(x)
     with atomic.writing(os.path.join(workdir, FILE)) as file:
         np.savez(file, **arrays)
     atomic.write_json(os.path.join(workdir, SETTINGS), dict(settings))
@@ -116,11 +115,11 @@ def load(workdir: str, step: int | None = None) -> ClcrModel:
     source = next(iter(places))
     models = {}
     for language, place in reversed(places.items()):
-        found = part(f"standard/{language}")
+        found = part(f"space/{language}")
         model = encoders.load(place, [language])
         params = part("transform") if language == source else None
-        layers = tuple(found["layers"].tolist())
-        mapped = Transformed(model.objective, layers, found["mean"], float(found["scale"]), params)
+        layers = tuple(found.pop("layers").tolist())
+        mapped = Transformed(model.objective, layers, Whitening(**found), params)
         models[language] = dataclasses.replace(model, projection=mapped)
     pivots = {language: Predictor(part(f"pivots/{language}")) for language in places}
     return ClcrModel(models, Steps(pivots, Predictor(part("order")), source, **settings))

@@ -87,7 +87,7 @@ class Clcr(Job):
     def _read(self) -> None:
         self.places = clcr_data.places(self.config, self.workdir)
         models = clcr_data.opened(self.config, self.workdir)
-        self.train, self.test, self.standards = clcr_data.parts(self.config, models)
+        self.train, self.test, self.spaces = clcr_data.parts(self.config, models)
         self._made_with = {
             "encoders": {x: [place, state_of(place)] for x, place in self.places.items()},
             "sentences": [len(self.train.rows), len(self.test.rows)],
@@ -193,7 +193,7 @@ class Clcr(Job):
         api.save(
             self.workdir,
             {"encoders": self.places, "threshold": settings.pivot_probability, "beam": settings.beam},
-            self.standards,
+            self.spaces,
             self.maps[clcr_steps.MAIN].there.params,
             {"order": self.order.relative}
             | {f"pivots/{x}": found.confident for x, found in self.extraction.items()},

@@ -13,7 +13,7 @@ import numpy as np
 from clwe_jax import config as options
 from clwe_jax import pocket, presets
 from clwe_jax.align import attention_matching
-from clwe_jax.align.attention_matching import Sentences
+from clwe_jax.align.attention_matching import Sentences, Whitening
 from clwe_jax.api import clcr as api, encoders
 from clwe_jax.api.model import Model
 from clwe_jax.evaluate import word_alignment
@@ -34,7 +34,7 @@ class Part:
 
     Attributes:
       rows: words of both sides, with gold links where they are known.
-      vectors: the standardised vectors of the words of the source and of the target.
+      vectors: the whitened vectors of the words of the source and of the target.
       gold: whether the rows have gold links.
     """
 
@@ -178,8 +178,8 @@ def test_rows(config: ConfigDict) -> list[Linked]:
 
 def parts(
     config: ConfigDict, models: Mapping[str, Model]
-) -> tuple[Part, Part, dict[str, api.Standard]]:
-    """The training and the test sentences with vectors, and how each language was standardised.
+) -> tuple[Part, Part, dict[str, api.Space]]:
+    """The training and the test sentences with whitened vectors, and each language's space.
 
     Without gold links a tenth of the training sentences are the test sentences.
     """
@@ -191,18 +191,23 @@ def parts(
     logging.info("%s training and %s test sentences", f"{len(train):,}", f"{len(test):,}")
     if not train:
         raise ValueError("config.clcr.parallel: no sentence pair is left to learn from")
-    standards, vectors = {}, []
+    spaces, vectors = {}, []
     for side, (language, model) in zip(SIDES, models.items()):
         encoder = model.encoder()
         layers = word_alignment.layers_of(config.clcr.layer, encoder.layers)
         words = [getattr(row, side) for row in [*train, *test]]
         found = encoder.of_words(words, language, "mean", lambda x: x[:, layers].mean(1))
-        every = np.concatenate(found[: len(train)])
-        scale = float(every.std(axis=0).mean()) or 1.0
-        standards[language] = api.Standard(tuple(layers), every.mean(0), scale)
-        vectors.append([(x - every.mean(0)) / scale for x in found])
+        whitening = attention_matching.whitening(np.concatenate(found[: len(train)]))
+        spaces[language] = api.Space(tuple(layers), whitening)
+        vectors.append(_whitened(whitening, found))
     both = []
     for rows, part in ((train, slice(len(train))), (test, slice(len(train), None))):
         sides = tuple(attention_matching.sentences(found[part]) for found in vectors)
         both.append(Part(rows, sides, gold and rows is test))
-    return both[0], both[1], standards
+    return both[0], both[1], spaces
+
+
+def _whitened(whitening: Whitening, found: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Whitens the words of all sentences in one call."""
+    every = np.asarray(whitening.apply(np.concatenate(found)))
+    return np.split(every, np.cumsum([len(x) for x in found])[:-1])

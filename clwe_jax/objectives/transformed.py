@@ -1,4 +1,4 @@
-"""One layer of a language model, standardised and mapped by a network (CLCR, section 3.1)."""
+"""One layer of a language model, whitened and mapped by a network (CLCR, section 3.1)."""
 
 from __future__ import annotations
 
@@ -9,28 +9,26 @@ import jax
 import jax.numpy as jnp
 
 from clwe_jax.align import attention_matching
-from clwe_jax.align.attention_matching import Params
-from clwe_jax.types import Array, Batch, Encodes, Hidden, Variables
+from clwe_jax.align.attention_matching import Params, Whitening
+from clwe_jax.types import Batch, Encodes, Hidden, Variables
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Transformed:
-    """The `encode` of an objective with one layer of output: T((r - mean) / scale).
+    """The `encode` of an objective with one layer of output: T of the whitened vectors.
 
     It is not an objective: it only encodes (`types.Encodes`).
 
     Attributes:
       base: the objective.
-      layers: numbers of the layers whose mean is r; 0 is the embedding output.
-      mean: float32 [D].
-      scale: a positive number.
+      layers: numbers of the layers whose mean is whitened; 0 is the embedding output.
+      whitening: of the language's vectors.
       params: of T, see `attention_matching.transform`; None: the identity.
     """
 
     base: Encodes
     layers: Sequence[int]
-    mean: Array
-    scale: float
+    whitening: Whitening
     params: Params | None = None
 
     @property
@@ -43,7 +41,7 @@ class Transformed:
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         hidden = self.base.encode(variables, batch)
         chosen = [hidden.layers[layer].astype(jnp.float32) for layer in self.layers]
-        x = (sum(chosen) / len(chosen) - self.mean) / self.scale
+        x = self.whitening.apply(sum(chosen) / len(chosen))
         if self.params is not None:
             x = attention_matching.transform(self.params, x)
         return Hidden(last=x, layers=(x,))
