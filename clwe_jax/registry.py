@@ -68,11 +68,13 @@ TABLES: dict[str, dict[str, str]] = {
         "tlm": "clwe_jax.data.tasks:Tlm",
         "bilm": "clwe_jax.data.tasks:BiLm",
         "translation": "clwe_jax.data.tasks:Translation",
+        "sentences": "clwe_jax.data.tasks:Sentences",
     },
     "model": {
         "transformer": "clwe_jax.models.transformer:Transformer",
         "bilm": "clwe_jax.models.bilm:BiLmConfig",
         "laser": "clwe_jax.models.laser:Laser",
+        "translator": "clwe_jax.models.translator:Translator",
     },
     "aligner": {
         "procrustes": "clwe_jax.align.procrustes:Procrustes",
@@ -88,6 +90,7 @@ TABLES: dict[str, dict[str, str]] = {
         "bilm": "clwe_jax.objectives.bilm:BiLmObjective",
         "sense_mlm": "clwe_jax.objectives.sense_mlm:SenseMlmObjective",
         "translation": "clwe_jax.objectives.translation:TranslationObjective",
+        "unsupervised_translation": "clwe_jax.objectives.unsupervised:UnsupervisedTranslation",
     },
     "head": {
         "linear": "clwe_jax.models.heads:Linear",

@@ -110,10 +110,8 @@ def language_model(config: ConfigDict) -> None:
             "--config.task.parallel=DIR (xx-yy.xx and xx-yy.yy) or DIR/train (train.xx, train.yy)"
         )
     source = config.data.source
-    if source != "pocket" and not source.startswith(("text:", "tfds:", "batches:")):
-        raise ValueError(
-            f"config.data.source={source!r}: expected pocket, text:DIR, tfds:NAME or batches:DIR"
-        )
+    more = () if config.task.name == "sentences" else ("tfds:NAME", "batches:DIR")
+    _check_source(source, "text:DIR", *more)
     if config.train.batch_size % config.train.microbatches:
         raise ValueError(
             f"config.train.batch_size={config.train.batch_size} is not divisible by "
@@ -138,6 +136,12 @@ def language_model(config: ConfigDict) -> None:
         _word_vectors(config)
     if config.get("finish", {}).get("steps", 0):
         _finish(config)
+
+
+def _check_source(source: str, *forms: str) -> None:
+    """Raises ValueError for a source that is neither 'pocket' nor of one of the forms 'KIND:NAME'."""
+    if source != "pocket" and not source.startswith(tuple(x[: x.index(":") + 1] for x in forms)):
+        raise ValueError(f"config.data.source={source!r}: expected pocket, {', '.join(forms)}")
 
 
 def _word_vectors(config: ConfigDict) -> None:
@@ -239,9 +243,7 @@ def static_vectors(config: ConfigDict) -> None:
             f"config.data.languages={config.data.languages}: an alignment needs two languages, "
             "e.g. --config.data.languages=de,en"
         )
-    source = config.data.source
-    if source != "pocket" and not source.startswith("text:"):
-        raise ValueError(f"config.data.source={source!r}: expected pocket or text:DIR")
+    _check_source(config.data.source, "text:DIR")
     if static.training in ("separate", "dictionary") and static.reallocation:
         raise ValueError(
             "config.static.reallocation=True needs joint vectors; with "

@@ -54,8 +54,8 @@ def get_config(scale: str = "laptop"):
     )
     if scale == "laptop":
         config.train.steps = 1_200
-        config.evals.mlm.every_steps = 600
-        config.evals.retrieval.every_steps = 600
+        config.evals.mlm.every_steps = 0
+        config.evals.retrieval.every_steps = 800
         config.init.joint.epochs = 2
     elif scale != "small":
         config.data.source = "text:corpora"

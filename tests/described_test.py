@@ -31,7 +31,7 @@ def test_descriptions_come_from_comments_and_docstrings():
     assert found["model.cells"].help == "C, LSTM cells of a layer and direction."
     assert found["objective.senses.alpha"].help.startswith("step of a center towards")
     assert found["objective.switch_share"].help.startswith("share of the words that 'switch'")
-    assert found["model.name"].help == "one of transformer, bilm"
+    assert found["model.name"].help == "one of transformer, bilm, laser, translator"
     assert found["model.width"].value == 128
 
 

@@ -94,6 +94,13 @@ def sentences(config, spec):
     return tested + words * 100
 
 
+def translations(config, spec):
+    """Translated sentences of an evaluator's run: all directions, or from English and to it."""
+    languages = len(options.languages(config))
+    directions = languages * (languages - 1) if spec.data == "pocket" else 2 * (languages - 1)
+    return directions * spec.max_sentences
+
+
 def evaluation(config, held_out, sentence):
     """FLOPs of evaluation a training step."""
     total = 0.0
@@ -102,6 +109,9 @@ def evaluation(config, held_out, sentence):
             continue
         if spec.name == "mlm":
             cost = spec.batches * len(options.languages(config)) * held_out
+        elif spec.name == "bleu":  # each beam reads and writes a row, as a held-out batch does
+            rows = translations(config, spec) * spec.width
+            cost = rows * held_out / config.train.batch_size
         else:
             cost = sentences(config, spec) * sentence
         total += cost / spec.every_steps

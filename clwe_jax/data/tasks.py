@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated
 
-from clwe_jax.fields import OneOf, Share, Size
+from clwe_jax.fields import Count, OneOf, Share, Size
 
 CHOICES = ("uniform", "context")
 SENTENCES = ("lines", "marks")
@@ -154,4 +154,17 @@ class Translation:
     widths: Size = 3
 
 
-Task = Mlm | BiLm | Translation
+@dataclasses.dataclass(frozen=True)
+class Sentences:
+    """Sentences of every language, without translations (unsupervised translation; E10).
+
+    Attributes:
+      most: most sentences of a language, from the beginning; 0: all.
+      widths: number of widths of batches, whose sentences have similar lengths; each is compiled.
+    """
+
+    most: Count = 0
+    widths: Size = 3
+
+
+Task = Mlm | BiLm | Translation | Sentences

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from typing import Any, Callable, Iterable, Iterator, Sequence
@@ -12,7 +13,7 @@ from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import config as options
-from clwe_jax import presets
+from clwe_jax import presets, registry
 from clwe_jax.embeddings import train as static_training
 from clwe_jax.embeddings.corpus import Sentences
 from clwe_jax.evaluate import pairs
@@ -172,15 +173,16 @@ def _evaluating(
     forward = _median_seconds(lambda: jax.block_until_ready(encode(variables, batch)))
     folders = worlds.folders_of(config, workdir)
     total, rows, languages = 0.0, 0, options.languages(config)
-    for key, spec in config.evals.items():
+    for key, given in config.evals.items():
+        spec = {**_defaults(given.name), **given}
         place, once, texts = folders.get(f"evals.{key}", ""), 0.0, 0
-        if spec.name == "mlm":
-            once = spec.batches * len(languages) * step_seconds / 3  # no backward pass
-        elif spec.name == "retrieval" and place:
-            texts = _test_sentences(place, workdir, languages, spec.max_sentences)
-        elif spec.name == "bli" and place:
+        if given.name == "mlm":
+            once = spec["batches"] * len(languages) * step_seconds / 3  # no backward pass
+        elif given.name == "retrieval" and place:
+            texts = _test_sentences(place, workdir, languages, spec["max_sentences"])
+        elif given.name == "bli" and place:
             lines = len(languages) * config.data.sample_bytes // _ROW_BYTES
-            texts = min(lines, len(languages) * spec.max_words * spec.occurrences)
+            texts = min(lines, len(languages) * spec["max_words"] * spec["occurrences"])
         every, steps = spec.get("every_steps", 0), config.train.steps
         times = 1 + ((steps - 1) // every if every else 0)
         total += times * (once + texts / _ROWS * forward)
@@ -189,6 +191,12 @@ def _evaluating(
         f"evaluations: at most {rows:,} texts; {_ROWS} take {forward * 1e3:,.0f} ms here: "
         f"{_minutes(total)}"
     )
+
+
+def _defaults(evaluator: str) -> dict[str, Any]:
+    """The options of an evaluator that a config need not name, with their values."""
+    fields = dataclasses.fields(registry.lookup("evaluator", evaluator))
+    return {each.name: each.default for each in fields if each.default is not dataclasses.MISSING}
 
 
 def _test_sentences(place: str, workdir: str, languages: Sequence[str], most: int) -> int:

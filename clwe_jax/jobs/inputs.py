@@ -120,10 +120,13 @@ def build(config: ConfigDict, world: World) -> Inputs:
             prepared.heldout(most=config.evals.mlm.batches, **rows, **host),
             lambda: prepared.extras.get("examples", []),
         )
-    if config.task.name == "translation":
+    if config.task.name in ("translation", "sentences"):
         vocabulary, length = world.tokenizer.vocabulary, config.data.sequence_length
         task = registry.build("task", config.task)
-        pieces = translation.encode(task, world.folders["parallel"], world.tokenizer, length)
+        if config.task.name == "translation":
+            pieces = translation.encode(task, world.folders["parallel"], world.tokenizer, length)
+        else:
+            pieces = translation.sentences(task, world.corpus, world.tokenizer, length)
         options = dict(seed=config.seed, **rows, **host)
         source = translation.TranslationSource(pieces, vocabulary.pad_id, task.widths, **options)
         return Inputs(source, {}, lambda: [])

@@ -21,6 +21,7 @@ from clwe_jax.types import Array
 
 _NO_PIECE = -1e9  # logit of the rows that only pad the table
 Cells = tuple[Array, Array]
+State = tuple[Array, Array, Cells]  # sentence vectors, languages to write, the decoder's cells
 
 
 def _uniform(limit: float):
@@ -129,7 +130,17 @@ class Laser(Encoder):
 
     def __call__(self, ids: Array, mask: Array, before: Array, language: Array) -> Array:
         """Outputs of the decoder without dropout; see `encode` and `states`."""
-        return self.states(self.sentence(self.encode(ids, mask), mask), before, language)
+        return self.states(self.read(ids, mask), before, language)
+
+    def read(self, ids: Array, mask: Array, train: bool = False) -> Array:
+        """The sentence vectors that the decoder reads, [B, 2 C]; see `encode`."""
+        return self.sentence(self.encode(ids, mask, train), mask)
+
+    def scores(
+        self, sentence: Array, before: Array, language: Array, known: int, train: bool = False
+    ) -> Array:
+        """`logits` of `states`, float32 [B, L, V]."""
+        return self.logits(self.states(sentence, before, language, train), known)
 
     def states(self, sentence: Array, before: Array, language: Array, train: bool = False) -> Array:
         """The decoder's outputs, [B, L, decoder_cells], with the right pieces before each place.
@@ -142,22 +153,25 @@ class Laser(Encoder):
         """
         seed = self._seed(train)
         x = self._embedded(self.target_pieces, before, seed, 100)
-        outputs, _ = self._run(x, sentence, language, self.first(sentence))
+        outputs, _ = self._run(x, sentence, language, self._start(sentence))
         return dropout.dropout(outputs, self.dropout, seed, 101)
 
-    def first(self, sentence: Array) -> Cells:
+    def first(self, sentence: Array, language: Array, length: int = 0) -> State:
+        """The state before the first piece, for any length of the translations."""
+        return sentence, language, self._start(sentence)
+
+    def _start(self, sentence: Array) -> Cells:
         """The decoder's cells and output before the first piece, float32 [B, decoder_cells]."""
         start = jnp.einsum("bs,skc->kbc", sentence, self.start.astype(sentence.dtype))
         cell, output = start.astype(jnp.float32) + self.start_bias[:, None]
         return cell, output
 
-    def next(
-        self, cells: Cells, sentence: Array, before: Array, language: Array, known: int
-    ) -> tuple[Array, Cells]:
+    def next(self, state: State, before: Array, known: int) -> tuple[Array, State]:
         """Scores of the next piece (`logits`), and the state after the piece `before`, int32 [B]."""
+        sentence, language, cells = state
         x = self._embedded(self.target_pieces, before[:, None], None, 0)
         outputs, cells = self._run(x, sentence, language, cells)
-        return self.logits(outputs[:, 0], known), cells
+        return self.logits(outputs[:, 0], known), (sentence, language, cells)
 
     def logits(self, outputs: Array, known: int) -> Array:
         """Scores of the pieces, float32 [..., V]; those of `known` and above cannot be chosen."""

@@ -1,4 +1,4 @@
-"""LASER's encoder as an encoder of text: batches of pieces to vectors of pieces and of sentences."""
+"""The encoder of a translation model as an encoder of text: vectors of pieces and of sentences."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from clwe_jax.models import decode
 from clwe_jax.models.laser import Encoder
+from clwe_jax.models.translator import Translator
 from clwe_jax.types import Array, Batch, Hidden, Variables
 
 PAD, SEP = "[PAD]", "[SEP]"  # of `text.base_vocab`
@@ -18,10 +19,10 @@ PAD, SEP = "[PAD]", "[SEP]"  # of `text.base_vocab`
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SentenceEncoder:
-    """Vectors of pieces and of sentences by LASER's encoder (`types.Encodes`); it learns nothing.
+    """Vectors of pieces and of sentences by LASER's or another encoder (`types.Encodes`).
 
     Attributes:
-      model: the encoder.
+      model: the encoder, with the methods `encode` and `sentence` of LASER's.
       vocab_size: number of pieces; ids from there on are never predicted.
       specials: name of each special piece -> its id; see `text.base_vocab`.
 
@@ -29,12 +30,12 @@ class SentenceEncoder:
       ValueError: embeddings wider than the encoder's layers, whose vectors stand beside theirs.
     """
 
-    model: Encoder
+    model: Encoder | Translator
     vocab_size: int
     specials: Mapping[str, int]
 
     def __post_init__(self) -> None:
-        if self.model.width > 2 * self.model.cells:
+        if isinstance(self.model, Encoder) and self.model.width > 2 * self.model.cells:
             raise ValueError(
                 f"config.model.width={self.model.width} is more than two directions of "
                 f"config.model.cells={self.model.cells}: make the cells more, or the width smaller"
@@ -63,7 +64,7 @@ class SentenceEncoder:
             are zeros, the pieces, the end, padding.
         """
         layers, _ = self._layers(variables, batch)
-        size = 2 * self.model.cells
+        size = layers[-1].shape[-1]
         layers = tuple(
             jnp.pad(x, ((0, 0), (1, 0), (0, size - x.shape[-1]))).astype(jnp.float32)
             for x in layers
@@ -71,13 +72,13 @@ class SentenceEncoder:
         return Hidden(last=layers[-1], layers=layers)
 
     def sentence_vectors(self, variables: Variables, batch: Batch) -> Array:
-        """The vectors of sentences, float32 [B, 2 C], from a batch of `encode`."""
+        """The vectors of sentences, float32 [B, D], from a batch of `encode`."""
         layers, mask = self._layers(variables, batch)
-        found = self.model.apply(variables, layers, mask, method=Encoder.sentence)
+        found = self.model.apply(variables, layers, mask, method="sentence")
         return found.astype(jnp.float32)
 
     def _layers(self, variables: Variables, batch: Batch) -> tuple[tuple[Array, ...], Array]:
         ids = batch["inputs"][:, 1:]
         mask = ids != self.marks.pad
         params = {"params": variables["params"]}
-        return self.model.apply(params, ids, mask, method=Encoder.encode), mask
+        return self.model.apply(params, ids, mask, method="encode"), mask

@@ -1,4 +1,4 @@
-"""Translation with teacher forcing, from one vector of a sentence (Artetxe and Schwenk 2019; C1).
+"""Translation with teacher forcing (Artetxe and Schwenk 2019; C1).
 
 The loss is the cross-entropy of each piece of the translation and of its end, after the preceding
 pieces of the translation. The first piece comes after the mark of the end, as in fairseq.
@@ -16,6 +16,7 @@ import numpy as np
 from clwe_jax.models import decode
 from clwe_jax.models.laser import Laser
 from clwe_jax.models.sentence_encoder import SentenceEncoder
+from clwe_jax.models.translator import Translator
 from clwe_jax.objectives.mlm import cross_entropy
 from clwe_jax.text.base_vocab import CLS, MASK, PAD
 from clwe_jax.types import Array, Batch, Sums, Variables
@@ -29,7 +30,7 @@ class TranslationObjective(SentenceEncoder):
       model: encoder and decoder.
     """
 
-    model: Laser
+    model: Laser | Translator
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Keys, shapes and types of a batch.
@@ -58,24 +59,32 @@ class TranslationObjective(SentenceEncoder):
     ) -> tuple[dict[str, Sums], dict[str, Any]]:
         """'loss' and 'accuracy' over the translations' pieces, and 'padding'; nothing is observed."""
         del step
+        found = self.cross_entropy(variables, batch, rngs, train)
+        return {**found, "padding": padding(batch["targets"] != self.marks.pad)}, {}
+
+    def cross_entropy(
+        self,
+        variables: Variables,
+        batch: Batch,
+        rngs: Mapping[str, Array] | None = None,
+        train: bool = True,
+    ) -> dict[str, Sums]:
+        """'loss' and 'accuracy' of the targets, whose preceding pieces are given; see `loss`."""
         targets, pad = batch["targets"], self.marks.pad
         before = jnp.pad(targets[:, :-1], ((0, 0), (1, 0)), constant_values=self.marks.begin)
 
-        def scored(model: Laser) -> Array:
-            mask = batch["inputs"] != pad
-            sentence = model.sentence(model.encode(batch["inputs"], mask, train), mask)
-            states = model.states(sentence, before, batch["language_ids"], train)
-            return model.logits(states, self.vocab_size)
+        def scored(model: Laser | Translator) -> Array:
+            read = model.read(batch["inputs"], batch["inputs"] != pad, train)
+            return model.scores(read, before, batch["language_ids"], self.vocab_size, train)
 
         params = {"params": variables["params"]}
         losses, right = cross_entropy(self.model.apply(params, rngs=rngs, method=scored), targets)
         real = (targets != pad).astype(jnp.float32)
-        total, places = real.sum(), jnp.float32(real.size)
+        total = real.sum()
         return {
             "loss": Sums((losses * real).sum(), total),
             "accuracy": Sums((right * real).sum(), total),
-            "padding": Sums(places - total, places),
-        }, {}
+        }
 
     def decode(
         self,
@@ -101,21 +110,22 @@ class TranslationObjective(SentenceEncoder):
         ids, rows, length = batch["inputs"], len(batch["inputs"]), length or self.max_length
         never = jnp.array([self.specials[name] for name in (PAD, CLS, MASK)])
 
-        def begin(model: Laser) -> tuple[Array, tuple[Array, Array]]:
-            mask = ids != marks.pad
-            sentence = model.sentence(model.encode(ids, mask), mask)
-            return sentence, model.first(sentence)
+        def begin(model: Laser | Translator) -> Any:
+            return model.first(model.read(ids, ids != marks.pad), batch["language_ids"], length)
 
-        def step(state, before):
-            sentence, cells, languages = state
-            logits, cells = self.model.apply(
-                params, cells, sentence, before, languages, self.vocab_size, method=Laser.next
-            )
-            return logits.at[:, never].set(-1e9), (sentence, cells, languages)
+        def step(state: Any, before: Array) -> tuple[Array, Any]:
+            logits, state = self.model.apply(params, state, before, self.vocab_size, method="next")
+            return logits.at[:, never].set(-1e9), state
 
-        state = *self.model.apply(params, method=begin), batch["language_ids"]
+        state = self.model.apply(params, method=begin)
         if key is not None:
             return decode.sample(step, state, rows, length, marks, key).tokens
         if width == 1:
             return decode.greedy(step, state, rows, length, marks).tokens
         return decode.beam(step, state, rows, length, marks, width, penalty).tokens[:, 0]
+
+
+def padding(real: Array) -> Sums:
+    """The share of padding, from bool [B, L], True at pieces."""
+    total, places = real.sum(dtype=jnp.float32), jnp.float32(real.size)
+    return Sums(places - total, places)

@@ -1,4 +1,4 @@
-"""Translation models with one vector of a sentence (C1)."""
+"""Translation models: with one vector of a sentence (C1), and without translations (E10)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SCALES: dict[str, Values] = {
         "train": dict(steps=3_000, batch_size=64, log_every_steps=50),
         "checkpoint": dict(every_steps=500),
         "evals": dict(
-            retrieval=dict(every_steps=1_000), bleu=dict(every_steps=1_000, max_sentences=200)
+            retrieval=dict(every_steps=1_500), bleu=dict(every_steps=1_500, max_sentences=100)
         ),
     },
     "small": {
@@ -53,7 +53,7 @@ def translation(scale: str) -> ConfigDict:
     config = at(scale)
     config.data.temperature = 1.0
     config.vocab.kind = "bpe"
-    config.task = ConfigDict(dict(name="translation", parallel="parallel", targets="", widths=3))
+    config.task = _pairs(scale, widths=3)
     config.model = ConfigDict(
         dict(
             name="laser", width=320, cells=512, layers=5, decoder_cells=2_048, language_width=32,
@@ -76,7 +76,89 @@ def translation(scale: str) -> ConfigDict:
         )
     )
     if scale == "laptop":
-        config.task.parallel = options.SOURCE
         for spec in config.evals.values():
             spec.data = options.SOURCE
     return set_values(config, _SCALES[scale])
+
+
+_UNSUPERVISED: dict[str, Values] = {
+    "laptop": {
+        "data": dict(pocket_domains=DOMAINS, sequence_length=24),
+        "vocab": dict(size=4_000),
+        "task": dict(widths=2),
+        "model": dict(layers=2, decoder_layers=2, width=128, heads=4, mlp_dim=512, dropout=0.0),
+        "objective": dict(denoising=((0, 1.0), (500, 0.1), (1_500, 0.0)), translate_after=250),
+        "optimizer": dict(learning_rate=2e-3, warmup_steps=100, schedule="linear"),
+        "train": dict(steps=1_500, batch_size=64, log_every_steps=50),
+        "checkpoint": dict(every_steps=500),
+        "evals": dict(bleu=dict(every_steps=250, max_sentences=200)),
+    },
+    "small": {
+        "data": dict(**YOUR_TEXT, sequence_length=64),
+        "model": dict(width=256, heads=4, mlp_dim=1_024),
+        "objective": dict(denoising=((0, 1.0), (10_000, 0.1), (30_000, 0.0)), translate_after=1_000),
+        "optimizer": dict(learning_rate=1e-3, warmup_steps=500),
+        "train": dict(steps=30_000, batch_size=128, log_every_steps=100),
+        "checkpoint": dict(every_steps=1_000),
+        "evals": dict(bleu=dict(every_steps=2_000, max_sentences=500)),
+    },
+    "paper": {
+        "data": dict(**YOUR_TEXT, sequence_length=128),
+        "vocab": dict(size=60_000, sample_bytes=100_000_000),
+        "train": dict(steps=500_000, batch_size=512, log_every_steps=100),
+        "checkpoint": dict(every_steps=5_000),
+        "evals": dict(bleu=dict(every_steps=10_000, max_sentences=1_000)),
+    },
+}  # fmt: skip
+_UNSUPERVISED["base"] = _UNSUPERVISED["paper"]
+
+
+def unsupervised_translation(scale: str) -> ConfigDict:
+    """Translation from text without translations, started from word vectors; see `bert`."""
+    config = at(scale)
+    config.data.languages = "en,de"
+    config.task = ConfigDict(dict(name="sentences", most=0, widths=3))
+    config.model = ConfigDict(
+        dict(
+            name="translator", layers=4, decoder_layers=4, width=512, heads=8, mlp_dim=2_048,
+            dropout=0.1, norm="pre", dtype="auto",
+        )
+    )  # fmt: skip
+    config.objective = ConfigDict(
+        dict(
+            name="unsupervised_translation", shuffle=3.0, drop=0.1, blank=0.2,
+            denoising=((0, 1.0), (100_000, 0.1), (300_000, 0.0)), translate_after=0,
+        )
+    )  # fmt: skip
+    # Training would wash the common space away.
+    config.optimizer = ConfigDict(
+        dict(
+            name="adam", learning_rate=1e-4, warmup_steps=4_000, schedule="constant", eps=1e-8,
+            clip=1.0, groups=dict(table=dict(pattern="backbone/token_embedding", frozen=True)),
+        )
+    )  # fmt: skip
+    config.init.update(embeddings="joint", method="mean", center=False, scale=4.0)
+    data = dict(every_steps=0, data=options.SOURCE if scale == "laptop" else "dev")
+    config.evals = ConfigDict(
+        dict(
+            bleu=dict(data, name="bleu", max_sentences=1_000, width=1, penalty=1.0),
+            retrieval=dict(
+                name="retrieval", data=options.SOURCE if scale == "laptop" else "",
+                every_steps=0, max_sentences=1_000,
+            ),
+        )
+    )  # fmt: skip
+    return set_values(config, _UNSUPERVISED[scale])
+
+
+def supervised_translation(scale: str) -> ConfigDict:
+    """The model of `unsupervised_translation` on parallel text."""
+    config = unsupervised_translation(scale)
+    config.task = _pairs(scale, config.task.widths)
+    config.objective = ConfigDict(dict(name="translation"))
+    return config
+
+
+def _pairs(scale: str, widths: int) -> ConfigDict:
+    place = options.SOURCE if scale == "laptop" else "parallel"
+    return ConfigDict(dict(name="translation", parallel=place, targets="", widths=widths))

@@ -14,6 +14,7 @@ from clwe_jax.models import crf
 from clwe_jax.models.labelling import Labeller, Labelling, Mix, Pieces
 from clwe_jax.models.tuned import TunedModel
 from clwe_jax.objectives.labelling import LabellingObjective
+from clwe_jax.text import base_vocab
 from clwe_jax.types import Objective
 
 LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
@@ -33,7 +34,8 @@ def build_objective(
       vocab_size: number of pieces; ids from there to padded_vocab_size are never predicted.
       padded_vocab_size: rows of the embedding table, which devices divide evenly.
       translations: word ids, int32 [vocab_size, languages, T], for objectives that translate.
-      specials: name of each special piece -> its id in the vocabulary.
+      specials: name of each special piece -> its id in the vocabulary; by default, where a plan or
+        a forecast has no vocabulary, they come first.
     """
     given = dict(
         vocab_size=vocab_size,
@@ -42,7 +44,7 @@ def build_objective(
         translations=translations,
         backward=config.task.get("backward"),
         seed=config.seed,
-        specials=specials or {},
+        specials=specials or {name: i for i, name in enumerate(base_vocab.SPECIALS)},
     )
     model = _build(
         "model",

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from clwe_jax.data.tasks import Translation
-from clwe_jax.data.translation import TranslationSource, encode
+from clwe_jax.data.tasks import Sentences, Translation
+from clwe_jax.data.translation import TranslationSource, encode, sentences
 from clwe_jax.models.laser import Laser
 from clwe_jax.objectives.translation import TranslationObjective
+from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.tokenizer import Tokenizer
@@ -33,7 +34,9 @@ def ids(*pieces):
 
 def test_every_direction_and_the_long_pair_left_out(tokenizer, folder):
     found = encode(Translation(), folder, tokenizer, 5)
-    assert found.directions == {"en-de": 2, "de-en": 2, "fr-en": 1, "en-fr": 1}
+    assert found.counts == {
+        "pairs/en-de": 2, "pairs/de-en": 2, "pairs/fr-en": 1, "pairs/en-fr": 1,
+    }  # fmt: skip
     assert found.skipped == {"pairs of en-de longer than 5 pieces": 1}
     rows = found.columns.rows(np.arange(6))
     columns = zip(rows["inputs"], rows["targets"], rows["language_ids"])
@@ -42,7 +45,7 @@ def test_every_direction_and_the_long_pair_left_out(tokenizer, folder):
     assert (tuple(ids("y")), tuple(ids("a", "##b")), 0) in columns
     assert (tuple(ids("a")), tuple(ids("x", "y")), 2) in columns and len(columns) == 6
     only = encode(Translation(targets="en"), folder, tokenizer, 20)
-    assert only.directions == {"de-en": 3, "fr-en": 1} and not only.skipped
+    assert only.counts == {"pairs/de-en": 3, "pairs/fr-en": 1} and not only.skipped
 
 
 def test_faults_are_named(tokenizer, folder):
@@ -80,4 +83,22 @@ def test_an_epoch_has_each_row_once_and_places_are_exact(tokenizer, folder):
     for key, value in next(later).items():
         np.testing.assert_array_equal(value, batches[1][key])
     stats = source.stats()
-    assert stats["pairs/en-de"] == 3 and stats["pairs_left_out"] == 0 and stats["epochs"] == 1
+    assert stats["pairs/en-de"] == 3 and stats["left_out"] == 0 and stats["epochs"] == 1
+
+
+def test_sentences_of_every_language_with_the_words_of_pieces(tokenizer, tmp_path):
+    (tmp_path / "en.txt").write_text("ab c\n\na b c d a b c d\n")
+    (tmp_path / "de.txt").write_text("x\nyz x\n")
+    (tmp_path / "fr.txt").write_text("x\n")
+    corpus = TextCorpus(str(tmp_path), tokenizer.languages)
+    found = sentences(Sentences(), corpus, tokenizer, 5)
+    assert found.counts == {"sentences/en": 1, "sentences/de": 2, "sentences/fr": 1}
+    assert found.skipped == {"sentences (en) without words or longer than 5 pieces": 2}
+    rows = found.columns.rows(np.arange(3))
+    np.testing.assert_array_equal(rows["inputs"][0], ids("a", "##b", "c"))
+    np.testing.assert_array_equal(rows["words"][0], [0, 0, 1, 2])
+    np.testing.assert_array_equal(rows["inputs"][2], ids("y", "##z", "x"))
+    np.testing.assert_array_equal(rows["language_ids"], [0, 1, 1])
+    assert sentences(Sentences(most=1), corpus, tokenizer, 9).counts["sentences/de"] == 1
+    with pytest.raises(ValueError, match="no sentence in 'en' fits rows of 2 pieces"):
+        sentences(Sentences(), corpus, tokenizer, 2)

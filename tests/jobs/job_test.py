@@ -102,7 +102,8 @@ def test_a_dry_run_of_a_language_model(config, tmp_path, capsys, monkeypatch):
     config.update_from_flattened_dict({
         "data.languages": "en,de", "data.sequence_length": 16, "train.batch_size": 2,
         "train.steps": 100, "vocab.size": 64, "model.width": 8, "model.heads": 2,
-        "model.layers": 1, "model.mlp_dim": 8, "evals.bli.data": "", "data.pocket_sentences": 300,
+        "model.layers": 1, "model.mlp_dim": 8, "data.sample_bytes": 6400,
+        "data.pocket_sentences": 300,
         "init.embeddings": "joint", "init.joint.dim": 4, "init.joint.epochs": 1,
         "init.joint.buckets": 10, "finish.steps": 7, "finish.batch_size": 4,
     })  # fmt: skip
@@ -111,9 +112,10 @@ def test_a_dry_run_of_a_language_model(config, tmp_path, capsys, monkeypatch):
     assert "the embedded world in en, de, 300 sentences each" in said
     assert "start: word vectors, joint, 4 dimensions, 1 epochs over at most 0.0 million" in said
     assert "7 contrastive steps of 4 pairs of sentences: about" in said
-    # 2 languages of 1,000 sentences; every 1,500 steps is after the last of 100.
-    assert "evaluations: at most 2,000 texts; 64 take" in said
-    assert "evaluation bli: left out" in said and "every 1,500 steps and at the end" in said
+    # 2 languages of 1,000 sentences and of 100 lines of text, with words for lexicon induction.
+    assert "evaluations: at most 2,200 texts; 64 take" in said
+    assert "evaluation word_alignment: left out" in said
+    assert "every 1,500 steps and at the end" in said
     assert "100 steps of 2 x 16 positions" in said and "ms here" in said and "seconds" in said
     assert not list(tmp_path.iterdir())
 

@@ -72,9 +72,9 @@ def test_one_piece_at_a_time_equals_the_row(made):
 
     def single(m):
         sentence = m.sentence(m.encode(ids, ids != PAD), ids != PAD)
-        cells, found = m.first(sentence), []
+        state, found = m.first(sentence, language), []
         for place in range(3):
-            scores, cells = m.next(cells, sentence, before[:, place], language, 10)
+            scores, state = m.next(state, before[:, place], 10)
             found.append(scores)
         return jnp.stack(found, 1)
 

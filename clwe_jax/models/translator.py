@@ -1,0 +1,295 @@
+"""A Transformer that translates: an encoder for all languages, and a decoder (Vaswani et al. 2017; E10).
+
+The encoder does not know the language of a text. The decoder reads the embedding of the language that
+it writes at every place, and each language has its own bias of the pieces. Encoder and decoder read
+and score pieces with one table, so that a text and its translation begin and end in one space.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+from flax import linen as nn
+import jax
+import jax.numpy as jnp
+
+from clwe_jax.fields import Amount, Divides, OneOf, Rate, Size
+from clwe_jax.models import attention, dropout
+from clwe_jax.models.transformer import (
+    DTYPES, FeedForward, LayerNorm, Transformer, compute_dtype, parameter,
+)  # fmt: skip
+from clwe_jax.types import Array
+
+_NO_PIECE = -1e9  # logit of the rows that only pad the table
+_EPSILON = 1e-6  # addend to the variance of every layer normalisation
+Pair = tuple[Array, Array]  # keys and values, each [B, L, H, K]
+
+
+class Memory(NamedTuple):
+    """The texts that the decoder reads.
+
+    Attributes:
+      hidden: the encoder's last layer, [B, S, D].
+      mask: bool [B, S], True at pieces and at the mark of the end.
+    """
+
+    hidden: Array
+    mask: Array
+
+
+class State(NamedTuple):
+    """The decoder between two pieces; the first axis of every array is the rows.
+
+    Attributes:
+      kept: for each layer the keys and values of the pieces so far, [B, L, H, K].
+      read: for each layer the keys and values of the text, [B, S, H, K].
+      mask: as of `Memory`.
+      language: the language to write, int32 [B].
+      place: number of pieces so far, int32 [B], the same in all rows.
+    """
+
+    kept: tuple[Pair, ...]
+    read: tuple[Pair, ...]
+    mask: Array
+    language: Array
+    place: Array
+
+
+class Attention(nn.Module):
+    """Multi-head attention whose keys and values are computed apart, so that they can be kept."""
+
+    width: int
+    heads: int
+    init_std: float
+
+    def setup(self) -> None:
+        size = self.width // self.heads
+        init, zeros = nn.initializers.truncated_normal(self.init_std), nn.initializers.zeros
+        axes = (None, "heads", "kv")
+        self.query = parameter(self, "query_kernel", ("embed", "heads", "kv"), init,
+                               (self.width, self.heads, size))  # fmt: skip
+        self.query_bias = parameter(self, "query_bias", ("heads", "kv"), zeros, (self.heads, size))
+        self.pair = parameter(self, "pair_kernel", ("embed", *axes), init,
+                              (self.width, 2, self.heads, size))  # fmt: skip
+        self.pair_bias = parameter(self, "pair_bias", axes, zeros, (2, self.heads, size))
+        self.out = parameter(self, "out_kernel", ("heads", "kv", "embed"), init,
+                             (self.heads, size, self.width))  # fmt: skip
+        self.out_bias = parameter(self, "out_bias", ("norm",), zeros, (self.width,))
+
+    def keys(self, x: Array) -> Pair:
+        """Keys and values of x, [B, L, D]."""
+        y = jnp.einsum("bld,dthk->tblhk", x, self.pair.astype(x.dtype))
+        key, value = y + self.pair_bias[:, None, None].astype(x.dtype)
+        return key, value
+
+    def __call__(self, x: Array, pair: Pair, mask: Array) -> Array:
+        """[B, L, D]: what x [B, L, D] reads of the keys and values within the mask [B, 1, L, S]."""
+        q = jnp.einsum("bld,dhk->blhk", x, self.query.astype(x.dtype))
+        y = attention.attend(q + self.query_bias.astype(x.dtype), *pair, mask, "xla")
+        out = jnp.einsum("blhk,hkd->bld", y, self.out.astype(x.dtype))
+        return out + self.out_bias.astype(x.dtype)
+
+
+class DecoderLayer(nn.Module):
+    """Attention to the pieces so far and to the text, and feed-forward, with residual connections."""
+
+    width: int
+    heads: int
+    mlp_dim: int
+    dropout: float
+    norm: str
+    init_std: float
+    salt: int
+
+    def setup(self) -> None:
+        self.own = Attention(self.width, self.heads, self.init_std)
+        self.cross = Attention(self.width, self.heads, self.init_std)
+        self.feed_forward = FeedForward(self.mlp_dim, self.init_std)
+        self.norms = [LayerNorm(_EPSILON) for _ in range(3)]
+
+    def read(self, hidden: Array) -> Pair:
+        """Keys and values of the text, from the encoder's last layer."""
+        return self.cross.keys(hidden)
+
+    def __call__(
+        self,
+        x: Array,
+        read: Pair,
+        before: Array,
+        seen: Array,
+        seed: Array | None = None,
+        kept: Pair | None = None,
+        place: Array | int = 0,
+    ) -> tuple[Array, Pair]:
+        """The layer's output, and keys and values of the pieces so far.
+
+        Args:
+          x: [B, n, D], n pieces.
+          read: keys and values of the text.
+          before: mask of the pieces so far, [1, 1, n, L].
+          seen: mask of the text, [B, 1, 1, S].
+          seed: of dropout; None: off.
+          kept: keys and values of the pieces before x, [B, L, H, K]; None: x are all L pieces.
+          place: the place of the first piece of x.
+        """
+
+        def pair(y: Array) -> Pair:
+            new = self.own.keys(y)
+            if kept is None:
+                return new
+            at = (0, place, 0, 0)
+            return tuple(jax.lax.dynamic_update_slice(a, b, at) for a, b in zip(kept, new))
+
+        def drop(y: Array, number: int) -> Array:
+            return dropout.dropout(y, self.dropout, seed, self.salt + number)
+
+        a, b, c = self.norms
+        if self.norm == "post":
+            found = pair(x)
+            x = a(x + drop(self.own(x, found, before), 0))
+            x = b(x + drop(self.cross(x, read, seen), 1))
+            return c(x + drop(self.feed_forward(x), 2)), found
+        y = a(x)
+        found = pair(y)
+        x = x + drop(self.own(y, found, before), 0)
+        x = x + drop(self.cross(b(x), read, seen), 1)
+        return x + drop(self.feed_forward(c(x)), 2), found
+
+
+class Translator(nn.Module):
+    """Encoder and decoder.
+
+    Attributes:
+      vocab_size: rows of the table of pieces.
+      languages: number of languages.
+      max_length: pieces of the longest text, with the mark of its end.
+      layers, decoder_layers: numbers of layers.
+      width, heads, mlp_dim: sizes; heads divides width.
+      dropout: dropout rate of the embeddings and of each sublayer's output.
+      norm: 'post' (Vaswani et al.) or 'pre'.
+      dtype: type of activations; 'auto' is bfloat16 on accelerators and float32 on CPU.
+      init_std: standard deviation of the truncated normal that kernels and tables start from.
+    """
+
+    vocab_size: int
+    languages: int
+    max_length: int
+    layers: Size = 4
+    decoder_layers: Size = 4
+    width: Size = 512
+    heads: Annotated[Size, Divides("width")] = 8
+    mlp_dim: Size = 2_048
+    dropout: Rate = 0.1
+    norm: Annotated[str, OneOf("post", "pre")] = "pre"
+    dtype: Annotated[str, OneOf(*DTYPES)] = "auto"
+    init_std: Amount = 0.02
+
+    def setup(self) -> None:
+        sizes = dict(
+            width=self.width, heads=self.heads, mlp_dim=self.mlp_dim, dropout=self.dropout,
+            norm=self.norm, init_std=self.init_std,
+        )  # fmt: skip
+        # The language table is the decoder's.
+        self.backbone = Transformer(
+            self.vocab_size, self.languages, self.layers, max_length=self.max_length,
+            language_embeddings=False, condition_on_language=True, dtype=self.dtype,
+            epsilon=_EPSILON, **sizes,
+        )  # fmt: skip
+        self.target_norm = LayerNorm(_EPSILON)
+        self.decoder = [
+            DecoderLayer(**sizes, salt=3 * k + 1) for k in range(self.decoder_layers)
+        ]
+        if self.norm == "pre":
+            self.final_norm = LayerNorm(_EPSILON)
+        self.output_bias = parameter(
+            self, "output_bias", ("language", "vocab"), nn.initializers.zeros,
+            (self.languages, self.vocab_size),
+        )  # fmt: skip
+
+    def __call__(self, ids: Array, mask: Array, before: Array, language: Array) -> Array:
+        """Scores without dropout; see `read` and `scores`."""
+        return self.scores(self.read(ids, mask), before, language, self.vocab_size)
+
+    def encode(self, ids: Array, mask: Array, train: bool = False) -> tuple[Array, ...]:
+        """The embeddings and the output of each layer, [B, L, D].
+
+        Args:
+          ids: pieces of a text and the mark of its end, int32 [B, L].
+          mask: bool [B, L], True at these.
+          train: whether dropout is on (needs an rng named 'dropout').
+        """
+        places = jnp.broadcast_to(jnp.arange(ids.shape[1]), ids.shape)
+        batch = dict(inputs=ids, positions=places, segment_ids=mask.astype(jnp.int32))
+        hidden = self.backbone(batch, train)
+        return (*hidden.layers[:-1], hidden.last)
+
+    def sentence(self, layers: tuple[Array, ...], mask: Array) -> Array:
+        """The vectors of texts, [B, D]: the last layer's mean over the pieces; 0 without pieces."""
+        count = jnp.maximum(mask.sum(1), 1)[:, None].astype(layers[-1].dtype)
+        return jnp.where(mask[..., None], layers[-1], 0).sum(1) / count
+
+    def read(self, ids: Array, mask: Array, train: bool = False) -> Memory:
+        """The texts as the decoder reads them; see `encode`."""
+        return Memory(self.encode(ids, mask, train)[-1], mask)
+
+    def scores(
+        self, memory: Memory, before: Array, language: Array, known: int, train: bool = False
+    ) -> Array:
+        """Scores of the pieces at each place, float32 [B, L, V], with the right pieces before it.
+
+        Args:
+          memory: of `read`.
+          before: the preceding piece of each place, int32 [B, L].
+          language: the language to write, int32 [B].
+          known: number of pieces; larger ids cannot be chosen.
+          train: as of `encode`.
+        """
+        seed = None
+        if train and self.dropout > 0:
+            seed = dropout.seed_of(self.make_rng("dropout"))
+        length = before.shape[1]
+        x = self._embedded(before, language, jnp.arange(length), seed)
+        earlier = jnp.tril(jnp.ones((length, length), bool))[None, None]
+        seen = memory.mask[:, None, None]
+        for layer in self.decoder:
+            x, _ = layer(x, layer.read(memory.hidden), earlier, seen, seed)
+        return self._logits(x, language, known)
+
+    def first(self, memory: Memory, language: Array, length: int) -> State:
+        """The state before the first of at most `length` pieces; see `scores`."""
+        shape = (len(language), length, self.heads, self.width // self.heads)
+        empty = jnp.zeros(shape, memory.hidden.dtype)
+        return State(
+            kept=tuple((empty, empty) for _ in self.decoder),
+            read=tuple(layer.read(memory.hidden) for layer in self.decoder),
+            mask=memory.mask,
+            language=language,
+            place=jnp.zeros(len(language), jnp.int32),
+        )
+
+    def next(self, state: State, before: Array, known: int) -> tuple[Array, State]:
+        """Scores of the next piece, float32 [B, V], and the state after the piece `before`, [B]."""
+        place = state.place[0]
+        x = self._embedded(before[:, None], state.language, place[None], None)
+        earlier = (jnp.arange(state.kept[0][0].shape[1]) <= place)[None, None, None]
+        seen, kept = state.mask[:, None, None], []
+        for layer, read, old in zip(self.decoder, state.read, state.kept):
+            x, new = layer(x, read, earlier, seen, None, old, place)
+            kept.append(new)
+        logits = self._logits(x, state.language, known)[:, 0]
+        return logits, state._replace(kept=tuple(kept), place=state.place + 1)
+
+    def _embedded(self, ids: Array, language: Array, places: Array, seed: Array | None) -> Array:
+        x = jnp.take(self.backbone.token_table, ids, axis=0)
+        x += jnp.take(self.backbone.position_table, places, axis=0)
+        x += jnp.take(self.backbone.language_table, language, axis=0)[:, None]
+        x = self.target_norm(x).astype(compute_dtype(self.dtype))
+        return dropout.dropout(x, self.dropout, seed, 0)
+
+    def _logits(self, x: Array, language: Array, known: int) -> Array:
+        if self.norm == "pre":
+            x = self.final_norm(x)
+        table = self.backbone.token_table.astype(x.dtype)
+        found = jnp.einsum("bld,vd->blv", x, table, preferred_element_type=jnp.float32)
+        found += jnp.take(self.output_bias, language, axis=0)[:, None]
+        return jnp.where(jnp.arange(self.vocab_size) < known, found, _NO_PIECE)

@@ -1,0 +1,151 @@
+"""Translation learned from text without translations (Lample et al. 2018; Wang et al. 2020, 3.3; E10).
+
+Two losses share one model. A denoising autoencoder writes a text from its noised copy, in the text's
+own language. Back-translation lets the model of this very step translate the text into another
+language, without a gradient, and then writes the text from its translation. The decoder starts from
+word vectors of one space (`config.init`), without which the first translations are arbitrary.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from clwe_jax.fields import Amount, Count, Rate
+from clwe_jax.models.translator import Translator
+from clwe_jax.objectives import noise
+from clwe_jax.objectives.translation import TranslationObjective, padding
+from clwe_jax.text.base_vocab import MASK
+from clwe_jax.types import Array, Batch, Sums, Variables
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class UnsupervisedTranslation(TranslationObjective):
+    """Denoising and back-translation (`types.Objective`, `types.Encodes`, `types.Generates`).
+
+    Attributes:
+      model: encoder and decoder.
+      shuffle: most places that a word moves.
+      drop: rate of words that are left out.
+      blank: rate of words that become [MASK].
+      denoising: (step, weight) of the autoencoder's loss, linear between the steps and constant
+        after the last one.
+      translate_after: steps before the first back-translation.
+
+    Raises:
+      ValueError: a model of one language, steps that do not ascend or negative weights.
+    """
+
+    model: Translator
+    shuffle: Amount = 3.0
+    drop: Rate = 0.1
+    blank: Rate = 0.2
+    denoising: Sequence[Sequence[float]] = ((0, 1.0), (100_000, 0.1), (300_000, 0.0))
+    translate_after: Count = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        steps = [step for step, _ in self.denoising]
+        if not steps or steps != sorted(set(steps)) or min(w for _, w in self.denoising) < 0:
+            raise ValueError(
+                f"config.objective.denoising={self.denoising}: expected (step, weight) with ascending "
+                "steps and weights of at least 0"
+            )
+        if self.model.languages < 2:
+            raise ValueError(
+                "config.objective.name='unsupervised_translation' needs two languages or more: "
+                "--config.data.languages=en,de"
+            )
+
+    def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Keys, shapes and types of a batch.
+
+        Returns:
+          inputs: int32 [rows, length], pieces of a text with its end, then padding.
+          words: int32 [rows, length], the number of each piece's word in its text.
+          language_ids: int32 [rows], the text's language.
+        """
+        pieces = jax.ShapeDtypeStruct((rows, length), np.int32)
+        languages = jax.ShapeDtypeStruct((rows,), np.int32)
+        return dict(inputs=pieces, words=pieces, language_ids=languages)
+
+    def loss(
+        self,
+        variables: Variables,
+        batch: Batch,
+        *,
+        step: Array | int,
+        rngs: Mapping[str, Array] | None = None,
+        train: bool = True,
+    ) -> tuple[dict[str, Sums], dict[str, Any]]:
+        """The weighted sum of both losses, per piece of the texts; nothing is observed.
+
+        Returns:
+          'loss', 'accuracy' (of back-translation), 'denoising_loss', 'translation_loss',
+          'denoising_weight', 'written' (pieces of a translation over pieces of its text) and
+          'padding'. Without `train` the noise and the languages of translations are always the same.
+        """
+        key = rngs["dropout"] if rngs else jax.random.key(0)
+        texts, languages = batch["inputs"], batch["language_ids"]
+        noise_key, language_key, *keys = jax.random.split(key, 4)
+        weight = self.denoising_weight(step)
+        pair = dict(targets=texts, language_ids=languages)
+        inputs = self.noised(batch, noise_key)
+        first = self._sums(variables, {**pair, "inputs": inputs}, keys[0], train)
+        written = self.translated(variables, batch, step, language_key)
+        second = self._sums(variables, {**pair, "inputs": written}, keys[1], train)
+        on = (jnp.asarray(step) >= self.translate_after).astype(jnp.float32)
+        real = texts != self.marks.pad
+        one, total = jnp.float32(1), first["loss"].weight
+        return {
+            "loss": Sums(weight * first["loss"].value + on * second["loss"].value, total),
+            "accuracy": second["accuracy"],
+            "denoising_loss": first["loss"],
+            "translation_loss": second["loss"],
+            "denoising_weight": Sums(weight, one),
+            "written": Sums((written != self.marks.pad).sum(dtype=jnp.float32), total),
+            "padding": padding(real),
+        }, {}
+
+    def denoising_weight(self, step: Array | int) -> Array:
+        """The weight of the autoencoder's loss at a step, float32 []."""
+        steps, weights = zip(*self.denoising)
+        return jnp.interp(
+            jnp.asarray(step, jnp.float32), jnp.float32(steps), jnp.float32(weights)
+        )
+
+    def noised(self, batch: Batch, key: Array) -> Array:
+        """The texts with noise, int32 [B, L]; see `noise.noised`."""
+        texts, marks = batch["inputs"], self.marks
+        return noise.noised(
+            texts, batch["words"], noise.draws(key, texts.shape), shuffle=self.shuffle,
+            drop=self.drop, blank=self.blank, blank_id=self.specials[MASK], end=marks.end,
+            pad=marks.pad,
+        )  # fmt: skip
+
+    def translated(self, variables: Variables, batch: Batch, step: Array | int, key: Array) -> Array:
+        """The texts in another language each, int32 [B, L], by greedy search without a gradient.
+
+        Before `translate_after` they are the texts themselves, at no cost.
+        """
+        texts, languages = batch["inputs"], batch["language_ids"]
+        count = self.model.languages
+        others = (languages + jax.random.randint(key, languages.shape, 1, count)) % count
+        params = jax.lax.stop_gradient(variables["params"])
+
+        def write() -> Array:
+            wanted = {"inputs": texts, "language_ids": others}
+            return self.decode({"params": params}, wanted, length=texts.shape[1])
+
+        if not self.translate_after:
+            return write()
+        return jax.lax.cond(jnp.asarray(step) >= self.translate_after, write, lambda: texts)
+
+    def _sums(
+        self, variables: Variables, batch: Batch, key: Array, train: bool
+    ) -> dict[str, Sums]:
+        return self.cross_entropy(variables, batch, {"dropout": key}, train)

@@ -1,0 +1,19 @@
+"""A Transformer that learns to translate from parallel text: the ceiling of unsupervised_mt.py.
+
+Command:
+  python -m clwe_jax.main --config=configs/supervised_mt.py
+
+The scales, the model, its start and the measurements are those of configs/unsupervised_mt.py. The
+parallel text is config.task.parallel (see configs/laser.py); the embedded world's has a quarter as
+many pairs as there are sentences of a language.
+
+Expected: a higher BLEU than unsupervised_mt.py at every scale; benchmarks/README.md has both.
+"""
+
+from clwe_jax import presets
+
+
+def get_config(scale: str = "laptop"):
+    config = presets.supervised_translation(scale)
+    config.system = "Supervised MT"
+    return config

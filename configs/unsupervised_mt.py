@@ -1,0 +1,30 @@
+"""Translation learned from text without translations (E10; Wang et al. 2020, section 3.3).
+
+Command:
+  python -m clwe_jax.main --config=configs/unsupervised_mt.py
+
+  :laptop (default)  the embedded world, English and German, two cores, minutes.
+  :small             your text of two languages (--config.data.source=text:DIR), one GPU; give
+                     --config.evals.bleu.data=DIR/val to measure it.
+  :base, :paper      four layers each of encoder and decoder, as Lample et al. 2018; your text.
+
+A denoising autoencoder and back-translation in every step; no pair of sentences is read. Joint-align
+vectors of the run's own text are trained first, and the table of pieces keeps them. The decoder knows
+the language that it writes, by an embedding and a bias of each piece; all layers are shared between
+languages, where Lample et al. share three of four.
+
+Options: --config.init.embeddings=DIR takes a static run's vectors (Fig. 2 compares joint_align.py,
+align_procrustes.py and joint vectors without refinement); --config.data.languages=en,zh other languages;
+--config.objective.translate_after=0 translates from the first step on.
+configs/supervised_mt.py is the same model on parallel text. Batches of a few sentences learn nothing.
+
+Expected: benchmarks/README.md has the figures.
+"""
+
+from clwe_jax import presets
+
+
+def get_config(scale: str = "laptop"):
+    config = presets.unsupervised_translation(scale)
+    config.system = "Unsupervised MT"
+    return config
