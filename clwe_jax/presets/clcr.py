@@ -38,7 +38,9 @@ def clcr(scale: str) -> ConfigDict:
                 source="",
                 target="",  # the same of the target's language
                 encoder=dict(  # of the models that are trained first
-                    steps=20_000, vocab_kind="wordpiece", vocab_size=16_000
+                    steps=20_000,  # training steps
+                    vocab_kind="wordpiece",  # wordpiece | unigram | bpe | word
+                    vocab_size=16_000,  # pieces or words
                 ),
                 # pocket | DIR of xx-yy.xx, xx-yy.yy | DIR/train for train.xx, train.yy
                 parallel="pocket",
