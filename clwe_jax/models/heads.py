@@ -137,7 +137,6 @@ class TransformerCrf(_Head):
       input_dropout: dropout rate of the vectors of words.
       dropout: dropout rate inside the layers.
       ending: 'crf', the best sequence; 'softmax', a label for each word alone.
-      ending: 'crf', the best sequence; 'softmax', a label for each word alone.
     """
 
     layers: Size = 2
