@@ -20,7 +20,9 @@ from ml_collections import ConfigDict
 from clwe_jax import fields, registry, validation
 
 # Files with options of no class, beside this one.
-_FILES = ("config.py", "presets/vectors.py", "presets/words.py", "presets/transfer.py")
+_FILES = (
+    "config.py", "presets/vectors.py", "presets/words.py", "presets/transfer.py", "presets/clcr.py",
+)  # fmt: skip
 # Options of a config of one job -> their names in a config of another.
 _ELSEWHERE = {
     "train.steps": "embeddings.epochs",

@@ -23,6 +23,7 @@ TABLES: dict[str, dict[str, str]] = {
         "project": "clwe_jax.jobs.project:run",
         "static": "clwe_jax.jobs.static:run",
         "transfer": "clwe_jax.jobs.transfer:run",
+        "clcr": "clwe_jax.jobs.clcr:run",
     },
     # Checks of a job's config; they import neither jax nor TensorFlow.
     "validation": {
@@ -31,12 +32,14 @@ TABLES: dict[str, dict[str, str]] = {
         "project": "clwe_jax.validation:trained_run",
         "static": "clwe_jax.validation:static_vectors",
         "transfer": "clwe_jax.validation:labelled_task",
+        "clcr": "clwe_jax.text.clcr_options:validate",
     },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {
         "pretrain": "clwe_jax.text.world:check",
         "static": "clwe_jax.text.world:check",
         "transfer": "clwe_jax.text.labelled_files:check",
+        "clcr": "clwe_jax.text.clcr_options:check",
     },
     # Evaluation and loading of a run, by the job that config.json in its folder names.
     "evaluation": {
@@ -44,12 +47,14 @@ TABLES: dict[str, dict[str, str]] = {
         "project": "clwe_jax.jobs.project:evaluate",
         "static": "clwe_jax.jobs.static:run",
         "transfer": "clwe_jax.jobs.transfer:run",
+        "clcr": "clwe_jax.jobs.clcr:run",
     },
     "loader": {
         "pretrain": "clwe_jax.api.model:load",
         "project": "clwe_jax.api.pair:load",
         "static": "clwe_jax.api.static:load",
         "transfer": "clwe_jax.api.transfer:load",
+        "clcr": "clwe_jax.api.clcr:load",
     },
     # Functions (model, out, language) -> remarks, which write a loaded model for other programs.
     "export": {
@@ -93,6 +98,7 @@ TABLES: dict[str, dict[str, str]] = {
         "transformer_crf": "clwe_jax.models.heads:TransformerCrf",
         "mean_mlp": "clwe_jax.models.heads:MeanMlp",
         "bilstm_max": "clwe_jax.models.heads:BiLstmMax",
+        "esim": "clwe_jax.models.heads:Esim",
     },
     # Classes of `text.labelled.Task`.
     "transfer_task": {
@@ -125,6 +131,8 @@ SECTIONS = {
     "init": ("clwe_jax.training.init:Initial",),
     "recipe": ("clwe_jax.training.heads:Recipe",),
     "transfer.align": ("clwe_jax.evaluate.word_alignment:WordAligner",),
+    "clcr.transform": ("clwe_jax.align.attention_matching:AttentionMatching",),
+    "clcr.predictor": ("clwe_jax.align.predictors:Classifier",),
     "transfer.joint": ("clwe_jax.embeddings.train:FastText",),
     "embeddings": ("clwe_jax.embeddings.train:FastText", "clwe_jax.embeddings.duong:Duong"),
 }

@@ -76,7 +76,7 @@ _LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean", "each")
 _LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
 _ENCODERS = ("run", "hf", "laser", "vec")
 _TAGGERS = ("bilstm_crf", "transformer_crf")
-_CLASSIFIERS = ("mean_mlp", "bilstm_max")
+_CLASSIFIERS = ("mean_mlp", "bilstm_max", "esim")
 _TAGGED = ("ner", "pos")  # tasks with a label for each word
 UNSUPERVISED = ("adversarial", "self_learning")  # aligners that need no dictionary
 TRANSLATING = ("dict_mlm", "dict_tlm")  # tasks that need a dictionary
@@ -330,9 +330,9 @@ def _tuning(config: ConfigDict, kind: str, head: str) -> None:
             f"config.transfer.mode='tune' fine-tunes a language model, and config.encoder="
             f"{config.encoder!r} is none: give run:DIR or hf:DIR, or --config.transfer.mode=frozen"
         )
-    if head == "bilstm_max":
+    if head in ("bilstm_max", "esim"):
         raise ValueError(
-            "config.transfer.head.name='bilstm_max' reads each text alone, and mode 'tune' reads a "
+            f"config.transfer.head.name={head!r} reads each text alone, and mode 'tune' reads a "
             "pair in one row: linear or mean_mlp, or --config.transfer.mode=frozen"
         )
     if config.transfer.center:

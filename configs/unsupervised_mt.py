@@ -18,7 +18,8 @@ align_procrustes.py and joint vectors without refinement); --config.data.languag
 --config.objective.translate_after=0 translates from the first step on.
 configs/supervised_mt.py is the same model on parallel text. Batches of a few sentences learn nothing.
 
-Expected: benchmarks/README.md has the figures.
+Expected: BLEU 40.9 at :laptop (de-en 45.1, en-de 36.7) after 13 minutes of one core's time; the
+curve is in benchmarks/README.md.
 """
 
 from clwe_jax import presets

@@ -159,7 +159,7 @@ class Transfer(Job):
                     f"the labelled rows are in {', '.join(wanted)}: name languages of both with "
                     f"--config.data.languages (without {language!r})"
                 )
-        self.made_with = {"encoder": where, "state": _state_of(where)}
+        self.made_with = {"encoder": where, "state": state_of(where)}
         spoken = map(self.data.spoken, [*self.data.train, *wanted])
         self.model, maps = transfer_maps.mapped(
             config, self.workdir, self.model, list(dict.fromkeys(spoken))
@@ -168,8 +168,9 @@ class Transfer(Job):
         if self.tunes:
             encoders.tunable(self.model, encoder)
             return
-        found = self.model.encoder()
         settings = config.transfer
+        found = encoders.text_encoder(self.model, settings.reduce)
+        self.made_with |= {"reduce": settings.reduce} if settings.reduce else {}
         layers = "mix" if settings.layers == "each" else settings.layers
         whole = encoders.whole(config, self.data.tags)
         self.source = Vectors(found, layers, settings.words, whole)
@@ -307,13 +308,13 @@ def _with_interval(path: str, values: Any) -> dict[str, float]:
     return {path: mean, f"{path}_low": low, f"{path}_high": high}
 
 
-def _state_of(encoder: str) -> Any:
+def state_of(encoder: str) -> Any:
     """Facts by which a changed encoder is recognised."""
     kind, _, where = encoder.partition(":")
     if kind == "vec":
         places = [part.partition("=")[2] or part for part in where.split(",")]
         return [[os.path.getsize(x), os.path.getmtime(x)] for x in places]
-    names = ("spaces.json", "model.safetensors", "pytorch_model.bin")
+    names = ("spaces.json", "clcr.npz", "model.safetensors", "pytorch_model.bin")
     found = [os.path.join(where, name) for name in names]
     if kind == "laser":
         found = glob.glob(os.path.join(glob.escape(where), LASER_WEIGHTS))

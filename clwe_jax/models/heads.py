@@ -216,6 +216,65 @@ class BiLstmMax(_Head):
         return self.dense(x, self.labels, "output")
 
 
+class Esim(_Head):
+    """Two texts, word against word: ESIM (Chen et al. 2017, sections 3.1-3.3; CLCR, section 4.2).
+
+    LSTMs read each text; every word a attends to the words of the other text, with the mean b; a
+    dense layer reduces (a, b, a - b, a * b); LSTMs compose the reduced words; their mean and maximum
+    of both texts are the input of a hidden layer.
+
+    Attributes:
+      labels, tags: see `Linear`; `tags` must be False.
+      cells: LSTM cells of a direction, and the width of the reduction.
+      hidden: width of the hidden layer, which ends in a tanh.
+      dropout: dropout rate of the words' vectors, of the reduced words and of the pooled vectors.
+    """
+
+    cells: Size = 300
+    hidden: Size = 300
+    dropout: Rate = 0.5
+
+    @nn.compact
+    def __call__(self, texts: Texts, train: bool = False) -> Array:
+        if len(texts) != 2:
+            raise ValueError(
+                "config.transfer.head.name='esim' compares two texts, and a row of this task has "
+                "one: --config.transfer.head.name=bilstm_max"
+            )
+        seed, masks = self.seed(train), [mask for _, mask in texts]
+        encode = BiLstm(self.cells, name="encode")
+        read = []
+        for salt, (x, mask) in enumerate(texts):
+            x = dropout.dropout(x, self.dropout, seed, salt)
+            read.append(encode(x, mask)[-1].reshape(*mask.shape, -1))
+        scores = jnp.einsum("bmd,bnd->bmn", *read)
+        found = [
+            attended(scores, read[1], masks[1]),
+            attended(scores.swapaxes(1, 2), read[0], masks[0]),
+        ]
+        parts = [jnp.concatenate([a, b, a - b, a * b], axis=-1) for a, b in zip(read, found)]
+        reduced = nn.relu(self.dense(jnp.concatenate(parts, axis=1), self.cells, "reduce"))
+        reduced = dropout.dropout(reduced, self.dropout, seed, 10)
+        compose, pooled = BiLstm(self.cells, name="compose"), []
+        for x, mask in zip(jnp.split(reduced, [masks[0].shape[1]], axis=1), masks):
+            x = compose(x, mask)[-1].reshape(*mask.shape, -1)
+            pooled += [mean(x, mask), maximum(x, mask)]
+        x = dropout.dropout(jnp.concatenate(pooled, axis=-1), self.dropout, seed, 20)
+        x = jnp.tanh(self.dense(x, self.hidden, "hidden"))
+        return self.dense(x, self.labels, "output")
+
+
+def attended(scores: Array, x: Array, mask: Array) -> Array:
+    """The mean of one text's words for each word of the other, weighted by softmax, [B, M, D].
+
+    Args:
+      scores: [B, M, N].
+      x: the words, [B, N, D].
+      mask: whether a word is real, bool [B, N]; rows without words have the mean of the padding.
+    """
+    return nn.softmax(jnp.where(mask[:, None], scores, -1e9), axis=-1) @ x
+
+
 def sinusoids(length: int, width: int) -> np.ndarray:
     """Vectors of positions, float32 [length, width] (Vaswani et al. 2017, section 3.5)."""
     rates = 10_000.0 ** (-np.arange(0, width, 2) / width)

@@ -46,7 +46,7 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
             shown.setdefault("-".join(row["languages"]), []).append(row)
     for some in shown.values():
         row = max(some, key=_crossings)
-        blocks += [_picture(row, "found", "the model's"), _picture(row, "sure", "gold, sure")]
+        blocks += [picture(row, "found", "the model's"), picture(row, "sure", "gold, sure")]
     text = (
         "The alignment error rate of words of parallel sentences, linked by the vectors of the "
         "encoder (lower is better): precision counts possible gold links, recall the sure ones. "
@@ -61,7 +61,7 @@ def _crossings(row: Mapping[str, Any]) -> int:
     return sum(a < c and b > d for a, b in row["sure"] for c, d in row["sure"])
 
 
-def _picture(row: Mapping[str, Any], kind: str, name: str) -> Picture:
+def picture(row: Mapping[str, Any], kind: str, name: str) -> Picture:
     """Two columns of words, from top to bottom, and lines between linked words."""
     sides = []
     for x, (side, language) in enumerate(zip(("source", "target"), row["languages"])):

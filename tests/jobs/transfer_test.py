@@ -205,7 +205,7 @@ def test_the_mean_of_each_language_is_taken_away(vectors, tmp_path, frozen):
     assert found[0][0] == "Bank"
 
 
-@pytest.mark.parametrize("head", ["mean_mlp", "bilstm_max"])
+@pytest.mark.parametrize("head", ["mean_mlp", "bilstm_max", "esim"])
 def test_pairs_of_texts_are_classified(head, vectors, tmp_path):
     config = tiny(vectors, head, "xnli")
     sizes = dict(hidden=12) if head == "mean_mlp" else dict(hidden=12, cells=8, dropout=0.0)

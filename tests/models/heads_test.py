@@ -1,5 +1,7 @@
 """Heads: recurrences against NumPy, masks, and the losses."""
 
+import itertools
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -112,16 +114,48 @@ def test_a_tagger_does_not_read_padding(name, x):
         jax.tree.map(lambda u, v: np.testing.assert_allclose(u, v, rtol=1e-5), a, b)
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(
+    "name, count", [*itertools.product(CLASSIFIERS, [1, 2]), ("esim", 2)]
+)
 def test_a_classifier_does_not_read_padding(name, count, x):
-    head = CLASSIFIERS[name]
+    head = {**CLASSIFIERS, "esim": heads.Esim(3, False, cells=4, hidden=5)}[name]
     texts = [(x, MASK), (x[::-1], MASK[::-1])][:count]
     params = params_of(head.init, jax.random.key(1), texts)
     other = [(np.where(m[..., None], t, 7.0).astype(np.float32), m) for t, m in texts]
     found = applied(head, params, texts)
     assert found.shape == (ROWS, 3)
     np.testing.assert_allclose(found, applied(head, params, other), rtol=1e-5)
+
+
+def test_esim_is_that_of_chen_and_others(x):
+    head = heads.Esim(3, False, cells=2, hidden=5)
+    texts = [(x, MASK), (x[::-1, :3], MASK[::-1, :3])]
+    params = params_of(head.init, jax.random.key(1), texts)
+    found = applied(head, params, texts)
+    lstm = {name: BiLstm(2) for name in ("encode", "compose")}
+
+    def read(name, words):
+        mask = np.ones((1, len(words)), bool)
+        return np.asarray(applied(lstm[name], params[name], words[None], mask)[-1]).reshape(-1, 4)
+
+    def dense(x, name):
+        return x @ params[f"{name}_kernel"] + params[f"{name}_bias"]
+
+    for row in range(ROWS):
+        a, b = (read("encode", words[row][mask[row]]) for words, mask in texts)
+        pooled = []
+        for own, other in ((a, b), (b, a)):
+            composed = []
+            for word in own:
+                powers = np.exp(other @ word)
+                near = (powers / powers.sum()) @ other
+                composed.append(np.concatenate([word, near, word - near, word * near]))
+            composed = read("compose", np.maximum(dense(np.array(composed), "reduce"), 0))
+            pooled += [composed.mean(0), composed.max(0)]
+        expected = dense(np.tanh(dense(np.concatenate(pooled), "hidden")), "output")
+        np.testing.assert_allclose(found[row], expected, atol=1e-5)
+    with pytest.raises(ValueError, match="'esim' compares two texts"):
+        head.init(jax.random.key(1), texts[:1])
 
 
 def test_a_text_without_words_has_finite_scores_and_gradients(x):

@@ -1,0 +1,89 @@
+"""The peer of laser.py: LASER's encoder and decoder of nn.LSTM in PyTorch on the CPU.
+
+Run by laser.py --peer-python=PYTHON; needs only torch. As in fairseq's examples/laser: a bidirectional
+nn.LSTM, the maximum over time, and an nn.LSTM whose input is piece, sentence and language.
+"""
+
+import side_by_side
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Laser(nn.Module):
+    """Encoder and decoder."""
+
+    def __init__(self, options):
+        super().__init__()
+        width, cells, states = options["width"], options["cells"], options["decoder_cells"]
+        self.source = nn.Embedding(options["vocab"], width)
+        self.target = nn.Embedding(options["vocab"], width)
+        self.language = nn.Embedding(options["languages"], options["language_width"])
+        self.encoder = nn.LSTM(
+            width, cells, options["layers"], batch_first=True, bidirectional=True,
+            dropout=options["dropout"] if options["layers"] > 1 else 0.0,
+        )  # fmt: skip
+        read = width + 2 * cells + options["language_width"]
+        self.decoder = nn.LSTM(read, states, batch_first=True)
+        self.start = nn.Linear(2 * cells, 2 * states)
+        self.output = nn.Linear(states, options["vocab"])
+        self.dropout = nn.Dropout(options["dropout"])
+
+    def forward(self, texts, before, languages):
+        outputs, _ = self.encoder(self.dropout(self.source(texts)))
+        sentence = outputs.amax(1)
+        cell, output = self.start(sentence).chunk(2, 1)
+        length = before.shape[1]
+        fixed = torch.cat([sentence, self.language(languages)], 1)[:, None].expand(-1, length, -1)
+        x = torch.cat([self.dropout(self.target(before)), fixed], 2)
+        y, _ = self.decoder(x, (output[None].contiguous(), cell[None].contiguous()))
+        return self.output(self.dropout(y))
+
+
+def setup(options):
+    """Builds the model; options: the sizes of laser.py, seconds (of a round), threads, clock."""
+    torch.set_num_threads(options["threads"])
+    torch.manual_seed(0)
+    rows, length = options["rows"], options["length"]
+    model = Laser(options).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=options["learning_rate"], fused=True)
+    texts = torch.randint(5, options["vocab"], (rows, length))
+    targets = torch.randint(5, options["vocab"], (rows, length))
+    before = F.pad(targets[:, :-1], (1, 0), value=3)
+    languages = torch.randint(0, options["languages"], (rows,))
+
+    def step():
+        scores = model(texts, before, languages)
+        loss = F.cross_entropy(scores.flatten(0, 1), targets.flatten())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), options["clip"])
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    clock = side_by_side.CLOCKS[options["clock"]]
+
+    def run(steps):
+        start = clock()
+        for _ in range(steps):
+            loss = step()
+        loss.item()
+        return clock() - start
+
+    run(2)
+    steps = max(2, round(options["seconds"] / (run(2) / 2)))
+
+    def measure():
+        return steps * rows * length / run(steps)
+
+    facts = {
+        "peer": "nn.LSTM",
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "parameters, peer": f"{sum(p.numel() for p in model.parameters()):,}",
+    }
+    return facts, measure
+
+
+if __name__ == "__main__":
+    side_by_side.serve(setup)

@@ -1,0 +1,217 @@
+"""Classifiers of word vectors: pivots (CLCR, section 3.2), places and orders (section 3.3)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from clwe_jax.fields import Amount, Share, Size
+from clwe_jax.types import Array
+
+_CHUNK = 50  # steps of one call of the compiled program
+_ROWS = 8_192  # rows whose probabilities are computed at once
+_DISTANCES = 8  # a larger distance of two words counts as this one
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Predictor:
+    """A trained classifier.
+
+    Attributes:
+      params: 'inner' [D, H], 'inner_bias' [H], 'outer' [H, K], 'outer_bias' [K].
+    """
+
+    params: Mapping[str, np.ndarray]
+
+    def probabilities(self, x: np.ndarray) -> np.ndarray:
+        """The probability of each class, float32 [N, K] of [N, D]."""
+        classes = self.params["outer"].shape[1]
+        found = [np.zeros((0, classes), np.float32)]
+        for start in range(0, len(x), _ROWS):
+            part = x[start : start + _ROWS]
+            size = min(_ROWS, 1 << max(0, len(part) - 1).bit_length())  # few shapes to compile
+            rows = np.zeros((size, x.shape[1]), np.float32)
+            rows[: len(part)] = part
+            found.append(np.asarray(_probabilities(dict(self.params), rows))[: len(part)])
+        return np.concatenate(found)
+
+
+@dataclasses.dataclass(frozen=True)
+class Classifier:
+    """The training of a network of one hidden layer on weighted rows.
+
+    Attributes:
+      hidden: units of the hidden layer.
+      steps: optimizer steps (AdamW; the rate falls linearly to 0).
+      batch_size: rows of a step.
+      learning_rate: highest learning rate.
+      weight_decay: decoupled weight decay.
+      dropout: dropout rate of the hidden layer.
+    """
+
+    hidden: Size = 256
+    steps: Size = 1_500
+    batch_size: Size = 256
+    learning_rate: Amount = 1e-3
+    weight_decay: Amount = 0.01
+    dropout: Share = 0.1
+
+    def fit(
+        self,
+        x: np.ndarray,
+        labels: np.ndarray,
+        classes: int = 2,
+        weights: np.ndarray | None = None,
+        seed: int = 0,
+    ) -> Predictor:
+        """Minimises the weighted cross-entropy.
+
+        Args:
+          x: float32 [N, D].
+          labels: int [N], below `classes`.
+          classes: K.
+          weights: float [N], at least 0; None: 1.
+          seed: of parameters, dropout and the order of the rows.
+
+        Raises:
+          ValueError: no row.
+        """
+        if not len(x):
+            raise ValueError("a predictor needs at least one row with a label")
+        draw = np.random.default_rng([seed, 21])
+        inner = draw.normal(size=(x.shape[1], self.hidden)) / np.sqrt(x.shape[1])
+        params = {
+            "inner": inner.astype(np.float32), "inner_bias": np.zeros(self.hidden, np.float32),
+            "outer": np.zeros((self.hidden, classes), np.float32),
+            "outer_bias": np.zeros(classes, np.float32),
+        }  # fmt: skip
+        opt_state = _optimizer(self).init(params)
+        rows = jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.int32)
+        rows += (jnp.ones(len(x)) if weights is None else jnp.asarray(weights, jnp.float32),)
+        order, key = np.zeros(0, np.int64), jax.random.key(seed)
+        for first in range(0, self.steps, _CHUNK):
+            count = min(_CHUNK, self.steps - first) * self.batch_size
+            while len(order) < count:
+                order = np.concatenate([order, draw.permutation(len(x))])
+            chosen, order = order[:count].reshape(-1, self.batch_size), order[count:]
+            params, opt_state = _steps(
+                self, params, opt_state, rows, chosen.astype(np.int32), key, np.int32(first)
+            )
+        return Predictor({name: np.asarray(value) for name, value in params.items()})
+
+
+def confident_weights(
+    probabilities: np.ndarray, labels: np.ndarray, quantile: float = 0.01
+) -> np.ndarray:
+    """Weights by which a classifier of noisy labels learns the clean ones.
+
+    Liu and Tao 2015, Classification with Noisy Labels by Importance Reweighting, Eq. 5 and Theorem 4:
+    the rate at which label y is wrong is the least probability of y anywhere, and the weight of a
+    row is (P(y|x) - rate(y)) / ((1 - rate(0) - rate(1)) P(y|x)).
+
+    Args:
+      probabilities: P(1|x) of a classifier of the noisy labels, [N].
+      labels: noisy labels, 0 or 1, int [N].
+      quantile: quantile that stands for the least probability.
+
+    Returns:
+      float64 [N], at least 0; a label that is surely wrong has the weight 0.
+    """
+    p = np.asarray(probabilities, np.float64)
+    wrong = {1: float(np.quantile(p, quantile)), 0: float(np.quantile(1 - p, quantile))}
+    own = np.where(labels == 1, p, 1 - p)
+    rate = np.where(labels == 1, wrong[1], wrong[0])
+    scale = max(1 - wrong[0] - wrong[1], 1e-6)
+    return np.maximum(own - rate, 0) / (scale * np.maximum(own, 1e-12))
+
+
+def pair_features(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The input of relative order prediction: pairs of words and their distance.
+
+    Args:
+      vectors: of the words in the source's order, [n, D].
+
+    Returns:
+      Pairs (i, j) with i < j, int [n (n - 1) / 2, 2]; float32 [pairs, 2 D + 8], both vectors and a
+      one-hot vector of j - i.
+    """
+    pairs = np.argwhere(np.triu(np.ones((len(vectors),) * 2, bool), 1))
+    apart = np.minimum(pairs[:, 1] - pairs[:, 0], _DISTANCES) - 1
+    parts = [vectors[pairs[:, 0]], vectors[pairs[:, 1]], np.eye(_DISTANCES)[apart]]
+    return pairs, np.concatenate(parts, axis=1).astype(np.float32)
+
+
+def place_features(vectors: np.ndarray, most: int) -> np.ndarray:
+    """The input of absolute order prediction: words and their places, float32 [n, D + most].
+
+    Args:
+      vectors: of the words in the source's order, [n, D].
+      most: number of places; later words count as the last one.
+    """
+    places = np.eye(most)[np.minimum(np.arange(len(vectors)), most - 1)]
+    return np.concatenate([vectors, places], axis=1).astype(np.float32)
+
+
+def pair_costs(pairs: np.ndarray, stays: np.ndarray, count: int) -> np.ndarray:
+    """The costs that `reorder.by_pairs` reads, [n, n].
+
+    Args:
+      pairs: see `pair_features`.
+      stays: probability that i stays before j, [pairs].
+      count: n.
+    """
+    costs = np.zeros((count, count))
+    costs[pairs[:, 0], pairs[:, 1]] = 1 - stays
+    costs[pairs[:, 1], pairs[:, 0]] = stays
+    return costs
+
+
+def _scores(params: Mapping[str, Array], x: Array, kept: Array | float) -> Array:
+    hidden = jax.nn.relu(x @ params["inner"] + params["inner_bias"]) * kept
+    return hidden @ params["outer"] + params["outer_bias"]
+
+
+def _optimizer(options: Classifier) -> optax.GradientTransformation:
+    rate = optax.linear_schedule(options.learning_rate, 0.0, options.steps)
+    return optax.adamw(rate, weight_decay=options.weight_decay)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _steps(
+    options: Classifier,
+    params: Any,
+    opt_state: Any,
+    rows: tuple[Array, Array, Array],
+    chosen: Array,
+    key: Array,
+    first: Array,
+) -> tuple[Any, Any]:
+    """Several steps on the rows `chosen`, int32 [steps, B]."""
+    tx, keep = _optimizer(options), 1 - options.dropout
+
+    def loss(params, x, labels, weights, key):
+        kept = jax.random.bernoulli(key, keep, (len(x), options.hidden)) / keep
+        losses = optax.softmax_cross_entropy_with_integer_labels(_scores(params, x, kept), labels)
+        return (losses * weights).sum() / jnp.maximum(weights.sum(), 1e-6)
+
+    def one(carry, given):
+        params, opt_state = carry
+        places, step = given
+        batch = (x[places] for x in rows)
+        grads = jax.grad(loss)(params, *batch, jax.random.fold_in(key, step))
+        updates, opt_state = tx.update(grads, opt_state, params)
+        return (optax.apply_updates(params, updates), opt_state), None
+
+    numbers = first + jnp.arange(chosen.shape[0], dtype=jnp.int32)
+    return jax.lax.scan(one, (params, opt_state), (chosen, numbers))[0]
+
+
+@jax.jit
+def _probabilities(params: Mapping[str, Array], x: Array) -> Array:
+    return jax.nn.softmax(_scores(params, x, 1.0))

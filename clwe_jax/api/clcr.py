@@ -1,0 +1,109 @@
+"""Two monolingual models in one space by a learned network: CLCR (B1-B6)."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Any, Mapping, NamedTuple
+import zipfile
+
+import numpy as np
+
+from clwe_jax import atomic
+from clwe_jax.align.attention_matching import Whitening
+from clwe_jax.align.predictors import Predictor
+from clwe_jax.api import encoders
+from clwe_jax.api.clcr_model import ClcrModel
+from clwe_jax.evaluate.clcr_encoder import Steps
+from clwe_jax.objectives.transformed import Transformed
+
+FILE = "clcr.npz"  # arrays of a finished run
+SETTINGS = "clcr.json"  # its languages, encoders and thresholds
+ENCODERS = "encoders"  # folder of the encoders that a run trained
+
+
+class Space(NamedTuple):
+    """The vectors of a language that are mapped.
+
+    Attributes:
+      layers: the layers whose mean is taken.
+      whitening: of that mean.
+    """
+
+    layers: tuple[int, ...]
+    whitening: Whitening
+
+
+def save(
+    workdir: str,
+    settings: Mapping[str, Any],
+    spaces: Mapping[str, Space],
+    transform: Mapping[str, np.ndarray],
+    predictors: Mapping[str, Predictor],
+) -> None:
+    """Writes the result of a run.
+
+    Args:
+      workdir: the run's folder.
+      settings: 'encoders' (language -> 'run:DIR' or 'hf:DIR', the source's first) and the fields of
+        `Steps` that are no predictors.
+      spaces: language -> its layers and their whitening.
+      transform: parameters of T from the source to the target.
+      predictors: 'pivots/{language}' and 'order' -> a predictor.
+    """
+    arrays = {f"transform/{name}": x for name, x in transform.items()}
+    for name, predictor in predictors.items():
+        arrays |= {f"{name}/{key}": x for key, x in predictor.params.items()}
+    for language, found in spaces.items():
+        arrays[f"space/{language}/layers"] = np.array(found.layers, np.int32)
+        for key, x in found.whitening._asdict().items():
+            arrays[f"space/{language}/{key}"] = np.asarray(x)
+    with atomic.writing(os.path.join(workdir, FILE)) as file:
+        np.savez(file, **arrays)
+    atomic.write_json(os.path.join(workdir, SETTINGS), dict(settings))
+
+
+def load(workdir: str, step: int | None = None) -> ClcrModel:
+    """The two models of a CLCR run with its transform, pivots and order; see `api.load`.
+
+    Args:
+      workdir: the run's folder.
+      step: not used; the encoders' newest checkpoints are read.
+
+    Raises:
+      FileNotFoundError: the run is not finished.
+      ValueError: a damaged file, or an encoder that cannot be read.
+    """
+    del step
+    path = os.path.join(workdir, FILE)
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            f"{path} is missing: the run is not finished; start it again with "
+            f"python -m clwe_jax.main --config=configs/clcr.py --workdir={workdir}"
+        )
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        with open(os.path.join(workdir, SETTINGS), encoding="utf-8") as file:
+            settings = json.load(file)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is damaged ({error}): start the run again") from error
+
+    def part(name: str) -> dict[str, np.ndarray]:
+        return {
+            key.removeprefix(f"{name}/"): x for key, x in arrays.items() if key.startswith(f"{name}/")
+        }
+
+    places = settings.pop("encoders")
+    source = next(iter(places))
+    models = {}
+    for language, place in reversed(places.items()):
+        found = part(f"space/{language}")
+        model = encoders.load(place, [language])
+        params = part("transform") if language == source else None
+        layers = tuple(found.pop("layers").tolist())
+        mapped = Transformed(model.objective, layers, Whitening(**found), params)
+        models[language] = dataclasses.replace(model, projection=mapped)
+    pivots = {language: Predictor(part(f"pivots/{language}")) for language in places}
+    return ClcrModel(models, Steps(pivots, Predictor(part("order")), source, **settings))

@@ -1,0 +1,97 @@
+"""An encoder of pivots in the target's order: the steps Extract and Reorder of CLCR."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Callable, Mapping, Sequence
+
+import numpy as np
+
+from clwe_jax.align import predictors, reorder
+from clwe_jax.align.predictors import Predictor
+from clwe_jax.types import Encoder
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Steps:
+    """The steps after the transform.
+
+    Attributes:
+      pivots: language -> predictor of pivots, in the common space.
+      order: predictor of whether a word stays before a later one, in the common space.
+      source: the language whose words are brought into the target's order.
+      threshold: least probability of a pivot.
+      beam: beam of the search for an order.
+    """
+
+    pivots: Mapping[str, Predictor]
+    order: Predictor
+    source: str
+    threshold: float = 0.2
+    beam: int = 10
+
+    def chosen(self, vectors: np.ndarray, language: str) -> np.ndarray:
+        """The places of the pivots of a sentence, int [n]: its likeliest word where none is one.
+
+        Args:
+          vectors: words in the common space, [words, D].
+          language: their language.
+        """
+        likely = self.pivots[language].probabilities(vectors)[:, 1]
+        found = np.flatnonzero(likely >= self.threshold)
+        return found if len(found) else np.array([likely.argmax()]) if len(likely) else found
+
+    def ordered(self, vectors: np.ndarray) -> np.ndarray:
+        """The predicted order of words of the source language, int [n]; see `align.reorder`."""
+        pairs, features = predictors.pair_features(vectors)
+        stays = self.order.probabilities(features)[:, 1]
+        return reorder.by_pairs(predictors.pair_costs(pairs, stays, len(vectors)), self.beam)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ClcrEncoder:
+    """The words of a text as CLCR represents them (`types.Encoder` of texts, not of words' labels).
+
+    Attributes:
+      base: encoder of both languages in the common space, of one layer.
+      steps: the predictors.
+      extract: whether only pivots are kept.
+      reorder: whether words of the source are brought into the target's order.
+    """
+
+    base: Encoder
+    steps: Steps
+    extract: bool
+    reorder: bool
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The two languages."""
+        return self.base.languages
+
+    @property
+    def layers(self) -> int:
+        """1: the transformed layer."""
+        return self.base.layers
+
+    def words(self, text: str, language: str) -> list[str]:
+        """See `types.Encoder`."""
+        return self.base.words(text, language)
+
+    def of_words(
+        self,
+        sentences: Sequence[Sequence[str]],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[np.ndarray]:
+        """As `features.EncodesWords`, with a vector for each pivot instead of each word."""
+        found = []
+        for vectors in self.base.of_words(sentences, language, pool):
+            places = np.arange(len(vectors))
+            if self.extract:
+                places = self.steps.chosen(vectors[:, -1], language)
+            if self.reorder and language == self.steps.source:
+                places = places[self.steps.ordered(vectors[places, -1])]
+            found.append(np.array(reduce(vectors[places])))
+        return found

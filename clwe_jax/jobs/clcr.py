@@ -1,0 +1,225 @@
+"""CLCR: two monolingual models made one by transform, extract and reorder (B1-B6)."""
+
+from __future__ import annotations
+
+import functools
+import json
+import time
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+import jax
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import config as options
+from clwe_jax.align import pivots
+from clwe_jax.align.attention_matching import AttentionMatching, Match
+from clwe_jax.align.predictors import Classifier, Predictor
+from clwe_jax.api import clcr as api
+from clwe_jax.jobs import clcr_data, clcr_report, clcr_steps, facts
+from clwe_jax.jobs.clcr_steps import Extraction, Maps, OrderPredictors
+from clwe_jax.jobs.job import Job, Results, Stage
+from clwe_jax.jobs.kept import Kept
+from clwe_jax.jobs.transfer import state_of
+from clwe_jax.training import heads, train
+
+_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
+_KEPT = "steps"  # folder of the results of the stages
+_OF_PREDICTORS = ("transform", "threshold", "predictor")
+
+
+def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
+    """Trains what is not given, transforms, extracts, reorders and reports; see `Job.run`."""
+    return Clcr(config, workdir).run(dry)
+
+
+class Clcr(Job):
+    """Maps the vectors of `config.clcr.source` to those of `config.clcr.target`.
+
+    Attributes:
+      figures: the figures of the stages done.
+      train, test: the parallel sentences with their vectors.
+      maps: row of Table 1 -> its maps.
+      links: the pivots of the training and of the test sentences, as links.
+    """
+
+    def check(self) -> None:
+        if jax.process_count() > 1:
+            raise ValueError("CLCR runs on one host: start it there alone")
+
+    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+        if not figures or "clcr" not in report:
+            return ""
+        return (
+            "This run is finished. To start again, give another --workdir; to use the models: "
+            f"clwe_jax.api.load({self.workdir!r})."
+        )
+
+    def stages(self):
+        self.figures: dict[str, float] = {}
+        self.languages = options.languages(self.config)
+        return [
+            Stage("encoders", self._encoders, self._about_encoders),
+            Stage("sentences", self._read, self._about_sentences),
+            Stage("transform", self._transform, self._about_transform),
+            Stage("extract", self._extract),
+            Stage("reorder", self._reorder),
+        ]
+
+    def _about_encoders(self) -> Iterator[str]:
+        for language, side in zip(self.languages, clcr_data.SIDES):
+            place = self.config.clcr[side]
+            steps = self.config.clcr.encoder.steps
+            yield f"{side}: {language}, " + (place or f"a model that is trained first, {steps} steps")
+
+    def _about_sentences(self) -> Iterator[str]:
+        settings = self.config.clcr
+        yield f"parallel sentences: {settings.parallel}, at most {settings.sentences:,}"
+        yield f"gold links: {settings.gold or 'none'}"
+
+    def _about_transform(self) -> Iterator[str]:
+        steps = self.config.clcr.transform.steps
+        yield f"transform: {', '.join(clcr_steps.ROWS)}; {steps:,} steps in each direction"
+
+    def _encoders(self) -> bool:
+        return clcr_data.trained(self.config, self.workdir)
+
+    def _read(self) -> None:
+        self.places = clcr_data.places(self.config, self.workdir)
+        models = clcr_data.opened(self.config, self.workdir)
+        self.train, self.test, self.spaces = clcr_data.parts(self.config, models)
+        self._made_with = {
+            "encoders": {x: [place, state_of(place)] for x, place in self.places.items()},
+            "sentences": [len(self.train.rows), len(self.test.rows)],
+        }
+
+    def _kept(
+        self, name: str, used: Sequence[str], make: Callable[[], Mapping[str, Mapping[str, Any]]]
+    ) -> dict[str, dict[str, np.ndarray]]:
+        """Arrays that are computed once from the options `used`: part -> name -> array."""
+        settings = json.loads(self.config.clcr.to_json_best_effort())
+        used_options = {key: settings[key] for key in used}
+        return Kept(
+            self.path(_KEPT, f"{name}.npz"), {**self._made_with, **used_options}, make, heads.save, heads.load
+        ).result()
+
+    def _transform(self) -> None:
+        matching = AttentionMatching(**self.config.clcr.transform.to_dict())
+        self.maps: dict[str, Maps] = {}
+        for name in clcr_steps.ROWS:
+            fit = functools.partial(
+                clcr_steps.fit, name, self.train, matching, self.config.seed
+            )
+            found = self._kept(f"transform_{name}", ("transform",), lambda fit=fit: _arrays(fit()))
+            self.maps[name] = Maps(*(_match(found[side]) for side in Maps._fields))
+            self.figures |= clcr_steps.measured(name, self.maps[name], self.test)
+        maps, (source, target) = self.maps[clcr_steps.MAIN], self.test.vectors
+        mapped = maps.there.apply(clcr_steps.words(source))
+        for name, x in (("mapped", mapped), ("target", clcr_steps.words(target))):
+            variance, rank = clcr_steps.spread(x)
+            self.figures |= {f"clcr/variance/{name}": variance, f"clcr/rank/{name}": rank}
+        self.distances = {
+            "train": clcr_steps.distances(maps, self.train),
+            "test": clcr_steps.distances(maps, self.test),
+        }
+        self.links = {
+            split: [pivots.links(x, self.config.clcr.threshold) for x in found]
+            for split, found in self.distances.items()
+        }
+        if self.test.gold:
+            nearest = [pivots.links(x) for x in self.distances["test"]]
+            self.figures |= {
+                f"clcr/alignment_{name}": value
+                for name, value in clcr_steps.alignment(nearest, self.test.rows).items()
+            }
+            found = clcr_steps.alignment(self.links["test"], self.test.rows)
+            self.figures |= {f"clcr/pivots/{x}": found[x] for x in ("precision", "recall", "f1")}
+            self.figures |= clcr_steps.aligners(maps, self.test)
+        self.mapped = {
+            split: part.vectors[0]._replace(vectors=maps.there.apply(part.vectors[0].vectors))
+            for split, part in (("train", self.train), ("test", self.test))
+        }
+
+    def common(self, split: str, side: int) -> Any:
+        """The sentences of a side in the common space."""
+        part = self.train if split == "train" else self.test
+        return part.vectors[1] if side else self.mapped[split]
+
+    def _extract(self) -> None:
+        options_of = Classifier(**self.config.clcr.predictor.to_dict())
+        self.extraction: dict[str, Extraction] = {}
+        for side, language in enumerate(self.languages):
+            x = clcr_steps.words(self.common("train", side))
+            gold = clcr_steps.labels(self.links["train"], side)
+            if not gold.any():
+                raise ValueError(clcr_steps.NO_PIVOT)
+            fit = functools.partial(clcr_steps.extraction, x, gold, options_of, self.config.seed)
+            found = self._kept(
+                f"extract_{language}", _OF_PREDICTORS,
+                lambda fit=fit: {name: y.params for name, y in fit()._asdict().items()},
+            )  # fmt: skip
+            made = Extraction(*(Predictor(found[name]) for name in Extraction._fields))
+            self.extraction[language] = made
+            x = clcr_steps.words(self.common("test", side))
+            gold = clcr_steps.labels(self.links["test"], side)
+            self.figures |= dict(clcr_steps.extracted(made, x, gold, language))
+
+    def _reorder(self) -> None:
+        options_of = Classifier(**self.config.clcr.predictor.to_dict())
+        given = clcr_steps.orders(self.links["train"])
+
+        def fit() -> dict[str, Any]:
+            found = clcr_steps.order_predictors(
+                self.mapped["train"], given, options_of, self.config.seed
+            )
+            return {name: x.params for name, x in found._asdict().items()}
+
+        found = self._kept("reorder", _OF_PREDICTORS, fit)
+        self.order = OrderPredictors(*(Predictor(found[name]) for name in OrderPredictors._fields))
+        links = self.links["test"]
+        if self.test.gold:
+            links = clcr_steps.gold_links(self.test.rows)
+        self.given = clcr_steps.orders(links)
+        self.figures |= dict(clcr_steps.reordered(self.order, self.mapped["test"], self.given))
+        widest = f"relative/beam{clcr_steps.BEAMS[-1]}"
+        for name in ("bleu4", "tau"):
+            value = self.figures[f"clcr/reorder/{widest}/{name}"]
+            self.figures[f"clcr/reorder/{name}"] = value
+            own = self.figures[f"clcr/reorder/identity/{name}"]
+            self.figures[f"clcr/reorder/{name}_gain"] = value - own
+
+    def results(self) -> Results:
+        settings = self.config.clcr
+        api.save(
+            self.workdir,
+            {"encoders": self.places, "threshold": settings.pivot_probability, "beam": settings.beam},
+            self.spaces,
+            self.maps[clcr_steps.MAIN].there.params,
+            {"order": self.order.relative}
+            | {f"pivots/{x}": found.confident for x, found in self.extraction.items()},
+        )
+        report = {
+            **facts.environment(_PACKAGES),
+            "speed": {"seconds": time.time() - self.started},
+            "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
+            "notes": self.notes,
+            "sections": clcr_report.sections(self),
+            "clcr": {"seconds": self.seconds},
+        }
+        return Results(self.figures, report)
+
+
+def _arrays(maps: Maps) -> dict[str, dict[str, np.ndarray]]:
+    return {
+        side: {
+            **match.params, "temperature": np.array(match.temperature),
+            "history": np.array(match.history, np.float64).reshape(-1, 2),
+        }
+        for side, match in maps._asdict().items()
+    }  # fmt: skip
+
+
+def _match(arrays: Mapping[str, np.ndarray]) -> Match:
+    params = {name: x for name, x in arrays.items() if name not in ("temperature", "history")}
+    history = [(int(step), float(loss)) for step, loss in arrays["history"]]
+    return Match(params, float(arrays["temperature"]), history)

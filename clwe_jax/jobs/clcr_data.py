@@ -1,0 +1,213 @@
+"""The two encoders of a CLCR run, its parallel sentences, and the vectors of their words."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Iterator, Mapping, Sequence
+
+from absl import logging
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import config as options
+from clwe_jax import pocket, presets
+from clwe_jax.align import attention_matching
+from clwe_jax.align.attention_matching import Sentences, Whitening
+from clwe_jax.api import clcr as api, encoders
+from clwe_jax.api.model import Model
+from clwe_jax.evaluate import word_alignment
+from clwe_jax.jobs.pretrain import Pretraining
+from clwe_jax.text import alignment_files, parallel, pocket_files
+from clwe_jax.text.alignment_files import Linked
+from clwe_jax.types import Encodes
+
+POCKET = "pocket"
+SIDES = ("source", "target")
+_SEED = "clcr"  # of the training sentences of the embedded world
+_NONE: frozenset[tuple[int, int]] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Part:
+    """Parallel sentences.
+
+    Attributes:
+      rows: words of both sides, with gold links where they are known.
+      vectors: the whitened vectors of the words of the source and of the target.
+      gold: whether the rows have gold links.
+    """
+
+    rows: Sequence[Linked]
+    vectors: tuple[Sentences, Sentences]
+    gold: bool
+
+
+def encoder_config(config: ConfigDict, language: str) -> ConfigDict:
+    """The config of a monolingual masked language model that the run trains first."""
+    found, settings = presets.bert(config.scale), config.clcr.encoder
+    found.system, found.seed = f"MLM ({language})", config.seed
+    found.data.update(
+        languages=language, source=config.data.source, dictionaries="",
+        lower_case=config.data.lower_case, simplify_chinese=config.data.simplify_chinese,
+        pocket_sentences=config.data.pocket_sentences, pocket_domains=config.data.pocket_domains,
+    )  # fmt: skip
+    found.model.update(norm="pre", condition_on_language=False, language_embeddings=False)
+    found.vocab.update(kind=settings.vocab_kind, size=settings.vocab_size)
+    found.train.steps = settings.steps
+    found.optimizer.warmup_steps = min(found.optimizer.warmup_steps, settings.steps // 5)
+    found.checkpoint.every_steps = settings.steps
+    found.evals = ConfigDict({"mlm": {**found.evals.mlm, "every_steps": 0}})
+    return found
+
+
+def places(config: ConfigDict, workdir: str) -> dict[str, str]:
+    """Language -> its encoder, 'run:DIR' or 'hf:DIR', the source's first."""
+    names = options.languages(config)
+    return {
+        name: config.clcr[side] or f"run:{os.path.join(workdir, api.ENCODERS, name)}"
+        for name, side in zip(names, SIDES)
+    }
+
+
+def trained(config: ConfigDict, workdir: str) -> bool:
+    """Trains the encoders that the config does not name; False where a signal stopped it."""
+    for name, side in zip(options.languages(config), SIDES):
+        if not config.clcr[side]:
+            folder = os.path.join(workdir, api.ENCODERS, name)
+            if not Pretraining(encoder_config(config, name), folder).run():
+                return False
+    return True
+
+
+def opened(config: ConfigDict, workdir: str) -> dict[str, Model]:
+    """Language -> its language model, the source's first.
+
+    Raises:
+      ValueError: an encoder that is no language model, or that has not learned its language.
+    """
+    found: dict[str, Model] = {}
+    for side, (language, place) in zip(SIDES, places(config, workdir).items()):
+        model = encoders.load(place, [language])
+        if not isinstance(model, Model) or not isinstance(model.objective, Encodes):
+            raise ValueError(
+                f"config.clcr.{side}={place} is no language model, whose layers CLCR maps: train one "
+                f"with --config=configs/mbert.py --config.data.languages={language} "
+                "--config.data.dictionaries="
+            )
+        if language not in model.languages:
+            raise ValueError(
+                f"config.clcr.{side}={place} is a model of {', '.join(model.languages)}, and the "
+                f"{side} is {language!r}: change it, or --config.data.languages (source,target)"
+            )
+        found[language] = model
+    widths = [model.encoder().shape[1] for model in found.values()]
+    if len(set(widths)) > 1:
+        logging.info("The encoders have %d and %d dimensions; T maps between them", *widths)
+    return found
+
+
+def training_rows(config: ConfigDict, models: Mapping[str, Model]) -> list[Linked]:
+    """The parallel sentences of the training, cut into words.
+
+    Raises:
+      ValueError, FileNotFoundError: no files, or files that do not fit each other.
+    """
+    settings, (source, target) = config.clcr, options.languages(config)
+    if settings.parallel == POCKET:
+        domains = pocket_files.domains(config)
+        rows = pocket.linked(source, target, settings.sentences, _SEED, "train", domains)
+        return [Linked(*row) for row in rows]
+    found = parallel.find(settings.parallel, (source, target), "clcr.parallel")
+    for files in found:
+        if {files.source, files.target} == {source, target}:
+            pairs = parallel.read(files, settings.sentences)
+            texts = {files.source: pairs.source, files.target: pairs.target}
+            return list(_cut(models, texts, (source, target), settings.length))
+    raise ValueError(
+        f"config.clcr.parallel={settings.parallel} has no sentences of {source} and {target}; "
+        f"{parallel.HELP}"
+    )
+
+
+def _cut(
+    models: Mapping[str, Model],
+    texts: Mapping[str, Sequence[str]],
+    languages: tuple[str, str],
+    length: int,
+) -> Iterator[Linked]:
+    """Sentences as words; pairs with a longer or an empty side are left out."""
+    left_out = 0
+    for pair in zip(*(texts[language] for language in languages)):
+        words = [models[x].tokenizer.words(text, x) for text, x in zip(pair, languages)]
+        if all(0 < len(side) <= length for side in words):
+            yield Linked(words[0], words[1], _NONE, _NONE)
+        else:
+            left_out += 1
+    if left_out:
+        logging.warning(
+            "%d sentence pairs are left out: a side has no word, or more than %d words "
+            "(config.clcr.length)", left_out, length,
+        )  # fmt: skip
+
+
+def test_rows(config: ConfigDict) -> list[Linked]:
+    """Sentences with gold links of `config.clcr.gold`; [] where it is ''.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `alignment_files`, or no links of the two languages.
+    """
+    settings, (source, target) = config.clcr, options.languages(config)
+    if not settings.gold:
+        return []
+    if settings.gold == POCKET:
+        domains = pocket_files.domains(config)
+        rows = pocket.linked(source, target, settings.test_sentences, "links", "heldout", domains)
+        return [Linked(*row) for row in rows]
+    for files in alignment_files.find(settings.gold, (source, target), "config.clcr.gold"):
+        rows = alignment_files.read(files, settings.test_sentences)
+        if (files.source, files.target) == (source, target):
+            return rows
+        if (files.source, files.target) == (target, source):
+            return [
+                Linked(x.target, x.source, *(frozenset((j, i) for i, j in y) for y in x[2:]))
+                for x in rows
+            ]
+    raise ValueError(f"config.clcr.gold={settings.gold} has no gold links of {source} and {target}")
+
+
+def parts(
+    config: ConfigDict, models: Mapping[str, Model]
+) -> tuple[Part, Part, dict[str, api.Space]]:
+    """The training and the test sentences with whitened vectors, and each language's space.
+
+    Without gold links a tenth of the training sentences are the test sentences.
+    """
+    train, test = training_rows(config, models), test_rows(config)
+    gold = bool(test)
+    if not gold:
+        count = max(1, min(len(train) // 10, config.clcr.test_sentences))
+        train, test = train[count:], train[:count]
+    logging.info("%s training and %s test sentences", f"{len(train):,}", f"{len(test):,}")
+    if not train:
+        raise ValueError("config.clcr.parallel: no sentence pair is left to learn from")
+    spaces, vectors = {}, []
+    for side, (language, model) in zip(SIDES, models.items()):
+        encoder = model.encoder()
+        layers = word_alignment.layers_of(config.clcr.layer, encoder.layers)
+        words = [getattr(row, side) for row in [*train, *test]]
+        found = encoder.of_words(words, language, "mean", lambda x: x[:, layers].mean(1))
+        whitening = attention_matching.whitening(np.concatenate(found[: len(train)]))
+        spaces[language] = api.Space(tuple(layers), whitening)
+        vectors.append(_whitened(whitening, found))
+    both = []
+    for rows, part in ((train, slice(len(train))), (test, slice(len(train), None))):
+        sides = tuple(attention_matching.sentences(found[part]) for found in vectors)
+        both.append(Part(rows, sides, gold and rows is test))
+    return both[0], both[1], spaces
+
+
+def _whitened(whitening: Whitening, found: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Whitens the words of all sentences in one call."""
+    every = np.asarray(whitening.apply(np.concatenate(found)))
+    return np.split(every, np.cumsum([len(x) for x in found])[:-1])

@@ -1,0 +1,176 @@
+"""The report's sections of a CLCR run: distances, alignment, pivots, orders."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import numpy as np
+
+from clwe_jax.align import pivots
+from clwe_jax.jobs import clcr_steps
+from clwe_jax.report import data, word_links
+from clwe_jax.report.data import (
+    Block, Chart, Column, Facts, Language, Line, Metric, Sentence, Table, Text, Word,
+)  # fmt: skip
+
+_NAMES = {
+    "regression": "linear regression", "flat": "attention, T = 1",
+    "slow": "annealed, beta .001", clcr_steps.MAIN: "annealed",
+}  # fmt: skip
+_ALIGNERS = {
+    "mutual_argmax": "mutual argmax (SimAlign)", "itermax": "itermax (SimAlign)",
+    "softmax": "softmax intersection (awesome-align)",
+}  # fmt: skip
+_SHOWN = 3  # sentences of each kind
+_WORDS = range(5, 13)  # number of words of a sentence that is shown
+
+
+def sections(job: Any) -> list[Any]:
+    """The sections of a finished run, as JSON.
+
+    Args:
+      job: a `clcr.Clcr` whose stages are done.
+    """
+    return [data.to_json(make(job)) for make in (_transform, _extract, _reorder)]
+
+
+def _transform(job: Any) -> data.Section:
+    rows = [
+        [_NAMES[name], *(Metric(f"clcr/{x}/{name}") for x in (
+            "distance", "distance_back", "nearest", "cosine", "cosine_back", "f1"
+        ))]
+        for name in clcr_steps.ROWS
+    ]  # fmt: skip
+    source, target = job.languages
+    columns = [
+        Column("Map"), Column(f"{source} → {target}", ""),
+        Column(f"{target} → {source}", ""), Column("One word", ""), Column("Cosine", "", main=False),
+        Column("Cosine back", "", main=False), Column("F1", "percent"),
+    ]  # fmt: skip
+    blocks: list[Block] = [Table(columns, rows)]
+    if job.test.gold:
+        found = [[name, Metric(f"clcr/f1/{key}")] for key, name in _ALIGNERS.items()]
+        found.append(["symmetric distance", Metric("clcr/alignment_f1")])
+        blocks.append(Table([Column("Aligner on the mapped words"), Column("F1", "percent")], found))
+    lines = [
+        Line(f"{_NAMES[name]}, {' → '.join(pair)}", points=match.history)
+        for name in ("flat", clcr_steps.MAIN)
+        for pair, match in zip(((source, target), (target, source)), job.maps[name])
+    ]
+    blocks.append(Chart("Distance on training sentences", lines, y="squared error a dimension"))
+    blocks.append(
+        Facts({
+            "variance of a mapped dimension": Metric("clcr/variance/mapped"),
+            "of a target dimension": Metric("clcr/variance/target"),
+            "effective rank, mapped": Metric("clcr/rank/mapped"),
+            "effective rank, target": Metric("clcr/rank/target"),
+        })
+    )  # fmt: skip
+    for place in _chosen(job)[:1]:
+        row = job.test.rows[place]
+        shown = {"languages": job.languages, "source": row.source, "target": row.target,
+                 "sure": sorted(row.sure), "found": np.argwhere(job.links["test"][place]).tolist()}
+        blocks.append(word_links.picture(shown, "found", "pivots"))
+        if job.test.gold:
+            blocks.append(word_links.picture(shown, "sure", "gold, sure"))
+    text = (
+        "The squared error a dimension between target words and the attended, mapped source words of "
+        "test sentences (Table 1), in units of the variance: 1 is the distance to the mean. Each map "
+        "is measured at its own final temperature, and from source to target with attention to one "
+        "word. F1 is that of mutually nearest words against the gold alignment. A collapse would show as a variance near 0 and a rank near 1."
+    )
+    return data.Section("CLCR: transform", text, blocks)
+
+
+def _extract(job: Any) -> data.Section:
+    rows = []
+    for language in job.languages:
+        for name in ("plain", "confident"):
+            for threshold in clcr_steps.THRESHOLDS:
+                path = f"clcr/extract/{language}/{name}"
+                rows.append([
+                    Language(language), name, threshold,
+                    *(Metric(f"{path}/{threshold}/{x}") for x in ("accuracy", "precision", "recall")),
+                    Metric(f"{path}/clear"),
+                ])  # fmt: skip
+    columns = [
+        "Language", "Labels", "Threshold", Column("Accuracy", "percent"),
+        Column("Precision", "percent"), Column("Recall", "percent"),
+        Column("Clear", "percent", main=False),
+    ]  # fmt: skip
+    blocks: list[Block] = [Table(columns, rows)]
+    if job.test.gold:
+        pairs = [["pairs of pivots", *(Metric(f"clcr/pivots/{x}") for x in ("precision", "recall", "f1"))]]
+        heads = [Column(""), *(Column(x, "percent") for x in ("Precision", "Recall", "F1"))]
+        blocks.append(Table(heads, pairs, title="Pivots against the gold alignment"))
+    for side, language in enumerate(job.languages):
+        sentences = job.common("test", side)
+        predictor = job.extraction[language].confident
+        for place in _chosen(job)[:_SHOWN]:
+            likely = predictor.probabilities(sentences.of(place))[:, 1]
+            words = job.test.rows[place][side]
+            shown = [
+                Word(word, language, "strong" if p >= job.config.clcr.pivot_probability else "soft")
+                for word, p in zip(words, likely)
+            ]
+            blocks.append(Sentence(language, shown))
+    text = (
+        f"Pivots are mutually nearest words whose symmetric distance is below "
+        f"{job.config.clcr.threshold:g}. A classifier predicts them in one sentence alone (Table 2): "
+        "accuracy, precision and recall against the pivots of test sentences, with the labels as they "
+        "are and with confident labels, and the share of words with a probability below .2 or above "
+        ".8. Below, the words that are predicted to be pivots stand out."
+    )
+    return data.Section("CLCR: extract", text, blocks)
+
+
+def _reorder(job: Any) -> data.Section:
+    names = ("bleu2", "bleu3", "bleu4", "tau")
+    rows = [
+        [title, *(Metric(f"clcr/reorder/{path}/{name}") for name in names)]
+        for title, path in (
+            ("the source's order", "identity"),
+            *((f"{method}, beam {beam}", f"{method}/beam{beam}")
+              for method in ("absolute", "relative") for beam in clcr_steps.BEAMS),
+        )
+    ]  # fmt: skip
+    forms = ("percent", "percent", "percent", "")
+    columns = [Column("Order"), *(Column(x, form) for x, form in zip(
+        ("BLEU-2", "BLEU-3", "BLEU-4", "Kendall's tau"), forms
+    ))]  # fmt: skip
+    blocks: list[Block] = [Table(columns, rows)]
+    source, target = job.languages
+    places = _chosen(job)[:_SHOWN]
+    given = [job.given[place] for place in places]
+    vectors = job.mapped["test"]._replace(rows=job.mapped["test"].rows[places])
+    found = clcr_steps.predicted(job.order, vectors, given, clcr_steps.BEAMS[-1])["relative"]
+    for place, order, mine in zip(places, given, found):
+        row = job.test.rows[place]
+        words = np.array(row.source, object)[order.places]
+        points = [
+            f"{source}: {' '.join(words)}", f"predicted: {' '.join(words[mine])}",
+            f"order of {target}: {' '.join(words[order.gold])}",
+        ]  # fmt: skip
+        blocks.append(Text(" ".join(row.target), points=points))
+    text = (
+        "Linked words of the source, brought into the target's order (Table 3): the share of the 2-, "
+        "3- and 4-grams of words that stand together in the target's order, and Kendall's tau. "
+        + ("The orders are those of the gold alignment." if job.test.gold else
+           "The orders are those of the pivots found.")
+    )  # fmt: skip
+    return data.Section("CLCR: reorder", text, blocks)
+
+
+def _chosen(job: Any) -> Sequence[int]:
+    """Test sentences of moderate length, those whose pivots cross most first."""
+    fitting = [
+        place for place, row in enumerate(job.test.rows)
+        if len(row.source) in _WORDS and len(row.target) in _WORDS
+    ]  # fmt: skip
+    fitting = fitting or list(range(min(len(job.test.rows), _SHOWN)))
+    return sorted(fitting, key=lambda place: _inversions(job.links["test"][place]), reverse=True)
+
+
+def _inversions(links: np.ndarray) -> int:
+    ranks = pivots.orders(links)[1]
+    return int((np.triu(ranks[:, None] > ranks[None], 1)).sum())

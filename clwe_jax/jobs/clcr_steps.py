@@ -1,0 +1,265 @@
+"""The steps of CLCR on word vectors: transform, extract and reorder, and their measures."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+
+import numpy as np
+
+from clwe_jax.align import attention_matching, pivots, predictors, reorder
+from clwe_jax.align.attention_matching import AttentionMatching, Match, Sentences
+from clwe_jax.align.pivots import Mapped
+from clwe_jax.align.predictors import Classifier, Predictor
+from clwe_jax.evaluate.word_alignment import Counts, WordAligner
+from clwe_jax.jobs.clcr_data import Part
+from clwe_jax.text.alignment_files import Linked
+
+MAIN = "annealed"  # the row whose map is kept
+# Rows of Table 1 -> their beta; None: regression on the means of sentences, ...: the config's beta.
+ROWS: Mapping[str, Any] = {"regression": None, "flat": 0.0, "slow": 0.001, MAIN: ...}
+PLACES = 16  # classes of absolute order prediction; later places count as the last one
+THRESHOLDS = (0.2, 0.5)  # of the probability of a pivot (Table 6)
+BEAMS = (1, 10)
+_ONE_WORD = 1e-6  # temperature at which attention chooses one word
+_CLEAR = 0.2  # a probability below it, or above 1 minus it, is unambiguous
+NO_PIVOT = (
+    "no pivot was found: no training sentence has words whose symmetric distance is below "
+    "config.clcr.threshold. Raise it, or train the encoders and T for more steps"
+)
+_MOST_PAIRS = 400_000  # pairs of words that order prediction learns from
+
+
+class Maps(NamedTuple):
+    """T from the source to the target, and the reverse."""
+
+    there: Match
+    back: Match
+
+
+def fit(name: str, part: Part, options: AttentionMatching, seed: int) -> Maps:
+    """The maps of a row of Table 1.
+
+    Args:
+      name: a key of `ROWS`.
+      part: training sentences.
+      options: the training of the main row.
+      seed: of parameters and batches.
+    """
+    source, target = part.vectors
+    beta = ROWS[name]
+    if beta is None:
+        return Maps(
+            attention_matching.regression(source, target),
+            attention_matching.regression(target, source),
+        )
+    if beta is not ...:
+        options = dataclasses.replace(options, beta=beta)
+    return Maps(options.fit(source, target, seed), options.fit(target, source, seed + 1))
+
+
+def distances(maps: Maps, part: Part) -> list[np.ndarray]:
+    """The symmetric distances of all words of each sentence pair, [M, N] each."""
+    source, target = part.vectors
+    mapped = [
+        side._replace(vectors=match.apply(side.vectors))
+        for side, match in zip(part.vectors, maps)
+    ]
+    return [
+        pivots.symmetric_distances(
+            Mapped(source.of(k), mapped[0].of(k)), Mapped(target.of(k), mapped[1].of(k))
+        )
+        for k in range(len(part.rows))
+    ]
+
+
+def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
+    """Precision, recall, F1 and alignment error rate of links; see `word_alignment.Counts`."""
+    counts = Counts()
+    for found, row in zip(links, rows):
+        counts.add(found, row)
+    return counts.figures()
+
+
+def measured(name: str, maps: Maps, part: Part) -> dict[str, float]:
+    """The figures of a row of Table 1 on test sentences: distances and, with gold links, F1.
+
+    'distance' is at the map's own temperature, 'nearest' with one-hot attention for all maps.
+    """
+    (source, target), found = part.vectors, {}
+    there, back = maps.there.distances(source, target), maps.back.distances(target, source)
+    found[f"clcr/distance/{name}"], found[f"clcr/cosine/{name}"] = there
+    found[f"clcr/distance_back/{name}"], found[f"clcr/cosine_back/{name}"] = back
+    one = dataclasses.replace(maps.there, temperature=_ONE_WORD)
+    found[f"clcr/nearest/{name}"] = one.distances(source, target)[0]
+    if part.gold:
+        links = [pivots.links(x) for x in distances(maps, part)]
+        found[f"clcr/f1/{name}"] = alignment(links, part.rows)["f1"]
+    return found
+
+
+def aligners(maps: Maps, part: Part) -> dict[str, float]:
+    """F1 of other aligners on the mapped source and the target: SimAlign's and awesome-align's."""
+    source, target = part.vectors
+    mapped = source._replace(vectors=maps.there.apply(source.vectors))
+    found = {}
+    for method in ("mutual_argmax", "itermax", "softmax"):
+        aligner = WordAligner(method=method, temperature=float(np.sqrt(target.vectors.shape[1])))
+        links = [aligner.links(mapped.of(k), target.of(k)) for k in range(len(part.rows))]
+        found[f"clcr/f1/{method}"] = alignment(links, part.rows)["f1"]
+    return found
+
+
+def spread(vectors: np.ndarray) -> tuple[float, float]:
+    """The mean variance of a dimension, and the effective rank: exp of the entropy of the shares of
+    the principal variances. Both fall towards 0 and 1 where representations collapse."""
+    variances = np.linalg.eigvalsh(np.cov(vectors.T)).clip(0)
+    shares = variances / max(variances.sum(), 1e-12)
+    shares = shares[shares > 0]
+    return float(variances.mean()), float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def labels(links: Sequence[np.ndarray], side: int) -> np.ndarray:
+    """Whether each word of a side is a pivot, int [words]."""
+    return np.concatenate([x.any(1 - side) for x in links]).astype(int)
+
+
+def words(sentences: Sentences) -> np.ndarray:
+    """The vectors of all words, in the order of `labels`."""
+    return sentences.vectors[sentences.rows[sentences.rows > 0]]
+
+
+class Extraction(NamedTuple):
+    """A language's predictors of pivots: of the labels as they are, and of confident labels."""
+
+    plain: Predictor
+    confident: Predictor
+
+
+def extraction(x: np.ndarray, gold: np.ndarray, options: Classifier, seed: int) -> Extraction:
+    """Trains both predictors.
+
+    Args:
+      x: words in the common space, [words, D].
+      gold: whether they are pivots, int [words].
+      options, seed: of the training.
+    """
+    plain = options.fit(x, gold, seed=seed)
+    weights = predictors.confident_weights(plain.probabilities(x)[:, 1], gold)
+    return Extraction(plain, options.fit(x, gold, weights=weights, seed=seed))
+
+
+def extracted(
+    found: Extraction, x: np.ndarray, gold: np.ndarray, language: str
+) -> Iterator[tuple[str, float]]:
+    """Yields the figures of Table 2 for both predictors and thresholds, and the clear share."""
+    for name, predictor in found._asdict().items():
+        p = predictor.probabilities(x)[:, 1]
+        path = f"clcr/extract/{language}/{name}"
+        yield f"{path}/clear", float(((p < _CLEAR) | (p > 1 - _CLEAR)).mean())
+        for threshold in THRESHOLDS:
+            chosen, true = p >= threshold, gold == 1
+            both = float((chosen & true).sum())
+            yield f"{path}/{threshold}/accuracy", float((chosen == true).mean())
+            yield f"{path}/{threshold}/precision", both / max(chosen.sum(), 1)
+            yield f"{path}/{threshold}/recall", both / max(true.sum(), 1)
+
+
+class Order(NamedTuple):
+    """The words of a sentence whose order is predicted.
+
+    Attributes:
+      places: their places in the source, int [n], rising.
+      ranks: their ranks in the target, int [n].
+    """
+
+    places: np.ndarray
+    ranks: np.ndarray
+
+    @property
+    def gold(self) -> np.ndarray:
+        """The order of the target, int [n]: the word at each place."""
+        return np.argsort(self.ranks)
+
+
+def orders(links: Sequence[np.ndarray]) -> list[Order]:
+    """The orders of linked words; see `pivots.orders`."""
+    return [Order(*pivots.orders(x)) for x in links]
+
+
+def gold_links(rows: Sequence[Linked]) -> list[np.ndarray]:
+    """The sure links of which neither word has another one, bool [M, N] each."""
+    found = []
+    for row in rows:
+        links = np.zeros((len(row.source), len(row.target)), bool)
+        links[tuple(np.array(sorted(row.sure), int).reshape(-1, 2).T)] = True
+        found.append(links & (links.sum(1, keepdims=True) == 1) & (links.sum(0, keepdims=True) == 1))
+    return found
+
+
+class OrderPredictors(NamedTuple):
+    """Predictors of orders: of pairs (stays or not), and of places."""
+
+    relative: Predictor
+    absolute: Predictor
+
+
+def order_predictors(
+    source: Sentences, given: Sequence[Order], options: Classifier, seed: int
+) -> OrderPredictors:
+    """Learns orders from pivots of parallel sentences.
+
+    Args:
+      source: words of the source in the common space.
+      given: the pivots of each sentence.
+      options, seed: of the training.
+
+    Raises:
+      ValueError: no sentence has two pivots.
+    """
+    pairs, stays, places, ranks = [], [], [], []
+    for number, order in enumerate(given):
+        if len(order.places) < 2:
+            continue
+        vectors = source.of(number)[order.places]
+        numbers, x = predictors.pair_features(vectors)
+        pairs.append(x)
+        stays.append(order.ranks[numbers[:, 0]] < order.ranks[numbers[:, 1]])
+        places.append(predictors.place_features(vectors, PLACES))
+        ranks.append(np.minimum(order.ranks, PLACES - 1))
+        if sum(map(len, stays)) > _MOST_PAIRS:
+            break
+    if not pairs:
+        raise ValueError(NO_PIVOT)
+    relative = options.fit(np.concatenate(pairs), np.concatenate(stays).astype(int), seed=seed)
+    absolute = options.fit(np.concatenate(places), np.concatenate(ranks), PLACES, seed=seed)
+    return OrderPredictors(relative, absolute)
+
+
+def predicted(
+    found: OrderPredictors, source: Sentences, given: Sequence[Order], beam: int
+) -> dict[str, list[np.ndarray]]:
+    """'relative' and 'absolute' -> the predicted orders of the same words, int [n] each."""
+    relative, absolute = [], []
+    for number, order in enumerate(given):
+        vectors = source.of(number)[order.places]
+        pairs, x = predictors.pair_features(vectors)
+        stays = found.relative.probabilities(x)[:, 1]
+        relative.append(reorder.by_pairs(predictors.pair_costs(pairs, stays, len(vectors)), beam))
+        costs = 1 - found.absolute.probabilities(predictors.place_features(vectors, PLACES))
+        more = max(0, len(vectors) - PLACES)  # places beyond the last class cost the same for all
+        absolute.append(reorder.by_positions(np.pad(costs, ((0, 0), (0, more))), beam))
+    return {"relative": relative, "absolute": absolute}
+
+
+def reordered(
+    found: OrderPredictors, source: Sentences, given: Sequence[Order]
+) -> Iterator[tuple[str, float]]:
+    """Yields the figures of Table 3, with the source's own order as the baseline."""
+    gold = [order.gold for order in given]
+    own = reorder.figures([np.arange(len(x)) for x in gold], gold)
+    yield from ((f"clcr/reorder/identity/{name}", value) for name, value in own.items())
+    for beam in BEAMS:
+        for method, mine in predicted(found, source, given, beam).items():
+            for name, value in reorder.figures(mine, gold).items():
+                yield f"clcr/reorder/{method}/beam{beam}/{name}", value

@@ -1,0 +1,77 @@
+"""Two monolingual models made one: CLCR (B1-B7)."""
+
+from __future__ import annotations
+
+from ml_collections import ConfigDict
+
+from clwe_jax import config as options
+from clwe_jax.presets.base import DOMAINS, YOUR_TEXT, at
+
+_OF_TEXT = ("lower_case", "simplify_chinese", "pocket_sentences", "pocket_domains")
+
+
+def clcr(scale: str) -> ConfigDict:
+    """CLCR of a source language and a target language.
+
+    Args:
+      scale: as in all presets.
+
+    Raises:
+      ValueError: an unknown scale.
+    """
+    base, laptop = at(scale), scale == "laptop"
+    config = ConfigDict(
+        dict(
+            job="clcr",
+            system="",
+            scale=scale,
+            seed=0,  # of the encoders, the maps and the predictors
+            data=dict(
+                source="pocket",  # text of encoders that are trained first: pocket | text:DIR
+                languages="ja,en",  # the source, which is mapped and reordered, and the target
+                dictionaries=options.SOURCE,  # of translate-train and translate-test
+                **{name: base.data[name] for name in _OF_TEXT},
+            ),
+            task=dict(),
+            clcr=dict(
+                # run:DIR or hf:DIR, a language model of the source's language | '': trained first
+                source="",
+                target="",  # the same of the target's language
+                encoder=dict(  # of the models that are trained first
+                    steps=20_000,  # training steps
+                    vocab_kind="wordpiece",  # wordpiece | unigram | bpe | word
+                    vocab_size=16_000,  # pieces or words
+                ),
+                # pocket | DIR of xx-yy.xx, xx-yy.yy | DIR/train for train.xx, train.yy
+                parallel="pocket",
+                gold="pocket",  # pocket | a folder of gold links, for the figures | '': none
+                sentences=250_000,  # most parallel sentences
+                test_sentences=500,  # most sentences with gold links
+                length=64,  # most words of a sentence
+                layer="",  # a number, a range, mean_last4 | '': two thirds of the depth
+                transform=dict(  # T by attention matching; its rows of Table 1 share the sizes
+                    beta=0.01, hidden=1_536, steps=20_000, batch_size=64, learning_rate=2e-3,
+                    weight_decay=0.0,
+                ),
+                threshold=1.0,  # largest symmetric distance of a pivot; 1: of the mean vector
+                predictor=dict(  # of pivots and of orders
+                    hidden=512, steps=10_000, batch_size=256, learning_rate=1e-3,
+                    weight_decay=0.01, dropout=0.1,
+                ),
+                pivot_probability=0.2,  # least probability of a pivot, in use
+                beam=10,  # of the search for an order, in use
+            ),
+            evals=dict(),
+            report=base.report,
+        )
+    )  # fmt: skip
+    if laptop:
+        config.data.update(pocket_domains=DOMAINS, pocket_sentences=30_000)
+        config.clcr.encoder.update(steps=1_000, vocab_kind="word", vocab_size=4_000)
+        config.clcr.update(sentences=6_000, length=32)
+        config.clcr.transform.update(hidden=256, steps=1_500)
+        config.clcr.predictor.update(hidden=128, steps=1_000)
+    else:
+        config.data.update(source=YOUR_TEXT["source"])
+        config.clcr.update(parallel="parallel", gold="")
+    return config

@@ -1,0 +1,87 @@
+"""Checks of the options of a CLCR run; neither jax nor TensorFlow is imported."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+from ml_collections import ConfigDict
+
+from clwe_jax import config as options
+from clwe_jax import fields
+from clwe_jax.fields import Amount, OneOf, Range, Share, Size
+from clwe_jax.text import alignment_files, parallel
+
+_KINDS = ("run", "hf")
+_VALUES: dict[str, Any] = {
+    "sentences": Size,
+    "test_sentences": Size,
+    "length": Annotated[int, Range(2)],
+    "threshold": Amount,
+    "pivot_probability": Share,
+    "beam": Size,
+    "encoder.steps": Size,
+    "encoder.vocab_size": Annotated[int, Range(16)],
+    "encoder.vocab_kind": Annotated[str, OneOf("wordpiece", "unigram", "bpe", "word")],
+}
+
+
+def validate(config: ConfigDict) -> None:
+    """Raises ValueError for options that cannot work."""
+    settings, names = config.clcr, options.languages(config)
+    if len(names) != 2:
+        raise ValueError(
+            f"config.data.languages={config.data.languages}: CLCR maps one language to another; "
+            "name two, the source first: --config.data.languages=ja,en"
+        )
+    for path, annotation in _VALUES.items():
+        value = settings
+        for key in path.split("."):
+            value = value[key]
+        fields.check_value(annotation, value, f"config.clcr.{path}")
+    for side in ("source", "target"):
+        kind, _, where = settings[side].partition(":")
+        if settings[side] and (kind not in _KINDS or not where):
+            raise ValueError(
+                f"config.clcr.{side}={settings[side]!r}: expected run:DIR or hf:DIR, a language "
+                "model, or '' to train one first"
+            )
+    if settings.source and settings.source == settings.target:
+        raise ValueError(
+            f"config.clcr.source and config.clcr.target are the same model, {settings.source}: CLCR "
+            f"maps the model of one language to another's; name one of {names[0]} and one of "
+            f"{names[1]}"
+        )
+    if not settings.parallel:
+        raise ValueError(
+            "config.clcr.parallel is empty: CLCR learns from parallel sentences, "
+            "--config.clcr.parallel=DIR (xx-yy.xx and xx-yy.yy) or DIR/train (train.xx, train.yy)"
+        )
+    untrained = not (settings.source and settings.target)
+    if untrained and config.data.source != "pocket" and not config.data.source.startswith("text:"):
+        raise ValueError(
+            f"config.data.source={config.data.source!r}: expected pocket or text:DIR, the text of "
+            "the encoders that are trained first; or name them with --config.clcr.source and .target"
+        )
+
+
+def check(config: ConfigDict, workdir: str) -> None:
+    """Finds the encoders and the parallel sentences of a run; writes nothing.
+
+    Raises:
+      ValueError, FileNotFoundError: files that are absent, or of other languages.
+    """
+    del workdir
+    settings, names = config.clcr, options.languages(config)
+    for side, language in zip(("source", "target"), names):
+        where = settings[side].partition(":")[2]
+        if where and not os.path.isdir(where):
+            raise FileNotFoundError(
+                f"config.clcr.{side}={settings[side]}: {where} is no folder. Train a language model "
+                f"with --config=configs/mbert.py --workdir={where} --config.data.languages="
+                f"{language} --config.data.dictionaries=, or leave the option empty"
+            )
+    if settings.parallel != "pocket":
+        parallel.find(settings.parallel, names, "clcr.parallel")
+    if settings.gold and settings.gold != "pocket":
+        alignment_files.find(settings.gold, names, "config.clcr.gold")

@@ -1,0 +1,19 @@
+"""The benchmark of LASER trains on its made-up batch."""
+
+import pathlib
+import time
+
+BENCHMARKS = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def test_our_side_takes_steps(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import laser
+    import run_config
+
+    config = run_config.load("laser")
+    config.model.update(layers=1, width=4, cells=4, decoder_cells=4)
+    config.vocab.size = 128
+    config.train.batch_size = 2
+    run, parameters = laser.our_step(config, 5, time.perf_counter)
+    assert run(2) > 0 and parameters > 3 * 128 * 4

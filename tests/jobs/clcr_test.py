@@ -1,0 +1,255 @@
+"""The CLCR job from end to end on two small random models, its measures by hand, and bad input."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from clwe_jax import api, pocket, presets, validation
+from clwe_jax.align import attention_matching, pivots
+from clwe_jax.align.attention_matching import Match
+from clwe_jax.align.predictors import Classifier
+from clwe_jax.api import encoders
+from clwe_jax.api.static import StaticModel
+from clwe_jax.jobs import clcr, clcr_data, clcr_steps
+from clwe_jax.jobs.clcr_steps import Maps, Order
+from clwe_jax.models.transformer import Transformer
+from clwe_jax.objectives.mlm import MlmObjective
+from clwe_jax.text import clcr_options, labelled_files
+from clwe_jax.text.alignment_files import Linked
+from clwe_jax.text.base_vocab import SPECIALS
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words import Segmenter
+from clwe_jax.training import partition
+
+WIDTHS = {"de": 16, "en": 24}
+
+
+def random_model(language, width):
+    rows = pocket.linked("de", "en", 80, "clcr", "train", ("money",))
+    words = {t.lower() for row in rows for t in row[("de", "en").index(language)]}
+    letters = sorted({mark + x for word in words for x in word for mark in ("", "##")})
+    pieces = [*SPECIALS, *letters, *sorted(words - set(letters))]
+    tokenizer = Tokenizer((language,), Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
+    backbone = Transformer(
+        tokenizer.vocabulary.size, 1, layers=1, width=width, heads=2, mlp_dim=24, max_length=32,
+        dropout=0.0,
+    )  # fmt: skip
+    objective = MlmObjective(backbone, len(pieces), 4)
+    batch = {key: np.zeros(x.shape, x.dtype) for key, x in objective.batch_shapes(1, 32).items()}
+    variables = partition.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
+    return api.Model(presets.bert("laptop"), tokenizer, objective, variables, {language: ["a"]})
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {language: random_model(language, width) for language, width in WIDTHS.items()}
+
+
+@pytest.fixture
+def config(models, monkeypatch, tmp_path):
+    monkeypatch.setattr(encoders, "load", lambda place, names: models[place[-2:]])
+    found = presets.clcr("laptop")
+    found.system, found.data.languages = "CLCR", "de,en"
+    found.data.pocket_domains = "money"
+    for side, language in (("source", "de"), ("target", "en")):
+        (tmp_path / language).mkdir()
+        found.clcr[side] = f"run:{tmp_path / language}"
+    found.clcr.update(sentences=60, test_sentences=15, threshold=9.0, layer="0")
+    found.clcr.transform.update(steps=60, hidden=8, batch_size=16, learning_rate=2e-2)
+    found.clcr.predictor.update(steps=50, hidden=8, batch_size=32)
+    return found
+
+
+def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
+    folder = str(tmp_path / "run")
+    validation.validate(config)
+    clcr_options.check(config, folder)
+    assert clcr.run(config, folder)
+    figures = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert figures["clcr/distance/annealed"] < 1
+    for name in ("alignment_f1", "pivots/precision", "pivots/recall", "reorder/bleu4", "f1/itermax"):
+        assert 0 <= figures[f"clcr/{name}"] <= 1
+    gain = figures["clcr/reorder/bleu4"] - figures["clcr/reorder/identity/bleu4"]
+    assert figures["clcr/reorder/bleu4_gain"] == pytest.approx(gain)
+    assert figures["clcr/extract/de/confident/0.2/recall"] > 0
+    page = (tmp_path / "run" / "report.html").read_text()
+    for part in ("CLCR: transform", "CLCR: extract", "CLCR: reorder", "<svg"):
+        assert part in page
+
+    loaded = api.load(folder)
+    assert loaded.languages == ("en", "de")
+    de, en = (loaded.encoder().of_words([["der", "kunde"]], x)[0] for x in ("de", "en"))
+    assert de.shape == en.shape == (2, 1, WIDTHS["en"])
+    plain = models["de"].encoder().of_words([["der", "kunde"]], "de")[0][:, 0]
+    with np.load(tmp_path / "run" / "clcr.npz") as file:
+        arrays = dict(file)
+    x = (plain - arrays["space/de/mean"]) @ arrays["space/de/matrix"]
+    x *= 4 / np.linalg.norm(x, axis=1, keepdims=True)
+    params = {name[10:]: x for name, x in arrays.items() if name.startswith("transform/")}
+    # Both words are one piece, so that the map of the pieces' mean is the mean of their maps.
+    np.testing.assert_allclose(de[:, 0], Match(params, 1.0).apply(x), atol=1e-4)
+    assert loaded.encode(["der kunde"], "de").shape == (1, WIDTHS["en"])
+
+    texts = [row.source for row in clcr_data.test_rows(config)]
+    whole, reduced = loaded.encoder(), loaded.reduced()
+    order = loaded.reduced(extract=False).of_words(texts, "de")
+    for words, kept, moved in zip(
+        whole.of_words(texts, "de"), reduced.of_words(texts, "de"), order, strict=True
+    ):
+        rows = {x.tobytes() for x in words}
+        assert 1 <= len(kept) <= len(words) and {x.tobytes() for x in kept} <= rows
+        assert {x.tobytes() for x in moved} == rows and len(moved) == len(words)
+    english = [row.target for row in clcr_data.test_rows(config)]
+    same = loaded.reduced(extract=False).of_words(english, "en")
+    assert all((a == b).all() for a, b in zip(same, whole.of_words(english, "en")))
+
+    assert encoders.text_encoder(loaded, "extract,reorder").reorder
+    assert not encoders.text_encoder(loaded, "extract").reorder
+    with pytest.raises(ValueError, match="config.transfer.reduce='extract' keeps the pivots of a CLCR"):
+        encoders.text_encoder(models["de"], "extract")
+
+    # A second start reads what the stages kept, and a finished run does nothing.
+    (tmp_path / "run" / "results.json").unlink()
+    assert clcr.run(config, folder)
+    again = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert again == figures
+    assert "finished" in clcr.Clcr(config, folder).finished(figures, {"clcr": {}})
+
+
+def test_sentences_in_files_without_gold_links(config, tmp_path):
+    rows = pocket.linked("de", "en", 60, "clcr", "train", ("money",))
+    for place, language in enumerate(("de", "en")):
+        lines = [" ".join(row[place]) for row in rows]
+        (tmp_path / f"train.{language}").write_text("\n".join([*lines, ""]))
+    config.clcr.update(parallel=str(tmp_path / "train"), gold="")
+    config.clcr.transform.steps = 10
+    folder = tmp_path / "run"
+    assert clcr.run(config, str(folder))
+    figures = json.loads((folder / "results.json").read_text())
+    assert "clcr/alignment_f1" not in figures and "clcr/reorder/bleu4" in figures
+    # Other files with a longer side.
+    with open(tmp_path / "train.de", "a", encoding="utf-8") as file:
+        file.write("noch ein satz\n")
+    with pytest.raises(ValueError, match="train.de has 61 lines and .*train.en 60"):
+        clcr.run(config, str(tmp_path / "other"))
+
+
+def test_no_pivot_is_an_error_that_names_the_threshold(config, tmp_path):
+    config.clcr.update(threshold=1e-9)
+    config.clcr.transform.steps = 1
+    with pytest.raises(ValueError, match="no pivot was found.*config.clcr.threshold"):
+        clcr.run(config, str(tmp_path / "run"))
+
+
+def test_what_is_no_model_of_the_language_is_refused(config, monkeypatch, models, tmp_path):
+    folder = str(tmp_path / "run")
+    config.data.languages = "en,de"
+    with pytest.raises(ValueError, match="is a model of de, and the source is 'en'"):
+        clcr.run(config, folder)
+    static = StaticModel({}, {}, {}, "en", Normalizer())
+    monkeypatch.setattr(encoders, "load", lambda place, names: static)
+    with pytest.raises(ValueError, match="config.clcr.source=run:.* is no language model"):
+        clcr.run(config, folder)
+
+
+@pytest.mark.parametrize(
+    "message, options",
+    [
+        ("are the same model, run:x", {"source": "run:x", "target": "run:x"}),
+        ("config.clcr.source='vec:x': expected run:DIR or hf:DIR", {"source": "vec:x"}),
+        ("config.clcr.parallel is empty", {"parallel": ""}),
+        ("config.clcr.threshold=-1", {"threshold": -1.0}),
+        ("config.clcr.beam=0", {"beam": 0}),
+    ],
+)
+def test_wrong_options_are_named_at_once(config, message, options):
+    config.clcr.update(options)
+    with pytest.raises(ValueError, match=message):
+        validation.validate(config)
+
+
+def test_wrong_languages_and_absent_folders_are_named(config, tmp_path):
+    config.data.languages = "de,en,fr"
+    with pytest.raises(ValueError, match="CLCR maps one language to another"):
+        validation.validate(config)
+    config.data.languages, config.clcr.source = "de,en", "run:nowhere"
+    with pytest.raises(FileNotFoundError, match="config.clcr.source=run:nowhere: nowhere is no fol"):
+        clcr_options.check(config, str(tmp_path))
+    config.clcr.source, config.clcr.parallel = "", "nowhere"
+    with pytest.raises(FileNotFoundError, match="config.clcr.parallel=nowhere"):
+        clcr_options.check(config, str(tmp_path))
+
+
+def test_words_with_labels_are_not_reduced(tmp_path):
+    config = presets.transfer("laptop", "pos", "linear")
+    config.transfer.reduce = "extract"
+    with pytest.raises(ValueError, match="config.transfer.reduce='extract' leaves words out"):
+        labelled_files.check(config, str(tmp_path))
+    config.transfer.reduce = "reorder"
+    with pytest.raises(ValueError, match="config.transfer.reduce='reorder'"):
+        labelled_files.check(config, str(tmp_path))
+
+
+def test_the_encoders_are_monolingual_models_of_the_runs_text(config):
+    config.clcr.source = ""
+    found = clcr_data.encoder_config(config, "de")
+    validation.validate(found)
+    assert found.data.languages == "de" and found.data.pocket_domains == "money"
+    assert found.train.steps == config.clcr.encoder.steps
+    assert clcr_data.places(config, "here")["de"] == "run:here/encoders/de"
+
+
+def part(sources, targets, rows):
+    sides = (attention_matching.sentences([x.astype("f4") for x in y]) for y in (sources, targets))
+    return clcr_data.Part(rows, tuple(sides), True)
+
+
+def test_distances_of_a_part_are_those_of_its_sentences():
+    r = np.random.default_rng(0)
+    sources, targets = ([r.normal(size=(n, 4)) for n in sizes] for sizes in ((3, 2), (1, 4)))
+    maps = Maps(*(Match({"linear": r.normal(size=(4, 4)), "bias": np.zeros(4)}, 1.0) for _ in "ab"))
+    found = clcr_steps.distances(maps, part(sources, targets, [None, None]))
+    for distance, x, y in zip(found, sources, targets):
+        sides = pivots.Mapped(x, maps.there.apply(x)), pivots.Mapped(y, maps.back.apply(y))
+        np.testing.assert_allclose(distance, pivots.symmetric_distances(*sides), rtol=1e-4)
+
+
+def test_gold_links_are_one_to_one():
+    row = Linked("abc", "xyz", frozenset({(0, 1), (1, 0), (1, 2)}), frozenset())
+    [found] = clcr_steps.gold_links([row])
+    assert np.argwhere(found).tolist() == [[0, 1]]
+    [found] = clcr_steps.gold_links([Linked("ab", "x", frozenset(), frozenset())])
+    assert found.shape == (2, 1) and not found.any()
+
+
+def test_labels_follow_the_words_of_both_sides():
+    links = [np.array([[0, 1, 0], [0, 0, 0]], bool), np.array([[1]], bool)]
+    assert clcr_steps.labels(links, 0).tolist() == [1, 0, 1]
+    assert clcr_steps.labels(links, 1).tolist() == [0, 1, 0, 1]
+
+
+def test_a_reversal_is_learned_by_both_predictors_and_the_identity_is_the_baseline():
+    r = np.random.default_rng(0)
+    given = [Order(np.arange(n), np.arange(n)[::-1]) for n in r.integers(4, 7, 60)]
+    source = attention_matching.sentences([r.normal(size=(len(x.places), 3)) for x in given])
+    options = Classifier(hidden=16, steps=200, batch_size=64, learning_rate=2e-2)
+    found = clcr_steps.order_predictors(source, given, options, 0)
+    figures = dict(clcr_steps.reordered(found, source, given))
+    assert figures["clcr/reorder/identity/bleu2"] == 0
+    assert figures["clcr/reorder/identity/tau"] == -1
+    assert figures["clcr/reorder/relative/beam10/bleu4"] == 1
+    assert figures["clcr/reorder/relative/beam1/tau"] == 1
+    assert figures["clcr/reorder/absolute/beam10/bleu2"] > 0.3
+
+
+def test_a_collapse_shows_in_variance_and_rank():
+    r = np.random.default_rng(0)
+    variance, rank = clcr_steps.spread(r.normal(size=(5_000, 6)))
+    assert variance == pytest.approx(1, abs=0.05) and rank == pytest.approx(6, abs=0.05)
+    line = r.normal(size=(5_000, 1)) * np.ones(6) * 1e-3
+    variance, rank = clcr_steps.spread(line)
+    assert variance < 1e-5 and rank == pytest.approx(1)
