@@ -68,7 +68,7 @@ class ToyNames:
 class ToyPairs(ToyNames):
     """Whether two sentences are the same."""
 
-    name, kind, texts, metric = "xnli", "texts", 2, "acc"
+    name, title, kind, texts, metric = "xnli", "Entailment", "texts", 2, "acc"
 
     def generate(self, language, split, rows, seed):
         found = [" ".join(x.words) for x in super().generate(language, split, rows, seed).rows]
