@@ -17,6 +17,7 @@ Variants, by override:
   languages of similar order  --config.data.languages=de,en
   no annealing                --config.clcr.transform.beta=0
   a linear map                --config.clcr.transform.hidden=0
+  encoders that learn too     --config.clcr.tune.rounds=1
 
 Expected: annealed attention finds more of the gold alignment than attention at temperature 1 and
 than regression; relative order prediction beats the source's own order. benchmarks/README.md has the

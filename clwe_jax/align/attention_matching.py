@@ -36,8 +36,8 @@ Params = Mapping[str, Array]
 class Whitening(NamedTuple):
     """Vectors whose dimensions are uncorrelated, scaled to the same length.
 
-    Inner products of hidden states depend on a few directions that all words share. Without their
-    equal weight, attention matching finds sentences and misses words.
+    Inner products of hidden states depend mostly on a few directions of large variance; whitening
+    gives all directions the same weight.
 
     Attributes:
       mean: float32 [D], subtracted.
