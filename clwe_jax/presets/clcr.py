@@ -78,4 +78,6 @@ def clcr(scale: str) -> ConfigDict:
     else:
         config.data.update(source=YOUR_TEXT["source"])
         config.clcr.update(parallel="parallel", gold="")
+        if scale == "small":
+            config.clcr.update(sentences=50_000)
     return config
