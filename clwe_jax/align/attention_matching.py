@@ -231,15 +231,12 @@ class AttentionMatching:
             }
         return params
 
-    def fit(
-        self, source: Sentences, target: Sentences, seed: int = 0, start: Params | None = None
-    ) -> Match:
+    def fit(self, source: Sentences, target: Sentences, seed: int = 0) -> Match:
         """Trains the map that brings the source's words to the target's.
 
         Args:
           source, target: parallel sentences; their vectors may differ in width.
           seed: of the parameters and of the order of the sentences.
-          start: parameters to start from; None: `initial`.
 
         Raises:
           ValueError: sides of different length, or a training that diverges.
@@ -251,9 +248,7 @@ class AttentionMatching:
             )
         tables = tuple(jnp.asarray(side.vectors) for side in (source, target))
         widths = source.vectors.shape[1], target.vectors.shape[1]
-        params = jax.tree.map(
-            jnp.asarray, dict(start) if start is not None else self.initial(*widths, seed)
-        )
+        params = self.initial(*widths, seed)
         opt_state = _optimizer(self).init(params)
         draw, history = np.random.default_rng([seed, 12]), []
         order = np.zeros(0, np.int64)

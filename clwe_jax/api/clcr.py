@@ -14,8 +14,8 @@ from clwe_jax import atomic
 from clwe_jax.align.attention_matching import Whitening
 from clwe_jax.align.predictors import Predictor
 from clwe_jax.api import encoders
-from clwe_jax.api.pair import PairModel
-from clwe_jax.evaluate.clcr_encoder import ClcrEncoder, Steps
+from clwe_jax.api.clcr_model import ClcrModel
+from clwe_jax.evaluate.clcr_encoder import Steps
 from clwe_jax.objectives.transformed import Transformed
 
 FILE = "clcr.npz"  # arrays of a finished run
@@ -33,22 +33,6 @@ class Space(NamedTuple):
 
     layers: tuple[int, ...]
     whitening: Whitening
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ClcrModel(PairModel):
-    """Two monolingual models; the source's is mapped to the target's space by T.
-
-    Attributes:
-      steps: predictors of pivots and of their order.
-    """
-
-    steps: Steps
-    kind = "CLCR's pairs of models"
-
-    def reduced(self, extract: bool = True, reorder: bool = True) -> ClcrEncoder:
-        """The encoder with the steps E and R: vectors of pivots alone, in the target's order."""
-        return ClcrEncoder(self.encoder(), self.steps, extract, reorder)
 
 
 def save(

@@ -10,6 +10,7 @@ from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.api import foreign
 from clwe_jax.api.base import Loaded
+from clwe_jax.api.clcr_model import ClcrModel
 from clwe_jax.api.model import Model
 from clwe_jax.api.pair import PairModel
 from clwe_jax.api.static import StaticModel
@@ -17,6 +18,7 @@ from clwe_jax.embeddings import files
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
+from clwe_jax.types import Encoder
 
 KINDS = ("run", "hf", "laser", "vec")
 
@@ -54,6 +56,27 @@ def tunable(model: Loaded, encoder: str) -> Model:
             "set --config.transfer.mode=frozen"
         )
     return model
+
+
+def text_encoder(model: Loaded, reduce: str) -> Encoder:
+    """The encoder of a model's texts.
+
+    Args:
+      model: the model.
+      reduce: `config.transfer.reduce`: '', every word; 'extract' or 'extract,reorder', the pivots of
+        a CLCR run, in their own or in the target's order.
+
+    Raises:
+      ValueError: `reduce` is set, and the model is no CLCR run.
+    """
+    if not reduce:
+        return model.encoder()
+    if not isinstance(model, ClcrModel):
+        raise ValueError(
+            f"config.transfer.reduce={reduce!r} keeps the pivots of a CLCR run (configs/clcr.py), and "
+            "config.encoder is none: --config.transfer.reduce=''"
+        )
+    return model.reduced(reorder="reorder" in reduce)
 
 
 def tokenizer_of(model: Loaded) -> Tokenizer | None:

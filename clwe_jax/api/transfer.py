@@ -209,7 +209,8 @@ def _frozen(
         source, size = PieceTable(tokenizer), tokenizer.vocabulary.size
     else:
         whole = encoders.whole(config, described["tags"])
-        source, size = Vectors(model.encoder(), layers, config.transfer.words, whole), 0
+        encoder = encoders.text_encoder(model, config.transfer.get("reduce", ""))
+        source, size = Vectors(encoder, layers, config.transfer.words, whole), 0
     labels, tags = described["labels"], described["tags"]
     centers, path = None, os.path.join(workdir, HEADS, CENTERS)
     if config.transfer.center:

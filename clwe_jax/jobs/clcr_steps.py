@@ -21,6 +21,7 @@ ROWS: Mapping[str, Any] = {"regression": None, "flat": 0.0, "slow": 0.001, MAIN:
 PLACES = 16  # classes of absolute order prediction; later places count as the last one
 THRESHOLDS = (0.2, 0.5)  # of the probability of a pivot (Table 6)
 BEAMS = (1, 10)
+_ONE_WORD = 1e-6  # temperature at which attention chooses one word
 _CLEAR = 0.2  # a probability below it, or above 1 minus it, is unambiguous
 NO_PIVOT = (
     "no pivot was found: no training sentence has words whose symmetric distance is below "
@@ -81,11 +82,16 @@ def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, 
 
 
 def measured(name: str, maps: Maps, part: Part) -> dict[str, float]:
-    """The figures of a row of Table 1 on test sentences: distances and, with gold links, F1."""
+    """The figures of a row of Table 1 on test sentences: distances and, with gold links, F1.
+
+    'distance' is at the map's own temperature, 'nearest' with one-hot attention for all maps.
+    """
     (source, target), found = part.vectors, {}
     there, back = maps.there.distances(source, target), maps.back.distances(target, source)
     found[f"clcr/distance/{name}"], found[f"clcr/cosine/{name}"] = there
     found[f"clcr/distance_back/{name}"], found[f"clcr/cosine_back/{name}"] = back
+    one = dataclasses.replace(maps.there, temperature=_ONE_WORD)
+    found[f"clcr/nearest/{name}"] = one.distances(source, target)[0]
     if part.gold:
         links = [pivots.links(x) for x in distances(maps, part)]
         found[f"clcr/f1/{name}"] = alignment(links, part.rows)["f1"]

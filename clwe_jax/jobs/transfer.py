@@ -168,8 +168,9 @@ class Transfer(Job):
         if self.tunes:
             encoders.tunable(self.model, encoder)
             return
-        found = self.model.encoder()
         settings = config.transfer
+        found = encoders.text_encoder(self.model, settings.reduce)
+        self.made_with |= {"reduce": settings.reduce} if settings.reduce else {}
         layers = "mix" if settings.layers == "each" else settings.layers
         whole = encoders.whole(config, self.data.tags)
         self.source = Vectors(found, layers, settings.words, whole)
@@ -313,7 +314,7 @@ def state_of(encoder: str) -> Any:
     if kind == "vec":
         places = [part.partition("=")[2] or part for part in where.split(",")]
         return [[os.path.getsize(x), os.path.getmtime(x)] for x in places]
-    names = ("spaces.json", "model.safetensors", "pytorch_model.bin")
+    names = ("spaces.json", "clcr.npz", "model.safetensors", "pytorch_model.bin")
     found = [os.path.join(where, name) for name in names]
     if kind == "laser":
         found = glob.glob(os.path.join(glob.escape(where), LASER_WEIGHTS))

@@ -66,6 +66,8 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
                 layers="mix",
                 words="mean",  # a word's vector, of its pieces: first | mean | max
                 text_vector="mean",  # in mode tune, a text's vector: mean | cls
+                # of a CLCR run, texts as pivots: extract | extract,reorder | '': every word
+                reduce="",
                 center=False,  # take each language's own mean feature away
                 length=128,  # longest training row: words, or in mode tune pieces
                 constrained=True,  # forbid a CRF an I- tag that continues no name

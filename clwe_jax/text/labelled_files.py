@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Sequence
+from typing import Annotated, Sequence
 
 from ml_collections import ConfigDict
 
 from clwe_jax import fields
-from clwe_jax.fields import Size
+from clwe_jax.fields import OneOf, Size
 
 from clwe_jax.text.dictionary import files as dictionary_files
+
+_REDUCED = Annotated[str, OneOf("", "extract", "extract,reorder")]
+_TAGGED = ("ner", "pos")  # tasks with a label for each word
 
 
 def check(config: ConfigDict, workdir: str) -> None:
@@ -21,6 +24,12 @@ def check(config: ConfigDict, workdir: str) -> None:
     """
     del workdir
     settings = config.transfer
+    fields.check_value(_REDUCED, settings.reduce, "config.transfer.reduce")
+    if settings.reduce and (settings.task in _TAGGED or settings.mode == "tune"):
+        raise ValueError(
+            f"config.transfer.reduce={settings.reduce!r} leaves words out, and needs frozen features "
+            "of a task whose texts have labels: --config.transfer.reduce=''"
+        )
     kind, _, where = config.encoder.partition(":")
     if kind in ("run", "hf", "laser") and not os.path.isdir(where):
         made = "python -m clwe_jax.main --config=configs/warm_dict_mlm.py"

@@ -49,7 +49,9 @@ def test_a_consistent_prediction_is_followed_by_a_beam_of_one():
 
 def test_the_diagonal_and_places_beyond_the_words_do_not_count():
     costs = np.random.default_rng(1).random((4, 4))
-    assert (reorder.by_pairs(costs + np.diag([5.0, 0, 9, 0])) == reorder.by_pairs(costs)).all()
+    marked = costs + np.diag([5.0, 0, 9, 0])
+    for beam in (1, 10):
+        assert (reorder.by_pairs(marked, beam) == reorder.by_pairs(costs, beam)).all()
     more = np.concatenate([costs, np.zeros((4, 3))], axis=1)
     assert (reorder.by_positions(more) == reorder.by_positions(costs)).all()
 

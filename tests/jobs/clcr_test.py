@@ -16,7 +16,7 @@ from clwe_jax.jobs import clcr, clcr_data, clcr_steps
 from clwe_jax.jobs.clcr_steps import Maps, Order
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
-from clwe_jax.text import clcr_options
+from clwe_jax.text import clcr_options, labelled_files
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.normalize import Normalizer
@@ -107,6 +107,11 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     same = loaded.reduced(extract=False).of_words(english, "en")
     assert all((a == b).all() for a, b in zip(same, whole.of_words(english, "en")))
 
+    assert encoders.text_encoder(loaded, "extract,reorder").reorder
+    assert not encoders.text_encoder(loaded, "extract").reorder
+    with pytest.raises(ValueError, match="config.transfer.reduce='extract' keeps the pivots of a CLCR"):
+        encoders.text_encoder(models["de"], "extract")
+
     # A second start reads what the stages kept, and a finished run does nothing.
     (tmp_path / "run" / "results.json").unlink()
     assert clcr.run(config, folder)
@@ -177,6 +182,16 @@ def test_wrong_languages_and_absent_folders_are_named(config, tmp_path):
     config.clcr.source, config.clcr.parallel = "", "nowhere"
     with pytest.raises(FileNotFoundError, match="config.clcr.parallel=nowhere"):
         clcr_options.check(config, str(tmp_path))
+
+
+def test_words_with_labels_are_not_reduced(tmp_path):
+    config = presets.transfer("laptop", "pos", "linear")
+    config.transfer.reduce = "extract"
+    with pytest.raises(ValueError, match="config.transfer.reduce='extract' leaves words out"):
+        labelled_files.check(config, str(tmp_path))
+    config.transfer.reduce = "reorder"
+    with pytest.raises(ValueError, match="config.transfer.reduce='reorder'"):
+        labelled_files.check(config, str(tmp_path))
 
 
 def test_the_encoders_are_monolingual_models_of_the_runs_text(config):

@@ -1,0 +1,24 @@
+"""Two monolingual models in one space by a learned network, with the steps after the transform."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from clwe_jax.api.pair import PairModel
+from clwe_jax.evaluate.clcr_encoder import ClcrEncoder, Steps
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ClcrModel(PairModel):
+    """Two monolingual models; the source's is mapped to the target's space by T.
+
+    Attributes:
+      steps: predictors of pivots and of their order.
+    """
+
+    steps: Steps
+    kind = "CLCR's pairs of models"
+
+    def reduced(self, extract: bool = True, reorder: bool = True) -> ClcrEncoder:
+        """The encoder with the steps E and R: vectors of pivots alone, in the target's order."""
+        return ClcrEncoder(self.encoder(), self.steps, extract, reorder)
