@@ -27,14 +27,18 @@ Options = Mapping[str, object]
 
 _QUIET = {"evals.mlm.every_steps": 0, "evals.retrieval.every_steps": 0}
 _EQUAL = {**_QUIET, "train.steps": 1_500}  # the time of warm_dict_mlm with its vectors
+_VECTORS = {
+    "data.languages": "en,de,es", "data.pocket_sentences": 20_000, "embeddings.dim": 100,
+    "embeddings.epochs": 5, "embeddings.buckets": 100_000, "static.induced_words": 0,
+}  # fmt: skip
 _WINDOWS = {"task.backward": "window", "data.sequence_length": 40, "train.batch_size": 16}
 # Encoder -> config and options.
 ENCODERS: dict[str, tuple[str, Options]] = {
     "mbert": ("mbert", _EQUAL),
     "dict_mlm_50": ("dict_mlm_50", _EQUAL),
     "warm_dict_mlm": ("warm_dict_mlm", _QUIET),
-    "align_procrustes": ("align_procrustes", {}),
-    "joint_align": ("joint_align", {}),
+    "align_procrustes": ("align_procrustes", _VECTORS),
+    "joint_align": ("joint_align", _VECTORS),
     "joint_elmo": ("joint_elmo", {**_QUIET, **_WINDOWS}),
     "bi_saelmo_context": ("bi_saelmo_context", _QUIET),
 }  # fmt: skip
@@ -44,24 +48,25 @@ _TAGS = {**_ROWS, "data.languages": "en,de,es"}
 _PAIR = {**_ROWS, "data.languages": "en,de"}
 _FROZEN = {"transfer.mode": "frozen", "transfer.layers": "mix", "recipe.learning_rate": 3e-3}
 _MLMS = ("mbert", "dict_mlm_50", "warm_dict_mlm")
+_TUNED = {**_TAGS, "train.epochs": 5}
 _BOW = {**_TAGS, "encoder": "bow"}
 # Table -> row -> (config, encoder, options).
 EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
     "names": {
         **{f"{x}, BiLSTM-CRF": ("ner_bilstm_crf", x, _TAGS) for x in _MLMS},
         "warm_dict_mlm, linear": ("finetune_ner", "warm_dict_mlm", {**_TAGS, **_FROZEN}),
-        "warm_dict_mlm, fine-tuned": ("finetune_ner", "warm_dict_mlm", _TAGS),
+        "warm_dict_mlm, fine-tuned, 5 epochs": ("finetune_ner", "warm_dict_mlm", _TUNED),
     },
     "pos": {
         **{f"{x}, linear": ("finetune_pos", x, {**_TAGS, **_FROZEN}) for x in _MLMS},
-        "warm_dict_mlm, fine-tuned": ("finetune_pos", "warm_dict_mlm", _TAGS),
+        "warm_dict_mlm, fine-tuned, 5 epochs": ("finetune_pos", "warm_dict_mlm", _TUNED),
     },
     "entailment": {
         **{f"{x}, BiLSTM": ("nli_bilstm", x, _TAGS) for x in _MLMS},
-        "warm_dict_mlm, fine-tuned": ("finetune_xnli", "warm_dict_mlm", _TAGS),
+        "warm_dict_mlm, fine-tuned, 5 epochs": ("finetune_xnli", "warm_dict_mlm", _TUNED),
     },
     "paraphrases": {
-        "warm_dict_mlm, fine-tuned": ("finetune_pawsx", "warm_dict_mlm", _TAGS),
+        "warm_dict_mlm, fine-tuned, 5 epochs": ("finetune_pawsx", "warm_dict_mlm", _TUNED),
     },
     "opinions": {
         "joint_align, mean and two dense layers": ("classify_sentiment", "joint_align", _TAGS),
@@ -232,7 +237,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         help="of the tables of files, e.g. e5=hf:e5 or vectors=run:runs/joint_align; several",
     )  # fmt: skip
     parser.add_argument(
-        "--epochs", type=int, default=3, help="of fine-tuning on files; 0: no fine-tuning"
+        "--epochs", type=int, default=2, help="of fine-tuning on files; 0: no fine-tuning"
     )
     parser.add_argument("--print-only", action="store_true", help="run nothing")
     arguments = parser.parse_args(argv[:split])

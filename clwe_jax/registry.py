@@ -132,6 +132,7 @@ SECTIONS = {
     "recipe": ("clwe_jax.training.heads:Recipe",),
     "transfer.align": ("clwe_jax.evaluate.word_alignment:WordAligner",),
     "clcr.transform": ("clwe_jax.align.attention_matching:AttentionMatching",),
+    "clcr.tune": ("clwe_jax.jobs.clcr_tune:Tuning",),
     "clcr.predictor": ("clwe_jax.align.predictors:Classifier",),
     "transfer.joint": ("clwe_jax.embeddings.train:FastText",),
     "embeddings": ("clwe_jax.embeddings.train:FastText", "clwe_jax.embeddings.duong:Duong"),

@@ -22,7 +22,7 @@ from clwe_jax import presets
 
 def get_config(scale: str = "laptop"):
     config = presets.transfer(scale, "ner", "linear")
-    config.system = "Fine-tuned, ner"
+    config.system = "Fine-tuned on names"
     config.encoder = "run:runs/warm_dict_mlm"
     config.transfer.words = "first"
     config.transfer.update(mode="tune", layers="last", length=128)

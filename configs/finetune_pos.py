@@ -21,7 +21,7 @@ from clwe_jax import presets
 
 def get_config(scale: str = "laptop"):
     config = presets.transfer(scale, "pos", "linear")
-    config.system = "Fine-tuned, pos"
+    config.system = "Fine-tuned on parts of speech"
     config.encoder = "run:runs/warm_dict_mlm"
     config.transfer.words = "first"
     config.transfer.update(mode="tune", layers="last", length=128)

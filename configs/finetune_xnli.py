@@ -21,7 +21,7 @@ from clwe_jax import presets
 
 def get_config(scale: str = "laptop"):
     config = presets.transfer(scale, "xnli", "linear")
-    config.system = "Fine-tuned, xnli"
+    config.system = "Fine-tuned on entailment"
     config.encoder = "run:runs/warm_dict_mlm"
     config.transfer.update(mode="tune", layers="last", length=128)
     config.train.epochs = 5

@@ -28,7 +28,7 @@ from clwe_jax import presets
 
 def get_config(scale: str = "laptop"):
     config = presets.transfer(scale, "ner", "bilstm_crf")
-    config.system = "Mapped features, ner"
+    config.system = "Mapped features"
     config.encoder = "run:runs/warm_dict_mlm"
     config.transfer.update(layers="sum4", words="first")
     config.transfer.head.update(cells=384, layers=2, dropout=0.5)

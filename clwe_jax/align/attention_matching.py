@@ -28,6 +28,7 @@ from clwe_jax.fields import Amount, Count, Size
 from clwe_jax.types import Array
 
 _CHUNK = 50  # steps of one call of the compiled program
+_ROWS = 65_536  # words that are mapped at once
 _FAR = -1e30  # score of padding
 _FLOOR = 1e-4  # share of the mean variance that is added to the variance of each direction
 Params = Mapping[str, Array]
@@ -36,8 +37,8 @@ Params = Mapping[str, Array]
 class Whitening(NamedTuple):
     """Vectors whose dimensions are uncorrelated, scaled to the same length.
 
-    Inner products of hidden states depend on a few directions that all words share. Without their
-    equal weight, attention matching finds sentences and misses words.
+    Inner products of hidden states depend mostly on a few directions of large variance; whitening
+    gives all directions the same weight.
 
     Attributes:
       mean: float32 [D], subtracted.
@@ -57,7 +58,8 @@ class Whitening(NamedTuple):
 def whitening(x: np.ndarray) -> Whitening:
     """The whitening along the principal directions of vectors [N, D]."""
     mean = x.mean(0, dtype=np.float64)
-    variances, directions = np.linalg.eigh((x - mean).T @ (x - mean) / len(x))
+    covariance = procrustes.product(x, x) / len(x) - np.outer(mean, mean)
+    variances, directions = np.linalg.eigh(covariance)
     scales = np.sqrt(variances.clip(0) + _FLOOR * max(variances.mean(), 1e-12))
     return Whitening(mean.astype(np.float32), (directions / scales).astype(np.float32))
 
@@ -171,8 +173,13 @@ class Match:
     history: Sequence[tuple[int, float]] = ()
 
     def apply(self, x: np.ndarray) -> np.ndarray:
-        """T(x), float32 [..., D'] of [..., D]."""
-        return np.asarray(_transform(dict(self.params), x))
+        """T(x), float32 [N, D'] of [N, D]."""
+        params, wanted = dict(self.params), self.params["bias"].shape[0]
+        found = np.zeros((len(x), wanted), np.float32)
+        for start in range(0, len(x), _ROWS):  # the inner layer of all words would not fit
+            part = slice(start, start + _ROWS)
+            found[part] = _transform(params, x[part])
+        return found
 
     def distances(self, source: Sentences, target: Sentences) -> tuple[float, float]:
         """The squared error a dimension and the cosine distance of parallel sentences (Table 1)."""

@@ -15,8 +15,10 @@ from clwe_jax.align.attention_matching import Whitening
 from clwe_jax.align.predictors import Predictor
 from clwe_jax.api import encoders
 from clwe_jax.api.clcr_model import ClcrModel
+from clwe_jax.api.model import Model
 from clwe_jax.evaluate.clcr_encoder import Steps
 from clwe_jax.objectives.transformed import Transformed
+from clwe_jax.training import heads
 
 FILE = "clcr.npz"  # arrays of a finished run
 SETTINGS = "clcr.json"  # its languages, encoders and thresholds
@@ -33,6 +35,16 @@ class Space(NamedTuple):
 
     layers: tuple[int, ...]
     whitening: Whitening
+
+
+def tuned_file(workdir: str, language: str) -> str:
+    """The file of a model's parameters after its fine-tuning."""
+    return os.path.join(workdir, f"tuned_{language}.npz")
+
+
+def with_parameters(model: Model, params: Mapping[str, Any]) -> Model:
+    """The model with other parameters."""
+    return dataclasses.replace(model, variables={**model.variables, "params": params})
 
 
 def save(
@@ -101,6 +113,8 @@ def load(workdir: str, step: int | None = None) -> ClcrModel:
     for language, place in reversed(places.items()):
         found = part(f"space/{language}")
         model = encoders.load(place, [language])
+        if os.path.exists(tuned_file(workdir, language)):
+            model = with_parameters(model, heads.load(tuned_file(workdir, language)))
         params = part("transform") if language == source else None
         layers = tuple(found.pop("layers").tolist())
         mapped = Transformed(model.objective, layers, Whitening(**found), params)

@@ -67,7 +67,7 @@ class CharacterEncoder(RowEncoder):
         tokenizer.vocabulary = _Words(tokenizer.vocabulary)
         super().__init__(encode_fn, tokenizer, max_length, batch_size)
 
-    def _batch(self, rows: Sequence[Row], size: int, length: int) -> Batch:
+    def batch(self, rows: Sequence[Row], size: int, length: int) -> Batch:
         vocabulary = self.tokenizer.vocabulary
         words = np.full((size, length), vocabulary.pad_id, np.int32)
         groups = np.full((size, length), -1, np.int32)

@@ -111,7 +111,7 @@ class RowEncoder:
         pending: collections.deque[tuple[list[int], Array]] = collections.deque()
         with terminal.task("texts", len(rows)) as advance:
             for places, length, slots, size in self._batches(rows):
-                batch = self._batch([rows[i] for i in places], size, length)
+                batch = self.batch([rows[i] for i in places], size, length)
                 pending.append((places, self._pool(variables, batch, slots=slots)))
                 if len(pending) > _AHEAD:
                     yield from _fetch(rows, *pending.popleft())
@@ -132,7 +132,7 @@ class RowEncoder:
         found = np.zeros((len(rows), self.shape(variables)[1]), np.float32)
         call = _whole_program(program)
         for places, length, _, size in self._batches(rows):
-            batch = self._batch([rows[i] for i in places], size, length)
+            batch = self.batch([rows[i] for i in places], size, length)
             batch.pop("groups")
             vectors = np.asarray(call(variables, batch))
             for row, place in enumerate(places):
@@ -157,7 +157,8 @@ class RowEncoder:
             for start in range(0, len(places), size):
                 yield places[start : start + size], length, slots, size
 
-    def _batch(self, rows: Sequence[Row], size: int, length: int) -> Batch:
+    def batch(self, rows: Sequence[Row], size: int, length: int) -> Batch:
+        """A batch of `size` rows of `length` pieces, padded, with the 'groups' of the pieces."""
         vocabulary = self.tokenizer.vocabulary
         shapes = piece_batch(size, length)
         arrays = {key: np.zeros(x.shape, x.dtype) for key, x in shapes.items()}
@@ -184,7 +185,7 @@ class RowEncoder:
 
     def shape(self, variables: Variables) -> tuple[int, int]:
         """(layers + 1, D); nothing is computed."""
-        batch = self._batch([], 1, min(_SHORTEST, self.max_length))
+        batch = self.batch([], 1, min(_SHORTEST, self.max_length))
         batch.pop("groups")
         hidden = jax.eval_shape(self._encode_fn, variables, batch)
         return len(hidden.layers), hidden.last.shape[-1]
@@ -192,7 +193,7 @@ class RowEncoder:
 
 @functools.lru_cache(maxsize=4)  # encoders of one model share the compiled programs
 def _program(encode_fn: EncodeFn) -> ShardedCall:
-    return ShardedCall(_pooling(encode_fn), static_argnames=("slots",))
+    return ShardedCall(pooling(encode_fn), static_argnames=("slots",))
 
 
 @functools.lru_cache(maxsize=4)
@@ -200,7 +201,7 @@ def _whole_program(program: VectorFn) -> ShardedCall:
     return ShardedCall(program)
 
 
-def _pooling(encode_fn: EncodeFn):
+def pooling(encode_fn: EncodeFn):
     """A function from variables and a batch to means, [B, 1 or 2, slots, layers + 1, D].
 
     The batch has 'groups' and, for a second, weighted mean, 'weights'.

@@ -211,6 +211,18 @@ class ModelEncoder:
             for found in parts
         ]
 
+    def word_batch(self, sentences: Sequence[Sequence[str]], language: str) -> Batch:
+        """One batch with a row for each sentence of given words, and the word of each piece: 'groups'.
+
+        Raises:
+          ValueError: a sentence is longer than a row.
+        """
+        rows, _ = self._word_rows(sentences, language, "mean")
+        if len(rows) > len(sentences):
+            raise ValueError(f"a sentence ({language}) has more pieces than a row of the model")
+        length = max(len(row.ids) for row in rows) + 2
+        return self._rows().batch(rows, len(rows), length)
+
     def _word_rows(
         self, sentences: Sequence[Sequence[str]], language: str, pool: str
     ) -> tuple[list[Row], list[tuple[int, int, list[int]]]]:

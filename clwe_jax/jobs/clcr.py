@@ -16,8 +16,9 @@ from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.api import clcr as api
-from clwe_jax.jobs import clcr_data, clcr_report, clcr_steps, facts
+from clwe_jax.jobs import clcr_data, clcr_report, clcr_steps, clcr_tune, facts
 from clwe_jax.jobs.clcr_steps import Extraction, Maps, OrderPredictors
+from clwe_jax.jobs.clcr_tune import Tuning
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.transfer import state_of
@@ -25,7 +26,7 @@ from clwe_jax.training import heads, train
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
 _KEPT = "steps"  # folder of the results of the stages
-_OF_PREDICTORS = ("transform", "threshold", "predictor")
+_OF_PREDICTORS = ("transform", "tune", "threshold", "predictor")
 
 
 def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
@@ -86,8 +87,11 @@ class Clcr(Job):
 
     def _read(self) -> None:
         self.places = clcr_data.places(self.config, self.workdir)
-        models = clcr_data.opened(self.config, self.workdir)
-        self.train, self.test, self.spaces = clcr_data.parts(self.config, models)
+        self.models = clcr_data.opened(self.config, self.workdir)
+        rows, tests, gold = clcr_data.sentences(self.config, self.models)
+        self.spaces = clcr_data.spaces(self.config, self.models, rows)
+        self.train = clcr_data.part(self.models, self.spaces, rows)
+        self.test = clcr_data.part(self.models, self.spaces, tests, gold)
         self._made_with = {
             "encoders": {x: [place, state_of(place)] for x, place in self.places.items()},
             "sentences": [len(self.train.rows), len(self.test.rows)],
@@ -113,6 +117,7 @@ class Clcr(Job):
             found = self._kept(f"transform_{name}", ("transform",), lambda fit=fit: _arrays(fit()))
             self.maps[name] = Maps(*(_match(found[side]) for side in Maps._fields))
             self.figures |= clcr_steps.measured(name, self.maps[name], self.test)
+        self._tune(matching)
         maps, (source, target) = self.maps[clcr_steps.MAIN], self.test.vectors
         mapped = maps.there.apply(clcr_steps.words(source))
         for name, x in (("mapped", mapped), ("target", clcr_steps.words(target))):
@@ -139,6 +144,28 @@ class Clcr(Job):
             split: part.vectors[0]._replace(vectors=maps.there.apply(part.vectors[0].vectors))
             for split, part in (("train", self.train), ("test", self.test))
         }
+
+    def _tune(self, matching: AttentionMatching) -> None:
+        """Fine-tunes the models in turns, and encodes the sentences again."""
+        tuning, maps = Tuning(**self.config.clcr.tune.to_dict()), self.maps[clcr_steps.MAIN]
+        for number in range(tuning.rounds):
+            for side, (language, match) in enumerate(zip(self.languages, maps)):
+                words = [row[side] for row in self.train.rows]
+
+                def fit(language=language, match=match, side=side, words=words) -> Any:
+                    return clcr_tune.tuned(
+                        self.models[language], (language, words), self.spaces[language], match,
+                        self.train.vectors[1 - side], matching, tuning, self.config.seed,
+                    ).variables["params"]  # fmt: skip
+
+                name = f"tuned_{number}_{language}"
+                params = self._kept(name, ("transform", "tune"), fit)
+                self.models[language] = api.with_parameters(self.models[language], params)
+                self.train = clcr_data.part(self.models, self.spaces, self.train.rows)
+        if tuning.rounds:
+            gold = self.test.gold
+            self.test = clcr_data.part(self.models, self.spaces, self.test.rows, gold)
+            self.figures |= clcr_steps.measured(clcr_steps.TUNED, maps, self.test)
 
     def common(self, split: str, side: int) -> Any:
         """The sentences of a side in the common space."""
@@ -198,6 +225,9 @@ class Clcr(Job):
             {"order": self.order.relative}
             | {f"pivots/{x}": found.confident for x, found in self.extraction.items()},
         )
+        if settings.tune.rounds:
+            for language, model in self.models.items():
+                heads.save(model.variables["params"], api.tuned_file(self.workdir, language))
         report = {
             **facts.environment(_PACKAGES),
             "speed": {"seconds": time.time() - self.started},

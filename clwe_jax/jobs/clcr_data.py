@@ -13,7 +13,7 @@ import numpy as np
 from clwe_jax import config as options
 from clwe_jax import pocket, presets
 from clwe_jax.align import attention_matching
-from clwe_jax.align.attention_matching import Sentences, Whitening
+from clwe_jax.align.attention_matching import Sentences
 from clwe_jax.api import clcr as api, encoders
 from clwe_jax.api.model import Model
 from clwe_jax.evaluate import word_alignment
@@ -176,10 +176,10 @@ def test_rows(config: ConfigDict) -> list[Linked]:
     raise ValueError(f"config.clcr.gold={settings.gold} has no gold links of {source} and {target}")
 
 
-def parts(
+def sentences(
     config: ConfigDict, models: Mapping[str, Model]
-) -> tuple[Part, Part, dict[str, api.Space]]:
-    """The training and the test sentences with whitened vectors, and each language's space.
+) -> tuple[list[Linked], list[Linked], bool]:
+    """The training and the test sentences, and whether the latter have gold links.
 
     Without gold links a tenth of the training sentences are the test sentences.
     """
@@ -191,23 +191,40 @@ def parts(
     logging.info("%s training and %s test sentences", f"{len(train):,}", f"{len(test):,}")
     if not train:
         raise ValueError("config.clcr.parallel: no sentence pair is left to learn from")
-    spaces, vectors = {}, []
+    return train, test, gold
+
+
+def spaces(
+    config: ConfigDict, models: Mapping[str, Model], rows: Sequence[Linked]
+) -> dict[str, api.Space]:
+    """The layers of each language's model, and their whitening on training sentences."""
+    found = {}
     for side, (language, model) in zip(SIDES, models.items()):
-        encoder = model.encoder()
-        layers = word_alignment.layers_of(config.clcr.layer, encoder.layers)
-        words = [getattr(row, side) for row in [*train, *test]]
-        found = encoder.of_words(words, language, "mean", lambda x: x[:, layers].mean(1))
-        whitening = attention_matching.whitening(np.concatenate(found[: len(train)]))
-        spaces[language] = api.Space(tuple(layers), whitening)
-        vectors.append(_whitened(whitening, found))
-    both = []
-    for rows, part in ((train, slice(len(train))), (test, slice(len(train), None))):
-        sides = tuple(attention_matching.sentences(found[part]) for found in vectors)
-        both.append(Part(rows, sides, gold and rows is test))
-    return both[0], both[1], spaces
+        layers = tuple(word_alignment.layers_of(config.clcr.layer, model.encoder().layers))
+        words = _vectors(model, language, [getattr(row, side) for row in rows], layers)
+        found[language] = api.Space(layers, attention_matching.whitening(np.concatenate(words)))
+    return found
 
 
-def _whitened(whitening: Whitening, found: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Whitens the words of all sentences in one call."""
-    every = np.asarray(whitening.apply(np.concatenate(found)))
-    return np.split(every, np.cumsum([len(x) for x in found])[:-1])
+def part(
+    models: Mapping[str, Model],
+    found: Mapping[str, api.Space],
+    rows: Sequence[Linked],
+    gold: bool = False,
+) -> Part:
+    """Sentences with the whitened vectors of their words."""
+    sides = []
+    for side, (language, model) in zip(SIDES, models.items()):
+        space = found[language]
+        words = _vectors(model, language, [getattr(row, side) for row in rows], space.layers)
+        every = np.asarray(space.whitening.apply(np.concatenate(words)))
+        ends = np.cumsum([len(x) for x in words])[:-1]
+        sides.append(attention_matching.sentences(np.split(every, ends)))
+    return Part(rows, (sides[0], sides[1]), gold)
+
+
+def _vectors(
+    model: Model, language: str, words: Sequence[Sequence[str]], layers: Sequence[int]
+) -> list[np.ndarray]:
+    """The vectors of each sentence's words, float32 [words, D]."""
+    return model.encoder().of_words(words, language, "mean", lambda x: x[:, list(layers)].mean(1))

@@ -16,6 +16,7 @@ from clwe_jax.report.data import (
 _NAMES = {
     "regression": "linear regression", "flat": "attention, T = 1",
     "slow": "annealed, beta .001", clcr_steps.MAIN: "annealed",
+    clcr_steps.TUNED: "annealed, encoders fine-tuned",
 }  # fmt: skip
 _ALIGNERS = {
     "mutual_argmax": "mutual argmax (SimAlign)", "itermax": "itermax (SimAlign)",
@@ -39,7 +40,7 @@ def _transform(job: Any) -> data.Section:
         [_NAMES[name], *(Metric(f"clcr/{x}/{name}") for x in (
             "distance", "distance_back", "nearest", "cosine", "cosine_back", "f1"
         ))]
-        for name in clcr_steps.ROWS
+        for name in (*clcr_steps.ROWS, clcr_steps.TUNED) if f"clcr/distance/{name}" in job.figures
     ]  # fmt: skip
     source, target = job.languages
     columns = [

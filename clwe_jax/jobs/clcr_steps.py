@@ -16,6 +16,7 @@ from clwe_jax.jobs.clcr_data import Part
 from clwe_jax.text.alignment_files import Linked
 
 MAIN = "annealed"  # the row whose map is kept
+TUNED = "tuned"  # the row of the main map after the fine-tuning of the encoders
 # Rows of Table 1 -> their beta; None: regression on the means of sentences, ...: the config's beta.
 ROWS: Mapping[str, Any] = {"regression": None, "flat": 0.0, "slow": 0.001, MAIN: ...}
 PLACES = 16  # classes of absolute order prediction; later places count as the last one

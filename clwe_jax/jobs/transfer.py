@@ -265,16 +265,16 @@ class Transfer(Job):
             best = next(layer for layer in self.layers if layer.name == self.chosen)
             figures[f"transfer/dev_{task.metric}"] = float(best.development.mean())
             if best.facts["seconds"]:
-                speed = best.facts["rows"] / best.facts["seconds"]
-                figures["transfer/training_rows_per_second"] = speed
+                rate = best.facts["rows"] / best.facts["seconds"]
+                figures["transfer/training_rows_per_second"] = rate
         else:
             highest = [max(history.values()) for history in self.tuned.histories]
             figures[f"transfer/dev_{task.metric}"] = float(np.mean(highest))
-            figures |= {f"transfer/{name}": value for name, value in self.tuned.speed.items()}
+            figures |= {f"speed/{name}": value for name, value in self.tuned.speed.items()}
         cut = self.tuned.cut if self.tunes else self.frozen.cut
         report = {
             **facts.environment(_PACKAGES),
-            "speed": {"seconds": time.time() - self.started},
+            "speed": {"seconds": time.time() - self.started, **(self.tuned.speed if self.tunes else {})},
             "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
             "notes": self.notes,
             "skipped": {**self.data.skipped, **cut},

@@ -84,7 +84,7 @@ def section(job: Any) -> data.Section | None:
             )  # fmt: skip
         )
         text += " The words are those of the text that the encoder learned from."
-    return data.Section(f"{task.name}: by family and size of text", text, blocks)
+    return data.Section(f"{task.title}: by family and size of text", text, blocks)
 
 
 def _words(job: Any) -> dict[str, int]:

@@ -74,11 +74,11 @@ def _by_language(job: Any) -> data.Section:
         how += f" (layers: {job.chosen or config.transfer.layers})"
     text = (
         f"Labels were learned in {', '.join(sorted(trained))} "
-        f"({sum(len(job.data.train[x]) for x in trained):,} rows) by {config.transfer.head.name} on "
-        f"{config.encoder}; {how}. Means of {config.transfer.seeds} seeds with their 95% intervals "
+        f"({sum(len(job.data.train[x]) for x in trained):,} rows) by the head {config.transfer.head.name} "
+        f"on {config.encoder}; {how}. Means of {config.transfer.seeds} seeds with their 95% intervals "
         "(Student's t); the best epoch was chosen on the development rows of the training languages."
     )
-    return data.Section(f"{task.name}: by language", text, [Table(columns, rows, total)])
+    return data.Section(f"{task.title}: by language", text, [Table(columns, rows, total)])
 
 
 def _translation(job: Any) -> data.Section | None:
@@ -106,7 +106,7 @@ def _translation(job: Any) -> data.Section | None:
         "Language", "", Column("Translated", "percent"), Column("Entries", "count"),
         Column("First row", main=False),
     ]  # fmt: skip
-    return data.Section(f"{job.data.task.name}: translation", text, [Table(columns, rows)])
+    return data.Section(f"{job.data.task.title}: translation", text, [Table(columns, rows)])
 
 
 def _layers(job: Any) -> data.Section | None:
@@ -126,7 +126,7 @@ def _layers(job: Any) -> data.Section | None:
         f"A head was trained on every layer alone; layer 0 is the embeddings. {job.chosen} has the "
         "best development figure, and the other tables are of it."
     )
-    return data.Section(f"{task.name}: by layer", text, [chart])
+    return data.Section(f"{task.title}: by layer", text, [chart])
 
 
 def _signs(job: Any) -> data.Section | None:
@@ -163,7 +163,7 @@ def _signs(job: Any) -> data.Section | None:
         "count. Intervals over seeds measure the training's "
         "randomness; this test measures the test set's."
     )
-    return data.Section(f"{job.data.task.name}: sign tests", text, tables)
+    return data.Section(f"{job.data.task.title}: sign tests", text, tables)
 
 
 def _gain(job: Any, folder: str, language: str) -> Number:
@@ -212,7 +212,7 @@ def _confusions(job: Any) -> data.Section | None:
         if names
         else "Share of each gold label's rows that get a label, first seed."
     )
-    return data.Section(f"{job.data.task.name}: confusions", text, blocks)
+    return data.Section(f"{job.data.task.title}: confusions", text, blocks)
 
 
 def _errors(job: Any) -> data.Section | None:
@@ -231,7 +231,7 @@ def _errors(job: Any) -> data.Section | None:
         return None
     text = "Wrong labels of the first seed: the gold label, then the predicted one."
     return data.Section(
-        f"{job.data.task.name}: errors", text, [data.Closed("Test rows with wrong labels", blocks)]
+        f"{job.data.task.title}: errors", text, [data.Closed("Test rows with wrong labels", blocks)]
     )
 
 
@@ -264,4 +264,4 @@ def _curves(job: Any) -> data.Section | None:
     ]
     title = f"{_NAMES.get(metric, metric)} on development rows"
     chart = Chart(title, lines, x=x, form="percent", whole_x=True)
-    return data.Section(f"{job.data.task.name}: training", "", [chart])
+    return data.Section(f"{job.data.task.title}: training", "", [chart])

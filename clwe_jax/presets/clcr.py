@@ -53,6 +53,9 @@ def clcr(scale: str) -> ConfigDict:
                     beta=0.01, hidden=1_536, steps=20_000, batch_size=64, learning_rate=2e-3,
                     weight_decay=0.0,
                 ),
+                tune=dict(  # of both encoders, in turns (the paper's phases 2 and 3)
+                    rounds=0, steps=2_000, batch_size=32, learning_rate=3e-5
+                ),
                 threshold=1.0,  # largest symmetric distance of a pivot; 1: of the mean vector
                 predictor=dict(  # of pivots and of orders
                     hidden=512, steps=10_000, batch_size=256, learning_rate=1e-3,
@@ -70,8 +73,11 @@ def clcr(scale: str) -> ConfigDict:
         config.clcr.encoder.update(steps=1_000, vocab_kind="word", vocab_size=4_000)
         config.clcr.update(sentences=6_000, length=32)
         config.clcr.transform.update(hidden=256, steps=1_500)
+        config.clcr.tune.update(steps=200, learning_rate=3e-4)
         config.clcr.predictor.update(hidden=128, steps=1_000)
     else:
         config.data.update(source=YOUR_TEXT["source"])
         config.clcr.update(parallel="parallel", gold="")
+        if scale == "small":
+            config.clcr.update(sentences=50_000)
     return config

@@ -57,6 +57,12 @@ def validate(config: ConfigDict) -> None:
             "config.clcr.parallel is empty: CLCR learns from parallel sentences, "
             "--config.clcr.parallel=DIR (xx-yy.xx and xx-yy.yy) or DIR/train (train.xx, train.yy)"
         )
+    if settings.gold == "pocket" and settings.parallel != "pocket":
+        raise ValueError(
+            "config.clcr.gold='pocket' are sentences of the embedded world, and "
+            f"config.clcr.parallel={settings.parallel} are others: --config.clcr.gold='', or a folder of "
+            "gold links"
+        )
     untrained = not (settings.source and settings.target)
     if untrained and config.data.source != "pocket" and not config.data.source.startswith("text:"):
         raise ValueError(

@@ -150,6 +150,15 @@ def test_whitened_vectors_are_uncorrelated_and_of_one_length():
     assert np.isfinite(flat.apply(np.ones((1, 2)))).all()
 
 
+def test_many_words_are_mapped_part_by_part(monkeypatch):
+    match = matching.Match({name: x.astype("f4") for name, x in params(0).items()}, 1.0)
+    x = np.random.default_rng(0).normal(size=(10, 5)).astype("f4")
+    whole = match.apply(x)
+    monkeypatch.setattr(matching, "_ROWS", 4)
+    np.testing.assert_allclose(match.apply(x), whole, atol=1e-5)
+    assert match.apply(x[:0]).shape == (0, 3)
+
+
 def test_widths_may_differ():
     r = np.random.default_rng(0)
     sides = [matching.sentences([r.normal(size=(3, d)).astype("f4")] * 4) for d in (6, 4)]

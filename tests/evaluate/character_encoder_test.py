@@ -79,7 +79,7 @@ def test_an_unknown_word_weighs_most_in_sif_pooling():
 def test_words_of_the_vocabulary_are_spelt_as_in_training():
     own = tokenizer()
     encoder = CharacterEncoder(Characters().encode, own, 16)
-    batch = encoder._batch([], 1, 8)
+    batch = encoder.batch([], 1, 8)
     assert set(np.unique(batch["spelling"])) == {0}  # padding alone
     table = spelling.spell_vocabulary(own.vocabulary)
     numbers = np.arange(len(own.vocabulary.pieces))

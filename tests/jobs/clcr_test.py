@@ -1,5 +1,6 @@
 """The CLCR job from end to end on two small random models, its measures by hand, and bad input."""
 
+import dataclasses
 import json
 
 import jax
@@ -8,12 +9,13 @@ import pytest
 
 from clwe_jax import api, pocket, presets, validation
 from clwe_jax.align import attention_matching, pivots
-from clwe_jax.align.attention_matching import Match
+from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier
 from clwe_jax.api import encoders
 from clwe_jax.api.static import StaticModel
-from clwe_jax.jobs import clcr, clcr_data, clcr_steps
+from clwe_jax.jobs import clcr, clcr_data, clcr_steps, clcr_tune
 from clwe_jax.jobs.clcr_steps import Maps, Order
+from clwe_jax.jobs.clcr_tune import Tuning
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.text import clcr_options, labelled_files
@@ -164,6 +166,7 @@ def test_what_is_no_model_of_the_language_is_refused(config, monkeypatch, models
         ("config.clcr.parallel is empty", {"parallel": ""}),
         ("config.clcr.threshold=-1", {"threshold": -1.0}),
         ("config.clcr.beam=0", {"beam": 0}),
+        ("config.clcr.gold='pocket' are sentences of the embedded", {"parallel": "x"}),
     ],
 )
 def test_wrong_options_are_named_at_once(config, message, options):
@@ -201,6 +204,45 @@ def test_the_encoders_are_monolingual_models_of_the_runs_text(config):
     assert found.data.languages == "de" and found.data.pocket_domains == "money"
     assert found.train.steps == config.clcr.encoder.steps
     assert clcr_data.places(config, "here")["de"] == "run:here/encoders/de"
+
+
+def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models):
+    config.clcr.tune.update(rounds=1, steps=30, batch_size=16, learning_rate=1e-3)
+    folder = tmp_path / "run"
+    assert clcr.run(config, str(folder))
+    figures = json.loads((folder / "results.json").read_text())
+    assert figures["clcr/distance/tuned"] < figures["clcr/distance/annealed"]
+    assert figures["clcr/rank/mapped"] > 2 and figures["clcr/rank/target"] > 2
+    assert "encoders fine-tuned" in (folder / "report.html").read_text()
+    loaded = api.load(str(folder))
+    for language, before in models.items():
+        vectors = [
+            x.encoder().of_words([["der", "a"]], language)[0]
+            for x in (loaded, dataclasses.replace(loaded.models[language], variables=before.variables))
+        ]
+        assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
+    kept = folder / "steps" / "tuned_0_de.npz"
+    with np.load(kept) as mine, np.load(folder / "tuned_de.npz") as final:
+        assert all((mine[name] == final[name]).all() for name in mine.files)
+
+
+def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(config, models, monkeypatch):
+    rows = clcr_data.training_rows(config, models)[:8]
+    found = clcr_data.spaces(config, models, rows)
+    given = clcr_data.part(models, found, rows)
+    match = AttentionMatching(steps=1, hidden=4).fit(*given.vectors)
+    match = dataclasses.replace(match, params={x: y + 0.1 for x, y in match.params.items()})
+    logged = []
+    monkeypatch.setattr(clcr_tune.logging, "info", lambda text, *args: logged.append(args))
+    tuning = Tuning(rounds=1, steps=1, batch_size=8, learning_rate=0.0)
+    texts = "de", [row.source for row in rows]
+    after = clcr_tune.tuned(
+        models["de"], texts, found["de"], match, given.vectors[1], AttentionMatching(), tuning, 0
+    )
+    language, first, _ = logged[-1]
+    expected = dataclasses.replace(match, temperature=1.0).distances(*given.vectors)[0]
+    assert language == "de" and first == pytest.approx(expected, rel=1e-3)
+    jax.tree.map(np.testing.assert_array_equal, after.variables, models["de"].variables)
 
 
 def part(sources, targets, rows):

@@ -37,7 +37,7 @@ def kind_of(concept):
 class ToyNames:
     """Some concepts of the embedded world as names: the same in every language."""
 
-    name, kind, texts, metric = "ner", "tags", 0, "f1"
+    name, title, kind, texts, metric = "ner", "Names", "tags", 0, "f1"
 
     def generate(self, language, split, rows, seed):
         number = seed + ("train", "dev", "test").index(split)
@@ -68,7 +68,7 @@ class ToyNames:
 class ToyPairs(ToyNames):
     """Whether two sentences are the same."""
 
-    name, kind, texts, metric = "xnli", "texts", 2, "acc"
+    name, title, kind, texts, metric = "xnli", "Entailment", "texts", 2, "acc"
 
     def generate(self, language, split, rows, seed):
         found = [" ".join(x.words) for x in super().generate(language, split, rows, seed).rows]
@@ -148,7 +148,7 @@ def test_names_are_found_in_a_language_without_labels(frozen):
 def test_the_report_has_tables_confusions_errors_and_curves(frozen):
     report = read(frozen[1], "report.json")
     titles = [section["title"] for section in report["sections"]]
-    assert titles[0] == "ner: by language" and "ner: confusions" in titles
+    assert titles[0] == "Names: by language" and "Names: confusions" in titles
     long = sum(len(x.words) > 16 for x in ToyNames().generate("en", "train", 120, 0).rows)
     assert long and report["skipped"] == {
         "rows of the toy task": 4, "training rows longer than 16 words": long
@@ -193,7 +193,7 @@ def test_sign_tests_compare_with_another_run(frozen, tmp_path, vectors):
     config.recipe.epochs = 1
     assert transfer.run(config, str(tmp_path))
     titles = [section["title"] for section in read(tmp_path, "report.json")["sections"]]
-    assert "ner: sign tests" in titles
+    assert "Names: sign tests" in titles
 
 
 def test_the_mean_of_each_language_is_taken_away(vectors, tmp_path, frozen):
@@ -304,6 +304,8 @@ def test_pairs_are_fine_tuned_in_one_row(pretrained, tmp_path):
     config.train.epochs = 1
     assert transfer.run(config, str(tmp_path))
     assert api.load(str(tmp_path)).classify([("a bank", "a bank")], lang="de")
+    speed = read(tmp_path, "report.json")["speed"]
+    assert speed["tokens_per_second"] == read(tmp_path, "results.json")["speed/tokens_per_second"] > 0
 
 
 def files_of(folder, rows):
@@ -347,7 +349,7 @@ def test_test_rows_are_translated_for_an_encoder_of_one_language(vectors, tmp_pa
     figures = read(tmp_path, "results.json")
     assert figures["zero_shot/ner/mean_f1"] > 0.4 and figures["data/translated/de"] > 0.3
     titles = [section["title"] for section in read(tmp_path, "report.json")["sections"]]
-    assert "ner: translation" in titles
+    assert "Names: translation" in titles
     model = api.load(str(tmp_path))
     row = ToyNames().generate("de", "test", 1, 0).rows[0]
     [found] = model.tag([" ".join(row.words)], lang="de")

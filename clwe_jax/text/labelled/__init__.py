@@ -52,12 +52,14 @@ class Task(Protocol):
 
     Attributes:
       name: the beginning of the figures' paths: ner/{lang}/f1, xnli/{lang}/acc.
+      title: its name for a reader of the report.
       kind: 'tags' (rows are `Tagged`) or 'texts' (rows are `Labelled`).
       texts: number of texts of a row: 1 or 2; 0 for tags.
       metric: the key of `score` that chooses models and stands in zero_shot/{task}/mean_{metric}.
     """
 
     name: str
+    title: str
     kind: str
     texts: int
     metric: str

@@ -135,6 +135,7 @@ class Ner:
     domains: str = ""
 
     name = "ner"
+    title = "Names"
     kind = "tags"
     texts = 0
     metric = "f1"
@@ -203,6 +204,7 @@ class Pos:
     domains: str = ""
 
     name = "pos"
+    title = "Parts of speech"
     kind = "tags"
     texts = 0
     metric = "acc"

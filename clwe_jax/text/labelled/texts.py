@@ -65,6 +65,7 @@ class _Texts:
     domains: str = ""
 
     name = ""
+    title = ""
     kind = "texts"
     texts = 1
     metric = "acc"
@@ -140,6 +141,7 @@ class Xnli(_Texts):
     """Natural language inference (Conneau et al. 2018): entailment, neutral or contradiction."""
 
     name = "xnli"
+    title = "Entailment"
     texts = 2
     format = _XNLI
 
@@ -148,6 +150,7 @@ class PawsX(_Texts):
     """Paraphrases (Yang et al. 2019): '1' where two sentences mean the same, else '0'."""
 
     name = "pawsx"
+    title = "Paraphrases"
     texts = 2
     format = _PAWSX
 
@@ -156,6 +159,7 @@ class MlDoc(_Texts):
     """Topics of Reuters' news (Schwenk and Li 2018): CCAT, ECAT, GCAT, MCAT."""
 
     name = "mldoc"
+    title = "Topics of news"
     format = _MLDOC
 
 
@@ -163,6 +167,7 @@ class Topics(_Texts):
     """Seven topics of sentences (SIB-200, Adelani et al. 2024)."""
 
     name = "topics"
+    title = "Topics"
     format = _SIB
 
 
@@ -170,6 +175,7 @@ class Sentiment(_Texts):
     """Opinions in reviews of Amazon (CLS-10, Prettenhofer and Stein 2010): pos or neg."""
 
     name = "sentiment"
+    title = "Opinions"
     format = _CLS
 
     def _cells(self, path: str) -> list[tables.Cells]:
@@ -206,6 +212,7 @@ class Sts(_Texts):
     """Similarity of sentences from 0 to 5 (STS benchmark, Cer et al. 2017), by Spearman's rho."""
 
     name = "sts"
+    title = "Similarity"
     texts = 2
     metric = "spearman"
     format = _STS
