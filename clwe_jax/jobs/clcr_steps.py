@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from clwe_jax.text.alignment_files import Linked
 
 MAIN = "annealed"  # the row whose map is kept
 TUNED = "tuned"  # the row of the main map after the fine-tuning of the encoders
-# Rows of Table 1 -> their beta; None: regression on the means of sentences, ...: the config's beta.
-ROWS: Mapping[str, Any] = {"regression": None, "flat": 0.0, "slow": 0.001, MAIN: ...}
+_BETAS: Mapping[str, float] = {"flat": 0.0, "slow": 0.001}  # other rows of Table 1 -> their beta
+ROWS = ("regression", *_BETAS, MAIN)
 PLACES = 16  # classes of absolute order prediction; later places count as the last one
 THRESHOLDS = (0.2, 0.5)  # of the probability of a pivot (Table 6)
 BEAMS = (1, 10)
@@ -42,20 +42,19 @@ def fit(name: str, part: Part, options: AttentionMatching, seed: int) -> Maps:
     """The maps of a row of Table 1.
 
     Args:
-      name: a key of `ROWS`.
+      name: one of `ROWS`.
       part: training sentences.
       options: the training of the main row.
       seed: of parameters and batches.
     """
     source, target = part.vectors
-    beta = ROWS[name]
-    if beta is None:
+    if name == "regression":
         return Maps(
             attention_matching.regression(source, target),
             attention_matching.regression(target, source),
         )
-    if beta is not ...:
-        options = dataclasses.replace(options, beta=beta)
+    if name in _BETAS:
+        options = dataclasses.replace(options, beta=_BETAS[name])
     return Maps(options.fit(source, target, seed), options.fit(target, source, seed + 1))
 
 
