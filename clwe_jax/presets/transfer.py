@@ -8,6 +8,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax.presets.base import ADAMW, YOUR_TEXT, at
+from clwe_jax.presets.translation import translation
 
 _HEADS: dict[str, dict[str, Any]] = {
     "linear": dict(dropout=0.1, ending="softmax"),
@@ -131,6 +132,8 @@ def laser_tagger(scale: str, task: str) -> ConfigDict:
     """
     config = transfer(scale, task, "transformer_crf")
     config.encoder = "run:laser"
+    if scale != "paper":  # LASER's own languages there are all that have labels
+        config.data.languages = translation(scale).data.languages
     config.transfer.words = "max"
     config.recipe.update(
         name="sgd", schedule="onecycle", learning_rate=0.5, momentum=0.95, l2=0.0
