@@ -7,7 +7,7 @@ The scales, the model, its start and the measurements are those of configs/unsup
 parallel text is config.task.parallel (see configs/laser.py); the embedded world's has a quarter as
 many pairs as there are sentences of a language.
 
-Expected: a higher BLEU than unsupervised_mt.py at every scale; benchmarks/README.md has both.
+Expected: BLEU 42.5 at :laptop after 600 steps, unsupervised_mt.py's 40.9 after 1,500.
 """
 
 from clwe_jax import presets
