@@ -203,15 +203,17 @@ def _confusions(job: Any) -> data.Section | None:
         cells = [
             [label, *(Number(float(x), "percent", below=f"{n:,}") for x, n in zip(line, row))]
             for label, line, row in zip(labels, counts / totals, counts)
+            if row.any()  # no word has the label: there is no share
         ]
         columns = ["Gold", *(Column(label, "percent", main=False) for label in labels)]
         blocks.append(Table(columns, cells, title=Language(language), closed=f"Confusions: {language}"))
+    counted = "words" if job.data.tags else "test rows"
     text = (
-        "Share of each gold label's words that get a label, first seed: "
-        "B begins a name of any kind, I continues it, O is no name."
-        if names
-        else "Share of each gold label's rows that get a label, first seed."
+        f"A row is a gold label, a column a predicted one: the share of the gold label's {counted}, "
+        "and below it their number, of the first seed."
     )
+    if names:
+        text += " B begins a name of any kind, I continues it, O is no name."
     return data.Section(f"{job.data.task.title}: confusions", text, blocks)
 
 

@@ -1,0 +1,60 @@
+"""The texts and tables of a transfer report, on made-up results."""
+
+import types
+
+import pytest
+
+from clwe_jax.jobs import transfer_report
+from clwe_jax.text.labelled import Labelled, Tagged
+
+GOLD = {"en": [Tagged(("a", "b"), ("NOUN", "VERB"))], "de": [Tagged(("c", "d"), ("NOUN", "NOUN"))]}
+
+
+def job(tmp_path, seeds=2, tests=None, **changes):
+    """A stand-in for a finished run of parts of speech whose predictions are all NOUN."""
+    tests = tests or GOLD
+    tags = isinstance(tests["en"][0], Tagged)
+    config = types.SimpleNamespace(
+        encoder="joint", transfer=types.SimpleNamespace(seeds=seeds, layers="mix",
+                                                         head=types.SimpleNamespace(name="linear")),
+        report=types.SimpleNamespace(compare_with="", errors=0), seed=0,
+    )  # fmt: skip
+    labels = ["NOUN", "VERB"] if tags else ["no", "yes"]
+    predicted = {
+        language: [[["NOUN"] * len(x.words) if tags else "no" for x in rows]] * seeds
+        for language, rows in tests.items()
+    }
+    facts = {"history": [[0.5] * seeds, [0.7] * seeds], "seconds": 2.0}
+    found = types.SimpleNamespace(
+        config=config, chosen="", tunes=False, coverage={}, workdir=str(tmp_path), predicted={"": predicted},
+        scores={"": {language: [{"acc": 0.5, "f1": 0.4}] * seeds for language in tests}},
+        layers=[types.SimpleNamespace(name="", facts=facts)], made_with={"encoder": "joint"},
+        source=types.SimpleNamespace(encoder=types.SimpleNamespace(layers=1)),
+        data=types.SimpleNamespace(
+            task=types.SimpleNamespace(name="pos", metric="acc", title="Parts of speech"), tags=tags,
+            labelled=("en",), coverage={}, train={"en": tests["en"]}, tests=tests, labels=labels,
+            gold=lambda rows: [x.tags if tags else x.label for x in rows],
+        ),
+    )  # fmt: skip
+    for name, value in changes.items():
+        setattr(found, name, value)
+    return found
+
+
+def section(made, name):
+    """The section of the report with a name."""
+    [found] = [x for x in transfer_report.sections(made) if x["title"] == f"Parts of speech: {name}"]
+    return found
+
+
+def test_confusions_count_words_and_leave_out_labels_without_words(tmp_path):
+    found = section(job(tmp_path), "confusions")
+    assert "the gold label's words" in found["text"]
+    assert [[row[0] for row in table["rows"]] for table in found["blocks"]] == [
+        ["NOUN", "VERB"], ["NOUN"]
+    ]  # fmt: skip
+
+
+def test_confusions_of_texts_count_rows(tmp_path):
+    found = section(job(tmp_path, tests={"en": [Labelled(("a",), "no")]}), "confusions")
+    assert "the gold label's test rows" in found["text"]
