@@ -17,6 +17,12 @@ from clwe_jax.report.data import Block, Chart, Column, Language, Line, Metric, N
 from clwe_jax.training import build
 
 _NAMES = {"f1": "F1", "acc": "Accuracy", "precision": "Precision", "recall": "Recall"}
+_ENCODERS = {
+    "joint": "joint-align vectors, which the run trained first",
+    "bow": "means of piece embeddings (bow)",
+    "gru": "a GRU over piece embeddings (gru)",
+    "lstm": "an LSTM over piece embeddings (lstm)",
+}
 _MOST_LABELS = 20  # of a table of confusions
 
 
@@ -60,7 +66,7 @@ def _by_language(job: Any) -> data.Section:
     if any(language not in trained for language in scores):
         total = ["mean", how_others, Metric(zero), *[""] * len(names[1:] + covered), "", None]
     columns = [
-        "Language", Column("", main=False),
+        "Language", "Setting",
         *(Column(_NAMES.get(name, name), "percent", main=name == task.metric) for name in names),
         *(Column(title, "percent", main=False) for title in covered),
         Column("Seeds", main=False), Column("Test rows", "count", main=False),
@@ -72,12 +78,19 @@ def _by_language(job: Any) -> data.Section:
         how = "the embeddings of its pieces learned with the head"
     elif job.source.encoder.layers > 1:
         how += f" (layers: {job.chosen or config.transfer.layers})"
+    seeds_text = "One seed, so that there are no intervals"
+    if config.transfer.seeds > 1:
+        seeds_text = (
+            f"Means of {config.transfer.seeds} seeds with their 95% intervals (Student's t)"
+        )
     text = (
         f"Labels were learned in {', '.join(sorted(trained))} "
         f"({sum(len(job.data.train[x]) for x in trained):,} rows) by the head {config.transfer.head.name} "
-        f"on {config.encoder}; {how}. Means of {config.transfer.seeds} seeds with their 95% intervals "
-        "(Student's t); the best epoch was chosen on the development rows of the training languages."
+        f"on {_ENCODERS.get(config.encoder, config.encoder)}; {how}. {seeds_text}; the best epoch "
+        "was chosen on the development rows of the training languages."
     )
+    if task.name == "pos":
+        text += " F1 is XTREME's: adjacent words with the same label count as one span."
     return data.Section(f"{task.title}: by language", text, [Table(columns, rows, total)])
 
 

@@ -58,3 +58,12 @@ def test_confusions_count_words_and_leave_out_labels_without_words(tmp_path):
 def test_confusions_of_texts_count_rows(tmp_path):
     found = section(job(tmp_path, tests={"en": [Labelled(("a",), "no")]}), "confusions")
     assert "the gold label's test rows" in found["text"]
+
+
+@pytest.mark.parametrize("seeds, words", [(1, "One seed, so"), (2, "Means of 2 seeds")])
+def test_the_first_table_says_what_was_learned_where(seeds, words, tmp_path):
+    found = section(job(tmp_path, seeds), "by language")
+    assert words in found["text"] and "1 seeds" not in found["text"]
+    assert "on joint-align vectors" in found["text"]
+    assert found["blocks"][0]["columns"][1] == "Setting"
+    assert [row[1] for row in found["blocks"][0]["rows"]] == ["training", "zero-shot"]
