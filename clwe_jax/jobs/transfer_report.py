@@ -279,4 +279,15 @@ def _curves(job: Any) -> data.Section | None:
     ]
     title = f"{_NAMES.get(metric, metric)} on development rows"
     chart = Chart(title, lines, x=x, form="percent", whole_x=True)
-    return data.Section(f"{job.data.task.title}: training", "", [chart])
+    text = (
+        "The table has the mean of the seeds, each at its best epoch, and the time of training "
+        "with compilation."
+    )
+    columns = [Column(title, "percent", main=False), Column("Training", "seconds", main=False)]
+    figures = [Metric(f"transfer/dev_{metric}"), Metric("transfer/training_seconds")]
+    if not job.tunes and best.facts["seconds"]:
+        columns.append(Column("Rows per second", "count", main=False))
+        figures.append(Metric("transfer/training_rows_per_second"))
+        text += " Rows per second are those of all seeds together, without compilation."
+    table = Table(["Seeds", *columns], [[f"{len(histories)}", *figures]])
+    return data.Section(f"{job.data.task.title}: training", text, [chart, table])

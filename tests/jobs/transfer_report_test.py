@@ -67,3 +67,12 @@ def test_the_first_table_says_what_was_learned_where(seeds, words, tmp_path):
     assert "on joint-align vectors" in found["text"]
     assert found["blocks"][0]["columns"][1] == "Setting"
     assert [row[1] for row in found["blocks"][0]["rows"]] == ["training", "zero-shot"]
+
+
+def test_the_section_on_training_has_the_figures_of_training(tmp_path):
+    chart, table = section(job(tmp_path), "training")["blocks"]
+    assert [len(line["points"]) for line in chart["lines"]] == [2, 2]
+    assert [cell["metric"] for cell in table["rows"][0][1:]] == [
+        "transfer/dev_acc", "transfer/training_seconds", "transfer/training_rows_per_second"
+    ]  # fmt: skip
+    assert [column["form"] for column in table["columns"][1:]] == ["percent", "seconds", "count"]
