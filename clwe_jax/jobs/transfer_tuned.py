@@ -96,7 +96,10 @@ class TunedTransfer:
                 checkpoint_cfg=every,
                 seed=seed,
                 evaluators=[_Development(self, per_epoch)],
-                initial=init.Initial(fine_tuned.backbone_of(self._model.variables), "backbone/.*"),
+                initial=init.Initial(
+                    fine_tuned.backbone_of(self._model.variables), "backbone/.*",
+                    origin=f"config.encoder={config.encoder}",
+                ),  # fmt: skip
                 meta={"vocabulary": self._model.tokenizer.vocabulary.fingerprint()},
             )  # fmt: skip
             if not result.finished:

@@ -42,12 +42,14 @@ class Initial:
       names: this run's tokens and languages, by logical axis. Of a run or a model that has others,
         the rows of the tokens and languages that both have are taken.
       start: vectors of tokens; None for none.
+      origin: the name of a mapping in messages and in the record.
     """
 
     parameters: str | Mapping[str, Any] = ""
     parts: str = ""
     names: tables.Names = dataclasses.field(default_factory=dict)
     start: tables.Start | None = None
+    origin: str = "arrays"
 
     def into(self, params: Any, axes: tables.Axes) -> tuple[Any, dict[str, Any]]:
         """The parameters with the sources' in their place, and a record for metadata and report.
@@ -89,7 +91,7 @@ class Initial:
                 with np.load(where, allow_pickle=False) as file:
                     arrays = {path: file[path] for path in file.files}
         else:
-            name, arrays = "arrays", self.parameters
+            name, arrays = self.origin, self.parameters
         params, taken = _placed(params, arrays, self.parts, name, kept)
         count = sum(paths.flat(params)[path].size for path in taken)
         logging.info("%s parameters in %d arrays come from %s", f"{count:,}", len(taken), name)

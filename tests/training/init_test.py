@@ -84,7 +84,8 @@ def params():
 
 def test_any_mapping():
     given = {"model/table": np.full((4, 3), 2.0), "model/bias": [1.0, 2.0, 3.0]}
-    found, _ = init.Initial(given).into(params(), {})
+    found, record = init.Initial(given, origin="config.encoder=run:a").into(params(), {})
+    assert record["source"] == "config.encoder=run:a"
     np.testing.assert_array_equal(found["model"]["table"], given["model/table"])
     np.testing.assert_array_equal(found["model"]["bias"], [1, 2, 3])
     assert found["model"]["table"].dtype == np.float32
