@@ -78,6 +78,9 @@ def _by_language(job: Any) -> data.Section:
         how = "the embeddings of its pieces learned with the head"
     elif job.source.encoder.layers > 1:
         how += f" (layers: {job.chosen or config.transfer.layers})"
+    if "align" in job.made_with:
+        target = job.made_with["align"]["languages"][0]
+        how += f"; its layers were mapped onto those of {target} by aligned words"
     seeds_text = "One seed, so that there are no intervals"
     if config.transfer.seeds > 1:
         seeds_text = (

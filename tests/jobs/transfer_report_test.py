@@ -76,3 +76,9 @@ def test_the_section_on_training_has_the_figures_of_training(tmp_path):
         "transfer/dev_acc", "transfer/training_seconds", "transfer/training_rows_per_second"
     ]  # fmt: skip
     assert [column["form"] for column in table["columns"][1:]] == ["percent", "seconds", "count"]
+
+
+def test_mapped_layers_are_named(tmp_path):
+    made = job(tmp_path, made_with={"encoder": "run:a", "align": {"languages": ["en", "de"]}})
+    assert "mapped onto those of en" in section(made, "by language")["text"]
+    assert "mapped onto" not in section(job(tmp_path), "by language")["text"]
