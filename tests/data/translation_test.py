@@ -6,7 +6,9 @@ import pytest
 from clwe_jax.data.tasks import Sentences, Translation
 from clwe_jax.data.translation import TranslationSource, encode, sentences
 from clwe_jax.models.laser import Laser
+from clwe_jax.models.translator import Translator
 from clwe_jax.objectives.translation import TranslationObjective
+from clwe_jax.objectives.unsupervised import UnsupervisedTranslation
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
@@ -55,15 +57,27 @@ def test_faults_are_named(tokenizer, folder):
         encode(Translation(), folder, tokenizer, 1)
 
 
-def test_batches_are_those_that_the_objective_describes(tokenizer, folder):
+def test_batches_are_those_that_the_objective_describes(tokenizer, folder, tmp_path):
+    for language in tokenizer.languages:
+        (tmp_path / f"{language}.txt").write_text("ab c\nx\nd\ny z\n")
     specials = tokenizer.vocabulary.specials
-    objective = TranslationObjective(Laser(24, 20, 4, 2, 1, languages=3), 19, specials)
-    pieces = encode(Translation(), folder, tokenizer, 20)
-    batch = next(TranslationSource(pieces, pad=0, widths=1, batch_size=4))
-    expected = objective.batch_shapes(4, batch["inputs"].shape[1])
-    assert batch.keys() == expected.keys()
-    for key, value in batch.items():
-        assert (value.shape, value.dtype) == (expected[key].shape, expected[key].dtype), key
+    corpus = TextCorpus(str(tmp_path), tokenizer.languages)
+    model = Translator(vocab_size=24, languages=3, max_length=20, layers=1, decoder_layers=1)
+    for objective, pieces in (
+        (
+            TranslationObjective(Laser(24, 20, 4, 2, 1, languages=3), 19, specials),
+            encode(Translation(), folder, tokenizer, 20),
+        ),
+        (
+            UnsupervisedTranslation(model, 19, specials),
+            sentences(Sentences(), corpus, tokenizer, 20),
+        ),
+    ):
+        batch = next(TranslationSource(pieces, pad=0, widths=1, batch_size=4))
+        expected = objective.batch_shapes(4, batch["inputs"].shape[1])
+        assert batch.keys() == expected.keys()
+        for key, value in batch.items():
+            assert (value.shape, value.dtype) == (expected[key].shape, expected[key].dtype), key
 
 
 def test_an_epoch_has_each_row_once_and_places_are_exact(tokenizer, folder):

@@ -11,7 +11,7 @@ def job(folder, accuracies, words):
     (folder / "report.json").write_text(
         json.dumps({"languages": {x: {"words": n} for x, n in words.items()}})
     )
-    task = types.SimpleNamespace(name="pos", metric="acc")
+    task = types.SimpleNamespace(name="pos", title="Parts of speech", metric="acc")
     return types.SimpleNamespace(
         data=types.SimpleNamespace(task=task, labelled=("en",)),
         chosen="", made_with={"encoder": f"run:{folder}"},
