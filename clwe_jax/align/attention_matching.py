@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from clwe_jax.align import procrustes
+from clwe_jax.align import places, procrustes
 from clwe_jax.fields import Amount, Count, Size
 from clwe_jax.types import Array
 
@@ -258,12 +258,10 @@ class AttentionMatching:
         params = self.initial(*widths, seed)
         opt_state = _optimizer(self).init(params)
         draw, history = np.random.default_rng([seed, 12]), []
-        order = np.zeros(0, np.int64)
-        for first in range(0, self.steps, _CHUNK):
-            count = min(_CHUNK, self.steps - first) * self.batch_size
-            while len(order) < count:
-                order = np.concatenate([order, draw.permutation(len(source.rows))])
-            chosen, order = order[:count].reshape(-1, self.batch_size), order[count:]
+        starts = range(0, self.steps, _CHUNK)
+        sizes = [min(_CHUNK, self.steps - first) * self.batch_size for first in starts]
+        for first, chosen in zip(starts, places.batches(len(source.rows), draw, sizes)):
+            chosen = chosen.reshape(-1, self.batch_size)
             params, opt_state, losses = _steps(
                 self, params, opt_state, tables, source.rows[chosen], target.rows[chosen],
                 np.int32(first),

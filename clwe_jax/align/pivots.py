@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,23 +44,6 @@ def orders(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     places, there = np.nonzero(found)
     return places, np.argsort(np.argsort(there))
-
-
-def threshold_at(distances: Sequence[np.ndarray], share: float) -> float:
-    """The distance below which a share of all mutually nearest pairs lies.
-
-    Args:
-      distances: of sentence pairs, [M, N] each.
-      share: in [0, 1].
-
-    Raises:
-      ValueError: no sentence has a pair of words.
-    """
-    nearest = [x[links(x)] for x in distances]
-    every = np.concatenate(nearest) if nearest else np.zeros(0)
-    if not len(every):
-        raise ValueError("no pair of sentences has words on both sides, so that no pivot was found")
-    return float(np.quantile(every, share))
 
 
 def _squared(x: np.ndarray, y: np.ndarray) -> np.ndarray:

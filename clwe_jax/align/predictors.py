@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from clwe_jax.align import places
 from clwe_jax.fields import Amount, Share, Size
 from clwe_jax.types import Array
 
@@ -94,14 +95,12 @@ class Classifier:
         opt_state = _optimizer(self).init(params)
         rows = jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.int32)
         rows += (jnp.ones(len(x)) if weights is None else jnp.asarray(weights, jnp.float32),)
-        order, key = np.zeros(0, np.int64), jax.random.key(seed)
-        for first in range(0, self.steps, _CHUNK):
-            count = min(_CHUNK, self.steps - first) * self.batch_size
-            while len(order) < count:
-                order = np.concatenate([order, draw.permutation(len(x))])
-            chosen, order = order[:count].reshape(-1, self.batch_size), order[count:]
+        key, starts = jax.random.key(seed), range(0, self.steps, _CHUNK)
+        sizes = [min(_CHUNK, self.steps - first) * self.batch_size for first in starts]
+        for first, chosen in zip(starts, places.batches(len(x), draw, sizes)):
+            chosen = chosen.reshape(-1, self.batch_size).astype(np.int32)
             params, opt_state = _steps(
-                self, params, opt_state, rows, chosen.astype(np.int32), key, np.int32(first)
+                self, params, opt_state, rows, chosen, key, np.int32(first)
             )
         return Predictor({name: np.asarray(value) for name, value in params.items()})
 
@@ -154,8 +153,8 @@ def place_features(vectors: np.ndarray, most: int) -> np.ndarray:
       vectors: of the words in the source's order, [n, D].
       most: number of places; later words count as the last one.
     """
-    places = np.eye(most)[np.minimum(np.arange(len(vectors)), most - 1)]
-    return np.concatenate([vectors, places], axis=1).astype(np.float32)
+    where = np.eye(most)[np.minimum(np.arange(len(vectors)), most - 1)]
+    return np.concatenate([vectors, where], axis=1).astype(np.float32)
 
 
 def pair_costs(pairs: np.ndarray, stays: np.ndarray, count: int) -> np.ndarray:
@@ -202,8 +201,8 @@ def _steps(
 
     def one(carry, given):
         params, opt_state = carry
-        places, step = given
-        batch = (x[places] for x in rows)
+        some, step = given
+        batch = (x[some] for x in rows)
         grads = jax.grad(loss)(params, *batch, jax.random.fold_in(key, step))
         updates, opt_state = tx.update(grads, opt_state, params)
         return (optax.apply_updates(params, updates), opt_state), None

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 from typing import Any, Mapping, NamedTuple
-import zipfile
 
 import numpy as np
 
@@ -64,15 +63,15 @@ def save(
       transform: parameters of T from the source to the target.
       predictors: 'pivots/{language}' and 'order' -> a predictor.
     """
-    arrays = {f"transform/{name}": x for name, x in transform.items()}
-    for name, predictor in predictors.items():
-        arrays |= {f"{name}/{key}": x for key, x in predictor.params.items()}
-    for language, found in spaces.items():
-        arrays[f"space/{language}/layers"] = np.array(found.layers, np.int32)
-        for key, x in found.whitening._asdict().items():
-            arrays[f"space/{language}/{key}"] = np.asarray(x)
-    with atomic.writing(os.path.join(workdir, FILE)) as file:
-        np.savez(file, **arrays)
+    arrays = {
+        "transform": dict(transform),
+        "space": {
+            language: {"layers": np.array(x.layers, np.int32), **x.whitening._asdict()}
+            for language, x in spaces.items()
+        },
+        **{name: dict(predictor.params) for name, predictor in predictors.items()},
+    }
+    heads.save(arrays, os.path.join(workdir, FILE))
     atomic.write_json(os.path.join(workdir, SETTINGS), dict(settings))
 
 
@@ -95,29 +94,23 @@ def load(workdir: str, step: int | None = None) -> ClcrModel:
             f"python -m clwe_jax.main --config=configs/clcr.py --workdir={workdir}"
         )
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = heads.load(path)
         with open(os.path.join(workdir, SETTINGS), encoding="utf-8") as file:
             settings = json.load(file)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError) as error:
         raise ValueError(f"{path} is damaged ({error}): start the run again") from error
-
-    def part(name: str) -> dict[str, np.ndarray]:
-        return {
-            key.removeprefix(f"{name}/"): x for key, x in arrays.items() if key.startswith(f"{name}/")
-        }
 
     places = settings.pop("encoders")
     source = next(iter(places))
     models = {}
     for language, place in reversed(places.items()):
-        found = part(f"space/{language}")
+        found = arrays["space"][language]
         model = encoders.load(place, [language])
         if os.path.exists(tuned_file(workdir, language)):
             model = with_parameters(model, heads.load(tuned_file(workdir, language)))
-        params = part("transform") if language == source else None
+        params = arrays["transform"] if language == source else None
         layers = tuple(found.pop("layers").tolist())
         mapped = Transformed(model.objective, layers, Whitening(**found), params)
         models[language] = dataclasses.replace(model, projection=mapped)
-    pivots = {language: Predictor(part(f"pivots/{language}")) for language in places}
-    return ClcrModel(models, Steps(pivots, Predictor(part("order")), source, **settings))
+    pivots = {language: Predictor(arrays["pivots"][language]) for language in places}
+    return ClcrModel(models, Steps(pivots, Predictor(arrays["order"]), source, **settings))

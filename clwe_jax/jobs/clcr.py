@@ -89,8 +89,7 @@ class Clcr(Job):
         self.places = clcr_data.places(self.config, self.workdir)
         self.models = clcr_data.opened(self.config, self.workdir)
         rows, tests, gold = clcr_data.sentences(self.config, self.models)
-        self.spaces = clcr_data.spaces(self.config, self.models, rows)
-        self.train = clcr_data.part(self.models, self.spaces, rows)
+        self.spaces, self.train = clcr_data.learned(self.config, self.models, rows)
         self.test = clcr_data.part(self.models, self.spaces, tests, gold)
         self._made_with = {
             "encoders": {x: [place, state_of(place)] for x, place in self.places.items()},

@@ -194,16 +194,19 @@ def sentences(
     return train, test, gold
 
 
-def spaces(
+def learned(
     config: ConfigDict, models: Mapping[str, Model], rows: Sequence[Linked]
-) -> dict[str, api.Space]:
-    """The layers of each language's model, and their whitening on training sentences."""
-    found = {}
+) -> tuple[dict[str, api.Space], Part]:
+    """The layers of each language's model with their whitening, learned on training sentences; and
+    these sentences, which are encoded once."""
+    found, sides = {}, []
     for side, (language, model) in zip(SIDES, models.items()):
         layers = tuple(word_alignment.layers_of(config.clcr.layer, model.encoder().layers))
         words = _vectors(model, language, [getattr(row, side) for row in rows], layers)
-        found[language] = api.Space(layers, attention_matching.whitening(np.concatenate(words)))
-    return found
+        whitening = attention_matching.whitening(np.concatenate(words))
+        found[language] = api.Space(layers, whitening)
+        sides.append(_whitened(words, found[language]))
+    return found, Part(rows, (sides[0], sides[1]), False)
 
 
 def part(
@@ -217,10 +220,14 @@ def part(
     for side, (language, model) in zip(SIDES, models.items()):
         space = found[language]
         words = _vectors(model, language, [getattr(row, side) for row in rows], space.layers)
-        every = np.asarray(space.whitening.apply(np.concatenate(words)))
-        ends = np.cumsum([len(x) for x in words])[:-1]
-        sides.append(attention_matching.sentences(np.split(every, ends)))
+        sides.append(_whitened(words, space))
     return Part(rows, (sides[0], sides[1]), gold)
+
+
+def _whitened(words: Sequence[np.ndarray], space: api.Space) -> Sentences:
+    every = np.asarray(space.whitening.apply(np.concatenate(words)))
+    ends = np.cumsum([len(x) for x in words])[:-1]
+    return attention_matching.sentences(np.split(every, ends))
 
 
 def _vectors(

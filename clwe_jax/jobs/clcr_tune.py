@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from clwe_jax.align import attention_matching
+from clwe_jax.align import attention_matching, places
 from clwe_jax.align.attention_matching import AttentionMatching, Match, Sentences
 from clwe_jax.api.clcr import Space, with_parameters
 from clwe_jax.api.model import Model
@@ -90,11 +90,9 @@ def tuned(
         return optax.apply_updates(params, updates), opt_state, value
 
     params, draw = model.variables["params"], np.random.default_rng([seed, 31])
-    opt_state, order, losses = tx.init(params), np.zeros(0, np.int64), []
-    for number in range(tuning.steps):
-        while len(order) < tuning.batch_size:
-            order = np.concatenate([order, draw.permutation(len(words))])
-        some, order = order[: tuning.batch_size], order[tuning.batch_size :]
+    opt_state, losses = tx.init(params), []
+    sizes = [tuning.batch_size] * tuning.steps
+    for number, some in enumerate(places.batches(len(words), draw, sizes)):
         rows = {key: x[some] for key, x in batch.items()}
         real = np.arange(slots) < lengths[some, None]
         params, opt_state, value = step(

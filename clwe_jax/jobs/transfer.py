@@ -16,7 +16,6 @@ from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import atomic, presets
-from clwe_jax import config as options
 from clwe_jax.api import encoders, transfer as api
 from clwe_jax.evaluate import agreement
 from clwe_jax.evaluate.features import PieceTable, Vectors

@@ -6,7 +6,6 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from clwe_jax import config as options
 from clwe_jax.presets.base import ADAMW, YOUR_TEXT, at
 from clwe_jax.presets.translation import translation
 

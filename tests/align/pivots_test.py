@@ -37,14 +37,3 @@ def test_orders_are_ranks_among_the_pivots():
     places, ranks = pivots.orders(found)
     assert places.tolist() == [0, 2, 3] and ranks.tolist() == [2, 0, 1]
     assert [x.tolist() for x in pivots.orders(np.zeros((2, 2), bool))] == [[], []]
-
-
-def test_a_threshold_keeps_a_share_of_the_mutually_nearest_pairs():
-    r = np.random.default_rng(1)
-    distances = [r.random((4, 5)) for _ in range(200)]
-    total = sum(pivots.links(x).sum() for x in distances)
-    least = pivots.threshold_at(distances, 0.25)
-    kept = sum(pivots.links(x, least).sum() for x in distances)
-    assert kept / total == pytest.approx(0.25, abs=0.01)
-    with pytest.raises(ValueError, match="no pivot was found"):
-        pivots.threshold_at([np.zeros((0, 3))], 0.5)

@@ -228,8 +228,7 @@ def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models
 
 def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(config, models, monkeypatch):
     rows = clcr_data.training_rows(config, models)[:8]
-    found = clcr_data.spaces(config, models, rows)
-    given = clcr_data.part(models, found, rows)
+    found, given = clcr_data.learned(config, models, rows)
     match = AttentionMatching(steps=1, hidden=4).fit(*given.vectors)
     match = dataclasses.replace(match, params={x: y + 0.1 for x, y in match.params.items()})
     logged = []

@@ -12,7 +12,7 @@ from clwe_jax import api, pocket, presets, registry, validation
 from clwe_jax.api import encoders
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import transfer, transfer_data, transfer_groups, transfer_translate
+from clwe_jax.jobs import transfer, transfer_data, transfer_translate
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.text import labelled_files
