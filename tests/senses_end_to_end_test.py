@@ -63,10 +63,10 @@ def test_the_figures_are_there(workdir):
 def test_broken_off_it_ends_as_a_whole_run(workdir, tmp_path, monkeypatch):
     add = train.StepLog.add
 
-    def breaks(self, step, metrics):
+    def breaks(self, step, *measured):
         if step == 8:
             raise ConnectionError("the machine is gone")
-        add(self, step, metrics)
+        add(self, step, *measured)
 
     monkeypatch.setattr(train.StepLog, "add", breaks)
     with pytest.raises(ConnectionError):
