@@ -31,7 +31,7 @@ TABLES: dict[str, dict[str, str]] = {
         "evaluate": "clwe_jax.validation:trained_run",
         "project": "clwe_jax.validation:trained_run",
         "static": "clwe_jax.validation:static_vectors",
-        "transfer": "clwe_jax.validation:labelled_task",
+        "transfer": "clwe_jax.text.labelled_options:validate",
         "clcr": "clwe_jax.text.clcr_options:validate",
     },
     # Searches for the input files of a job, with the same restriction.
@@ -99,6 +99,7 @@ TABLES: dict[str, dict[str, str]] = {
         "mean_mlp": "clwe_jax.models.heads:MeanMlp",
         "bilstm_max": "clwe_jax.models.heads:BiLstmMax",
         "esim": "clwe_jax.models.heads:Esim",
+        "edge": "clwe_jax.models.heads:Edge",
     },
     # Classes of `text.labelled.Task`.
     "transfer_task": {
@@ -110,6 +111,14 @@ TABLES: dict[str, dict[str, str]] = {
         "topics": "clwe_jax.text.labelled.texts:Topics",
         "sentiment": "clwe_jax.text.labelled.texts:Sentiment",
         "sts": "clwe_jax.text.labelled.texts:Sts",
+        "edge/pos": "clwe_jax.text.labelled.edges:PartsOfSpeech",
+        "edge/consts": "clwe_jax.text.labelled.edges:Constituents",
+        "edge/deps": "clwe_jax.text.labelled.edges:Dependencies",
+        "edge/entities": "clwe_jax.text.labelled.edges:Entities",
+        "edge/srl": "clwe_jax.text.labelled.edges:Roles",
+        "edge/coref": "clwe_jax.text.labelled.edges:Coreference",
+        "edge/spr": "clwe_jax.text.labelled.edges:ProtoRoles",
+        "edge/relations": "clwe_jax.text.labelled.edges:Relations",
     },
     "evaluator": {
         "mlm": "clwe_jax.evaluate.mlm:MlmEvaluator",

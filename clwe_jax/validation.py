@@ -69,15 +69,10 @@ _VALUES: dict[str, Any] = {
     "transfer.text_vector": Annotated[str, OneOf("mean", "cls")],
     "transfer.center": bool,
     "transfer.constrained": bool,
+    "transfer.pivot_probability": Share,
     "transfer.length": Annotated[int, Range(4)],
     "report.errors": Count,
 }
-_LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean", "each")
-_LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
-_ENCODERS = ("run", "hf", "laser", "vec")
-_TAGGERS = ("bilstm_crf", "transformer_crf")
-_CLASSIFIERS = ("mean_mlp", "bilstm_max", "esim")
-_TAGGED = ("ner", "pos")  # tasks with a label for each word
 UNSUPERVISED = ("adversarial", "self_learning")  # aligners that need no dictionary
 TRANSLATING = ("dict_mlm", "dict_tlm")  # tasks that need a dictionary
 _OF_CLASSES = ("task", "model", "objective")  # sections of one class of the registry
@@ -270,80 +265,6 @@ def static_vectors(config: ConfigDict) -> None:
             f"xx-yy.txt, or align without one: --config=configs/align_self_learning.py"
         )
     options.pairs(config)
-
-
-def labelled_task(config: ConfigDict) -> None:
-    """Checks a transfer run, apart from its labelled files."""
-    settings, encoder = config.transfer, config.encoder
-    registry.check_name("transfer_task", settings.task)
-    if settings.task == "sts":
-        raise ValueError(
-            "config.transfer.task='sts': its labels are numbers, which no head predicts; sentence "
-            "similarity is measured without training: --config.transfer.task=pawsx has labels"
-        )
-    tags, head = settings.task in _TAGGED, settings.head.name
-    if head in (_CLASSIFIERS if tags else _TAGGERS):
-        fitting = ("linear", *(_TAGGERS if tags else _CLASSIFIERS))
-        raise ValueError(
-            f"config.transfer.head.name={head!r} does not fit the task {settings.task!r}, whose "
-            f"{'words' if tags else 'texts'} have labels: one of {', '.join(fitting)}"
-        )
-    if not tags and settings.head.get("ending") == "crf":
-        raise ValueError(
-            "config.transfer.head.ending='crf' scores labels of words, and the task "
-            f"{settings.task!r} has labels of texts: softmax"
-        )
-    layers = str(settings.layers)
-    if layers not in _LAYERS and not layers.isdigit():
-        raise ValueError(
-            f"config.transfer.layers={layers!r}: one of {', '.join(_LAYERS)}, or a layer's number"
-        )
-    kind, _, where = encoder.partition(":")
-    if encoder not in ("joint", *_LEARNED) and (kind not in _ENCODERS or not where):
-        raise ValueError(
-            f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, laser:DIR, vec:en=FILE,de=FILE, "
-            f"joint, or {', '.join(_LEARNED)}"
-        )
-    if settings.mode == "tune":
-        _tuning(config, kind, head)
-    if settings.translate and not config.data.dictionaries:
-        raise ValueError(
-            f"config.transfer.translate={settings.translate!r} needs a dictionary: "
-            "--config.data.dictionaries=DIR, a folder of xx-yy.txt"
-        )
-    if settings.translate == "test" and settings.center:
-        raise ValueError(
-            "config.transfer.center=True takes away the mean of each language, and "
-            "config.transfer.translate='test' leaves one language: set one of them off"
-        )
-    if settings.center and encoder in _LEARNED:
-        raise ValueError(
-            f"config.transfer.center=True needs features of an encoder, and {encoder!r} learns with "
-            "the head: set it to False"
-        )
-
-
-def _tuning(config: ConfigDict, kind: str, head: str) -> None:
-    """Checks what only fine-tuning cannot do."""
-    if kind not in ("run", "hf"):
-        raise ValueError(
-            f"config.transfer.mode='tune' fine-tunes a language model, and config.encoder="
-            f"{config.encoder!r} is none: give run:DIR or hf:DIR, or --config.transfer.mode=frozen"
-        )
-    if head in ("bilstm_max", "esim"):
-        raise ValueError(
-            f"config.transfer.head.name={head!r} reads each text alone, and mode 'tune' reads a "
-            "pair in one row: linear or mean_mlp, or --config.transfer.mode=frozen"
-        )
-    if config.transfer.center:
-        raise ValueError(
-            "config.transfer.center=True is of frozen features: set it to False in mode 'tune'"
-        )
-    if config.train.batch_size % config.train.microbatches:
-        raise ValueError(
-            f"config.train.batch_size={config.train.batch_size} is not divisible by "
-            f"config.train.microbatches={config.train.microbatches}"
-        )
 
 
 def _check_values(config: ConfigDict) -> None:

@@ -19,6 +19,16 @@ class ClcrModel(PairModel):
     steps: Steps
     kind = "CLCR's pairs of models"
 
-    def reduced(self, extract: bool = True, reorder: bool = True) -> ClcrEncoder:
-        """The encoder with the steps E and R: vectors of pivots alone, in the target's order."""
-        return ClcrEncoder(self.encoder(), self.steps, extract, reorder)
+    def reduced(
+        self, extract: bool = True, reorder: bool = True, threshold: float | None = None
+    ) -> ClcrEncoder:
+        """The encoder with the steps E and R: vectors of pivots alone, in the target's order.
+
+        Args:
+          extract, reorder: see `ClcrEncoder`.
+          threshold: least probability of a pivot; None: the run's.
+        """
+        steps = self.steps
+        if threshold is not None:
+            steps = dataclasses.replace(steps, threshold=threshold)
+        return ClcrEncoder(self.encoder(), steps, extract, reorder)

@@ -58,13 +58,14 @@ def tunable(model: Loaded, encoder: str) -> Model:
     return model
 
 
-def text_encoder(model: Loaded, reduce: str) -> Encoder:
+def text_encoder(model: Loaded, reduce: str, probability: float = 0.0) -> Encoder:
     """The encoder of a model's texts.
 
     Args:
       model: the model.
       reduce: `config.transfer.reduce`: '', every word; 'extract' or 'extract,reorder', the pivots of
         a CLCR run, in their own or in the target's order.
+      probability: `config.transfer.pivot_probability`, with `reduce`; 0: the CLCR run's.
 
     Raises:
       ValueError: `reduce` is set, and the model is no CLCR run.
@@ -76,7 +77,7 @@ def text_encoder(model: Loaded, reduce: str) -> Encoder:
             f"config.transfer.reduce={reduce!r} keeps the pivots of a CLCR run (configs/clcr.py), and "
             "config.encoder is none: --config.transfer.reduce=''"
         )
-    return model.reduced(reorder="reorder" in reduce)
+    return model.reduced(reorder="reorder" in reduce, threshold=probability or None)
 
 
 def tokenizer_of(model: Loaded) -> Tokenizer | None:

@@ -1,4 +1,4 @@
-"""Use a tagger or classifier: labels of words and of texts.
+"""Use a tagger, classifier or probe: labels of words, of texts and of spans.
 
     from clwe_jax import api
 
@@ -6,6 +6,8 @@
     model.tag(["Anna wohnt in Berlin."], lang="de")       # [[('Anna', 'B-PER'), ...]]
     model = api.load("runs/finetune_xnli")
     model.classify([("He sleeps.", "He is awake.")], lang="en")
+    model = api.load("runs/edge_probing")
+    model.label_spans([(["Er", "schläft", "."], [(1, 2), (0, 1)])], lang="de")   # [('agent',)]
 """
 
 from __future__ import annotations
@@ -36,15 +38,22 @@ ENCODER, HEADS, VOCABULARY = "encoder", "heads", "vocab"
 SETTINGS, CENTERS = "labels.json", "centers.npz"
 
 
+_CALLS = {
+    "tags": ("words", "tag([TEXT]"),
+    "texts": ("texts", "classify([TEXT]"),
+    "spans": ("spans", "label_spans([(WORDS, SPANS)]"),
+}
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class TransferModel:
-    """A trained tagger or classifier.
+    """A trained tagger, classifier or probe.
 
     Attributes:
       config: the run's config.
       labels: name of each label.
-      tags: whether words have labels; else texts.
-      texts: number of texts of a row that has one label.
+      kind: 'tags', 'texts' or 'spans': what has labels.
+      texts: number of texts or spans of a row that has labels of its own.
       predictor: the trained heads or models of all seeds.
       seed: place of the seed that answers, the one with the best development figure.
       encoder: the model that the run's encoder is; None where the encoder learned with the head.
@@ -54,7 +63,7 @@ class TransferModel:
 
     config: ConfigDict
     labels: tuple[str, ...]
-    tags: bool
+    kind: str
     texts: int
     predictor: Predictor
     seed: int
@@ -85,11 +94,7 @@ class TransferModel:
         Raises:
           ValueError: a run whose labels are those of texts, or an unknown language.
         """
-        if not self.tags:
-            raise ValueError(
-                f"This run labels texts ({', '.join(self.labels)}): classify([TEXT], lang={lang!r})"
-            )
-        self._check(lang)
+        self._check(lang, "tags")
         if isinstance(texts, str):
             check_texts(texts)
         words = [self._words(text, lang) if isinstance(text, str) else list(text) for text in texts]
@@ -116,9 +121,7 @@ class TransferModel:
           ValueError: a run whose labels are those of words, an unknown language, or texts where the
             task has pairs.
         """
-        if self.tags:
-            raise ValueError(f"This run labels words: tag([TEXT], lang={lang!r})")
-        self._check(lang)
+        self._check(lang, "texts")
         rows = [(text,) if isinstance(text, str) else tuple(text) for text in texts]
         if isinstance(texts, str) or any(len(row) != self.texts for row in rows):
             expected = "pairs (TEXT, TEXT)" if self.texts == 2 else "texts"
@@ -131,7 +134,38 @@ class TransferModel:
             lang = glossary.target
         return self.predictor.of_texts(rows, lang)[self.seed]
 
-    def _check(self, lang: str) -> None:
+    def label_spans(
+        self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], lang: str
+    ) -> list[tuple[str, ...]]:
+        """The labels of spans, or of pairs of spans.
+
+        Args:
+          rows: words of a sentence, and its spans: one, or for a task of pairs two, each (first word,
+            word after the last one).
+          lang: their language.
+
+        Returns:
+          For each row its labels, of which there may be none.
+
+        Raises:
+          ValueError: a run whose labels are those of words or texts, an unknown language, or a span
+            that is empty or outside the sentence.
+        """
+        self._check(lang, "spans")
+        for words, spans in rows:
+            if len(spans) != self.texts or not all(0 <= a < b <= len(words) for a, b in spans):
+                raise ValueError(
+                    f"{list(spans)}: expected {self.texts} of (first word, word after the last one) "
+                    f"in a sentence of {len(words)} words"
+                )
+        return self.predictor.of_spans(rows, lang)[self.seed] if rows else []
+
+    def _check(self, lang: str, kind: str) -> None:
+        if self.kind != kind:
+            labelled, call = _CALLS[self.kind]
+            raise ValueError(
+                f"This run labels {labelled} ({', '.join(self.labels)}): {call}, lang={lang!r})"
+            )
         if lang not in self.languages:
             raise ValueError(
                 f"lang={lang!r} is not a language of this model. "
@@ -165,7 +199,8 @@ def load(workdir: str, step: int | None = None) -> TransferModel:
         )
     with open(path, encoding="utf-8") as file:
         described = json.load(file)
-    labels, tags = tuple(described["labels"]), described["tags"]
+    labels = tuple(described["labels"])
+    kind = registry.lookup("transfer_task", config.transfer.task).kind
     model, tokenizer = None, None
     if config.encoder in build.LEARNED:
         tokenizer = Tokenizer.load(os.path.join(workdir, VOCABULARY))
@@ -183,7 +218,7 @@ def load(workdir: str, step: int | None = None) -> TransferModel:
     predictor, seed = make(config, workdir, described, model, tokenizer)
     glossaries = {x: Glossary(**given) for x, given in described.get("translated", {}).items()}
     return TransferModel(
-        config, labels, tags, described["texts"], predictor, seed, model, tokenizer, glossaries
+        config, labels, kind, described["texts"], predictor, seed, model, tokenizer, glossaries
     )
 
 
@@ -209,7 +244,9 @@ def _frozen(
         source, size = PieceTable(tokenizer), tokenizer.vocabulary.size
     else:
         whole = encoders.whole(config, described["tags"])
-        encoder = encoders.text_encoder(model, config.transfer.get("reduce", ""))
+        encoder = encoders.text_encoder(
+            model, config.transfer.get("reduce", ""), config.transfer.get("pivot_probability", 0.0)
+        )
         source, size = Vectors(encoder, layers, config.transfer.words, whole), 0
     labels, tags = described["labels"], described["tags"]
     centers, path = None, os.path.join(workdir, HEADS, CENTERS)

@@ -44,14 +44,17 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> SignTest:
     return SignTest(more, less, float(p))
 
 
-def right_share(gold: Sequence[Any], predicted: Sequence[Any]) -> np.ndarray:
-    """The share of right labels of each row, float32 [N]; 1 for a row without words."""
+def right_share(gold: Sequence[Any], predicted: Sequence[Any], words: bool) -> np.ndarray:
+    """The share of right labels of each row, float32 [N]; 1 for a row without words.
+
+    Args:
+      gold, predicted: labels of each row.
+      words: whether each word of a row has a label; else the labels of a row are right as a whole.
+    """
+    if not words:
+        return np.array([a == b for a, b in zip(gold, predicted)], np.float32)
     return np.array(
-        [
-            float(a == b) if isinstance(a, str) else float(np.mean([x == y for x, y in zip(a, b)] or 1))
-            for a, b in zip(gold, predicted)
-        ],
-        np.float32,
+        [np.mean([x == y for x, y in zip(a, b)] or 1) for a, b in zip(gold, predicted)], np.float32
     )
 
 

@@ -86,6 +86,16 @@ class ClcrEncoder:
         reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
     ) -> list[np.ndarray]:
         """As `features.EncodesWords`, with a vector for each pivot instead of each word."""
+        return [x for _, x in self.kept_words(sentences, language, pool, reduce)]
+
+    def kept_words(
+        self,
+        sentences: Sequence[Sequence[str]],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The pivots of each sentence; see `features.LeavesOut`."""
         found = []
         for vectors in self.base.of_words(sentences, language, pool):
             places = np.arange(len(vectors))
@@ -93,5 +103,5 @@ class ClcrEncoder:
                 places = self.steps.chosen(vectors[:, -1], language)
             if self.reorder and language == self.steps.source:
                 places = places[self.steps.ordered(vectors[places, -1])]
-            found.append(np.array(reduce(vectors[places])))
+            found.append((places, np.array(reduce(vectors[places]))))
         return found

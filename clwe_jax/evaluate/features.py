@@ -87,13 +87,31 @@ def select(vectors: np.ndarray, layers: str | int) -> np.ndarray:
     return vectors[..., number : number + 1, :]
 
 
+@runtime_checkable
+class LeavesOut(Protocol):
+    """An encoder of given words that leaves some of them out."""
+
+    def kept_words(
+        self,
+        sentences: Sequence[Words],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each sentence the places of the words that are kept, int [n], and their vectors.
+
+        Args, vectors: as of `EncodesWords.of_words`, [n, layers, D].
+        """
+
+
 @dataclasses.dataclass(frozen=True)
 class Table:
     """The features of rows of labelled data.
 
     Attributes:
       values: float32 [N, layers, D] or int32 [N, P], see `models.labelling`; row 0 is padding.
-      rows: for each row of the data and each of its texts, the numbers of its words in `values`.
+      rows: for each row of the data and each of its texts, the numbers of its words in `values`; 0
+        for a word that the encoder leaves out.
     """
 
     values: np.ndarray
@@ -145,7 +163,16 @@ class Vectors:
 
     def of_sentences(self, sentences: Sequence[Words], language: str) -> Table:
         """The features of sentences of given words."""
-        return _stacked([[x] for x in self._of_words(sentences, language)])
+        if not isinstance(self.encoder, LeavesOut):
+            return _stacked([[x] for x in self._of_words(sentences, language)])
+        found = self.encoder.kept_words(
+            sentences, language, self.pool, lambda x: select(x, self.layers)
+        )
+        table, rows = _stacked([[x] for _, x in found]), []
+        for words, (places, _), (numbers,) in zip(sentences, found, table.rows):
+            rows.append([np.zeros(len(words), np.int32)])
+            rows[-1][0][places] = numbers
+        return Table(table.values, rows)
 
     def _of_words(self, sentences: Sequence[Words], language: str) -> list[np.ndarray]:
         if not isinstance(self.encoder, EncodesWords):
@@ -212,6 +239,28 @@ class PieceTable:
             ids = ids[: self.most]
             values[place, : len(ids)] = ids
         return Table(values, rows)
+
+
+def of_spans(
+    source: Vectors | PieceTable,
+    rows: Sequence[tuple[Words, Sequence[tuple[int, int]]]],
+    language: str,
+) -> Table:
+    """The features of spans of given words; of a row, each span is one text.
+
+    Args:
+      source: makes the features of whole sentences, each of them once.
+      rows: words, and spans [first word, word after the last one).
+      language: their language.
+    """
+    sentences = list(dict.fromkeys(tuple(words) for words, _ in rows))
+    table = source.of_sentences(sentences, language)
+    numbers = {words: row[0] for words, row in zip(sentences, table.rows)}
+    found = []
+    for words, spans in rows:
+        some = [numbers[tuple(words)][first:end] for first, end in spans]
+        found.append([x[x > 0] for x in some])
+    return Table(table.values, found)
 
 
 def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int], Batch]]:

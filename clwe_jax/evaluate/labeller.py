@@ -19,7 +19,9 @@ from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Array, Variables
 
 _ROWS = 64  # rows that are labelled at once
-Labels = list[Any]  # for each row of words its labels, tuple[str, ...]; for each text one label
+# For each row of words its labels, tuple[str, ...]; for each row of spans its labels, of which there
+# may be none; for each text one label.
+Labels = list[Any]
 
 
 class Predictor(Protocol):
@@ -59,6 +61,13 @@ class Frozen:
         table = self.centered(self.source.of_texts(texts, language), language)
         return self.of_table(table, self.params)
 
+    def of_spans(
+        self, rows: Sequence[tuple[Sequence[str], Sequence[tuple[int, int]]]], language: str
+    ) -> list[Labels]:
+        """For each seed the labels of each row of words and spans; see `features.of_spans`."""
+        table = self.centered(features.of_spans(self.source, rows, language), language)
+        return self.of_table(table, self.params)
+
     def centered(self, table: Table, language: str) -> Table:
         """The features without the language's mean, where the run subtracts it.
 
@@ -81,6 +90,7 @@ class Frozen:
         members = len(jax.tree.leaves(params)[0])
         found: list[Labels] = [[None] * len(table.rows) for _ in range(members)]
         pairs = len(table.rows[0]) > 1 if table.rows else False
+        several = self.labeller.labelling.head.ending == "sigmoid"
         program = _frozen_program(self.labeller)
         for places, batch in features.batches(table, _ROWS):
             keys = ["words", "words_b"] if pairs else ["words"]
@@ -90,7 +100,9 @@ class Frozen:
             for line, place in enumerate(places):
                 for member in range(members):
                     mine = best[member, line]
-                    if mine.ndim:
+                    if several:
+                        mine = tuple(self.labels[i] for i in np.flatnonzero(mine))
+                    elif mine.ndim:
                         mine = tuple(self.labels[i] for i in mine[: len(table.rows[place][0])])
                     else:
                         mine = self.labels[int(mine)]

@@ -15,7 +15,7 @@ import jax
 from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import atomic, presets
+from clwe_jax import atomic, presets, registry
 from clwe_jax.api import encoders, transfer as api
 from clwe_jax.evaluate import agreement
 from clwe_jax.evaluate.features import PieceTable, Vectors
@@ -66,8 +66,11 @@ class Transfer(Job):
 
     @property
     def _method(self) -> str:
-        tags = self.config.transfer.task in ("ner", "pos")
-        return "tag([TEXT], lang=...)" if tags else "classify([TEXT], lang=...)"
+        return {
+            "tags": "tag([TEXT], lang=...)",
+            "texts": "classify([TEXT], lang=...)",
+            "spans": "label_spans([(WORDS, SPANS)], lang=...)",
+        }[registry.lookup("transfer_task", self.config.transfer.task).kind]
 
     @property
     def tunes(self) -> bool:
@@ -168,15 +171,15 @@ class Transfer(Job):
             encoders.tunable(self.model, encoder)
             return
         settings = config.transfer
-        found = encoders.text_encoder(self.model, settings.reduce)
-        self.made_with |= {"reduce": settings.reduce} if settings.reduce else {}
+        found = encoders.text_encoder(self.model, settings.reduce, settings.pivot_probability)
+        if settings.reduce:
+            self.made_with |= {"reduce": [settings.reduce, settings.pivot_probability]}
         layers = "mix" if settings.layers == "each" else settings.layers
         whole = encoders.whole(config, self.data.tags)
         self.source = Vectors(found, layers, settings.words, whole)
         if isinstance(found, Covers):
             for language, rows in self.data.tests.items():
-                given = self.data.given(rows)
-                texts = [" ".join(row) for row in given]
+                texts = self.data.texts(rows)
                 self.coverage[language] = found.coverage(texts, self.data.spoken(language))
 
     def _features(self) -> None:
@@ -226,7 +229,7 @@ class Transfer(Job):
         os.makedirs(self.path(PREDICTIONS), exist_ok=True)
         for language, found in self.predicted[self.chosen].items():
             gold = self.data.gold(self.data.tests[language])
-            shares = [agreement.right_share(gold, mine) for mine in found]
+            shares = [agreement.right_share(gold, mine, self.data.tags) for mine in found]
             with atomic.writing(self.path(PREDICTIONS, f"{language}.npz")) as file:
                 np.savez(file, right=np.stack(shares), gold=_hash(gold))
 

@@ -17,7 +17,7 @@ from clwe_jax.text import labelled_files
 from clwe_jax.text.glossary import Glossary
 from clwe_jax.text.labelled import Examples, Task
 
-Rows = Sequence[Any]  # Tagged or Labelled
+Rows = Sequence[Any]  # Tagged, Labelled or Spanned
 _DEV_SHARE = 10  # one of so many training rows is a development row, where no file is given
 _LEAST_DEV = 20
 
@@ -55,6 +55,11 @@ class LabelledData:
         """Whether words have labels."""
         return self.task.kind == "tags"
 
+    @property
+    def spans(self) -> bool:
+        """Whether spans of sentences have labels."""
+        return self.task.kind == "spans"
+
     def spoken(self, language: str, split: str = "test") -> str:
         """The language in which the rows of a language are written: translated, another one."""
         glossary = self.glossaries.get(language) if split == "test" else None
@@ -66,16 +71,26 @@ class LabelledData:
         return tuple(dict.fromkeys([*self.train, *self.dev, *map(self.spoken, self.tests)]))
 
     def gold(self, rows: Rows) -> list[Any]:
-        """The labels of rows: the tags of each sentence, or a label for each row."""
+        """The labels of rows: the tags of each sentence, a label, or the labels of each row."""
+        if self.spans:
+            return [row.labels for row in rows]
         return [row.tags if self.tags else row.label for row in rows]
 
     def given(self, rows: Rows) -> list[Any]:
-        """The words of each sentence, or the texts of each row."""
+        """The words of each sentence, the texts of each row, or words and spans."""
+        if self.spans:
+            return [(row.words, row.spans) for row in rows]
         return [row.words if self.tags else row.texts for row in rows]
 
+    def texts(self, rows: Rows) -> list[str]:
+        """The rows as text, words with spaces between them."""
+        return [" ".join(row.texts if self.task.kind == "texts" else row.words) for row in rows]
+
     def numbers(self, rows: Rows) -> list[Any]:
-        """The labels of rows as numbers."""
+        """The labels of rows as numbers; of spans 0 or 1 for each label."""
         index = {label: number for number, label in enumerate(self.labels)}
+        if self.spans:
+            return [[int(label in row.labels) for label in self.labels] for row in rows]
         if self.tags:
             return [[index[tag] for tag in row.tags] for row in rows]
         return [index[row.label] for row in rows]
@@ -184,6 +199,8 @@ def _part(rows: Rows, most: float, seed: int) -> Rows:
 
 
 def _of(task: Task, row: Any) -> tuple[str, ...]:
+    if task.kind == "spans":
+        return row.labels
     return row.tags if task.kind == "tags" else (row.label,)
 
 

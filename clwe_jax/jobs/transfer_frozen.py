@@ -16,7 +16,7 @@ import numpy as np
 from clwe_jax import atomic
 from clwe_jax.api.transfer import CENTERS, HEADS
 from clwe_jax.data.arrays import ArraySource
-from clwe_jax.evaluate.features import PieceTable, Table, Vectors, joined
+from clwe_jax.evaluate.features import PieceTable, Table, Vectors, joined, of_spans
 from clwe_jax.evaluate.labeller import Frozen, Labels
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.transfer_data import LabelledData, Rows
@@ -100,6 +100,8 @@ class FrozenTransfer:
 
     def _table(self, rows: Rows, language: str) -> Table:
         given = self._data.given(rows)
+        if self._data.spans:
+            return of_spans(self._source, given, language)
         if self._data.tags:
             return self._source.of_sentences(given, language)
         return self._source.of_texts(given, language)

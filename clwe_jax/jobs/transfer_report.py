@@ -204,6 +204,8 @@ def _right(path: str) -> tuple[np.ndarray, str] | None:
 
 def _confusions(job: Any) -> data.Section | None:
     """Counts of gold labels against predicted ones, of the first seed."""
+    if job.data.task.kind == "spans":
+        return _by_label(job)
     names = job.data.task.metric == "f1" and job.data.tags
     blocks: list[Block] = []
     labels = agreement.MARKS if names else job.data.labels
@@ -233,6 +235,31 @@ def _confusions(job: Any) -> data.Section | None:
     return data.Section(f"{job.data.task.title}: confusions", text, blocks)
 
 
+def _by_label(job: Any) -> data.Section:
+    """Precision, recall and F1 of each label of spans, of the first seed."""
+    blocks: list[Block] = []
+    for language, rows in job.data.tests.items():
+        gold, found = job.data.gold(rows), job.predicted[job.chosen][language][0]
+        cells = []
+        for label in job.data.labels:
+            pairs = [[[label] if label in x else [] for x in side] for side in (gold, found)]
+            if any(pairs[0]):
+                score = job.data.task.score(*pairs)
+                shares = [Number(score[name], "percent") for name in ("f1", "precision", "recall")]
+                cells.append([label, *shares, Number(float(sum(map(bool, pairs[0]))), "count")])
+        cells.sort(key=lambda row: -row[-1].value)
+        columns = [
+            "Label", *(Column(_NAMES[name], "percent") for name in ("f1", "precision", "recall")),
+            Column("Spans", "count", main=False),
+        ]  # fmt: skip
+        blocks.append(Table(columns, cells, title=Language(language), closed=f"Labels: {language}"))
+    text = (
+        "A label is predicted where its probability is above one half, so that a span may have several "
+        "labels or none. Of the first seed."
+    )
+    return data.Section(f"{job.data.task.title}: by label", text, blocks)
+
+
 def _errors(job: Any) -> data.Section | None:
     """A few test rows of each language with wrong labels, of the first seed."""
     most, blocks = job.config.report.errors, []
@@ -244,7 +271,7 @@ def _errors(job: Any) -> data.Section | None:
         places = np.unique(np.linspace(0, len(wrong) - 1, min(most, len(wrong))).astype(int))
         for place in (wrong[i] for i in places.tolist()):
             spoken = job.data.spoken(language)
-            blocks.append(_error(rows[place], found[place], spoken, job.data.tags))
+            blocks.append(_error(rows[place], found[place], spoken, job.data.task.kind))
     if not blocks:
         return None
     text = "Wrong labels of the first seed: the gold label, then the predicted one."
@@ -253,8 +280,15 @@ def _errors(job: Any) -> data.Section | None:
     )
 
 
-def _error(row: Any, found: Any, language: str, tags: bool) -> Block:
-    if not tags:
+def _error(row: Any, found: Any, language: str, kind: str) -> Block:
+    if kind == "spans":
+        words = [
+            Word(word, language, style="strong" if any(a <= k < b for a, b in row.spans) else "")
+            for k, word in enumerate(row.words)
+        ]
+        gold, mine = (", ".join(labels) or "no label" for labels in (row.labels, found))
+        return data.Text([*words, f"{gold} → {mine}"])
+    if kind == "texts":
         words = [Word(text, language) for text in row.texts]
         return data.Text([*words, f"{row.label} → {found}"])
     words = [

@@ -35,7 +35,7 @@ def tokenizer_of(config: ConfigDict, workdir: str, data: LabelledData) -> Tokeni
     for language in languages:
         counter: collections.Counter[str] = collections.Counter()
         for row in data.train.get(language, ()):
-            texts = row.words if data.tags else row.texts
+            texts = row.texts if data.task.kind == "texts" else row.words
             counter.update(x for t in texts for x in segmenter.words(normalizer(t, language), language))
         if source == "pocket" and language in pocket.LANGUAGES:
             found = pocket.sentences(language, seed=config.seed)

@@ -2,8 +2,9 @@
 
 All heads have the same call, `(texts, train) -> scores`. `texts` is a sequence of (vectors
 [B, W, D], mask bool [B, W], True at the first n words of a row): the sentence of a tagger, or the
-one or two texts of a classifier. The scores are [B, W, K] where `tags`, else [B, K]. `ending` says
-whether a CRF (`models.crf`) reads the scores of words.
+one or two texts of a classifier, or the one or two spans of an edge probe. The scores are [B, W, K]
+where `tags`, else [B, K]. `ending` says how labels are read from scores: 'crf' (`models.crf`), 'softmax',
+one label, or 'sigmoid', every label alone.
 """
 
 from __future__ import annotations
@@ -262,6 +263,50 @@ class Esim(_Head):
         x = dropout.dropout(jnp.concatenate(pooled, axis=-1), self.dropout, seed, 20)
         x = jnp.tanh(self.dense(x, self.hidden, "hidden"))
         return self.dense(x, self.labels, "output")
+
+
+class Edge(_Head):
+    """One span or two: an edge probe (Tenney et al. 2019, section 3.1 and Fig. 1; CLCR, section 4.3).
+
+    Each span has its own projection of words and its own self-attentive pooling (`pooled`); a hidden
+    layer that ends in tanh and layer normalisation reads the pooled spans. The order of the words of
+    a span does not count. A row with an empty span has no label.
+
+    Attributes:
+      labels, tags: see `Linear`; `tags` must be False.
+      width: width of the projection.
+      hidden: width of the hidden layer.
+      dropout: dropout rate of the hidden layer's output.
+    """
+
+    ending = "sigmoid"
+
+    width: Size = 256
+    hidden: Size = 256
+    dropout: Rate = 0.2
+
+    @nn.compact
+    def __call__(self, texts: Texts, train: bool = False) -> Array:
+        spans = []
+        for number, (x, mask) in enumerate(texts, 1):
+            x = self.dense(x, self.width, f"project_{number}")
+            spans.append(pooled(x, self.dense(x, 1, f"attend_{number}")[..., 0], mask))
+        x = jnp.tanh(self.dense(jnp.concatenate(spans, axis=-1), self.hidden, "hidden"))
+        x = nn.LayerNorm(epsilon=1e-5, name="norm")(x)
+        x = dropout.dropout(x, self.dropout, self.seed(train), 0)
+        return self.dense(x, self.labels, "output")
+
+
+def pooled(x: Array, scores: Array, mask: Array) -> Array:
+    """The mean of the words of each row, weighted by softmax of scores, [B, D]; zeros without words.
+
+    Args:
+      x: the words, [B, W, D].
+      scores: [B, W].
+      mask: whether a word is real, bool [B, W].
+    """
+    weights = nn.softmax(jnp.where(mask, scores, -1e9), axis=-1) * mask
+    return jnp.einsum("bw,bwd->bd", weights, x)
 
 
 def attended(scores: Array, x: Array, mask: Array) -> Array:

@@ -1,8 +1,8 @@
 """Labels of words and of texts: embedders of words, the loss of a head, and the best labels.
 
-A batch holds 'words', row numbers in a table, int32 [B, W] (0: padding), for pairs of texts also
-'words_b', and 'gold', int32 [B, W] where words have labels, else [B]; -1 is no label. The table
-holds vectors that an encoder has computed once, or the pieces of distinct words.
+A batch holds 'words', row numbers in a table, int32 [B, W] (0: padding), for pairs of texts or spans
+also 'words_b', and 'gold', int32 [B, W] where words have labels, [B, K] of 0 and 1 where a row may
+have several labels, else [B]; -1 is no label. The table holds vectors that an encoder has computed once, or the pieces of distinct words.
 """
 
 from __future__ import annotations
@@ -156,15 +156,21 @@ class Labelling(nn.Module):
 
         Args:
           texts: see `models.heads`.
-          gold: labels, int32 [B, W] or [B]; -1 is no label.
+          gold: labels, int32 [B, W], [B] or [B, K]; -1 is no label.
           train: whether dropout is on (needs an rng named 'dropout').
 
         Returns:
           'loss': a sentence of a CRF, else a label, in nats; 'accuracy': share of the labels whose
-          own score is the highest, a CRF's steps left out.
+          own score is the highest, a CRF's steps left out, or with 'sigmoid' of the right decisions.
         """
         scores = self.head(texts, train).astype(jnp.float32)
         labelled = gold >= 0
+        if self.head.ending == "sigmoid":
+            weights = (labelled & _seen(texts)).astype(jnp.float32)
+            losses = optax.sigmoid_binary_cross_entropy(scores, jnp.maximum(gold, 0)) * weights
+            right = ((scores > 0) == (gold == 1)) * weights
+            total = weights.sum()
+            return {"loss": Sums(losses.sum(), total), "accuracy": Sums(right.sum(), total)}
         weights, known = labelled.astype(jnp.float32), jnp.maximum(gold, 0)
         right = (scores.argmax(-1) == gold) * weights
         if self.head.ending == "crf":
@@ -177,11 +183,18 @@ class Labelling(nn.Module):
         return {"loss": loss, "accuracy": Sums(right.sum(), weights.sum())}
 
     def best(self, texts: Texts) -> Array:
-        """The best labels, int32 [B, W] or [B]."""
+        """The best labels, int32 [B, W] or [B]; with 'sigmoid' 1 at every label that holds, [B, K]."""
         scores = self.head(texts, False).astype(jnp.float32)
+        if self.head.ending == "sigmoid":
+            return ((scores > 0) & _seen(texts)).astype(jnp.int32)
         if self.head.ending == "crf":
             return crf.viterbi(scores, self._weights(), texts[0][1])[0]
         return scores.argmax(-1).astype(jnp.int32)
+
+
+def _seen(texts: Texts) -> Array:
+    """Whether every span of a row has a word, bool [B, 1]."""
+    return jnp.stack([mask.any(1) for _, mask in texts]).all(0)[:, None]
 
 
 class Labeller(nn.Module):

@@ -172,6 +172,26 @@ class Grammar:
             found = self.phrases[key] = make(*args)
         return found
 
+    def traced(self, meaning: Meaning) -> tuple[Sentence, list[tuple[Any, tuple[Token, ...]]]]:
+        """The sentence of a meaning, and the phrases that were made for it.
+
+        Returns:
+          The sentence, and pairs of a phrase and its tokens. A phrase is an `NP` (in some languages
+          with its preposition), a `Place`, or the concept of an adverbial. A question also makes the
+          phrase that it asks for, whose tokens are not in the sentence.
+        """
+        kept, self.phrases = self.phrases, {}
+        try:
+            sentence = self.render(meaning)
+            made = self.phrases
+        finally:
+            self.phrases = kept
+        found = []
+        for key, (_, tokens) in made.items():
+            whole = isinstance(key, NP)
+            found.append((key if whole else key[key[0] in ("time", "adverb")], tokens))
+        return sentence, found
+
     def time(self, concept: str) -> Segment:
         """An adverbial of time, such as 'in the morning'."""
         text = self.lexicon.times[concept][self.language]

@@ -12,6 +12,18 @@ from clwe_jax.pocket.base import NP, PEOPLE, POSSESSIVES, Clause, Meaning, Place
 from clwe_jax.pocket.world import MODAL_TABLE, TENSES, split_of, world
 
 
+def pronoun_of(np: NP) -> NP:
+    """The pronoun that refers back to a person; a pronoun itself is repeated."""
+    kind = world().kind
+    if np.noun in kind:
+        nouns = (np.noun, np.other.noun) if np.other else (np.noun,)
+        women = all(kind[noun] == "woman" for noun in nouns)
+        if np.plural or np.other:
+            return NP("they.women" if women else "they")
+        return NP("she" if kind[np.noun] == "woman" else "he")
+    return np
+
+
 class Sampler:
     """Draws meanings with one random generator."""
 
@@ -255,20 +267,10 @@ class Sampler:
         if frame in ("when", "if"):
             first = first._replace(often=None)
         second_tense = "future" if frame == "if" and u() < 0.4 else tense
-        subject = self.back(first.subject) if u() < 0.35 and table.people else None
+        subject = pronoun_of(first.subject) if u() < 0.35 and table.people else None
         other = table if subject else self.pick(events)
         second = self.event(other, domain, second_tense, subject, simple=True)
         return (first, second) if second.verb != first.verb else None
-
-    def back(self, np: NP) -> NP:
-        """The pronoun that refers back to a person."""
-        if np.noun in self.world.kind:
-            nouns = (np.noun, np.other.noun) if np.other else (np.noun,)
-            women = all(self.world.kind[noun] == "woman" for noun in nouns)
-            if np.plural or np.other:
-                return NP("they.women" if women else "they")
-            return NP("she" if self.world.kind[np.noun] == "woman" else "he")
-        return np
 
     def question(self, frame: str, domain: str, table):
         """A question with 'who', 'what' or 'where'; None when a draw does not fit."""
@@ -298,7 +300,7 @@ class Sampler:
         subject = self.noun_phrase(self.pick(table.who), "subject")._replace(adj=None)
         mood = self.pick(self.world.moods)
         self.trace.append(mood)
-        back = self.back(subject) if self.uniform() < 0.5 else None
+        back = pronoun_of(subject) if self.uniform() < 0.5 else None
         other = table if back else self.pick(self.world.events[domain])
         return (
             Clause("is", subject, adj=mood, tense=tense),
@@ -332,7 +334,7 @@ class Sampler:
         obj = self.noun_phrase(noun, "object")
         obj = obj._replace(det="def", count=None, owner=None)
         second = Clause(
-            "event", self.back(first.subject), first.verb, obj, first.receiver, tense=tense,
+            "event", pronoun_of(first.subject), first.verb, obj, first.receiver, tense=tense,
             negated=True,
         )  # fmt: skip
         return first, second

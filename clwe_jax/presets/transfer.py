@@ -18,6 +18,7 @@ _HEADS: dict[str, dict[str, Any]] = {
     "mean_mlp": dict(hidden=256, dropout=0.1),
     "bilstm_max": dict(cells=300, hidden=300, pool="max", dropout=0.5, word_dropout=0.0),
     "esim": dict(cells=300, hidden=300, dropout=0.5),
+    "edge": dict(width=256, hidden=256, dropout=0.2),
 }  # fmt: skip
 _OF_TEXT = ("languages", "dictionaries", "lower_case", "simplify_chinese", "pocket_sentences")
 
@@ -49,7 +50,9 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
             ),
             task=dict(),
             transfer=dict(
-                task=task,  # ner | pos | xnli | pawsx | mldoc | topics | sentiment
+                # ner | pos | xnli | pawsx | mldoc | topics | sentiment, or labelled spans: edge/pos |
+                # edge/consts | edge/deps | edge/entities | edge/srl | edge/coref | edge/spr | edge/relations
+                task=task,
                 train="",  # en:FILE,de:FILE | languages of the embedded world: en,de | '': en
                 dev="",  # as train; '': a tenth of the training rows, or the embedded world's
                 tests="",  # a folder of {lang}.* files; '': the embedded world
@@ -68,6 +71,7 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
                 text_vector="mean",  # in mode tune, a text's vector: mean | cls
                 # of a CLCR run, texts as pivots: extract | extract,reorder | '': every word
                 reduce="",
+                pivot_probability=0.0,  # with reduce, least probability of a pivot; 0: the CLCR run's
                 center=False,  # take each language's own mean feature away
                 length=128,  # longest training row: words, or in mode tune pieces
                 constrained=True,  # forbid a CRF an I- tag that continues no name

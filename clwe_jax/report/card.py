@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from clwe_jax import registry
 from clwe_jax.report.data import Section, Table, Text, Word
 from clwe_jax.report.run_folder import Run
 
@@ -89,11 +90,14 @@ def usage(run: Run, others: Sequence[Run]) -> Section | None:
 
 
 def _labelling(run: Run) -> str:
-    """Code that labels words or texts."""
-    task, lang = run.option("transfer.task"), run.languages[0]
+    """Code that labels words, texts or spans."""
+    task, lang = registry.lookup("transfer_task", run.option("transfer.task")), run.languages[0]
     call = f"classify([TEXT], lang={lang!r})"
-    if task in ("ner", "pos"):
+    if task.kind == "tags":
         call = f"tag([TEXT], lang={lang!r})  # for each text its words with their labels"
-    elif task in ("xnli", "pawsx"):
+    elif task.kind == "spans":
+        spans = ["(0, 1)", "(2, 3)"][: task.texts]
+        call = f"label_spans([(WORDS, [{', '.join(spans)}])], lang={lang!r})  # labels of words 0 to 1, ..."
+    elif task.texts == 2:
         call = f"classify([(TEXT, TEXT)], lang={lang!r})"
     return f"from clwe_jax import api\n\nmodel = api.load({str(run.workdir)!r})\nmodel.{call}"

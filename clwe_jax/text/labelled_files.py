@@ -7,13 +7,13 @@ from typing import Annotated, Sequence
 
 from ml_collections import ConfigDict
 
-from clwe_jax import fields
+from clwe_jax import fields, registry
 from clwe_jax.fields import OneOf, Size
 
 from clwe_jax.text.dictionary import files as dictionary_files
 
+_OF_CONFIGS = ("runs/warm_dict_mlm", "runs/clcr")  # encoders of configs, by their default folders
 _REDUCED = Annotated[str, OneOf("", "extract", "extract,reorder")]
-_TAGGED = ("ner", "pos")  # tasks with a label for each word
 
 
 def check(config: ConfigDict, workdir: str) -> None:
@@ -25,19 +25,26 @@ def check(config: ConfigDict, workdir: str) -> None:
     del workdir
     settings = config.transfer
     fields.check_value(_REDUCED, settings.reduce, "config.transfer.reduce")
-    if settings.reduce and (settings.task in _TAGGED or settings.mode == "tune"):
+    task = registry.lookup("transfer_task", settings.task)
+    if settings.reduce and (task.kind == "tags" or settings.mode == "tune"):
         raise ValueError(
             f"config.transfer.reduce={settings.reduce!r} leaves words out, and needs frozen features "
-            "of a task whose texts have labels: --config.transfer.reduce=''"
+            "of a task whose texts or spans have labels: --config.transfer.reduce=''"
+        )
+    if settings.reduce == "extract,reorder" and task.kind == "spans":
+        raise ValueError(
+            f"config.transfer.reduce='extract,reorder': the order of a span's words does not count in "
+            f"{settings.task!r}: --config.transfer.reduce=extract"
         )
     kind, _, where = config.encoder.partition(":")
     if kind in ("run", "hf", "laser") and not os.path.isdir(where):
-        made = "python -m clwe_jax.main --config=configs/warm_dict_mlm.py"
-        if kind == "run" and where != "runs/warm_dict_mlm":
+        name = os.path.basename(where) if where in _OF_CONFIGS else "warm_dict_mlm"
+        made = f"python -m clwe_jax.main --config=configs/{name}.py"
+        if kind == "run" and where not in _OF_CONFIGS:
             made += f" --workdir={where}"
         raise FileNotFoundError(
-            f"config.encoder={config.encoder}: {where} is no folder. A masked language model of the "
-            f"embedded world takes minutes: {made}. For another encoder set --config.encoder="
+            f"config.encoder={config.encoder}: {where} is no folder. An encoder of the embedded world "
+            f"takes minutes: {made}. For another encoder set --config.encoder="
         )
     learned = training_languages(settings.train)
     limits(settings.rows, learned, 0)
@@ -49,6 +56,11 @@ def check(config: ConfigDict, workdir: str) -> None:
             f"config.transfer.train={settings.train!r}, config.transfer.tests={settings.tests!r}: "
             "give training files (en:FILE) and a folder of test files, or neither for the embedded "
             "world"
+        )
+    if not given and not task.embedded:
+        raise ValueError(
+            f"config.transfer.task={settings.task!r}: the embedded world has no such labels; name files "
+            "of your own: --config.transfer.train=en:FILE --config.transfer.tests=DIR"
         )
     if not given and settings.dev:
         raise ValueError(

@@ -26,9 +26,10 @@ def test_sign_test_is_that_of_enumeration():
 
 
 def test_shares_of_right_labels():
-    found = agreement.right_share([("A", "B"), (), ("A",)], [("A", "A"), (), ("A",)])
+    found = agreement.right_share([("A", "B"), (), ("A",)], [("A", "A"), (), ("A",)], True)
     assert found.tolist() == [0.5, 1.0, 1.0]
-    assert agreement.right_share(["x", "y"], ["x", "x"]).tolist() == [1.0, 0.0]
+    assert agreement.right_share(["x", "y"], ["x", "x"], False).tolist() == [1.0, 0.0]
+    assert agreement.right_share([("A",), ()], [(), ()], False).tolist() == [0.0, 1.0]
 
 
 def test_confusions():

@@ -142,6 +142,41 @@ def test_texts_have_their_own_vectors_once_computed(setting):
     assert [len(x) for x in words.rows[0]] == [2, 2] and words.values.shape[1] == encoder.layers
 
 
+class _EverySecond:
+    """Leaves out every second word."""
+
+    layers = 1
+
+    def kept_words(self, sentences, language, pool="mean", reduce=np.asarray):
+        found = []
+        for words in sentences:
+            places = np.arange(0, len(words), 2)
+            vectors = np.array([[[ord(words[k])]] for k in places], np.float32)
+            found.append((places, reduce(vectors)))
+        return found
+
+
+def test_spans_are_parts_of_sentences_that_are_encoded_once(setting, monkeypatch):
+    encoder, _ = setting
+    source, seen = Vectors(encoder, "last"), []
+    plain = encoder.of_words
+    monkeypatch.setattr(encoder, "of_words", lambda x, *rest: seen.extend(x) or plain(x, *rest))
+    words = ("bank", "ab", "x")
+    table = features.of_spans(source, [(words, [(0, 2), (1, 3)]), (words, [(2, 3), (0, 1)])], "de")
+    assert seen == [words]
+    [whole] = plain([words], "de")
+    for row, spans in zip(table.rows, [[(0, 2), (1, 3)], [(2, 3), (0, 1)]]):
+        for numbers, (first, end) in zip(row, spans):
+            np.testing.assert_array_equal(table.values[numbers][:, 0], whole[first:end, -1])
+
+
+def test_a_span_keeps_the_words_that_the_encoder_keeps():
+    source = Vectors(_EverySecond(), "last")
+    table = features.of_spans(source, [("abcde", [(0, 3)]), ("abcde", [(1, 2)]), ("xy", [(0, 2)])], "de")
+    read = ["".join(chr(int(x)) for x in table.values[row[0]].ravel()) for row in table.rows]
+    assert read == ["ac", "", "x"]
+
+
 def test_layers_of_laser():
     """'top' is the larger direction of the last layer; 'upper' leaves the embeddings out."""
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4) * np.array([1, -1, -1, 1])

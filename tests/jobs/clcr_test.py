@@ -105,6 +105,12 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
         rows = {x.tobytes() for x in words}
         assert 1 <= len(kept) <= len(words) and {x.tobytes() for x in kept} <= rows
         assert {x.tobytes() for x in moved} == rows and len(moved) == len(words)
+    for whole_words, (places, kept) in zip(
+        whole.of_words(texts, "de"), loaded.reduced(reorder=False).kept_words(texts, "de")
+    ):
+        np.testing.assert_array_equal(whole_words[places], kept)
+    few = loaded.reduced(threshold=1.0).of_words(texts, "de")  # no pivot is certain: the likeliest word
+    assert {len(x) for x in few} == {1}
     english = [row.target for row in clcr_data.test_rows(config)]
     same = loaded.reduced(extract=False).of_words(english, "en")
     assert all((a == b).all() for a, b in zip(same, whole.of_words(english, "en")))

@@ -31,7 +31,9 @@ def job(tmp_path, seeds=2, tests=None, **changes):
         layers=[types.SimpleNamespace(name="", facts=facts)], made_with={"encoder": "joint"},
         source=types.SimpleNamespace(encoder=types.SimpleNamespace(layers=1)),
         data=types.SimpleNamespace(
-            task=types.SimpleNamespace(name="pos", metric="acc", title="Parts of speech"), tags=tags,
+            task=types.SimpleNamespace(
+                name="pos", metric="acc", title="Parts of speech", kind="tags" if tags else "texts"
+            ), tags=tags,
             labelled=("en",), coverage={}, train={"en": tests["en"]}, tests=tests, labels=labels,
             gold=lambda rows: [x.tags if tags else x.label for x in rows],
         ),

@@ -38,6 +38,7 @@ class ToyNames:
     """Some concepts of the embedded world as names: the same in every language."""
 
     name, title, kind, texts, metric = "ner", "Names", "tags", 0, "f1"
+    embedded = True
 
     def generate(self, language, split, rows, seed):
         number = seed + ("train", "dev", "test").index(split)

@@ -158,6 +158,49 @@ def test_esim_is_that_of_chen_and_others(x):
         head.init(jax.random.key(1), texts[:1])
 
 
+def test_an_edge_probe_is_that_of_tenney_and_others(x):
+    """Projection, self-attentive pooling of each span by itself, tanh, layer normalisation."""
+    head = heads.Edge(3, False, width=4, hidden=5)
+    spans = [(x, MASK), (x[::-1, :3], MASK[::-1, :3])]
+    rng = np.random.default_rng(2)
+    params = jax.tree.map(
+        lambda p: rng.normal(size=p.shape).astype(np.float32),
+        params_of(head.init, jax.random.key(1), spans),
+    )
+    found = applied(head, params, spans)
+
+    def dense(x, name):
+        return x @ params[f"{name}_kernel"] + params[f"{name}_bias"]
+
+    for row in range(ROWS):
+        pooled = []
+        for number, (words, mask) in enumerate(spans, 1):
+            projected = dense(words[row][mask[row]], f"project_{number}")
+            powers = np.exp(dense(projected, f"attend_{number}")[:, 0])
+            pooled.append(sum(p * word for p, word in zip(powers, projected)) / powers.sum())
+        hidden = np.tanh(dense(np.concatenate(pooled), "hidden"))
+        hidden = (hidden - hidden.mean()) / np.sqrt(hidden.var() + 1e-5)
+        hidden = hidden * params["norm"]["scale"] + params["norm"]["bias"]
+        np.testing.assert_allclose(found[row], dense(hidden, "output"), atol=1e-4)
+
+
+def test_the_loss_of_an_edge_probe_is_that_of_every_label_alone(x):
+    model, loss = labelling.Labelling(heads.Edge(4, False, width=4, hidden=5)), labelling.Labelling.loss
+    empty = MASK.copy()
+    empty[1] = False  # no word of this span is left
+    spans = [(x, MASK), (x, empty)]
+    gold = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [-1, -1, -1, -1]])
+    params = params_of(model.init, jax.random.key(1), spans, gold, False, method=loss)
+    scores = np.asarray(applied(model.head, params["head"], spans))
+    found = applied(model, params, spans, gold, False, method=loss)["loss"]
+    p = sigmoid(scores[0])
+    expected = -(np.log(p[[0, 2]]).sum() + np.log(1 - p[[1, 3]]).sum())
+    assert float(found.value) == pytest.approx(expected, rel=1e-5) and float(found.weight) == 4
+    best = applied(model, params, spans, method=labelling.Labelling.best)
+    np.testing.assert_array_equal(np.asarray(best)[[0, 2]], scores[[0, 2]] > 0)
+    assert not best[1].any()
+
+
 def test_a_text_without_words_has_finite_scores_and_gradients(x):
     head, empty = CLASSIFIERS["bilstm_max"], np.zeros_like(MASK)
     params = params_of(head.init, jax.random.key(1), [(x, MASK)])

@@ -1,6 +1,6 @@
 """Labelled rows of the embedded world, one generator a task, in all its languages.
 
-Every generator takes (language, split, rows, seed, domains). The splits are 'train', 'dev' and
+Every generator takes (language, split, rows, seed, domains); those of spans take no number of rows. The splits are 'train', 'dev' and
 'test'. Dev and test rows have words and templates that no training row has in any language, so that
 a model must generalise; `heldout` says how. Labels are balanced.
 
@@ -8,6 +8,7 @@ a model must generalise; `heldout` says how. Labels are balanced.
     >>> tasks.named_entities("en", "train", 1, 0, tasks.DOMAINS)
 """
 
+from clwe_jax.pocket.tasks.edges import constituents, coreference, roles
 from clwe_jax.pocket.tasks.entities import named_entities
 from clwe_jax.pocket.tasks.heldout import DOMAINS, SPLITS, named
 from clwe_jax.pocket.tasks.inference import inference_pairs
@@ -25,4 +26,7 @@ TEXTS = {
     "sts": similar_pairs,
 }
 
-__all__ = ["DOMAINS", "SPLITS", "TEXTS", "named", "named_entities", "parts_of_speech"]
+# Name of a task of spans -> its generator, of sentences without end.
+SPANS = {"edge/consts": constituents, "edge/srl": roles, "edge/coref": coreference}
+
+__all__ = ["DOMAINS", "SPANS", "SPLITS", "TEXTS", "named", "named_entities", "parts_of_speech"]

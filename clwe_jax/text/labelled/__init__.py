@@ -1,4 +1,4 @@
-"""Labelled text: tagged sentences and labelled texts, and the tasks that read and score them.
+"""Labelled text: tagged sentences, labelled texts and labelled spans, and the tasks that read and score them.
 
 The tasks are classes of the modules of this folder, by name in the registry's table
 'transfer_task'. None imports jax or TensorFlow.
@@ -34,6 +34,20 @@ class Labelled(NamedTuple):
     label: str
 
 
+class Spanned(NamedTuple):
+    """One span of a sentence, or a pair of spans, with labels.
+
+    Attributes:
+      words: the words of the sentence.
+      spans: one or two, each (first word, word after the last one).
+      labels: distinct and sorted; of most tasks one.
+    """
+
+    words: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+    labels: tuple[str, ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class Examples:
     """The rows of a file or of the embedded world.
@@ -43,7 +57,7 @@ class Examples:
       skipped: reason -> number of rows (or repaired tags) that the reason concerns.
     """
 
-    rows: tuple[Tagged, ...] | tuple[Labelled, ...]
+    rows: tuple[Tagged, ...] | tuple[Labelled, ...] | tuple[Spanned, ...]
     skipped: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
@@ -53,8 +67,9 @@ class Task(Protocol):
     Attributes:
       name: the beginning of the figures' paths: ner/{lang}/f1, xnli/{lang}/acc.
       title: its name for a reader of the report.
-      kind: 'tags' (rows are `Tagged`) or 'texts' (rows are `Labelled`).
-      texts: number of texts of a row: 1 or 2; 0 for tags.
+      kind: 'tags' (rows are `Tagged`), 'texts' (`Labelled`) or 'spans' (`Spanned`).
+      texts: number of texts or spans of a row: 1 or 2; 0 for tags.
+      embedded: whether the embedded world has rows.
       metric: the key of `score` that chooses models and stands in zero_shot/{task}/mean_{metric}.
     """
 
@@ -63,6 +78,7 @@ class Task(Protocol):
     kind: str
     texts: int
     metric: str
+    embedded: bool
 
     def read(self, path: str, language: str) -> Examples:
         """The rows of a file in one of the task's published formats; `.gz` is unpacked.
@@ -92,14 +108,15 @@ class Task(Protocol):
           seed: seed of the draws.
 
         Raises:
-          ValueError: an unknown language or split.
+          ValueError: an unknown language or split, or no rows of the task in the language.
         """
 
     def score(self, gold: Sequence, predicted: Sequence) -> dict[str, float]:
         """Fractions by name, of which `metric` is one.
 
         Args:
-          gold: for tags, a sequence of tags a sentence; for texts, a label a row.
+          gold: for tags, a sequence of tags a sentence; for texts, a label a row; for spans, a
+            sequence of distinct labels a row.
           predicted: the same shape.
 
         Raises:

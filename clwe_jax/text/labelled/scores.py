@@ -1,8 +1,8 @@
-"""Scores of predicted labels: F1 of entities, accuracy, and Spearman's rank correlation."""
+"""Scores of predicted labels: F1 of entities and of sets of labels, accuracy, and Spearman's rank correlation."""
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Collection, Sequence
 
 from clwe_jax.text.labelled.entities import entities
 
@@ -19,9 +19,28 @@ def entity_f1(gold: Tags, predicted: Tags) -> dict[str, float]:
     """
     _check_tags(gold, predicted)
     wanted, found = set(entities(_joined(gold))), set(entities(_joined(predicted)))
-    right = len(wanted & found)
-    precision = right / len(found) if found else 0.0
-    recall = right / len(wanted) if wanted else 0.0
+    return _f1(len(wanted & found), len(wanted), len(found))
+
+
+def label_f1(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> dict[str, float]:
+    """Precision, recall and F1 of the labels of all rows (micro average; Tenney et al. 2019, 3.2).
+
+    A predicted label is right where its row has it. Without any label a figure is 0.
+
+    Args:
+      gold, predicted: the distinct labels of each row, perhaps none.
+
+    Raises:
+      ValueError: the numbers of rows differ.
+    """
+    _check_number(gold, predicted)
+    right = sum(len(set(a) & set(b)) for a, b in zip(gold, predicted))
+    return _f1(right, sum(map(len, gold)), sum(map(len, predicted)))
+
+
+def _f1(right: int, wanted: int, found: int) -> dict[str, float]:
+    precision = right / found if found else 0.0
+    recall = right / wanted if wanted else 0.0
     both = precision + recall
     f1 = 2 * precision * recall / both if both else 0.0
     return {"f1": f1, "precision": precision, "recall": recall}

@@ -120,6 +120,33 @@ def _rows(
     return Examples(tuple(rows), {reason: n for reason, n in skipped.items() if n})
 
 
+def arcs(path: str) -> list[tuple[tuple[str, ...], list[tuple[int, str]]]]:
+    """The words of each sentence of a CoNLL-U file, and the head and relation of each word.
+
+    A head is the place of a word; a root is its own head. A relation is the universal one, without
+    what follows a colon. Ranges and empty words (1-2, 1.1) are no words.
+
+    Raises:
+      ValueError: a file without ten columns, or a head that is no word of the sentence.
+    """
+    found = []
+    for rows in _sentences(path):
+        rows = [row for row in rows if row.columns[0].isdigit() or len(row.columns) != _CONLLU]
+        heads = []
+        for place, (number, columns) in enumerate(rows):
+            if len(columns) != _CONLLU:
+                fault(path, number, f"expected the {_CONLLU} columns of CoNLL-U, which name heads and "
+                      f"relations, found {len(columns)}")  # fmt: skip
+            head = columns[6]
+            if not head.isdigit() or int(head) > len(rows):
+                fault(path, number, f"head {head!r} in column 7: expected 0 for a root, or a word's "
+                      f"number, 1 to {len(rows)}")  # fmt: skip
+            heads.append((int(head) - 1 if int(head) else place, columns[7].partition(":")[0]))
+        if rows:
+            found.append((tuple(row.columns[1] for row in rows), heads))
+    return found
+
+
 @dataclasses.dataclass(frozen=True)
 class Ner:
     """Named entities (`Task`), scored by seqeval's F1.
@@ -139,6 +166,7 @@ class Ner:
     kind = "tags"
     texts = 0
     metric = "f1"
+    embedded = True
 
     def read(self, path: str, language: str) -> Examples:
         """As `Task.read`. The tags become IOB2; `skipped` counts tags that no scheme allows."""
@@ -208,6 +236,7 @@ class Pos:
     kind = "tags"
     texts = 0
     metric = "acc"
+    embedded = True
 
     def __post_init__(self):
         if self.tags not in (12, 17):

@@ -69,6 +69,7 @@ class _Texts:
     kind = "texts"
     texts = 1
     metric = "acc"
+    embedded = True
     format = _MLDOC
 
     def read(self, path: str, language: str) -> Examples:
