@@ -186,16 +186,12 @@ class Transfer(Job):
         self.frozen.features()
 
     def _train(self) -> bool:
-        clock = time.monotonic()
         if self.tunes:
             self.tuned = TunedTransfer(
                 self.config, self.workdir, self.data, self.model, self.made_with
             )
-            done = self.tuned.train()
-            self.training_seconds = time.monotonic() - clock
-            return done
+            return self.tuned.train()
         self.layers = self.frozen.train()
-        self.training_seconds = time.monotonic() - clock
         return True
 
     def _test(self) -> None:
@@ -255,12 +251,15 @@ class Transfer(Job):
             }
             figures |= self._layer_figures(layer)
         figures |= self._layer_figures(self.chosen, main=True)
-        figures["transfer/training_seconds"] = self.training_seconds
+        if task.metric == "acc":
+            for language in self.data.tests:
+                figures[f"{task.name}/{language}/majority"] = self.data.majority(language)
         for language, share in self.coverage.items():
             figures[f"data/coverage/{language}"] = share
         for language, share in self.data.coverage.items():
             figures[f"data/translated/{language}"] = share
         if not self.tunes:
+            figures["transfer/training_seconds"] = sum(x.facts["all_seconds"] for x in self.layers)
             best = next(layer for layer in self.layers if layer.name == self.chosen)
             figures[f"transfer/dev_{task.metric}"] = float(best.development.mean())
             if best.facts["seconds"]:

@@ -73,6 +73,16 @@ class LabelledData:
         """The words of each sentence, or the texts of each row."""
         return [row.words if self.tags else row.texts for row in rows]
 
+    def majority(self, language: str) -> float:
+        """The accuracy in a language of always answering the training rows' most frequent label."""
+        counts = collections.Counter(
+            label for rows in self.train.values() for row in rows for label in _of(self.task, row)
+        )
+        [(label, _)] = counts.most_common(1)
+        gold = self.gold(self.tests[language])
+        answers = [[label] * len(tags) for tags in gold] if self.tags else [label] * len(gold)
+        return self.task.score(gold, answers)["acc"]
+
     def numbers(self, rows: Rows) -> list[Any]:
         """The labels of rows as numbers."""
         index = {label: number for number, label in enumerate(self.labels)}
@@ -89,7 +99,11 @@ def read(config: ConfigDict) -> LabelledData:
     """
     settings = config.transfer
     task = registry.lookup("transfer_task", settings.task)()
-    found = _embedded(config, task) if not labelled_files.has_files(settings.train) else _of_files(config, task)
+    found = (
+        _embedded(config, task)
+        if not labelled_files.has_files(settings.train)
+        else _of_files(config, task)
+    )
     train, dev, tests, skipped, files = found
     labels = _labels(task, train)
     skipped = collections.Counter(skipped)
@@ -145,7 +159,9 @@ def _of_files(config: ConfigDict, task: Task):
 
     train = {x: _part(rows(x, path, "train"), most[x], config.seed) for x, path in places.items()}
     if settings.dev:
-        dev = {x: rows(x, path, "dev") for x, path in labelled_files.pairs(settings.dev, "dev").items()}
+        dev = {
+            x: rows(x, path, "dev") for x, path in labelled_files.pairs(settings.dev, "dev").items()
+        }
     else:
         dev = {}
         for language, some in train.items():
