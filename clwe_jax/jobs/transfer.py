@@ -129,7 +129,7 @@ class Transfer(Job):
         config = self.config
         found = presets.static(config.scale)
         found.system, found.seed = "Joint-Align", config.seed
-        found.data.update(config.data.to_dict())
+        found.data.update({name: x for name, x in config.data.items() if name in found.data})
         found.static.update(
             training="joint", reallocation=True, refinement=True, write_text=False, induced_words=0
         )

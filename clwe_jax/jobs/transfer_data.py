@@ -151,7 +151,13 @@ def _of_files(config: ConfigDict, task: Task):
     files: dict[str, Any] = {}
 
     def rows(language: str, path: str, use: str) -> Rows:
-        files[f"{use} {language}"] = [path, os.path.getsize(path), os.path.getmtime(path)]
+        where = path
+        if path.startswith(labelled_files.PREFIX):
+            from clwe_jax.data.graph import tfds_sets  # TensorFlow, which files do not need
+
+            path = tfds_sets.labelled(path, language, use, config.data.tfds_dir)
+            where = path.origin
+        files[f"{use} {language}"] = [path, os.path.getsize(where), os.path.getmtime(where)]
         found: Examples = task.read(path, language)
         for reason, count in found.skipped.items():
             skipped[f"{os.path.basename(path)}: {reason}"] += count
@@ -173,8 +179,11 @@ def _of_files(config: ConfigDict, task: Task):
                 "config.transfer.dev is empty: %d of %d training rows (%s) are development rows",
                 count, len(some), language,
             )  # fmt: skip
-    found = task.files(settings.tests)
     wanted = options.languages(config)
+    if settings.tests.startswith(labelled_files.PREFIX):
+        found = dict.fromkeys(wanted, settings.tests)
+    else:
+        found = task.files(settings.tests)
     chosen = [x for x in wanted if x in found] if wanted else list(found)
     if not chosen:
         raise ValueError(

@@ -42,7 +42,7 @@ _XNLI = _Format(
 )  # fmt: skip
 _PAWSX = _Format(
     _PAIR, "sentence1, sentence2, label", ("different", "paraphrase"),
-    {"0": "different", "1": "paraphrase"},
+    {"0": "different", "1": "paraphrase", "different_meaning": "different"},
 )  # fmt: skip
 _MLDOC = _Format({"label": 0, "first": 1}, "label, text", ("CCAT", "ECAT", "GCAT", "MCAT"))
 _SIB = _Format(

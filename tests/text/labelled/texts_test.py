@@ -101,7 +101,7 @@ def test_rows_without_texts_are_counted(tmp_path):
         (
             PawsX(),
             "a\tb\t2\n",
-            r"'2' is no label of pawsx: expected one of different, paraphrase, 0, 1",
+            r"'2' is no label of pawsx: expected one of different, paraphrase, 0, 1, ",
         ),
         (MlDoc(), "GSPO\tTor!\n", r"'GSPO' is no label of mldoc: expected one of CCAT, ECAT"),
         (Sts(), "a\tb\t6\n", r"de.tsv:1: '6' is no score of 0 to 5"),
