@@ -23,7 +23,7 @@ from clwe_jax.jobs import (
     evaluators, facts, floor, forecast, inputs, lexica, pictures, refine, shared_space,
 )  # fmt: skip
 from clwe_jax.jobs.given import Given
-from clwe_jax.jobs.job import Job, Results, Stage
+from clwe_jax.jobs.job import FIGURES, Job, Results, Stage
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.trainer import Trainer
 from clwe_jax.report import word_links
@@ -54,7 +54,9 @@ class Static(Job):
         inputs.check(self.config, self.workdir, options.pairs(self.config))
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
-        if not figures or report.get("static", {}).get("evals") != self._evals():
+        # A run without test sets has no figures, and its file of figures is an empty object.
+        whole = os.path.exists(self.path(FIGURES))
+        if not whole or report.get("static", {}).get("evals") != self._evals():
             return ""
         return (
             "This run is finished. To evaluate otherwise, change config.evals; to start again, "

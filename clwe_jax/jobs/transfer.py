@@ -132,7 +132,7 @@ class Transfer(Job):
         config = self.config
         found = presets.static(config.scale)
         found.system, found.seed = "Joint-Align", config.seed
-        found.data.update(config.data.to_dict())
+        found.data.update({name: x for name, x in config.data.items() if name in found.data})
         found.static.update(
             training="joint", reallocation=True, refinement=True, write_text=False, induced_words=0
         )
@@ -189,16 +189,12 @@ class Transfer(Job):
         self.frozen.features()
 
     def _train(self) -> bool:
-        clock = time.monotonic()
         if self.tunes:
             self.tuned = TunedTransfer(
                 self.config, self.workdir, self.data, self.model, self.made_with
             )
-            done = self.tuned.train()
-            self.training_seconds = time.monotonic() - clock
-            return done
+            return self.tuned.train()
         self.layers = self.frozen.train()
-        self.training_seconds = time.monotonic() - clock
         return True
 
     def _test(self) -> None:
@@ -258,12 +254,15 @@ class Transfer(Job):
             }
             figures |= self._layer_figures(layer)
         figures |= self._layer_figures(self.chosen, main=True)
-        figures["transfer/training_seconds"] = self.training_seconds
+        if task.metric == "acc":
+            for language in self.data.tests:
+                figures[f"{task.name}/{language}/majority"] = self.data.majority(language)
         for language, share in self.coverage.items():
             figures[f"data/coverage/{language}"] = share
         for language, share in self.data.coverage.items():
             figures[f"data/translated/{language}"] = share
         if not self.tunes:
+            figures["transfer/training_seconds"] = sum(x.facts["all_seconds"] for x in self.layers)
             best = next(layer for layer in self.layers if layer.name == self.chosen)
             figures[f"transfer/dev_{task.metric}"] = float(best.development.mean())
             if best.facts["seconds"]:

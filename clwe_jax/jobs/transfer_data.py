@@ -86,6 +86,16 @@ class LabelledData:
         """The rows as text, words with spaces between them."""
         return [" ".join(row.texts if self.task.kind == "texts" else row.words) for row in rows]
 
+    def majority(self, language: str) -> float:
+        """The accuracy in a language of always answering the training rows' most frequent label."""
+        counts = collections.Counter(
+            label for rows in self.train.values() for row in rows for label in _of(self.task, row)
+        )
+        [(label, _)] = counts.most_common(1)
+        gold = self.gold(self.tests[language])
+        answers = [[label] * len(tags) for tags in gold] if self.tags else [label] * len(gold)
+        return self.task.score(gold, answers)["acc"]
+
     def numbers(self, rows: Rows) -> list[Any]:
         """The labels of rows as numbers; of spans 0 or 1 for each label."""
         index = {label: number for number, label in enumerate(self.labels)}
@@ -104,7 +114,11 @@ def read(config: ConfigDict) -> LabelledData:
     """
     settings = config.transfer
     task = registry.lookup("transfer_task", settings.task)()
-    found = _embedded(config, task) if not labelled_files.has_files(settings.train) else _of_files(config, task)
+    found = (
+        _embedded(config, task)
+        if not labelled_files.has_files(settings.train)
+        else _of_files(config, task)
+    )
     train, dev, tests, skipped, files = found
     labels = _labels(task, train)
     skipped = collections.Counter(skipped)
@@ -152,7 +166,13 @@ def _of_files(config: ConfigDict, task: Task):
     files: dict[str, Any] = {}
 
     def rows(language: str, path: str, use: str) -> Rows:
-        files[f"{use} {language}"] = [path, os.path.getsize(path), os.path.getmtime(path)]
+        where = path
+        if path.startswith(labelled_files.PREFIX):
+            from clwe_jax.data.graph import tfds_sets  # TensorFlow, which files do not need
+
+            path = tfds_sets.labelled(path, language, use, config.data.tfds_dir)
+            where = path.origin
+        files[f"{use} {language}"] = [path, os.path.getsize(where), os.path.getmtime(where)]
         found: Examples = task.read(path, language)
         for reason, count in found.skipped.items():
             skipped[f"{os.path.basename(path)}: {reason}"] += count
@@ -160,7 +180,9 @@ def _of_files(config: ConfigDict, task: Task):
 
     train = {x: _part(rows(x, path, "train"), most[x], config.seed) for x, path in places.items()}
     if settings.dev:
-        dev = {x: rows(x, path, "dev") for x, path in labelled_files.pairs(settings.dev, "dev").items()}
+        dev = {
+            x: rows(x, path, "dev") for x, path in labelled_files.pairs(settings.dev, "dev").items()
+        }
     else:
         dev = {}
         for language, some in train.items():
@@ -172,8 +194,11 @@ def _of_files(config: ConfigDict, task: Task):
                 "config.transfer.dev is empty: %d of %d training rows (%s) are development rows",
                 count, len(some), language,
             )  # fmt: skip
-    found = task.files(settings.tests)
     wanted = options.languages(config)
+    if settings.tests.startswith(labelled_files.PREFIX):
+        found = dict.fromkeys(wanted, settings.tests)
+    else:
+        found = task.files(settings.tests)
     chosen = [x for x in wanted if x in found] if wanted else list(found)
     if not chosen:
         raise ValueError(

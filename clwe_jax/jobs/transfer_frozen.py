@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import json
 import os
+import time
 from typing import Any, Mapping, Sequence
 import zipfile
 
@@ -34,7 +35,8 @@ class Layer:
       name: '' or 'layer3'.
       layers: the layers of the features that they read.
       predictor: the heads.
-      facts: 'history' and 'losses' [epochs][seeds], 'best' [seeds], 'rows', 'seconds', 'cut'.
+      facts: 'history' and 'losses' [epochs][seeds], 'best' [seeds], 'rows', 'seconds', 'cut'; and
+        'all_seconds', which counts compilation and development sets too.
     """
 
     name: str
@@ -191,6 +193,11 @@ class FrozenTransfer:
             gold = [label for _, some in dev for label in some]
             return np.array([data.task.score(gold, mine)[data.task.metric] for mine in predicted])
 
+        logging.info(
+            "One head for each of %d seeds; an epoch's line has their losses, then their %s on %d "
+            "development rows", len(seeds), data.task.metric, sum(len(x) for _, x in dev),
+        )  # fmt: skip
+        clock = time.monotonic()
         found = heads.fit(
             bare.labeller, table.values, sources, seeds, recipe,
             -(-len(gold) // recipe.batch_size), measure,
@@ -198,7 +205,7 @@ class FrozenTransfer:
         facts = {
             "history": found.history.tolist(), "losses": found.losses.tolist(),
             "best": found.best.tolist(), "rows": found.rows, "seconds": found.seconds,
-            "cut": self.cut,
+            "all_seconds": time.monotonic() - clock, "cut": self.cut,
         }  # fmt: skip
         return found.params, facts
 

@@ -45,6 +45,7 @@ def _by_language(job: Any) -> data.Section:
     names = list(next(iter(scores.values()))[0])
     names.sort(key=lambda name: name != task.metric)
     covered = ["Words known"] if job.coverage else []
+    floor = ["Most frequent label"] if task.metric == "acc" else []
     trained, how_others = set(job.data.labelled), "zero-shot"
     if job.data.coverage:
         how_others = f"translate-{config.transfer.translate}"
@@ -56,6 +57,7 @@ def _by_language(job: Any) -> data.Section:
                 Language(language),
                 "training" if language in trained else how_others,
                 *(Metric(f"{task.name}/{language}/{name}") for name in names),
+                *(Metric(f"{task.name}/{language}/majority") for _ in floor),
                 *(Metric(f"data/coverage/{language}") for _ in covered),
                 " ".join(f"{100 * x:.1f}" for x in seeds) if len(seeds) > 1 else "",
                 Number(float(len(job.data.tests[language])), "count"),
@@ -64,11 +66,18 @@ def _by_language(job: Any) -> data.Section:
     zero = f"zero_shot/{task.name}/mean_{task.metric}"
     total = None
     if any(language not in trained for language in scores):
-        total = ["mean", how_others, Metric(zero), *[""] * len(names[1:] + covered), "", None]
+        total = [
+            "mean",
+            how_others,
+            Metric(zero),
+            *[""] * len(names[1:] + floor + covered),
+            "",
+            None,
+        ]
     columns = [
         "Language", "Setting",
         *(Column(_NAMES.get(name, name), "percent", main=name == task.metric) for name in names),
-        *(Column(title, "percent", main=False) for title in covered),
+        *(Column(title, "percent", main=False) for title in floor + covered),
         Column("Seeds", main=False), Column("Test rows", "count", main=False),
     ]  # fmt: skip
     how = "the encoder was frozen"
@@ -94,6 +103,8 @@ def _by_language(job: Any) -> data.Section:
     )
     if task.name == "pos":
         text += " F1 is XTREME's: adjacent words with the same label count as one span."
+    if floor:
+        text += " Beside the accuracy stands that of always answering the training rows' most frequent label."
     return data.Section(f"{task.title}: by language", text, [Table(columns, rows, total)])
 
 
@@ -224,7 +235,9 @@ def _confusions(job: Any) -> data.Section | None:
             if row.any()  # no word has the label: there is no share
         ]
         columns = ["Gold", *(Column(label, "percent", main=False) for label in labels)]
-        blocks.append(Table(columns, cells, title=Language(language), closed=f"Confusions: {language}"))
+        blocks.append(
+            Table(columns, cells, title=Language(language), closed=f"Confusions: {language}")
+        )
     counted = "words" if job.data.tags else "test rows"
     text = (
         f"A row is a gold label, a column a predicted one: the share of the gold label's {counted}, "
@@ -316,12 +329,13 @@ def _curves(job: Any) -> data.Section | None:
     ]
     title = f"{_NAMES.get(metric, metric)} on development rows"
     chart = Chart(title, lines, x=x, form="percent", whole_x=True)
-    text = (
-        "The table has the mean of the seeds, each at its best epoch, and the time of training "
-        "with compilation."
-    )
-    columns = [Column(title, "percent", main=False), Column("Training", "seconds", main=False)]
-    figures = [Metric(f"transfer/dev_{metric}"), Metric("transfer/training_seconds")]
+    text = "The table has the mean of the seeds, each at its best epoch."
+    columns = [Column(title, "percent", main=False)]
+    figures = [Metric(f"transfer/dev_{metric}")]
+    if not job.tunes:
+        columns.append(Column("Training", "seconds", main=False))
+        figures.append(Metric("transfer/training_seconds"))
+        text += " The time of training is that of all layers, with compilation."
     if not job.tunes and best.facts["seconds"]:
         columns.append(Column("Rows per second", "count", main=False))
         figures.append(Metric("transfer/training_rows_per_second"))

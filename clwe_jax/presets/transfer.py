@@ -20,7 +20,9 @@ _HEADS: dict[str, dict[str, Any]] = {
     "esim": dict(cells=300, hidden=300, dropout=0.5),
     "edge": dict(width=256, hidden=256, dropout=0.2),
 }  # fmt: skip
-_OF_TEXT = ("languages", "dictionaries", "lower_case", "simplify_chinese", "pocket_sentences")
+_OF_TEXT = (
+    "languages", "dictionaries", "lower_case", "simplify_chinese", "pocket_sentences", "tfds_dir",
+)  # fmt: skip
 
 
 def transfer(scale: str, task: str, head: str) -> ConfigDict:
@@ -53,9 +55,11 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
                 # ner | pos | xnli | pawsx | mldoc | topics | sentiment, or labelled spans: edge/pos |
                 # edge/consts | edge/deps | edge/entities | edge/srl | edge/coref | edge/spr | edge/relations
                 task=task,
-                train="",  # en:FILE,de:FILE | languages of the embedded world: en,de | '': en
+                # en:FILE,de:FILE | en:tfds:NAME | languages of the embedded world: en,de | '': en
+                train="",
                 dev="",  # as train; '': a tenth of the training rows, or the embedded world's
-                tests="",  # a folder of {lang}.* files; '': the embedded world
+                # a folder of {lang}.* files | tfds:NAME, with {lang} in it | '': the embedded world
+                tests="",
                 rows="",  # training rows, or rows or shares by language: en:1,de:.25; '': all
                 test_rows=0,  # most rows of a test file; 0: all
                 embedded_rows=2_000,  # training rows of a language of the embedded world

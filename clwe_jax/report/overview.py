@@ -127,7 +127,7 @@ def unfinished(run: Run) -> list[str]:
     steps = run.option("train.steps")
     if steps and run.step < steps:
         return [f"The run is at step {run.step:,} of {steps:,}; its figures are not final."]
-    if not run.results:
+    if not run.has_results:
         return ["results.json is missing: the page shows the last logged figures."]
     return []
 

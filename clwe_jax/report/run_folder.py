@@ -29,6 +29,7 @@ class Run:
       extras: report.json, which the job writes beside its figures.
       problems: sentences on files that could not be read.
       label: the run's name on the page; '': its system's name.
+      has_results: whether the run has written its results; they are {} where it measures nothing.
     """
 
     workdir: Path
@@ -38,6 +39,7 @@ class Run:
     extras: dict[str, Any]
     problems: tuple[str, ...] = ()
     label: str = ""
+    has_results: bool = True
 
     def option(self, path: str, default: Any = None) -> Any:
         """The value of an option such as 'train.steps'."""
@@ -106,6 +108,7 @@ def read(workdir: str | os.PathLike[str]) -> Run:
         results={name: float(value) for name, value in results.items() if is_number(value)},
         series=read_series(folder, problems),
         extras=_read_object(folder / "report.json", problems),
+        has_results=(folder / "results.json").exists(),
         problems=tuple(problems),
     )
 

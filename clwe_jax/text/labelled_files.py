@@ -9,11 +9,11 @@ from ml_collections import ConfigDict
 
 from clwe_jax import fields, registry
 from clwe_jax.fields import OneOf, Size
-
 from clwe_jax.text.dictionary import files as dictionary_files
 
 _OF_CONFIGS = ("runs/warm_dict_mlm", "runs/clcr")  # encoders of configs, by their default folders
 _REDUCED = Annotated[str, OneOf("", "extract", "extract,reorder")]
+PREFIX = "tfds:"  # of an option that names a data set of TFDS instead of a file
 
 
 def check(config: ConfigDict, workdir: str) -> None:
@@ -73,15 +73,21 @@ def check(config: ConfigDict, workdir: str) -> None:
         return
     for option in ("train", "dev"):
         for path in pairs(settings[option], option).values():
-            if not os.path.isfile(path):
+            if not path.startswith(PREFIX) and not os.path.isfile(path):
                 raise FileNotFoundError(
                     f"config.transfer.{option}={settings[option]}: {path} is no file; name your own: "
                     f"--config.transfer.{option}=en:FILE"
                 )
-    if not os.path.isdir(settings.tests):
+    if settings.tests.startswith(PREFIX):
+        if not config.data.languages:
+            raise ValueError(
+                f"config.transfer.tests={settings.tests} needs the languages to test: "
+                "--config.data.languages=en,de"
+            )
+    elif not os.path.isdir(settings.tests):
         raise FileNotFoundError(
             f"config.transfer.tests={settings.tests} is no folder: expected one of files such as "
-            "de.test.tsv"
+            "de.test.tsv, or tfds:NAME"
         )
 
 

@@ -199,6 +199,20 @@ def test_a_finished_run_says_so(whole, folder, said, monkeypatch):
     assert "This run is finished" in said.text
 
 
+def test_a_finished_run_without_test_sets_says_so_too(whole, folder, tmp_path, said, monkeypatch):
+    """A user's own languages often have none; the page must not say that results are missing."""
+    workdir, trained = str(tmp_path / "run"), os.path.join(whole, "trained")
+    none = {f"evals.{name}.data": "" for name in ("bli", "retrieval", "similarity")}
+    config = config_of(folder, **none, **{"static.trained": trained})
+    static.run(config, workdir)
+    assert read(os.path.join(workdir, "results.json")) == {}
+    with open(os.path.join(workdir, "report.html"), encoding="utf-8") as file:
+        assert "is missing" not in file.read()
+    monkeypatch.setattr(static.Static, "stages", lambda *_: pytest.fail("started again"))
+    static.run(config, workdir)
+    assert "This run is finished" in said.text
+
+
 def test_runs_share_what_is_trained(whole, folder, tmp_path, monkeypatch):
     trained = os.path.join(whole, "trained")
     monkeypatch.setattr(train, "fasttext_with_subwords", lambda *a, **k: pytest.fail("trained again"))

@@ -24,7 +24,7 @@ def job(tmp_path, seeds=2, tests=None, **changes):
         language: [[["NOUN"] * len(x.words) if tags else "no" for x in rows]] * seeds
         for language, rows in tests.items()
     }
-    facts = {"history": [[0.5] * seeds, [0.7] * seeds], "seconds": 2.0}
+    facts = {"history": [[0.5] * seeds, [0.7] * seeds], "seconds": 2.0, "all_seconds": 3.0}
     found = types.SimpleNamespace(
         config=config, chosen="", tunes=False, coverage={}, workdir=str(tmp_path), predicted={"": predicted},
         scores={"": {language: [{"acc": 0.5, "f1": 0.4}] * seeds for language in tests}},
@@ -45,7 +45,9 @@ def job(tmp_path, seeds=2, tests=None, **changes):
 
 def section(made, name):
     """The section of the report with a name."""
-    [found] = [x for x in transfer_report.sections(made) if x["title"] == f"Parts of speech: {name}"]
+    [found] = [
+        x for x in transfer_report.sections(made) if x["title"] == f"Parts of speech: {name}"
+    ]
     return found
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import seqio
 import tensorflow as tf
 
-from clwe_jax.data.graph import draws
+from clwe_jax.data.graph import draws, tfds_sets
 
 _BLOCK_LINES = 8
 _OPEN_FILES = 4  # files of a language that are read in turn
@@ -223,7 +223,7 @@ class DocumentSource(TextSource):
           FileNotFoundError: the data set is not prepared.
         """
         super().__init__(name, language, buffer)
-        _require_prepared(name, data_dir)
+        tfds_sets.prepared(name, data_dir, "config.data.source")
         self._source = seqio.TfdsDataSource(
             name, tfds_data_dir=data_dir or None, splits=("train",), caching_permitted=False
         )
@@ -249,29 +249,6 @@ class DocumentSource(TextSource):
             dataset = dataset.shard(shard.num_shards, shard.index)
         dataset = dataset.map(lambda example: example["text"])
         return self._shuffled(dataset, seed) if shuffle else dataset
-
-
-def _require_prepared(name: str, data_dir: str) -> None:
-    """Raises ValueError for an unknown data set, FileNotFoundError for one that is not prepared."""
-    import tensorflow_datasets as tfds  # takes seconds, which runs on text files save
-
-    where = data_dir or "~/tensorflow_datasets"
-    try:
-        builder = tfds.builder(name, data_dir=data_dir or None)
-        splits = builder.info.splits
-    except Exception as error:
-        # TFDS raises errors of many kinds; the first line names the unknown part of the name.
-        first = str(error).strip().split("\n")[0][:300]
-        raise ValueError(
-            f"config.data.source=tfds: no data set {name} in {where}: {first}"
-        ) from error
-    if "train" not in splits:
-        dataset, _, config = name.partition(":")[0].partition("/")
-        raise FileNotFoundError(
-            f"TFDS has not prepared {name} in {where}. Prepare it with `tfds build {dataset} "
-            f"--config={config} --data_dir=DIR`, or copy it from gs://tfds-data/datasets/{dataset}/"
-            f"{config}, and name the folder with --config.data.tfds_dir=DIR"
-        )
 
 
 def numbered(number: int) -> tf.data.Dataset:

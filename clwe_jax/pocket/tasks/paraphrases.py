@@ -14,13 +14,14 @@ from clwe_jax.pocket.tasks.draws import Draws, opposite
 from clwe_jax.pocket.tasks.heldout import shape_of
 
 Row = tuple[tuple[str, ...], str]
+DIFFERENT, PARAPHRASE = "different", "paraphrase"
 _MOST = 5  # the score of sentences that mean the same
 
 
 def paraphrase_pairs(
     language: str, split: str, rows: int, seed: int, domains: tuple[str, ...]
 ) -> list[Row]:
-    """Rows ((sentence, sentence), '1' or '0'), the labels in turns.
+    """Rows ((sentence, sentence), 'paraphrase' or 'different'), the labels in turns.
 
     Args, errors: as of `named_entities`.
     """
@@ -30,7 +31,7 @@ def paraphrase_pairs(
     def render(pair) -> tuple[str, str]:
         return tuple(draws.text(*c, frame="and" if len(c) > 1 else "say") for c in pair)
 
-    return list(itertools.islice(draws.rows("10", kinds, render), rows))
+    return list(itertools.islice(draws.rows((PARAPHRASE, DIFFERENT), kinds, render), rows))
 
 
 def _moved(draws: Draws, label: str):
@@ -46,7 +47,7 @@ def _moved(draws: Draws, label: str):
     changed = c._replace(subject=whom, **{role: c.subject})
     if draws.uniform() < 0.5:  # else a sentence with unusual roles would give the label away
         c, changed = changed, c
-    other = (c if label == "1" else changed)._replace(fronted=not c.fronted)
+    other = (c if label == PARAPHRASE else changed)._replace(fronted=not c.fronted)
     return f"moved-{shape_of(c)}", ((c,), (other,))
 
 
@@ -64,7 +65,7 @@ def _turned(draws: Draws, label: str):
     template = f"turned-{shape_of(a)}+{shape_of(b)}"
     changed = (a._replace(subject=b.subject), b._replace(subject=a.subject))
     first, changed = ((a, b), changed) if draws.uniform() < 0.5 else (changed, (a, b))
-    if label == "1":
+    if label == PARAPHRASE:
         return template, (first, first[::-1])
     return template, (first, changed if draws.uniform() < 0.5 else changed[::-1])
 
@@ -76,7 +77,7 @@ def _compared(draws: Draws, label: str):
         return None
     first = found[0]
     turned = first._replace(subject=first.obj, obj=first.subject)
-    if label == "1":
+    if label == PARAPHRASE:
         second = opposite(turned)
     else:
         second = turned if draws.uniform() < 0.5 else opposite(first)

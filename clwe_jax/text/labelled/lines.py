@@ -11,13 +11,35 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 SHOWN = 80  # letters of a line that an error repeats
 
 
+class Provided(str):
+    """The name of text that is no file of its own; readers take it where they take a path.
+
+    Attributes:
+      text: the text.
+      origin: a file that changes where the text does.
+    """
+
+    text: str
+    origin: str
+
+    def __new__(cls, name: str, text: str, origin: str) -> Provided:
+        found = super().__new__(cls, name)
+        found.text, found.origin = text, origin
+        return found
+
+
 def read_text(path: str) -> str:
     """The text of a file in UTF-8, with '\\n' line ends and without a byte order mark.
+
+    Args:
+      path: the file, or the name of text that is at hand.
 
     Raises:
       FileNotFoundError: there is no such file.
       ValueError: the file is in another encoding, or a .gz file is damaged.
     """
+    if isinstance(path, Provided):
+        return path.text
     if not os.path.isfile(path):
         raise FileNotFoundError(f"There is no file {path!r}: expected a file of labelled text")
     try:

@@ -40,7 +40,10 @@ _XNLI = _Format(
     _PAIR, "premise, hypothesis, label", ("contradiction", "entailment", "neutral"),
     {"contradictory": "contradiction"},
 )  # fmt: skip
-_PAWSX = _Format(_PAIR, "sentence1, sentence2, label", ("0", "1"))
+_PAWSX = _Format(
+    _PAIR, "sentence1, sentence2, label", ("different", "paraphrase"),
+    {"0": "different", "1": "paraphrase", "different_meaning": "different"},
+)  # fmt: skip
 _MLDOC = _Format({"label": 0, "first": 1}, "label, text", ("CCAT", "ECAT", "GCAT", "MCAT"))
 _SIB = _Format(
     {"label": 1, "first": 2}, "index_id, category, text",
@@ -115,7 +118,8 @@ class _Texts:
         label = self.format.also.get(label, label)
         if label not in self.format.labels and label != "-":
             fault(path, row.number, f"{label!r} is no label of {self.name}: expected one of "
-                  f"{', '.join(self.format.labels)} ({self.format.expected})")  # fmt: skip
+                  f"{', '.join((*self.format.labels, *self.format.also))} "
+                  f"({self.format.expected})")  # fmt: skip
         return label
 
     def files(self, directory: str) -> dict[str, str]:
@@ -148,7 +152,7 @@ class Xnli(_Texts):
 
 
 class PawsX(_Texts):
-    """Paraphrases (Yang et al. 2019): '1' where two sentences mean the same, else '0'."""
+    """Paraphrases (Yang et al. 2019): 'paraphrase' (1 in the files) or 'different' (0)."""
 
     name = "pawsx"
     title = "Paraphrases"

@@ -7,7 +7,6 @@ import pytest
 from clwe_jax import registry
 from clwe_jax.text.labelled import Spanned, scores
 
-TASKS = [name for name in registry.TABLES["transfer_task"] if name.startswith("edge/")]
 GOOD = {"text": "He sleeps .", "targets": [{"span1": [1, 2], "span2": [0, 1], "label": "A0"}]}
 CONLLU = (
     "# text = He was seen .\n1\tHe\the\tPRON\t_\t_\t3\tnsubj:pass\t_\t_\n"
@@ -95,15 +94,6 @@ def test_arcs_of_conllu(tmp_path):
         read(tmp_path, "edge/deps", CONLLU.replace("\t0\troot", "\t7\troot"))
     with pytest.raises(ValueError, match="en.json:1: expected the 10 columns of CoNLL-U"):
         read(tmp_path, "edge/deps", "He\tPRON")
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_rows_of_the_embedded_world(name):
-    if not task(name).embedded:
-        return
-    rows = task(name).generate("en", "dev", 30, 1).rows
-    assert len(rows) == 30 and rows == task(name).generate("en", "dev", 30, 1).rows
-    assert {len(row.spans) for row in rows} == {task(name).texts}
 
 
 def test_f1_counts_every_label_of_every_row():

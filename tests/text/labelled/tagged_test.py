@@ -192,7 +192,14 @@ def test_scores_of_the_tasks():
 @pytest.mark.parametrize("name", registry.TABLES["transfer_task"])
 def test_tasks_have_the_protocol(name):
     task = registry.build("transfer_task", {"name": name})
-    assert task.name == name and task.kind in ("tags", "texts")
+    assert task.name == name and task.kind in ("tags", "texts", "spans")
+    if not task.embedded:
+        return
+    if task.kind == "spans":
+        gold = [row.labels for row in generated(task)]
+        assert {len(row.spans) for row in generated(task)} == {task.texts}
+        assert task.score(gold, gold)[task.metric] == pytest.approx(1.0)
+        return
     assert task.texts == (0 if task.kind == "tags" else len(generated(task)[0].texts))
     rows = generated(task)
     gold = [row.tags for row in rows] if task.kind == "tags" else [row.label for row in rows]
