@@ -153,9 +153,9 @@ def closure(module: str, top_level_only: bool) -> set[str]:
     return seen
 
 
-# `prepare` alone makes batches of text: it imports the graph where it is needed.
-LIGHT = [x for x in MODULES if room(x) == "data" and not x.startswith(GRAPH)]
-LIGHT.remove("clwe_jax.data.prepare")
+# Commands that read text by the graph: they import it where it is needed.
+COMMANDS = ("clwe_jax.data.prepare", "clwe_jax.data.pairs")
+LIGHT = [x for x in MODULES if room(x) == "data" and not x.startswith((GRAPH, *COMMANDS))]
 
 
 @pytest.mark.parametrize("module", [*LIGHT, "clwe_jax.api"])
@@ -167,7 +167,7 @@ def test_trains_and_serves_without_tensorflow(module):
 def test_jobs_start_without_tensorflow():
     # A run on batches:DIR needs no TensorFlow, so jobs import the graph inside functions.
     for module in MODULES:
-        if room(module) in ("jobs", "main") or module == "clwe_jax.data.prepare":
+        if room(module) in ("jobs", "main") or module in COMMANDS:
             heavy = {n for n in closure(module, top_level_only=True) if n.split(".")[0] in HEAVY}
             assert not heavy, f"importing {module} imports {heavy}"
 

@@ -1,18 +1,23 @@
-"""Data sets of TensorFlow Datasets (TFDS): the prepared builder, and labelled rows as text."""
+"""Data sets of TensorFlow Datasets (TFDS): prepared builders, labelled rows, parallel text."""
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import functools
+import itertools
 import os
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 import tensorflow_datasets as tfds
 
+from clwe_jax import atomic
 from clwe_jax.text.labelled.lines import Provided
 from clwe_jax.text.labelled_files import PREFIX
 
 LANGUAGE = "{lang}"  # stands for a language in the name of a data set
 _SPLITS = {"train": ("train",), "dev": ("validation", "dev"), "test": ("test",)}
+_TRANSLATIONS = (tfds.features.Translation, tfds.features.TranslationVariableLanguages)
 _SPACES = dict.fromkeys(map(ord, "\t\n\r"), " ")
 
 
@@ -66,15 +71,72 @@ def labelled(value: str, language: str, use: str, data_dir: str) -> Provided:
     option = f"config.transfer.{'tests' if use == 'test' else use}"
     name, _, split = value.removeprefix(PREFIX).replace(LANGUAGE, language).partition("@")
     builder = prepared(name, data_dir, option)
-    there = list(builder.info.splits)
-    chosen = [x for x in ((split,) if split else _SPLITS[use]) if x in there]
-    if not chosen:
-        raise ValueError(
-            f"{option}={value}: {name} has the splits {', '.join(there)}; choose one of them: "
-            f"{PREFIX}{name}@{there[0]}"
-        )
+    split = _split(builder, (split,) if split else _SPLITS[use], f"{option}={value}")
     info = os.path.join(builder.data_dir, "dataset_info.json")
-    return Provided(f"{PREFIX}{name}@{chosen[0]}", _text(str(builder.data_dir), chosen[0]), info)
+    return Provided(f"{PREFIX}{name}@{split}", _text(str(builder.data_dir), split), info)
+
+
+def _split(builder: Any, wanted: Sequence[str], where: str) -> str:
+    there = list(builder.info.splits)
+    found = next((x for x in wanted if x in there), None)
+    if found is None:
+        raise ValueError(
+            f"{where}: {builder.info.full_name} has the splits {', '.join(there)}, not "
+            f"{' or '.join(wanted)}; choose one of them (an option's value ends in @{there[0]})"
+        )
+    return found
+
+
+def write_pairs(
+    name: str, split: str, languages: Sequence[str], most: int, data_dir: str, out: str
+) -> dict[str, int]:
+    """Writes the parallel text of a data set as tables OUT/xx-yy.tsv.
+
+    Args:
+      name, data_dir: see `prepared`.
+      split: the split to read.
+      languages: those to write; all where there are none.
+      most: most rows to read, from the beginning; 0: all.
+      out: the folder.
+
+    Returns:
+      Path -> number of sentence pairs; a row without one of the two sides is no pair of them.
+
+    Raises:
+      ValueError, FileNotFoundError: an unknown data set or split, one that is not prepared, one
+        without translations, or no pair of the languages.
+    """
+    builder = prepared(name, data_dir, "--name")
+    split = _split(builder, (split,), f"--split={split}")
+    key = _translated(builder.info.features)
+    if key is None:
+        raise ValueError(
+            f"{name} has the features {', '.join(builder.info.features)}: expected translations"
+        )
+    rows = builder.as_dataset(split=split, shuffle_files=False)
+    os.makedirs(out, exist_ok=True)
+    counts: collections.Counter[str] = collections.Counter()
+    with contextlib.ExitStack() as stack:
+        files: dict[str, Any] = {}
+        for row in tfds.as_numpy(rows.take(most or -1)):
+            texts = _translations(row[key] if key else row)
+            there = sorted(x for x in texts if texts[x] and x in (languages or texts))
+            for first, second in itertools.combinations(there, 2):
+                path = os.path.join(out, f"{first}-{second}.tsv")
+                if path not in files:
+                    files[path] = stack.enter_context(atomic.writing(path, "w"))
+                files[path].write(f"{texts[first]}\t{texts[second]}\n")
+                counts[path] += 1
+    if not counts:
+        raise ValueError(f"{name} has no row in two of the languages {', '.join(languages)}")
+    return dict(counts)
+
+
+def _translated(features: Mapping[str, Any]) -> str | None:
+    """The feature with a row's translations: '' where that is the whole row."""
+    if isinstance(features, _TRANSLATIONS):
+        return ""
+    return next((name for name, x in features.items() if isinstance(x, _TRANSLATIONS)), None)
 
 
 @functools.lru_cache(maxsize=4)  # one data set has the rows of several languages
@@ -105,8 +167,7 @@ def _tagged(features: Mapping[str, Any], rows: Iterable[Any]) -> Iterator[str]:
 
 def _table(features: Mapping[str, Any], rows: Iterable[Any]) -> Iterator[str]:
     """A line with the columns' names, and one for each row and language."""
-    kinds = tfds.features.Translation, tfds.features.TranslationVariableLanguages
-    translated = [name for name, x in features.items() if isinstance(x, kinds)]
+    translated = [name for name, x in features.items() if isinstance(x, _TRANSLATIONS)]
     texts = [name for name, x in features.items() if isinstance(x, tfds.features.Text)]
     labels = getattr(features["label"], "names", None)
     yield "\t".join((*["language"][: len(translated)], *translated, *texts, "label"))

@@ -1,12 +1,13 @@
-"""Labelled data sets of TFDS, read as the published files are."""
+"""Labelled and parallel data sets of TFDS, read as the published files are."""
 
 import pytest
 import tensorflow_datasets as tfds
 
 from clwe_jax import presets
+from clwe_jax.data import pairs
 from clwe_jax.data.graph import tfds_sets
 from clwe_jax.jobs import transfer_data
-from clwe_jax.text import labelled_files
+from clwe_jax.text import labelled_files, parallel
 from clwe_jax.text.labelled import Labelled, Tagged
 from clwe_jax.text.labelled.tagged import Ner, Pos
 from clwe_jax.text.labelled.texts import PawsX, Xnli
@@ -18,7 +19,7 @@ def built(name, features, splits, folder, configs=("",)):
     """Writes a data set as TFDS does.
 
     Args:
-      features: feature by name.
+      features: feature by name, or the feature that is a whole row.
       splits: split -> function from the config's name to the examples.
       configs: names of its configs; '' for one without a name.
     """
@@ -28,7 +29,7 @@ def built(name, features, splits, folder, configs=("",)):
         BUILDER_CONFIGS = [tfds.core.BuilderConfig(name=x, version="1.0.0") for x in configs if x]
 
         def _info(self):
-            found = FEATURES.FeaturesDict(features)
+            found = FEATURES.FeaturesDict(features) if isinstance(features, dict) else features
             return tfds.core.DatasetInfo(builder=self, features=found, disable_shuffling=True)
 
         def _split_generators(self, dl_manager):
@@ -81,6 +82,16 @@ def folder(tmp_path_factory):
     }  # fmt: skip
     row = {"sentence1": "a b", "sentence2": "b a", "label": 1}
     built("tiny_pairs", same, {"train": lambda _: [row]}, found)
+    sides = FEATURES.TranslationVariableLanguages(languages=["en", "de", "fr"])
+    rows = [
+        {"title": "x", "lines": {"en": "a\tb", "de": "c", "fr": "d"}},
+        {"title": "y", "lines": {"en": "e", "fr": "f"}},
+        {"title": "z", "lines": {"de": "g", "en": ""}},
+    ]
+    many = {"title": FEATURES.Text(), "lines": sides}
+    built("tiny_talks", many, {"train": lambda _: rows}, found)
+    two = FEATURES.Translation(languages=["en", "de"])
+    built("tiny_wmt", two, {"train": lambda _: [{"en": "a", "de": "b"}]}, found)
     built("tiny_text", {"text": FEATURES.Text()}, {"test": lambda _: [{"text": "a"}]}, found)
     return found
 
@@ -135,7 +146,7 @@ def test_a_run_reads_them_by_name(folder):
 @pytest.mark.parametrize(
     "name, error, message",
     [
-        ("tiny_xnli", ValueError, r"train=tfds:tiny_xnli: .* splits test; .* tfds:tiny_xnli@test"),
+        ("tiny_xnli", ValueError, r"train=tfds:tiny_xnli: .* splits test, not train; .*@test"),
         ("tiny_names/{lang}@all", ValueError, "has the splits train, validation, test"),
         ("tiny_names/fr", ValueError, "config.transfer.train=tfds: no data set tiny_names/fr"),
     ],
@@ -150,3 +161,40 @@ def test_data_sets_without_labels_are_refused(folder, tmp_path):
         path("tiny_text", folder)
     with pytest.raises(FileNotFoundError, match="tfds build tiny_text --data_dir=DIR"):
         path("tiny_text", str(tmp_path))
+
+
+def written(folder, tmp_path, capsys, *arguments):
+    """The files that the command writes, and what it prints."""
+    pairs.main([f"--tfds_dir={folder}", f"--out={tmp_path}", *arguments])
+    return {x.name: x.read_text() for x in tmp_path.iterdir()}, capsys.readouterr().out
+
+
+def test_translations_become_tables_of_two_languages(folder, tmp_path, capsys):
+    found, text = written(folder, tmp_path, capsys, "--name=tiny_talks")
+    assert found == {"de-en.tsv": "c\ta b\n", "de-fr.tsv": "c\td\n", "en-fr.tsv": "a b\td\ne\tf\n"}
+    assert "en-fr.tsv: 2 sentence pairs" in text
+    [files] = parallel.find(str(tmp_path), ("de", "en"), "task.parallel")
+    assert parallel.read(files).source == ["c"]
+
+
+@pytest.mark.parametrize("more", [["--name=tiny_wmt"], ["--name=tiny_talks", "--languages=en,de"]])
+def test_a_row_may_be_a_translation_and_languages_may_be_chosen(folder, tmp_path, capsys, more):
+    assert list(written(folder, tmp_path, capsys, *more, "--most=1")[0]) == ["de-en.tsv"]
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (
+            ["--name=tiny_text", "--split=test"],
+            "error: tiny_text has the features text: expected tr",
+        ),
+        (["--name=tiny_talks", "--split=all"], "error: --split=all: .* has the splits train, not"),
+        (["--name=tiny_talks", "--languages=ja"], "no row in two of the languages ja"),
+        (["--name=tiny_absent"], "error: --name=tfds: no data set tiny_absent"),
+    ],
+)
+def test_pairs_that_are_not_there_are_named(folder, tmp_path, capsys, arguments, message):
+    with pytest.raises(SystemExit, match=message):
+        written(folder, tmp_path, capsys, *arguments)
+    assert not list(tmp_path.glob("*.tsv"))
