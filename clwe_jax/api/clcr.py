@@ -102,6 +102,7 @@ def load(workdir: str, step: int | None = None) -> ClcrModel:
 
     places = settings.pop("encoders")
     source = next(iter(places))
+    settings.setdefault("reordered", source)  # a run of an earlier release reorders its source
     models = {}
     for language, place in reversed(places.items()):
         found = arrays["space"][language]
@@ -113,4 +114,4 @@ def load(workdir: str, step: int | None = None) -> ClcrModel:
         mapped = Transformed(model.objective, layers, Whitening(**found), params)
         models[language] = dataclasses.replace(model, projection=mapped)
     pivots = {language: Predictor(arrays["pivots"][language]) for language in places}
-    return ClcrModel(models, Steps(pivots, Predictor(arrays["order"]), source, **settings))
+    return ClcrModel(models, Steps(pivots, Predictor(arrays["order"]), **settings))

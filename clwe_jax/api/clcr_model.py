@@ -22,7 +22,7 @@ class ClcrModel(PairModel):
     def reduced(
         self, extract: bool = True, reorder: bool = True, threshold: float | None = None
     ) -> ClcrEncoder:
-        """The encoder with the steps E and R: vectors of pivots alone, in the target's order.
+        """The encoder with the steps E and R: vectors of pivots alone, in one language's order.
 
         Args:
           extract, reorder: see `ClcrEncoder`.

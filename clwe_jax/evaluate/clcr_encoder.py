@@ -19,14 +19,14 @@ class Steps:
     Attributes:
       pivots: language -> predictor of pivots, in the common space.
       order: predictor of whether a word stays before a later one, in the common space.
-      source: the language whose words are brought into the target's order.
+      reordered: the language whose words are brought into the other one's order.
       threshold: least probability of a pivot.
       beam: beam of the search for an order.
     """
 
     pivots: Mapping[str, Predictor]
     order: Predictor
-    source: str
+    reordered: str
     threshold: float = 0.2
     beam: int = 10
 
@@ -42,7 +42,7 @@ class Steps:
         return found if len(found) else np.array([likely.argmax()]) if len(likely) else found
 
     def ordered(self, vectors: np.ndarray) -> np.ndarray:
-        """The predicted order of words of the source language, int [n]; see `align.reorder`."""
+        """The predicted order of words of the language `reordered`, int [n]; see `align.reorder`."""
         pairs, features = predictors.pair_features(vectors)
         stays = self.order.probabilities(features)[:, 1]
         return reorder.by_pairs(predictors.pair_costs(pairs, stays, len(vectors)), self.beam)
@@ -56,7 +56,7 @@ class ClcrEncoder:
       base: encoder of both languages in the common space, of one layer.
       steps: the predictors.
       extract: whether only pivots are kept.
-      reorder: whether words of the source are brought into the target's order.
+      reorder: whether words of one language are brought into the other one's order.
     """
 
     base: Encoder
@@ -101,7 +101,7 @@ class ClcrEncoder:
             places = np.arange(len(vectors))
             if self.extract:
                 places = self.steps.chosen(vectors[:, -1], language)
-            if self.reorder and language == self.steps.source:
+            if self.reorder and language == self.steps.reordered:
                 places = places[self.steps.ordered(vectors[places, -1])]
             found.append((places, np.array(reduce(vectors[places]))))
         return found

@@ -192,21 +192,23 @@ class Clcr(Job):
 
     def _reorder(self) -> None:
         options_of = Classifier(**self.config.clcr.predictor.to_dict())
-        given = clcr_steps.orders(self.links["train"])
+        self.moved = clcr_data.SIDES.index(self.config.clcr.reordered)
+        given = clcr_steps.orders(self.links["train"], self.moved)
 
         def fit() -> dict[str, Any]:
             found = clcr_steps.order_predictors(
-                self.mapped["train"], given, options_of, self.config.seed
+                self.common("train", self.moved), given, options_of, self.config.seed
             )
             return {name: x.params for name, x in found._asdict().items()}
 
-        found = self._kept("reorder", _OF_PREDICTORS, fit)
+        found = self._kept("reorder", (*_OF_PREDICTORS, "reordered"), fit)
         self.order = OrderPredictors(*(Predictor(found[name]) for name in OrderPredictors._fields))
         links = self.links["test"]
         if self.test.gold:
             links = clcr_steps.gold_links(self.test.rows)
-        self.given = clcr_steps.orders(links)
-        self.figures |= dict(clcr_steps.reordered(self.order, self.mapped["test"], self.given))
+        self.given = clcr_steps.orders(links, self.moved)
+        words = self.common("test", self.moved)
+        self.figures |= dict(clcr_steps.reordered(self.order, words, self.given))
         widest = f"relative/beam{clcr_steps.BEAMS[-1]}"
         for name in ("bleu4", "tau"):
             value = self.figures[f"clcr/reorder/{widest}/{name}"]
@@ -218,7 +220,8 @@ class Clcr(Job):
         settings = self.config.clcr
         api.save(
             self.workdir,
-            {"encoders": self.places, "threshold": settings.pivot_probability, "beam": settings.beam},
+            {"encoders": self.places, "threshold": settings.pivot_probability, "beam": settings.beam,
+             "reordered": self.languages[self.moved]},
             self.spaces,
             self.maps[clcr_steps.MAIN].there.params,
             {"order": self.order.relative}

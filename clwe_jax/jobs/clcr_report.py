@@ -130,7 +130,7 @@ def _reorder(job: Any) -> data.Section:
     rows = [
         [title, *(Metric(f"clcr/reorder/{path}/{name}") for name in names)]
         for title, path in (
-            ("the source's order", "identity"),
+            (f"the order of {job.languages[job.moved]}", "identity"),
             *((f"{method}, beam {beam}", f"{method}/beam{beam}")
               for method in ("absolute", "relative") for beam in clcr_steps.BEAMS),
         )
@@ -140,22 +140,23 @@ def _reorder(job: Any) -> data.Section:
         ("BLEU-2", "BLEU-3", "BLEU-4", "Kendall's tau"), forms
     ))]  # fmt: skip
     blocks: list[Block] = [Table(columns, rows)]
-    source, target = job.languages
+    sides = job.moved, 1 - job.moved
+    source, target = (job.languages[side] for side in sides)
     places = _chosen(job)[:_SHOWN]
-    given = [job.given[place] for place in places]
-    vectors = job.mapped["test"]._replace(rows=job.mapped["test"].rows[places])
+    given, every = [job.given[place] for place in places], job.common("test", job.moved)
+    vectors = every._replace(rows=every.rows[places])
     found = clcr_steps.predicted(job.order, vectors, given, clcr_steps.BEAMS[-1])["relative"]
     for place, order, mine in zip(places, given, found):
-        row = job.test.rows[place]
-        words = np.array(row.source, object)[order.places]
+        own, other = (job.test.rows[place][side] for side in sides)
+        words = np.array(own, object)[order.places]
         points = [
             f"{source}: {' '.join(words)}", f"predicted: {' '.join(words[mine])}",
             f"order of {target}: {' '.join(words[order.gold])}",
         ]  # fmt: skip
-        blocks.append(Text(" ".join(row.target), points=points))
+        blocks.append(Text(" ".join(other), points=points))
     text = (
-        "Linked words of the source, brought into the target's order (Table 3): the share of the 2-, "
-        "3- and 4-grams of words that stand together in the target's order, and Kendall's tau. "
+        f"Linked words of {source}, brought into the order of {target} (Table 3): the share of the 2-, "
+        "3- and 4-grams of words that stand together in that order, and Kendall's tau. "
         + ("The orders are those of the gold alignment." if job.test.gold else
            "The orders are those of the pivots found.")
     )  # fmt: skip

@@ -20,6 +20,7 @@ _VALUES: dict[str, Any] = {
     "threshold": Amount,
     "pivot_probability": Share,
     "beam": Size,
+    "reordered": Annotated[str, OneOf("source", "target")],
     "encoder.steps": Size,
     "encoder.vocab_size": Annotated[int, Range(16)],
     "encoder.vocab_kind": Annotated[str, OneOf("wordpiece", "unigram", "bpe", "word")],

@@ -134,9 +134,16 @@ def test_sentences_in_files_without_gold_links(config, tmp_path):
         lines = [" ".join(row[place]) for row in rows]
         (tmp_path / f"train.{language}").write_text("\n".join([*lines, ""]))
     config.clcr.update(parallel=str(tmp_path / "train"), gold="")
-    config.clcr.transform.steps = 10
+    config.clcr.transform.update(steps=10, start="procrustes")
+    config.clcr.reordered = "target"
     folder = tmp_path / "run"
     assert clcr.run(config, str(folder))
+    loaded, texts = api.load(str(folder)), [[row[side] for row in rows] for side in (0, 1)]
+    for language, words in zip(("de", "en"), texts):
+        own = loaded.encoder().of_words(words, language)
+        moved = loaded.reduced(extract=False).of_words(words, language)
+        stays = [np.array_equal(a, b) for a, b in zip(own, moved)]
+        assert all(stays) if language == "de" else not all(stays)
     figures = json.loads((folder / "results.json").read_text())
     assert "clcr/alignment_f1" not in figures and "clcr/reorder/bleu4" in figures
     # Other files with a longer side.
@@ -271,6 +278,16 @@ def test_gold_links_are_one_to_one():
     assert np.argwhere(found).tolist() == [[0, 1]]
     [found] = clcr_steps.gold_links([Linked("ab", "x", frozenset(), frozenset())])
     assert found.shape == (2, 1) and not found.any()
+
+
+def test_orders_of_the_target_in_the_source():
+    links = np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], bool)  # words 0-2 and 2-0
+    [there], [back] = clcr_steps.orders([links]), clcr_steps.orders([links], side=1)
+    assert there.places.tolist() == [0, 2] and back.places.tolist() == [0, 2]
+    assert there.ranks.tolist() == back.ranks.tolist() == [1, 0]
+    cycle = np.eye(3, dtype=bool)[[1, 2, 0]]  # word 0 is linked to 1, 1 to 2, 2 to 0
+    assert clcr_steps.orders([cycle])[0].ranks.tolist() == [1, 2, 0]
+    assert clcr_steps.orders([cycle], side=1)[0].ranks.tolist() == [2, 0, 1]
 
 
 def test_labels_follow_the_words_of_both_sides():
