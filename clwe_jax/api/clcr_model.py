@@ -1,4 +1,4 @@
-"""Two monolingual models in one space by a learned network, with the steps after the transform."""
+"""Monolingual models in one space by a learned network, with the steps after the transform."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clwe_jax.evaluate.clcr_encoder import ClcrEncoder, Steps
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ClcrModel(PairModel):
-    """Two monolingual models; the source's is mapped to the target's space by T.
+    """Monolingual models; the source's is mapped to the target's space by T, as those of its hub are.
 
     Attributes:
       steps: predictors of pivots and of their order.

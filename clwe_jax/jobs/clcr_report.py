@@ -9,6 +9,7 @@ import numpy as np
 from clwe_jax.align import pivots
 from clwe_jax.jobs import clcr_steps
 from clwe_jax.report import data, word_links
+from clwe_jax.report.measures import pair_name
 from clwe_jax.report.data import (
     Block, Chart, Column, Facts, Language, Line, Metric, Sentence, Table, Text, Word,
 )  # fmt: skip
@@ -32,7 +33,8 @@ def sections(job: Any) -> list[Any]:
     Args:
       job: a `clcr.Clcr` whose stages are done.
     """
-    return [data.to_json(make(job)) for make in (_transform, _extract, _reorder)]
+    found = (make(job) for make in (_transform, _extract, _reorder, _hub))
+    return [data.to_json(section) for section in found if section is not None]
 
 
 def _transform(job: Any) -> data.Section:
@@ -161,6 +163,22 @@ def _reorder(job: Any) -> data.Section:
            "The orders are those of the pivots found.")
     )  # fmt: skip
     return data.Section("CLCR: reorder", text, blocks)
+
+
+def _hub(job: Any) -> data.Section | None:
+    names = ("f1", "precision", "recall", "aer")
+    pairs = sorted({name.split("/")[2] for name in job.figures if name.startswith("clcr/hub/")})
+    if not pairs:
+        return None
+    rows = [[pair_name(pair), *(Metric(f"clcr/hub/{pair}/{x}") for x in names)] for pair in pairs]
+    heads = ("F1", "Precision", "Recall", "Alignment error rate")
+    columns = [Column("Pair"), *(Column(head, "percent") for head in heads)]
+    text = (
+        f"All languages in the space of {job.languages[1]}, each by a T of its own: mutually nearest words "
+        "by the distance in that space, against the gold alignment. Two sources have never seen "
+        "sentences of each other."
+    )
+    return data.Section("CLCR: hub", text, [Table(columns, rows)])
 
 
 def _chosen(job: Any) -> Sequence[int]:

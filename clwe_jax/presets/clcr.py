@@ -37,6 +37,9 @@ def clcr(scale: str) -> ConfigDict:
                 # run:DIR or hf:DIR, a language model of the source's language | '': trained first
                 source="",
                 target="",  # the same of the target's language
+                # folders of finished CLCR runs with the same target (DIR,DIR), whose space and model of
+                # the target this run takes and whose languages it joins | '': two languages
+                hub="",
                 encoder=dict(  # of the models that are trained first
                     steps=20_000,  # training steps
                     vocab_kind="wordpiece",  # wordpiece | unigram | bpe | word
