@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Sequence
+from typing import Iterable, Sequence
 
 from absl import logging
 import numpy as np
@@ -122,8 +122,13 @@ def spelled(ids: Sequence[int], vocabulary: Vocabulary) -> str:
         else:
             words.append(letters)
     close()
+    return spaced(filter(None, words))
+
+
+def spaced(words: Iterable[str]) -> str:
+    """A text of words, with spaces between them where the script has spaces."""
     text = ""
-    for word in filter(None, words):
+    for word in words:
         together = not text or (is_unspaced(word[0]) and is_unspaced(text[-1]))
         text += word if together else f" {word}"
     return text
