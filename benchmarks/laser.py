@@ -63,7 +63,7 @@ def our_step(config: Any, length: int, clock: Callable[[], float]):
     draw = np.random.RandomState(0)
     languages = objective.model.languages
     batch = {
-        key: draw.randint(*((0, languages) if key == "language_ids" else (5, size)), x.shape)
+        key: draw.randint(*((0, languages) if key.endswith("language_ids") else (5, size)), x.shape)
         for key, x in shapes.items()
     }
     batch = {key: value.astype(np.int32) for key, value in batch.items()}

@@ -6,6 +6,7 @@ annotation:
 
     width: Size = 768                          # at least 1
     heads: Annotated[Size, Divides("width")] = 12
+    private_layers: Annotated[Count, AtMost("layers")] = 0
     norm: Annotated[str, OneOf("post", "pre")] = "post"
     kind: Annotated[str, OneOf(*KINDS)] = "a"  # KINDS: a tuple of texts in the same module
 """
@@ -57,6 +58,13 @@ class Divides:
     other: str
 
 
+@dataclasses.dataclass(frozen=True)
+class AtMost:
+    """The numbers up to the field `other` of the same class."""
+
+    other: str
+
+
 Size = Annotated[int, Range(1)]
 Count = Annotated[int, Range(0)]
 Amount = Annotated[float, Range(0)]
@@ -64,7 +72,7 @@ Share = Annotated[float, Range(0, 1)]
 Rate = Annotated[float, Range(0, 1, below=True)]
 
 _NAMES = {
-    "Annotated": Annotated, "Range": Range, "OneOf": OneOf, "Divides": Divides, "Size": Size,
+    "Annotated": Annotated, "Range": Range, "OneOf": OneOf, "Divides": Divides, "AtMost": AtMost, "Size": Size,
     "Count": Count, "Amount": Amount, "Share": Share, "Rate": Rate, "int": int, "float": float,
     "bool": bool, "str": str,
 }  # fmt: skip
@@ -117,7 +125,7 @@ def check_value(annotation: Any, value: Any, where: str, others: Mapping[str, An
       annotation: a type, or `Annotated[type, RULE, ...]` with rules of this module.
       value: the value.
       where: name of the option, for the message.
-      others: the options of the same class, for `Divides`.
+      others: the options of the same class, for `Divides` and `AtMost`.
     """
     kind, *rules = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
     accepted = (int, float) if kind is float else kind
@@ -126,6 +134,8 @@ def check_value(annotation: Any, value: Any, where: str, others: Mapping[str, An
     for rule in rules:
         if isinstance(rule, Divides):
             _check_divides(value, others.get(rule.other, 0), rule.other, where)
+        elif isinstance(rule, AtMost):
+            _check_at_most(value, others.get(rule.other, value), rule.other, where)
         elif value not in rule:
             raise ValueError(f"{where}={value!r}: must be {rule}")
 
@@ -140,6 +150,12 @@ def _check_divides(value: int, whole: int, other: str, where: str) -> None:
         raise ValueError(
             f"{where}={value} does not divide {section}.{other}={whole}; {near} does: --{where}={near}"
         )
+
+
+def _check_at_most(value: int, most: int, other: str, where: str) -> None:
+    if value > most:
+        section = where.rpartition(".")[0]
+        raise ValueError(f"{where}={value} is more than {section}.{other}={most}: --{where}={most}")
 
 
 @functools.cache

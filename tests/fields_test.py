@@ -94,6 +94,16 @@ def test_options_within_options(path, value, expected):
         validation.validate(config)
 
 
+@pytest.mark.parametrize("option", ["layers", "decoder_layers"])
+def test_shared_layers_are_among_the_layers(option):
+    config = presets.unsupervised_translation("laptop")
+    config.model.shared_layers = config.model[option]
+    validation.validate(config)
+    config.model[option] -= 1
+    with pytest.raises(ValueError, match=f"shared_layers=2 is more than config.model.{option}=1: --"):
+        validation.validate(config)
+
+
 @pytest.mark.parametrize(
     "path, value", [("embeddings.dim", 0), ("embeddings.batch", 0), ("static.gamma", 0.2)]
 )

@@ -16,20 +16,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Annotated, Any, Mapping, NamedTuple, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from clwe_jax.align import places, procrustes
-from clwe_jax.fields import Amount, Count, Size
+from clwe_jax.align import pivots, places, procrustes
+from clwe_jax.fields import Amount, Count, OneOf, Size
 from clwe_jax.types import Array
 
 _CHUNK = 50  # steps of one call of the compiled program
 _ROWS = 65_536  # words that are mapped at once
 _FAR = -1e30  # score of padding
+STARTS = ("zero", "procrustes")
 _FLOOR = 1e-4  # share of the mean variance that is added to the variance of each direction
 Params = Mapping[str, Array]
 
@@ -210,6 +211,8 @@ class AttentionMatching:
       batch_size: sentence pairs of a step.
       learning_rate: highest learning rate.
       weight_decay: decoupled weight decay.
+      start: 'zero', a map to 0, whose attention is uniform; 'procrustes' (beyond the paper), the
+        orthogonal map of the pivots that linear regression finds.
     """
 
     beta: Amount = 0.01
@@ -218,6 +221,7 @@ class AttentionMatching:
     batch_size: Size = 64
     learning_rate: Amount = 2e-3
     weight_decay: Amount = 0.0
+    start: Annotated[str, OneOf(*STARTS)] = "zero"
 
     def temperature(self, step: Array | int) -> Array | float:
         """The temperature of a step, from 0 (Eq. 3)."""
@@ -256,6 +260,8 @@ class AttentionMatching:
         tables = tuple(jnp.asarray(side.vectors) for side in (source, target))
         widths = source.vectors.shape[1], target.vectors.shape[1]
         params = self.initial(*widths, seed)
+        if self.start == "procrustes":
+            params["linear"] = pivot_map(source, target)
         opt_state = _optimizer(self).init(params)
         draw, history = np.random.default_rng([seed, 12]), []
         starts = range(0, self.steps, _CHUNK)
@@ -294,6 +300,45 @@ def regression(source: Sentences, target: Sentences, ridge: float = 1e-2) -> Mat
     matrix = procrustes.least_squares(x, y, ridge * len(x) * float(np.square(x).mean()))
     linear = matrix.astype(np.float32)
     return Match({"linear": linear, "bias": np.zeros(linear.shape[1], np.float32)}, 1e-6)
+
+
+def symmetric_distances(
+    there: Match, back: Match, source: Sentences, target: Sentences
+) -> list[np.ndarray]:
+    """The symmetric distances of all words of each sentence pair, [M, N] each; see `pivots`.
+
+    Args:
+      there, back: the maps of the source's words and of the target's.
+      source, target: parallel sentences.
+    """
+    mapped = [
+        side._replace(vectors=match.apply(side.vectors))
+        for side, match in ((source, there), (target, back))
+    ]
+    return [
+        pivots.symmetric_distances(
+            pivots.Mapped(source.of(k), mapped[0].of(k)), pivots.Mapped(target.of(k), mapped[1].of(k))
+        )
+        for k in range(len(source.rows))
+    ]
+
+
+def pivot_map(source: Sentences, target: Sentences) -> np.ndarray:
+    """The Procrustes map of pivots: the mutually nearest words by the maps of linear regression.
+
+    Args:
+      source, target: parallel sentences.
+
+    Returns:
+      float32 [D, D'], with orthonormal rows or columns.
+    """
+    maps = regression(source, target), regression(target, source)
+    pairs = []
+    for number, found in enumerate(symmetric_distances(*maps, source, target)):
+        here, there = np.nonzero(pivots.links(found))
+        pairs.append((source.of(number)[here], target.of(number)[there]))
+    x, y = (np.concatenate(side) for side in zip(*pairs))
+    return procrustes.orthogonal(x, y).astype(np.float32)
 
 
 def _optimizer(options: AttentionMatching) -> optax.GradientTransformation:

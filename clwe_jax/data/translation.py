@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
 from typing import Mapping, Sequence
@@ -11,7 +12,7 @@ import numpy as np
 
 from clwe_jax.data.arrays import ArraySource, Arrays, Column
 from clwe_jax.data.tasks import Sentences, Translation
-from clwe_jax.text import parallel
+from clwe_jax.text import corpora, parallel
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.tokenizer import Tokenizer
 
@@ -22,11 +23,13 @@ class Pieces:
 
     Attributes:
       columns: those that the objective's `batch_shapes` describes.
-      counts: 'pairs/de-en' or 'sentences/de' -> number of rows.
+      groups: direction or language of each row, 'pairs/de-en' or 'sentences/de'.
+      counts: group -> number of rows.
       skipped: kind of fault -> number of pairs or sentences that were left out.
     """
 
     columns: Arrays
+    groups: np.ndarray
     counts: dict[str, int]
     skipped: dict[str, int]
 
@@ -63,8 +66,8 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
     languages = tokenizer.languages
     targets = targets_of(task, languages)
     end = tokenizer.vocabulary.sep_id
-    inputs, outputs, numbers = [], [], []
-    counts: dict[str, int] = {}
+    inputs, outputs, sources, numbers = [], [], [], []
+    groups: list[str] = []
     skipped: dict[str, int] = {}
     for files in parallel.find(place, languages, "task.parallel"):
         wanted = [x for x in (files.target, files.source) if x in targets]
@@ -86,16 +89,19 @@ def encode(task: Translation, place: str, tokenizer: Tokenizer, length: int) -> 
             kept = [x for x, fit in enumerate(fits) if fit]
             inputs += [sides[source][x] for x in kept]
             outputs += [sides[target][x] for x in kept]
+            sources += [tokenizer.language_id(source)] * len(kept)
             numbers += [tokenizer.language_id(target)] * len(kept)
-            name = f"pairs/{source}-{target}"
-            counts[name] = counts.get(name, 0) + len(kept)
+            groups += [f"pairs/{source}-{target}"] * len(kept)
     if not inputs:
         raise ValueError(
             f"{place}: no pair leads to config.task.targets={','.join(targets)} and fits rows of "
             f"{length} pieces (config.data.sequence_length)"
         )
-    columns = {"inputs": inputs, "targets": outputs, "language_ids": np.array(numbers, np.int32)}
-    return _pieces(columns, counts, skipped)
+    columns = {
+        "inputs": inputs, "targets": outputs, "source_language_ids": np.array(sources, np.int32),
+        "language_ids": np.array(numbers, np.int32),
+    }  # fmt: skip
+    return _pieces(columns, groups, skipped)
 
 
 def sentences(task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length: int) -> Pieces:
@@ -112,7 +118,7 @@ def sentences(task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length:
     """
     end = tokenizer.vocabulary.sep_id
     inputs, words, numbers = [], [], []
-    counts: dict[str, int] = {}
+    groups: list[str] = []
     skipped: dict[str, int] = {}
     for language in corpus.languages:
         lines = itertools.islice(corpus.lines(language), task.most or None)
@@ -129,35 +135,86 @@ def sentences(task: Sentences, corpus: TextCorpus, tokenizer: Tokenizer, length:
         inputs += [np.array([*ids, end], np.int32) for ids, _ in kept]
         words += [np.array([*index, index[-1] + 1], np.int32) for _, index in kept]
         numbers += [tokenizer.language_id(language)] * len(kept)
-        counts[f"sentences/{language}"] = len(kept)
+        groups += [f"sentences/{language}"] * len(kept)
     columns = {"inputs": inputs, "words": words, "language_ids": np.array(numbers, np.int32)}
-    return _pieces(columns, counts, skipped)
+    return _pieces(columns, groups, skipped)
 
 
 def _pieces(
-    columns: Mapping[str, Column], counts: dict[str, int], skipped: dict[str, int]
+    columns: Mapping[str, Column], groups: Sequence[str], skipped: dict[str, int]
 ) -> Pieces:
     for what, count in skipped.items():
         logging.warning("%d %s are left out", count, what)
-    return Pieces(Arrays(columns), counts, skipped)
+    return Pieces(Arrays(columns), np.array(groups), collections.Counter(groups), skipped)
+
+
+def epoch(pieces: Pieces, temperature: float) -> np.ndarray:
+    """The rows of an epoch, int64 [N]: all of them, those of small groups more than once.
+
+    A group's share of the pieces is proportional to (its pieces / all pieces)^(1 / temperature), as
+    in every other task. Rows are repeated equally often, up to one, evenly spread over the group.
+
+    Args:
+      pieces: the rows.
+      temperature: 1: each row once; more: the groups are more equal; below 1: less.
+
+    Raises:
+      ValueError: a temperature that is not positive.
+    """
+    lengths, found = pieces.columns.lengths, []
+    places = {group: np.flatnonzero(pieces.groups == group) for group in pieces.counts}
+    sizes = {group: float(lengths[some].sum()) for group, some in places.items()}
+    shares = corpora.temperature_shares(sizes, temperature)
+    times = {group: shares[group] / sizes[group] for group in places}
+    for group, some in places.items():
+        total = round(len(some) * times[group] / min(times.values()))
+        found.append(some[np.arange(total) * len(some) // total])
+    return np.concatenate(found)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Rows:
+    """Some rows of a table, as a `Table`."""
+
+    columns: Arrays
+    places: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def rows(self, indices: np.ndarray) -> Mapping[str, Column]:
+        return self.columns.rows(self.places[indices])
 
 
 class TranslationSource(ArraySource):
     """Batches of sentence pairs or sentences, shuffled, without end (`types.BatchSource`)."""
 
-    def __init__(self, pieces: Pieces, pad: int, widths: int, batch_size: int, **options: int):
+    def __init__(
+        self,
+        pieces: Pieces,
+        pad: int,
+        widths: int,
+        batch_size: int,
+        temperature: float = 1.0,
+        **options: int,
+    ):
         """Args:
         pieces: the pairs or sentences.
         pad: id of padding.
         widths: number of widths of batches, with equally many rows each.
         batch_size: rows of this host's batches.
+        temperature: of the sampling of directions or languages, see `epoch`.
         **options: seed, process_index and process_count, see `ArraySource`.
         """
         shares = np.arange(1, widths + 1) / widths
-        found = np.ceil(np.quantile(pieces.columns.lengths, shares)).astype(int)
+        places = epoch(pieces, temperature)
+        lengths = pieces.columns.lengths[places]
+        found = np.ceil(np.quantile(lengths, shares)).astype(int)
         super().__init__(
-            pieces.columns,
+            _Rows(pieces.columns, places),
             batch_size,
+            lengths=lengths,
+            fingerprint=f"{pieces.columns.fingerprint} {temperature:g}",
             buckets=sorted(set(found.tolist())),
             padding={"inputs": pad, "targets": pad},
             **options,

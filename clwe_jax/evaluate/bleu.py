@@ -1,4 +1,8 @@
-"""BLEU and chrF of translations, by sacrebleu (Papineni et al. 2002; Popovic 2015; Post 2018)."""
+"""BLEU and chrF of translations, by sacrebleu (Papineni et al. 2002; Popovic 2015; Post 2018).
+
+A model that generates translates sentences. Static vectors translate word by word, which is the floor
+of every system without parallel text (Lample et al. 2018, section 4.3).
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,11 @@ from typing import Any, Iterator, Sequence
 from sacrebleu.metrics import BLEU, CHRF
 
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.translate import generates, translate
+from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.evaluate.translate import generates, spaced, translate
+from clwe_jax.evaluate.word_by_word import word_by_word
 from clwe_jax.fields import Amount, Count, Size
 from clwe_jax.text import parallel
-from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import is_unspaced
 from clwe_jax.types import Encoder
 
@@ -36,28 +41,19 @@ def scores(found: Sequence[str], expected: Sequence[str]) -> tuple[float, float,
     return *values, f"{bleu.get_signature()}, {chrf.get_signature()}"
 
 
-def reference(text: str, language: str, tokenizer: Tokenizer) -> str:
-    """A text spelled as the model writes it: normalised words with spaces, where the script has them."""
-    found = ""
-    for word in tokenizer.words(text, language):
-        together = not found or (is_unspaced(word[0]) and is_unspaced(found[-1]))
-        found += word if together else f" {word}"
-    return found
-
-
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Bleu:
     """BLEU and chrF of a model's translations in both directions of each language pair.
 
-    Both sides are compared as the run's tokenizer spells them (normalised words), so that the
-    figures do not depend on how spaces are put back, and are no scores of a shared task.
+    Both sides are compared as the run spells words (normalised), so that the figures do not depend
+    on how spaces are put back, and are no scores of a shared task.
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
       data: folder of parallel text or the beginning of its files' names, see `text.parallel`; ''
         leaves the evaluation out.
       max_sentences: most sentences of a pair, from the beginning; 0: all.
-      width: number of beams; 1: greedy search.
+      width: number of beams; 1: greedy search. Static vectors have none.
       penalty: exponent of the length in a beam's scores.
       context: see `Context`.
       details: for each direction a few translations and sacrebleu's signature.
@@ -84,9 +80,9 @@ class Bleu:
         """Yields bleu/{src}-{trg} and chrf/{src}-{trg}, 0 to 100, and their means bleu/mean, chrf/mean.
 
         Raises:
-          ValueError: a model that writes no text.
+          ValueError: a model that neither writes text nor is static vectors.
         """
-        if not generates(model):
+        if not generates(model) and not isinstance(model, StaticEncoder):
             raise ValueError(
                 "The evaluator 'bleu' measures translations, and this model writes no text: take it "
                 "out of config.evals"
@@ -98,8 +94,8 @@ class Bleu:
             for source, target in ((pair.source, pair.target), (pair.target, pair.source)):
                 if self.context.pairs and (source, target) not in self.context.pairs:
                     continue
-                found = translate(model, sides[source], source, target, self.width, self.penalty)
-                wanted = [reference(text, target, model.tokenizer) for text in sides[target]]
+                found = self._translated(model, sides[source], source, target)
+                wanted = [spaced(model.words(text, target)) for text in sides[target]]
                 bleu, chrf, signature = scores(found, wanted)
                 yield f"bleu/{source}-{target}", bleu
                 yield f"chrf/{source}-{target}", chrf
@@ -115,6 +111,13 @@ class Bleu:
         if totals:
             yield "bleu/mean", sum(x for x, _ in totals) / len(totals)
             yield "chrf/mean", sum(x for _, x in totals) / len(totals)
+
+    def _translated(
+        self, model: Encoder, texts: Sequence[str], source: str, target: str
+    ) -> list[str]:
+        if generates(model):
+            return translate(model, texts, source, target, self.width, self.penalty)
+        return word_by_word(model, texts, source, target)
 
     @functools.cached_property
     def _pairs(self) -> list[tuple[parallel.Files, parallel.Pairs]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Sequence
+from typing import Iterable, Sequence
 
 from absl import logging
 import numpy as np
@@ -50,8 +50,7 @@ def translate(
       ValueError: a language that the model lacks, or the same one twice.
     """
     tokenizer, objective = model.tokenizer, model.objective
-    tokenizer.language_id(source)
-    number = tokenizer.language_id(target)
+    numbers = tokenizer.language_id(source), tokenizer.language_id(target)
     if source == target:
         raise ValueError(f"The translation from {source!r} to itself: name another language")
     vocabulary, most = tokenizer.vocabulary, objective.max_length
@@ -74,8 +73,8 @@ def translate(
             for row, place in enumerate(places):
                 text = [*ids[place][: most - 1], vocabulary.sep_id]
                 inputs[row, : len(text)] = text
-            languages = np.full(batch_size, number, np.int32)
-            batch = {"inputs": inputs, "language_ids": languages}
+            read, write = (np.full(batch_size, x, np.int32) for x in numbers)
+            batch = {"inputs": inputs, "source_language_ids": read, "language_ids": write}
             written = np.asarray(
                 program(model.variables, batch, width=width, penalty=penalty, length=most)
             )
@@ -122,8 +121,13 @@ def spelled(ids: Sequence[int], vocabulary: Vocabulary) -> str:
         else:
             words.append(letters)
     close()
+    return spaced(filter(None, words))
+
+
+def spaced(words: Iterable[str]) -> str:
+    """A text of words, with spaces between them where the script has spaces."""
     text = ""
-    for word in filter(None, words):
+    for word in words:
         together = not text or (is_unspaced(word[0]) and is_unspaced(text[-1]))
         text += word if together else f" {word}"
     return text

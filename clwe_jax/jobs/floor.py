@@ -1,7 +1,8 @@
 """The dictionary floor: what a dictionary alone finds, without text and without training.
 
 The vectors of `embeddings.dictionary_vectors` are measured like any static vectors, by the run's own
-evaluators of retrieval and lexicon induction. A trained model has to be better than them.
+evaluators of retrieval, lexicon induction and translation (word by word). A trained model has to be
+better than them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.world import World
 
 PREFIX = "floor/"
-EVALUATORS = ("retrieval", "bli")
+EVALUATORS = ("retrieval", "bli", "bleu")
 _DIM = 300
 _CANDIDATES = 20_000  # most frequent words of a language that lexicon induction chooses from
 
@@ -62,7 +63,7 @@ def measure(
 
     Args:
       config: languages and seed.
-      made: evaluators of retrieval and lexicon induction.
+      made: evaluators among `EVALUATORS`.
       dictionary: of the run, without test words.
       frequencies: counts of the words of the run's text; None where they are not known.
       words: (text, language) -> its words, spelled as the dictionary's.

@@ -127,8 +127,10 @@ def build(config: ConfigDict, world: World) -> Inputs:
             pieces = translation.encode(task, world.folders["parallel"], world.tokenizer, length)
         else:
             pieces = translation.sentences(task, world.corpus, world.tokenizer, length)
-        options = dict(seed=config.seed, **rows, **host)
-        source = translation.TranslationSource(pieces, vocabulary.pad_id, task.widths, **options)
+        source = translation.TranslationSource(
+            pieces, vocabulary.pad_id, task.widths, temperature=config.data.temperature,
+            seed=config.seed, **rows, **host,
+        )  # fmt: skip
         return Inputs(source, {}, lambda: [])
     # Importing TensorFlow takes seconds, which runs on prepared batches save.
     from clwe_jax.data.graph import pipeline

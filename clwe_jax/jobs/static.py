@@ -26,12 +26,13 @@ from clwe_jax.jobs.given import Given
 from clwe_jax.jobs.job import FIGURES, Job, Results, Stage
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.trainer import Trainer
-from clwe_jax.report import word_links
+from clwe_jax.report import translations, word_links
 from clwe_jax.text import training_dictionary, world
 from clwe_jax.training import train
 
 _PACKAGES = ("clwe_jax", "jax", "numpy", "scipy", "gensim")
 _FREQUENT = 2_000  # the report chooses words with neighbours among so many frequent words
+_PAGES = (word_links, translations)  # report sections with details of evaluators
 
 
 def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
@@ -88,9 +89,7 @@ class Static(Job):
 
     def _read_dictionaries(self) -> None:
         folders, normalizer = self.source.folders, self.source.normalizer
-        self.dictionary = training_dictionary.load(
-            self.config, folders, self.workdir, normalizer
-        )
+        self.dictionary = training_dictionary.load(self.config, folders, self.workdir, normalizer)
         self.tests = lexica.tests(self.config, folders, normalizer)
         self.tested = training_dictionary.tested(self.dictionary, self.tests)
         self.context = Context(
@@ -201,7 +200,7 @@ class Static(Job):
             "notes": self.notes,
             **self.source.description(),
             "static": static,
-            "sections": word_links.sections(self.figures, self.rows),
+            "sections": [x for page in _PAGES for x in page.sections(self.figures, self.rows)],
         }
         if self.dictionary is not None:
             described = world.describe_dictionary(self.dictionary)
@@ -242,7 +241,7 @@ def _errors(rows: Sequence[Mapping[str, Any]], most: int) -> tuple[list[Any], in
     """At most `most` errors of each direction, evenly spread, and the number of errors left out."""
     by_pair: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        if row["kind"] not in ("right", word_links.KIND):
+        if row["kind"] not in ("right", *(page.KIND for page in _PAGES)):
             by_pair.setdefault(row["pair"], []).append(row)
     shown, left_out = [], 0
     for some in by_pair.values():

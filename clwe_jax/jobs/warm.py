@@ -33,7 +33,7 @@ from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, Start
 FOLDER = "start"  # of the run's folder
 _MOST_DIM = 300  # of vectors that are trained for the start
 _SHARED = ("languages", "lower_case", "simplify_chinese", "dictionary_clean", "exclude_tests")
-_EVALUATORS = ("bli", "retrieval")  # that measure the vectors of the start too
+_EVALUATORS = ("bli", "retrieval", "bleu")  # that measure the vectors of the start too
 
 
 def names(tokenizer: Tokenizer) -> Names:

@@ -60,14 +60,18 @@ class Encoder(nn.Module):
         self.source_pieces = parameter(self, "source_pieces", ("vocab", "embed"), wide, shape)
         self.encoder = BiLstm(self.cells, self.layers, self.dropout, name="encoder")
 
-    def encode(self, ids: Array, mask: Array, train: bool = False) -> tuple[Array, ...]:
+    def encode(
+        self, ids: Array, mask: Array, source: Array | None = None, train: bool = False
+    ) -> tuple[Array, ...]:
         """The embeddings and the output of each layer, [B, L, width] and [B, L, 2 C].
 
         Args:
           ids: pieces of a text and the mark of its end, int32 [B, L].
           mask: bool [B, L], True at these.
+          source: the texts' languages, which this encoder does not read.
           train: whether dropout is on (needs an rng named 'dropout').
         """
+        del source
         seed = self._seed(train)
         x = self._embedded(self.source_pieces, ids, seed, 0)
         layers = self.encoder(x, mask, seed)
@@ -128,13 +132,17 @@ class Laser(Encoder):
             self, "output_bias", ("vocab",), nn.initializers.zeros, (self.vocab_size,)
         )
 
-    def __call__(self, ids: Array, mask: Array, before: Array, language: Array) -> Array:
+    def __call__(
+        self, ids: Array, mask: Array, source: Array, before: Array, language: Array
+    ) -> Array:
         """Outputs of the decoder without dropout; see `encode` and `states`."""
-        return self.states(self.read(ids, mask), before, language)
+        return self.states(self.read(ids, mask, source), before, language)
 
-    def read(self, ids: Array, mask: Array, train: bool = False) -> Array:
+    def read(
+        self, ids: Array, mask: Array, source: Array | None = None, train: bool = False
+    ) -> Array:
         """The sentence vectors that the decoder reads, [B, 2 C]; see `encode`."""
-        return self.sentence(self.encode(ids, mask, train), mask)
+        return self.sentence(self.encode(ids, mask, source, train), mask)
 
     def scores(
         self, sentence: Array, before: Array, language: Array, known: int, train: bool = False

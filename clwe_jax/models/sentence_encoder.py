@@ -61,7 +61,8 @@ class SentenceEncoder:
         Args:
           variables: 'params'.
           batch: `inputs`, int32 [B, L]: a begin, which the encoder does not read and whose vectors
-            are zeros, the pieces, the end, padding.
+            are zeros, the pieces, the end, padding. `language_ids`, int32 [B, L], where layers of
+            the encoder are a language's own.
         """
         layers, _ = self._layers(variables, batch)
         size = layers[-1].shape[-1]
@@ -81,4 +82,5 @@ class SentenceEncoder:
         ids = batch["inputs"][:, 1:]
         mask = ids != self.marks.pad
         params = {"params": variables["params"]}
-        return self.model.apply(params, ids, mask, method="encode"), mask
+        source = batch["language_ids"][:, 0] if "language_ids" in batch else None
+        return self.model.apply(params, ids, mask, source, method="encode"), mask

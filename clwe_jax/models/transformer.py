@@ -16,8 +16,8 @@ from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.fields import Amount, Count, Divides, OneOf, Rate, Size
-from clwe_jax.models import attention, dropout
+from clwe_jax.fields import Amount, AtMost, Count, Divides, OneOf, Rate, Size
+from clwe_jax.models import attention, dropout, private
 from clwe_jax.types import Array, Batch, Hidden
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -162,6 +162,7 @@ class Transformer(nn.Module):
       epsilon: addend to the variance in every layer normalisation (BERT: 1e-12, XLM-R: 1e-5).
       types: rows of the table of token types (BERT: 2, for a pair of texts in one row); 0: no table.
       pooler: whether the model has BERT's pooler, a dense layer with tanh on [CLS]; see `pool`.
+      private_layers: first layers of which each language has its own; a row has one language.
     """
 
     vocab_size: int
@@ -182,6 +183,7 @@ class Transformer(nn.Module):
     epsilon: Amount = 1e-12
     types: Count = 0
     pooler: bool = False
+    private_layers: Annotated[Count, AtMost("layers")] = 0
 
     def setup(self) -> None:
         init = nn.initializers.truncated_normal(self.init_std)
@@ -208,9 +210,10 @@ class Transformer(nn.Module):
                 self, "pooler_bias", ("norm",), nn.initializers.zeros, (self.width,)
             )
         self.embedding_norm = LayerNorm(self.epsilon)
-        layer = nn.remat(EncoderLayer) if self.remat else EncoderLayer
+        shared = nn.remat(EncoderLayer) if self.remat else EncoderLayer
+        own = private.private(shared, self.languages)
         self.encoder_layers = [
-            layer(
+            (own if k < self.private_layers else shared)(
                 heads=self.heads,
                 mlp_dim=self.mlp_dim,
                 dropout=self.dropout,
@@ -256,8 +259,11 @@ class Transformer(nn.Module):
 
         mask = attention.segment_mask(batch["segment_ids"])
         outputs = [x]
-        for layer in self.encoder_layers:
-            outputs.append(layer(outputs[-1], mask, seed))
+        for k, layer in enumerate(self.encoder_layers):
+            x = layer(outputs[-1], mask, seed)
+            if k < self.private_layers:
+                x = private.chosen(x, batch["language_ids"][:, 0])
+            outputs.append(x)
         last = self.final_norm(outputs[-1]) if self.norm == "pre" else outputs[-1]
         return Hidden(last=last, layers=tuple(outputs))
 

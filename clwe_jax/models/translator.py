@@ -1,20 +1,22 @@
 """A Transformer that translates: an encoder for all languages, and a decoder (Vaswani et al. 2017; E10).
 
-The encoder does not know the language of a text. The decoder reads the embedding of the language that
-it writes at every place, and each language has its own bias of the pieces. Encoder and decoder read
-and score pieces with one table, so that a text and its translation begin and end in one space.
+The decoder reads the embedding of the language that it writes at every place, and each language has
+its own bias of the pieces. Encoder and decoder read and score pieces with one table, so that a text and
+its translation begin and end in one space. The first layers of the encoder and the last ones of the
+decoder may be a language's own (E10: one of four each); without such layers the encoder does not know
+the language of a text.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.fields import Amount, Divides, OneOf, Rate, Size
-from clwe_jax.models import attention, dropout
+from clwe_jax.fields import Amount, AtMost, Count, Divides, OneOf, Rate, Size
+from clwe_jax.models import attention, dropout, private
 from clwe_jax.models.transformer import (
     DTYPES, FeedForward, LayerNorm, Transformer, compute_dtype, parameter,
 )  # fmt: skip
@@ -164,6 +166,8 @@ class Translator(nn.Module):
       languages: number of languages.
       max_length: pieces of the longest text, with the mark of its end.
       layers, decoder_layers: numbers of layers.
+      shared_layers: last layers of the encoder and first ones of the decoder that all languages
+        share; each language has its own other layers.
       width, heads, mlp_dim: sizes; heads divides width.
       dropout: dropout rate of the embeddings and of each sublayer's output.
       norm: 'post' (Vaswani et al.) or 'pre'.
@@ -176,6 +180,7 @@ class Translator(nn.Module):
     max_length: int
     layers: Size = 4
     decoder_layers: Size = 4
+    shared_layers: Annotated[Count, AtMost("layers"), AtMost("decoder_layers")] = 3
     width: Size = 512
     heads: Annotated[Size, Divides("width")] = 8
     mlp_dim: Size = 2_048
@@ -193,11 +198,13 @@ class Translator(nn.Module):
         self.backbone = Transformer(
             self.vocab_size, self.languages, self.layers, max_length=self.max_length,
             language_embeddings=False, condition_on_language=True, dtype=self.dtype,
-            epsilon=_EPSILON, **sizes,
+            epsilon=_EPSILON, private_layers=self.layers - self.shared_layers, **sizes,
         )  # fmt: skip
         self.target_norm = LayerNorm(_EPSILON)
+        own = private.private(DecoderLayer, self.languages, ("__call__", "read"))
         self.decoder = [
-            DecoderLayer(**sizes, salt=3 * k + 1) for k in range(self.decoder_layers)
+            (DecoderLayer if k < self.shared_layers else own)(**sizes, salt=3 * k + 1)
+            for k in range(self.decoder_layers)
         ]
         if self.norm == "pre":
             self.final_norm = LayerNorm(_EPSILON)
@@ -206,20 +213,27 @@ class Translator(nn.Module):
             (self.languages, self.vocab_size),
         )  # fmt: skip
 
-    def __call__(self, ids: Array, mask: Array, before: Array, language: Array) -> Array:
+    def __call__(
+        self, ids: Array, mask: Array, source: Array, before: Array, language: Array
+    ) -> Array:
         """Scores without dropout; see `read` and `scores`."""
-        return self.scores(self.read(ids, mask), before, language, self.vocab_size)
+        return self.scores(self.read(ids, mask, source), before, language, self.vocab_size)
 
-    def encode(self, ids: Array, mask: Array, train: bool = False) -> tuple[Array, ...]:
+    def encode(
+        self, ids: Array, mask: Array, source: Array | None = None, train: bool = False
+    ) -> tuple[Array, ...]:
         """The embeddings and the output of each layer, [B, L, D].
 
         Args:
           ids: pieces of a text and the mark of its end, int32 [B, L].
           mask: bool [B, L], True at these.
+          source: the texts' languages, int32 [B]; needed where layers are a language's own.
           train: whether dropout is on (needs an rng named 'dropout').
         """
         places = jnp.broadcast_to(jnp.arange(ids.shape[1]), ids.shape)
         batch = dict(inputs=ids, positions=places, segment_ids=mask.astype(jnp.int32))
+        if source is not None:
+            batch["language_ids"] = jnp.broadcast_to(source[:, None], ids.shape)
         hidden = self.backbone(batch, train)
         return (*hidden.layers[:-1], hidden.last)
 
@@ -228,9 +242,11 @@ class Translator(nn.Module):
         count = jnp.maximum(mask.sum(1), 1)[:, None].astype(layers[-1].dtype)
         return jnp.where(mask[..., None], layers[-1], 0).sum(1) / count
 
-    def read(self, ids: Array, mask: Array, train: bool = False) -> Memory:
+    def read(
+        self, ids: Array, mask: Array, source: Array | None = None, train: bool = False
+    ) -> Memory:
         """The texts as the decoder reads them; see `encode`."""
-        return Memory(self.encode(ids, mask, train)[-1], mask)
+        return Memory(self.encode(ids, mask, source, train)[-1], mask)
 
     def scores(
         self, memory: Memory, before: Array, language: Array, known: int, train: bool = False
@@ -251,8 +267,9 @@ class Translator(nn.Module):
         x = self._embedded(before, language, jnp.arange(length), seed)
         earlier = jnp.tril(jnp.ones((length, length), bool))[None, None]
         seen = memory.mask[:, None, None]
-        for layer in self.decoder:
-            x, _ = layer(x, layer.read(memory.hidden), earlier, seen, seed)
+        for k, layer in enumerate(self.decoder):
+            read = self._of(k, layer.read(memory.hidden), language)
+            x, _ = self._of(k, layer(x, read, earlier, seen, seed), language)
         return self._logits(x, language, known)
 
     def first(self, memory: Memory, language: Array, length: int) -> State:
@@ -261,7 +278,10 @@ class Translator(nn.Module):
         empty = jnp.zeros(shape, memory.hidden.dtype)
         return State(
             kept=tuple((empty, empty) for _ in self.decoder),
-            read=tuple(layer.read(memory.hidden) for layer in self.decoder),
+            read=tuple(
+                self._of(k, layer.read(memory.hidden), language)
+                for k, layer in enumerate(self.decoder)
+            ),
             mask=memory.mask,
             language=language,
             place=jnp.zeros(len(language), jnp.int32),
@@ -273,11 +293,15 @@ class Translator(nn.Module):
         x = self._embedded(before[:, None], state.language, place[None], None)
         earlier = (jnp.arange(state.kept[0][0].shape[1]) <= place)[None, None, None]
         seen, kept = state.mask[:, None, None], []
-        for layer, read, old in zip(self.decoder, state.read, state.kept):
-            x, new = layer(x, read, earlier, seen, None, old, place)
+        for k, (layer, read, old) in enumerate(zip(self.decoder, state.read, state.kept)):
+            x, new = self._of(k, layer(x, read, earlier, seen, None, old, place), state.language)
             kept.append(new)
         logits = self._logits(x, state.language, known)[:, 0]
         return logits, state._replace(kept=tuple(kept), place=state.place + 1)
+
+    def _of(self, layer: int, found: Any, language: Array) -> Any:
+        """The results of a decoder layer; of one that each language has, its own language's."""
+        return found if layer < self.shared_layers else private.chosen(found, language)
 
     def _embedded(self, ids: Array, language: Array, places: Array, seed: Array | None) -> Array:
         x = jnp.take(self.backbone.token_table, ids, axis=0)

@@ -38,15 +38,17 @@ class TranslationObjective(SentenceEncoder):
         Returns:
           inputs, targets: int32 [rows, length], pieces of a text and of its translation, each with
             its end, then padding.
-          language_ids: int32 [rows], the language of the translation.
+          source_language_ids, language_ids: int32 [rows], the languages of both.
         """
         pieces = jax.ShapeDtypeStruct((rows, length), np.int32)
         languages = jax.ShapeDtypeStruct((rows,), np.int32)
-        return dict(inputs=pieces, targets=pieces, language_ids=languages)
+        return dict(
+            inputs=pieces, targets=pieces, source_language_ids=languages, language_ids=languages
+        )
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         ids, languages = batch["inputs"][:, :2], batch["language_ids"]
-        return self.model.init(rng, ids, jnp.ones(ids.shape, bool), ids, languages)
+        return self.model.init(rng, ids, jnp.ones(ids.shape, bool), languages, ids, languages)
 
     def loss(
         self,
@@ -74,7 +76,8 @@ class TranslationObjective(SentenceEncoder):
         before = jnp.pad(targets[:, :-1], ((0, 0), (1, 0)), constant_values=self.marks.begin)
 
         def scored(model: Laser | Translator) -> Array:
-            read = model.read(batch["inputs"], batch["inputs"] != pad, train)
+            source = batch["source_language_ids"]
+            read = model.read(batch["inputs"], batch["inputs"] != pad, source, train)
             return model.scores(read, before, batch["language_ids"], self.vocab_size, train)
 
         params = {"params": variables["params"]}
@@ -100,7 +103,8 @@ class TranslationObjective(SentenceEncoder):
 
         Args:
           variables: 'params'.
-          batch: `inputs` as of `batch_shapes`; `language_ids` int32 [B], the languages to write.
+          batch: `inputs`, `source_language_ids` and `language_ids`, the languages to write, as of
+            `batch_shapes`.
           width: number of beams; 1: greedy search.
           penalty: see `decode.beam`.
           length: L, most pieces of a translation; 0: the model's.
@@ -111,7 +115,8 @@ class TranslationObjective(SentenceEncoder):
         never = jnp.array([self.specials[name] for name in (PAD, CLS, MASK)])
 
         def begin(model: Laser | Translator) -> Any:
-            return model.first(model.read(ids, ids != marks.pad), batch["language_ids"], length)
+            read = model.read(ids, ids != marks.pad, batch["source_language_ids"])
+            return model.first(read, batch["language_ids"], length)
 
         def step(state: Any, before: Array) -> tuple[Array, Any]:
             logits, state = self.model.apply(params, state, before, self.vocab_size, method="next")

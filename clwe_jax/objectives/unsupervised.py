@@ -95,9 +95,11 @@ class UnsupervisedTranslation(TranslationObjective):
         weight = self.denoising_weight(step)
         pair = dict(targets=texts, language_ids=languages)
         inputs = self.noised(batch, noise_key)
-        first = self._sums(variables, {**pair, "inputs": inputs}, keys[0], train)
-        written = self.translated(variables, batch, step, language_key)
-        second = self._sums(variables, {**pair, "inputs": written}, keys[1], train)
+        noised = {**pair, "inputs": inputs, "source_language_ids": languages}
+        first = self._sums(variables, noised, keys[0], train)
+        written, others = self.translated(variables, batch, step, language_key)
+        translated = {**pair, "inputs": written, "source_language_ids": others}
+        second = self._sums(variables, translated, keys[1], train)
         on = (jnp.asarray(step) >= self.translate_after).astype(jnp.float32)
         real = texts != self.marks.pad
         one, total = jnp.float32(1), first["loss"].weight
@@ -114,9 +116,7 @@ class UnsupervisedTranslation(TranslationObjective):
     def denoising_weight(self, step: Array | int) -> Array:
         """The weight of the autoencoder's loss at a step, float32 []."""
         steps, weights = zip(*self.denoising)
-        return jnp.interp(
-            jnp.asarray(step, jnp.float32), jnp.float32(steps), jnp.float32(weights)
-        )
+        return jnp.interp(jnp.asarray(step, jnp.float32), jnp.float32(steps), jnp.float32(weights))
 
     def noised(self, batch: Batch, key: Array) -> Array:
         """The texts with noise, int32 [B, L]; see `noise.noised`."""
@@ -127,10 +127,14 @@ class UnsupervisedTranslation(TranslationObjective):
             pad=marks.pad,
         )  # fmt: skip
 
-    def translated(self, variables: Variables, batch: Batch, step: Array | int, key: Array) -> Array:
-        """The texts in another language each, int32 [B, L], by greedy search without a gradient.
+    def translated(
+        self, variables: Variables, batch: Batch, step: Array | int, key: Array
+    ) -> tuple[Array, Array]:
+        """The texts in another language each, by greedy search without a gradient.
 
-        Before `translate_after` they are the texts themselves, at no cost.
+        Returns:
+          Pieces, int32 [B, L], and the languages, int32 [B]. Before `translate_after` the pieces are
+          those of the texts themselves, at no cost.
         """
         texts, languages = batch["inputs"], batch["language_ids"]
         count = self.model.languages
@@ -138,14 +142,15 @@ class UnsupervisedTranslation(TranslationObjective):
         params = jax.lax.stop_gradient(variables["params"])
 
         def write() -> Array:
-            wanted = {"inputs": texts, "language_ids": others}
+            wanted = {
+                "inputs": texts, "source_language_ids": languages, "language_ids": others,
+            }  # fmt: skip
             return self.decode({"params": params}, wanted, length=texts.shape[1])
 
         if not self.translate_after:
-            return write()
-        return jax.lax.cond(jnp.asarray(step) >= self.translate_after, write, lambda: texts)
+            return write(), others
+        on = jnp.asarray(step) >= self.translate_after
+        return jax.lax.cond(on, write, lambda: texts), others
 
-    def _sums(
-        self, variables: Variables, batch: Batch, key: Array, train: bool
-    ) -> dict[str, Sums]:
+    def _sums(self, variables: Variables, batch: Batch, key: Array, train: bool) -> dict[str, Sums]:
         return self.cross_entropy(variables, batch, {"dropout": key}, train)

@@ -85,7 +85,7 @@ _UNSUPERVISED: dict[str, Values] = {
         "data": dict(pocket_domains=DOMAINS, sequence_length=24),
         "vocab": dict(size=4_000),
         "task": dict(widths=2),
-        "model": dict(layers=2, decoder_layers=2, width=128, heads=4, mlp_dim=512, dropout=0.0),
+        "model": dict(layers=2, decoder_layers=2, shared_layers=2, width=128, heads=4, mlp_dim=512, dropout=0.0),
         "objective": dict(denoising=((0, 1.0), (500, 0.1), (1_500, 0.0)), translate_after=250),
         "optimizer": dict(learning_rate=2e-3, warmup_steps=100, schedule="linear"),
         "train": dict(steps=1_500, batch_size=64, log_every_steps=50),
@@ -119,7 +119,7 @@ def unsupervised_translation(scale: str) -> ConfigDict:
     config.task = ConfigDict(dict(name="sentences", most=0, widths=3))
     config.model = ConfigDict(
         dict(
-            name="translator", layers=4, decoder_layers=4, width=512, heads=8, mlp_dim=2_048,
+            name="translator", layers=4, decoder_layers=4, shared_layers=3, width=512, heads=8, mlp_dim=2_048,
             dropout=0.1, norm="pre", dtype="auto",
         )
     )  # fmt: skip

@@ -123,6 +123,7 @@ def static(scale: str) -> ConfigDict:
                 ),
                 similarity=dict(name="similarity", data=""),
                 retrieval=dict(name="retrieval", data=options.SOURCE, max_sentences=1_000),
+                bleu=dict(name="bleu", data="", max_sentences=1_000),  # word by word
             ),
             report=dict(
                 base.report,

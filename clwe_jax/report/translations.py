@@ -8,6 +8,10 @@ from clwe_jax.report import data
 from clwe_jax.report.data import Block, Chart, Column, Line, Metric, Table, Word
 
 KIND = "bleu"  # of the rows of details that are shown
+_COLUMNS = {
+    "bleu": "BLEU", "chrf": "chrF", "start/bleu": "BLEU word by word, vectors of the start",
+    "floor/bleu": "BLEU word by word, dictionary",
+}  # fmt: skip
 _MINING = {"precision": "Precision", "recall": "Recall", "f1": "F1", "threshold": "Least margin"}
 
 
@@ -23,9 +27,10 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
     mined = [x.split("/")[1] for x in figures if x.startswith("mining/") and x.endswith("/f1")]
     blocks: list[Block] = []
     if directions:
-        cells = [[_arrow(x), Metric(f"bleu/{x}"), Metric(f"chrf/{x}")] for x in directions]
-        total = ["mean", Metric("bleu/mean"), Metric("chrf/mean")]
-        columns = [Column("Direction"), Column("BLEU"), Column("chrF")]
+        measured = [path for path in _COLUMNS if f"{path}/mean" in figures]
+        cells = [[_arrow(x), *(Metric(f"{y}/{x}") for y in measured)] for x in directions]
+        total = ["mean", *(Metric(f"{x}/mean") for x in measured)]
+        columns = [Column("Direction"), *(Column(_COLUMNS[x]) for x in measured)]
         shown = [row for row in rows if row.get("kind") == KIND]
         note = "; ".join(dict.fromkeys(row["signature"] for row in shown))
         blocks.append(Table(columns, cells, total, note=note))
@@ -44,7 +49,8 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
     text = (
         "Translations of held-out sentences, compared with their references in normalised words, "
         "and mining of sentence pairs by the margin of their vectors, where a third of the "
-        "sentences have their translation on the other side."
+        "sentences have their translation on the other side. Word by word: each word becomes the "
+        "nearest word of the other language by CSLS; the dictionary's vectors need no training."
     )
     return [data.to_json(data.Section("Translation", text, blocks))]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.data.tasks import Sentences, Translation
-from clwe_jax.data.translation import TranslationSource, encode, sentences
+from clwe_jax.data.translation import TranslationSource, encode, epoch, sentences
 from clwe_jax.models.laser import Laser
 from clwe_jax.models.translator import Translator
 from clwe_jax.objectives.translation import TranslationObjective
@@ -41,11 +41,11 @@ def test_every_direction_and_the_long_pair_left_out(tokenizer, folder):
     }  # fmt: skip
     assert found.skipped == {"pairs of en-de longer than 5 pieces": 1}
     rows = found.columns.rows(np.arange(6))
-    columns = zip(rows["inputs"], rows["targets"], rows["language_ids"])
-    columns = {(tuple(a), tuple(b), int(c)) for a, b, c in columns}
-    assert (tuple(ids("a", "##b")), tuple(ids("y")), 1) in columns
-    assert (tuple(ids("y")), tuple(ids("a", "##b")), 0) in columns
-    assert (tuple(ids("a")), tuple(ids("x", "y")), 2) in columns and len(columns) == 6
+    names = ("inputs", "targets", "source_language_ids", "language_ids")
+    columns = {(tuple(a), tuple(b), int(c), int(d)) for a, b, c, d in zip(*map(rows.get, names))}
+    assert (tuple(ids("a", "##b")), tuple(ids("y")), 0, 1) in columns
+    assert (tuple(ids("y")), tuple(ids("a", "##b")), 1, 0) in columns
+    assert (tuple(ids("a")), tuple(ids("x", "y")), 0, 2) in columns and len(columns) == 6
     only = encode(Translation(targets="en"), folder, tokenizer, 20)
     assert only.counts == {"pairs/de-en": 3, "pairs/fr-en": 1} and not only.skipped
 
@@ -62,7 +62,9 @@ def test_batches_are_those_that_the_objective_describes(tokenizer, folder, tmp_p
         (tmp_path / f"{language}.txt").write_text("ab c\nx\nd\ny z\n")
     specials = tokenizer.vocabulary.specials
     corpus = TextCorpus(str(tmp_path), tokenizer.languages)
-    model = Translator(vocab_size=24, languages=3, max_length=20, layers=1, decoder_layers=1)
+    model = Translator(
+        vocab_size=24, languages=3, max_length=20, layers=1, decoder_layers=1, shared_layers=1
+    )
     for objective, pieces in (
         (
             TranslationObjective(Laser(24, 20, 4, 2, 1, languages=3), 19, specials),
@@ -86,9 +88,13 @@ def test_an_epoch_has_each_row_once_and_places_are_exact(tokenizer, folder):
     source = make()
     batches = [next(source) for _ in range(3)]
     assert {x["inputs"].shape for x in batches} == {(3, 3), (3, 9)}
-    rows = np.concatenate([np.pad(x["inputs"], ((0, 0), (0, 9 - x["inputs"].shape[1]))) for x in batches])
+    rows = np.concatenate(
+        [np.pad(x["inputs"], ((0, 0), (0, 9 - x["inputs"].shape[1]))) for x in batches]
+    )
     expected = sorted(tuple(x) for x in pieces.columns.rows(np.arange(8))["inputs"])
-    assert sorted(tuple(x[x > 0].tolist()) for x in rows if x.any()) == [tuple(x.tolist()) for x in map(np.array, expected)]
+    assert sorted(tuple(x[x > 0].tolist()) for x in rows if x.any()) == [
+        tuple(x.tolist()) for x in map(np.array, expected)
+    ]
     other = make()
     next(other)
     place = other.get_state()
@@ -116,3 +122,29 @@ def test_sentences_of_every_language_with_the_words_of_pieces(tokenizer, tmp_pat
     assert sentences(Sentences(most=1), corpus, tokenizer, 9).counts["sentences/de"] == 1
     with pytest.raises(ValueError, match="no sentence in 'en' fits rows of 2 pieces"):
         sentences(Sentences(), corpus, tokenizer, 2)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0, 5.0, 1e9])
+def test_languages_are_sampled_at_the_temperature(tokenizer, tmp_path, temperature):
+    for language, lines in (("en", 90), ("de", 10), ("fr", 30)):
+        (tmp_path / f"{language}.txt").write_text("a b c\n" * lines)
+    pieces = sentences(Sentences(), TextCorpus(str(tmp_path), tokenizer.languages), tokenizer, 5)
+    places = epoch(pieces, temperature)
+    found = np.bincount(pieces.columns.rows(places)["language_ids"]) / len(places)
+    sizes = np.array([90, 10, 30]) / 130
+    expected = sizes ** (1 / temperature) / (sizes ** (1 / temperature)).sum()
+    np.testing.assert_allclose(found, expected, atol=0.5 / len(places) + 1e-3)
+    # Every row is there, and no row of a language is repeated twice more than another one.
+    for language in range(3):
+        own = np.flatnonzero(pieces.columns.rows(np.arange(130))["language_ids"] == language)
+        times = np.bincount(places, minlength=130)[own]
+        assert times.min() >= 1 and np.ptp(times) <= 1
+    if temperature == 1:
+        np.testing.assert_array_equal(places, np.arange(130))
+    make = lambda: TranslationSource(pieces, 0, 1, 5, temperature=temperature)
+    source = make()
+    assert source.stats()["sentences/de"] == 10
+    taken = np.concatenate([next(source)["language_ids"] for _ in range(len(places) // 5)])
+    assert abs((taken == 1).mean() - expected[1]) < 0.05
+    with pytest.raises(ValueError, match="another seed|other data"):
+        TranslationSource(pieces, 0, 1, 5, temperature=3.0).set_state(source.get_state())

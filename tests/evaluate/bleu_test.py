@@ -34,8 +34,9 @@ class Copies:
 def model():
     tokenizer = Tokenizer(["en", "de", "ja"], Normalizer(), Segmenter(), WordPieceVocabulary(PIECES))
     found = types.SimpleNamespace(
-        objective=Copies(), tokenizer=tokenizer, variables={"params": np.zeros(1)}, step=0
-    )
+        objective=Copies(), tokenizer=tokenizer, variables={"params": np.zeros(1)}, step=0,
+        words=tokenizer.words,
+    )  # fmt: skip
     return found
 
 

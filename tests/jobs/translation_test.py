@@ -40,7 +40,9 @@ def config_of(folder, steps):
     )  # fmt: skip
     config.vocab.update(kind="word", size=40)
     config.task.widths = 1
-    config.model.update(layers=1, decoder_layers=1, width=8, heads=2, mlp_dim=8)
+    config.model.update(
+        layers=1, decoder_layers=1, shared_layers=0, width=8, heads=2, mlp_dim=8
+    )  # fmt: skip
     config.init.embeddings = "dictionary"
     config.objective.translate_after = 2
     config.train.update(steps=steps, batch_size=8, log_every_steps=2)

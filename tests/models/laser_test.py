@@ -20,7 +20,7 @@ def made():
     ids = np.array([[5, 6, 7, 3], [8, 3, PAD, PAD]])
     before = np.array([[3, 9, 4], [3, 5, 6]])
     language = np.array([2, 0])
-    variables = nn.unbox(model.init(jax.random.key(0), ids, ids != PAD, before, language))
+    variables = nn.unbox(model.init(jax.random.key(0), ids, ids != PAD, None, before, language))
     spread = lambda x: 0.5 * jax.random.normal(jax.random.key(x.size), x.shape)
     variables = jax.tree.map(spread, variables)
     return model, variables, ids, before, language
@@ -46,7 +46,7 @@ def lstm(x, kernel, recurrent, bias, cell, output):
 def test_all_equals_numpy(made):
     model, variables, ids, before, language = made
     p = jax.tree.map(lambda x: np.asarray(x, np.float64), variables["params"])
-    found = model.apply(variables, ids, ids != PAD, before, language)
+    found = model.apply(variables, ids, ids != PAD, None, before, language)
     for row in range(2):
         x = p["source_pieces"][ids[row][ids[row] != PAD]]
         for layer in range(2):

@@ -13,12 +13,13 @@ BEFORE = np.array([[3, 9, 6], [3, 7, 5]], np.int32)
 LANGUAGE = np.array([1, 0], np.int32)
 
 
-def made(norm):
+def made(norm, shared=1, layers=1):
     model = Translator(
-        vocab_size=12, languages=2, max_length=6, layers=1, decoder_layers=2, width=4, heads=2,
-        mlp_dim=6, dropout=0.0, norm=norm,
+        vocab_size=12, languages=2, max_length=6, layers=layers, decoder_layers=2, width=4, heads=2,
+        mlp_dim=6, dropout=0.0, norm=norm, shared_layers=shared,
     )  # fmt: skip
-    variables = nn.unbox(model.init(jax.random.key(0), IDS, IDS != 0, BEFORE, LANGUAGE))
+    variables = model.init(jax.random.key(0), IDS, IDS != 0, 1 - LANGUAGE, BEFORE, LANGUAGE)
+    variables = nn.unbox(variables)
     r = np.random.RandomState(1)
     return model, jax.tree.map(lambda x: np.float32(r.standard_normal(x.shape)), variables)
 
@@ -61,7 +62,8 @@ def test_scores_equal_numpy():
         text = np.asarray(memory.hidden[row])[IDS[row] != 0]
         x = table[BEFORE[row]] + p["backbone"]["position_embedding"][:3]
         x = normalised(x + p["backbone"]["language_embedding"][LANGUAGE[row]], p["target_norm"])
-        for layer in (p["decoder_0"], p["decoder_1"]):
+        own = jax.tree.map(lambda x: x[LANGUAGE[row]], p["decoder_1"])  # each language has its own
+        for layer in (p["decoder_0"], own):
             y = normalised(x, layer["norms_0"])
             x = x + attended(y, y, layer["own"], np.tril(np.ones((3, 3), bool)))
             y = normalised(x, layer["norms_1"])
@@ -91,7 +93,9 @@ def test_one_piece_at_a_time_equals_the_row(either):
 
 def test_padding_is_not_read_and_every_language_has_its_own_scores(either):
     model, variables = either
-    run = lambda ids, mask, language: model.apply(variables, ids, mask, BEFORE, language)
+    run = lambda ids, mask, language: model.apply(
+        variables, ids, mask, 1 - language, BEFORE, language
+    )
     found = run(IDS, IDS != 0, LANGUAGE)
     other = np.where(IDS == 0, 9, IDS)
     np.testing.assert_allclose(run(other, IDS != 0, LANGUAGE), found, rtol=1e-5, atol=1e-5)
@@ -100,3 +104,26 @@ def test_padding_is_not_read_and_every_language_has_its_own_scores(either):
     vectors = model.apply(variables, layers, IDS != 0, method="sentence")
     assert len(layers) == 2
     np.testing.assert_allclose(vectors[1], layers[-1][1, :2].mean(0), rtol=1e-6)
+
+
+def test_a_private_layer_is_its_languages_layer_alone():
+    """Each row of a mixed batch equals a model whose private layers are all the row's language's."""
+    model, variables = made("pre", shared=1, layers=2)
+    p = variables["params"]
+    shared, _ = made("pre", shared=2, layers=2)
+    assert p["backbone"]["layer_0"]["mlp"]["in_bias"].shape == (2, 6)
+    assert p["backbone"]["layer_1"]["mlp"]["in_bias"].shape == (6,)
+    assert p["decoder_0"]["own"]["out_bias"].shape == (4,)
+    assert p["decoder_1"]["own"]["out_bias"].shape == (2, 4)
+
+    def of(source, target):
+        take = lambda tree, language: jax.tree.map(lambda x: x[language], tree)
+        backbone = {**p["backbone"], "layer_0": take(p["backbone"]["layer_0"], source)}
+        return {"params": {**p, "backbone": backbone, "decoder_1": take(p["decoder_1"], target)}}
+
+    target = np.array([1, 1], np.int32)
+    found = model.apply(variables, IDS, IDS != 0, LANGUAGE, BEFORE, target)
+    for row, source in enumerate(LANGUAGE):
+        alone = shared.apply(of(source, 1), IDS, IDS != 0, LANGUAGE, BEFORE, target)
+        np.testing.assert_allclose(found[row], alone[row], rtol=1e-4, atol=1e-5)
+    assert np.abs(found[0] - alone[0]).max() > 0.01

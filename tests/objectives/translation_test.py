@@ -24,6 +24,7 @@ def objective():
 BATCH = dict(
     inputs=np.array([[5, 6, 7, 3, 0], [8, 3, 0, 0, 0]], np.int32),
     targets=np.array([[9, 3, 0, 0, 0], [6, 7, 8, 3, 0]], np.int32),
+    source_language_ids=np.array([0, 1], np.int32),
     language_ids=np.array([2, 0], np.int32),
 )
 

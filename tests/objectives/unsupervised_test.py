@@ -13,7 +13,7 @@ from clwe_jax.objectives.unsupervised import UnsupervisedTranslation
 SPECIALS = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 MODEL = Translator(
     vocab_size=12, languages=2, max_length=6, layers=1, decoder_layers=1, width=4, heads=2,
-    mlp_dim=6, dropout=0.0,
+    mlp_dim=6, dropout=0.0, shared_layers=0,
 )  # fmt: skip
 BATCH = dict(
     inputs=np.array([[5, 6, 7, 3, 0], [8, 9, 3, 0, 0]], np.int32),
@@ -42,19 +42,28 @@ def test_the_loss_is_of_the_noised_and_of_the_translated_text(variables):
     )(variables, 5)
     supervised = TranslationObjective(MODEL, 10, SPECIALS)
 
-    def loss_of(inputs):
-        batch = dict(inputs=inputs, targets=BATCH["inputs"], language_ids=BATCH["language_ids"])
+    languages = BATCH["language_ids"]
+
+    def loss_of(inputs, source):
+        batch = dict(
+            inputs=inputs, targets=BATCH["inputs"], source_language_ids=source,
+            language_ids=languages,
+        )  # fmt: skip
         return supervised.loss(variables, batch, step=0, train=False)[0]["loss"].value
 
-    written = supervised.decode(
-        variables, {"inputs": BATCH["inputs"], "language_ids": 1 - BATCH["language_ids"]}, length=5
+    wanted = dict(
+        inputs=BATCH["inputs"], source_language_ids=languages, language_ids=1 - languages
     )
-    np.testing.assert_array_equal(made.translated(variables, BATCH, 5, language_key), written)
-    noised = loss_of(made.noised(BATCH, noise_key))
+    written = supervised.decode(variables, wanted, length=5)
+    found, others = made.translated(variables, BATCH, 5, language_key)
+    np.testing.assert_array_equal(found, written)
+    np.testing.assert_array_equal(others, 1 - languages)
+    noised = loss_of(made.noised(BATCH, noise_key), languages)
+    translated = loss_of(written, others)
     np.testing.assert_allclose(sums["denoising_loss"].value, noised, rtol=1e-5)
-    np.testing.assert_allclose(sums["translation_loss"].value, loss_of(written), rtol=1e-5)
+    np.testing.assert_allclose(sums["translation_loss"].value, translated, rtol=1e-5)
     np.testing.assert_allclose(
-        sums["loss"].value, 0.6 * noised + loss_of(written), rtol=1e-5
+        sums["loss"].value, 0.6 * noised + translated, rtol=1e-5
     )
     assert sums["loss"].weight == 7 and sums["padding"].mean() == 0.3 and observed == {}
     shapes = made.batch_shapes(2, 5)
@@ -71,8 +80,11 @@ def test_weights_are_linear_between_the_steps():
 def test_translations_have_no_gradient(variables):
     """The gradient is that of the same texts with the translations as constants."""
     made, key = objective(denoising=((0, 0.0),)), jax.random.key(5)
-    written = made.translated(variables, BATCH, 0, jax.random.split(key, 4)[1])
-    batch = dict(inputs=written, targets=BATCH["inputs"], language_ids=BATCH["language_ids"])
+    written, others = made.translated(variables, BATCH, 0, jax.random.split(key, 4)[1])
+    batch = dict(
+        inputs=written, targets=BATCH["inputs"], source_language_ids=others,
+        language_ids=BATCH["language_ids"],
+    )  # fmt: skip
     supervised = TranslationObjective(MODEL, 10, SPECIALS)
     ours = jax.grad(lambda v: made.loss(v, BATCH, step=0, rngs={"dropout": key})[0]["loss"].value)
     theirs = jax.grad(lambda v: supervised.loss(v, batch, step=0)[0]["loss"].value)
@@ -90,7 +102,8 @@ def test_the_first_steps_denoise_alone(variables):
         early["loss"].value, weight * early["denoising_loss"].value, rtol=1e-5
     )
     assert late["loss"].value > late["denoising_loss"].value
-    np.testing.assert_array_equal(made.translated(variables, BATCH, 3, jax.random.key(0)), BATCH["inputs"])
+    found, _ = made.translated(variables, BATCH, 3, jax.random.key(0))
+    np.testing.assert_array_equal(found, BATCH["inputs"])
 
 
 def test_faults_are_named():

@@ -24,5 +24,16 @@ def test_tables_a_chart_and_examples():
     assert mined.rows[0][1].metric == "mining/de-en/precision"
 
 
+def test_translations_word_by_word_stand_beside():
+    floors = {"floor/bleu/en-de": 6.0, "floor/bleu/mean": 6.0}
+    [made] = translations.sections(FIGURES | floors, [])
+    table = data.section_from_json(made).blocks[0]
+    assert [x.head for x in table.columns[1:]] == ["BLEU", "chrF", "BLEU word by word, dictionary"]
+    assert [cell.metric for cell in table.rows[0][1:]] == [
+        "bleu/en-de", "chrf/en-de", "floor/bleu/en-de",
+    ]  # fmt: skip
+    assert table.total[-1].metric == "floor/bleu/mean"
+
+
 def test_no_section_without_figures():
     assert translations.sections({"retrieval/de-en/mean": 0.1}, [ROW]) == []

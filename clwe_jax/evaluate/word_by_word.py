@@ -1,0 +1,42 @@
+"""Translation word by word with the vectors of both languages (Lample et al. 2018, section 4.3)."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import numpy as np
+
+from clwe_jax.align import csls
+from clwe_jax.evaluate.translate import spaced
+from clwe_jax.types import Encoder
+
+_LAYER = -1  # of the vectors that are compared; static vectors have one
+
+
+def word_by_word(model: Encoder, texts: Sequence[str], source: str, target: str) -> list[str]:
+    """The texts with each word replaced by the nearest word of the other language, by CSLS.
+
+    The candidates are the frequent words of the target language. A word without a vector stays as
+    it is, and the order of the words does not change.
+
+    Args:
+      model: an encoder with vectors of words.
+      texts: raw texts.
+      source, target: their language, and that of the translations.
+    """
+    view = model.between(source, target)
+    cut = [view.words(text, source) for text in texts]
+    known, wanted = view.vocabulary(source), view.vocabulary(target)
+    asked = sorted({word for words in cut for word in words if word in known.index})
+    if not asked or not wanted.frequent:
+        return [spaced(words) for words in cut]
+    vectors = known.vectors[:, _LAYER]
+    found, _ = csls.nearest(
+        vectors[[known.index[word] for word in asked]],
+        wanted.vectors[: wanted.frequent, _LAYER],
+        method="csls",
+        pool=vectors[: known.frequent],
+    )
+    best = [wanted.words[row] for row in np.asarray(found)[:, 0].tolist()]
+    translations = dict(zip(asked, best))
+    return [spaced(translations.get(word, word) for word in words) for words in cut]
