@@ -8,7 +8,7 @@ starts as a mean over the sentence and ends as a choice of one word. Eq. 2 maps 
 here the vectors are mapped first, because queries and keys of two models have no common space
 before. For one-hot attention both are equal.
 
-Plain arrays: sentences are rows of a table of vectors. The caller whitens them (`Whitening`), so that
+Plain arrays: sentences are rows of a table of vectors. The caller whitens them (`align.whitening`), so that
 the squared error of the mean vector is 1 a dimension.
 """
 
@@ -31,38 +31,7 @@ _CHUNK = 50  # steps of one call of the compiled program
 _ROWS = 65_536  # words that are mapped at once
 _FAR = -1e30  # score of padding
 STARTS = ("zero", "procrustes")
-_FLOOR = 1e-4  # share of the mean variance that is added to the variance of each direction
 Params = Mapping[str, Array]
-
-
-class Whitening(NamedTuple):
-    """Vectors whose dimensions are uncorrelated, scaled to the same length.
-
-    Inner products of hidden states depend mostly on a few directions of large variance; whitening
-    gives all directions the same weight.
-
-    Attributes:
-      mean: float32 [D], subtracted.
-      matrix: float32 [D, D], multiplied from the right.
-    """
-
-    mean: Array
-    matrix: Array
-
-    def apply(self, x: Array) -> Array:
-        """Vectors of length sqrt(D), [..., D]."""
-        y = (x - self.mean) @ self.matrix
-        lengths = jnp.linalg.norm(y, axis=-1, keepdims=True)
-        return y * np.sqrt(y.shape[-1]) / jnp.maximum(lengths, 1e-6)
-
-
-def whitening(x: np.ndarray) -> Whitening:
-    """The whitening along the principal directions of vectors [N, D]."""
-    mean = x.mean(0, dtype=np.float64)
-    covariance = procrustes.product(x, x) / len(x) - np.outer(mean, mean)
-    variances, directions = np.linalg.eigh(covariance)
-    scales = np.sqrt(variances.clip(0) + _FLOOR * max(variances.mean(), 1e-12))
-    return Whitening(mean.astype(np.float32), (directions / scales).astype(np.float32))
 
 
 class Sentences(NamedTuple):
@@ -281,6 +250,32 @@ class AttentionMatching:
             history.append((first + len(chosen), mean))
         found = {name: np.asarray(x) for name, x in params.items()}
         return Match(found, float(self.temperature(self.steps)), history)
+
+
+    def traced(
+        self, words: int, widths: tuple[int, int], length: int, sharding: Any
+    ) -> tuple[jax.stages.Traced, int]:
+        """The program of training as shapes, for a plan of its memory and time.
+
+        Args:
+          words: number of words of a side.
+          widths: dimensions of the source's and of the target's vectors.
+          length: words of the longest sentence.
+          sharding: of all arrays.
+
+        Returns:
+          The program, and its number of steps.
+        """
+        shape = lambda *sizes: jax.ShapeDtypeStruct(sizes, jnp.float32, sharding=sharding)
+        params = {name: shape(*x.shape) for name, x in self.initial(*widths, 0).items()}
+        opt_state = jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding),
+            jax.eval_shape(_optimizer(self).init, params),
+        )
+        tables = tuple(shape(words + 1, width) for width in widths)
+        rows = jax.ShapeDtypeStruct((_CHUNK, self.batch_size, length), jnp.int32, sharding=sharding)
+        first = jax.ShapeDtypeStruct((), jnp.int32, sharding=sharding)
+        return _steps.trace(self, params, opt_state, tables, rows, rows, first), _CHUNK
 
 
 def regression(source: Sentences, target: Sentences, ridge: float = 1e-2) -> Match:

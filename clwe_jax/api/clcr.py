@@ -10,7 +10,7 @@ from typing import Any, Mapping, NamedTuple
 import numpy as np
 
 from clwe_jax import atomic
-from clwe_jax.align.attention_matching import Whitening
+from clwe_jax.align.whitening import Whitening
 from clwe_jax.align.predictors import Predictor
 from clwe_jax.api import encoders
 from clwe_jax.api.clcr_model import ClcrModel

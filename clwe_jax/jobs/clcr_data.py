@@ -12,7 +12,7 @@ import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax import pocket, presets
-from clwe_jax.align import attention_matching
+from clwe_jax.align import attention_matching, whitening
 from clwe_jax.align.attention_matching import Sentences
 from clwe_jax.api import clcr as api, encoders
 from clwe_jax.api.model import Model
@@ -239,7 +239,7 @@ def learned(
             layers = known[language].layers
         words = _vectors(model, language, [getattr(row, side) for row in rows], layers)
         found[language] = known.get(language) or api.Space(
-            layers, attention_matching.whitening(np.concatenate(words))
+            layers, whitening.whitening(np.concatenate(words))
         )
         sides.append(_whitened(words, found[language]))
     return found, Part(rows, (sides[0], sides[1]), False)

@@ -68,6 +68,7 @@ def clcr(scale: str) -> ConfigDict:
                 beam=10,  # of the search for an order, in use
                 reordered="source",  # the side whose words get the other one's order: source | target
             ),
+            plan=base.plan,
             evals=dict(),
             report=base.report,
         )
