@@ -51,8 +51,9 @@ def our_step(args: argparse.Namespace) -> tuple[Callable[[int], float], int]:
     import jax
     import numpy as np
 
-    from clwe_jax.training import build, optim, partition, train, train_state
+    from clwe_jax.training import allocator, build, optim, partition, train, train_state
 
+    allocator.keep_freed_memory()
     encoder = run_config.load("mbert")
     encoder.model.update(
         layers=args.layers, width=args.width, heads=args.heads, mlp_dim=4 * args.width,

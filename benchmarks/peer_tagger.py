@@ -50,45 +50,50 @@ def setup(options):
     """Facts, and the function that measures a round."""
     torch.manual_seed(0)
     torch.set_num_threads(options["threads"])
-    with open(options["batch"], encoding="utf-8") as file:
-        given = {key: torch.tensor(value) for key, value in json.load(file).items()}
-    mask = given["words"] > 0
-    lengths, gold = mask.sum(1), given["gold"].clamp(min=0)
-    table, words = given["table"][:, 0], given["words"].long()
-    model = Tagger(options).train()
+    with open(options["data"], encoding="utf-8") as file:
+        given = json.load(file)
+    table = torch.tensor(given["table"])[:, 0]
+    words, gold = ([torch.tensor(x) for x in given[key]] for key in ("words", "gold"))
+    model = Tagger(options).train(not options["decode"])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
-    def step():
-        loss = model(table[words], lengths, gold, mask)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        return loss
+    def batches():
+        for rows in torch.randperm(len(words)).split(options["rows"]):
+            lengths = torch.tensor([len(words[row]) for row in rows])
+            mask = torch.arange(int(lengths.max())) < lengths[:, None]
+            some, labels = (
+                nn.utils.rnn.pad_sequence([x[row] for row in rows], batch_first=True)
+                for x in (words, gold)
+            )
+            yield table[some], lengths, labels, mask
 
-    clock = side_by_side.CLOCKS[options["clock"]]
+    def train():
+        for vectors, lengths, labels, mask in batches():
+            loss = model(vectors, lengths, labels, mask)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
 
     def predict():
         with torch.inference_mode():
-            model.best(table[words], lengths, mask)
+            for vectors, lengths, _, mask in batches():
+                model.best(vectors, lengths, mask)
 
-    if options["decode"]:
-        model.eval()
+    epoch = predict if options["decode"] else train
+    clock = side_by_side.CLOCKS[options["clock"]]
 
-    def run(steps):
+    def run(epochs):
         start = clock()
-        for _ in range(steps):
-            if options["decode"]:
-                predict()
-            else:
-                step()
+        for _ in range(epochs):
+            epoch()
         return clock() - start
 
-    run(2)
-    steps = max(2, round(options["seconds"] / (run(4) / 4)))
+    run(1)
+    epochs = max(1, round(options["seconds"] / run(1)))
 
     def measure():
-        return steps * options["rows"] / run(steps)
+        return epochs * len(words) / run(epochs)
 
     facts = {
         "peer": "nn.LSTM, pytorch-crf",

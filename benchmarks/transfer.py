@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from typing import Mapping, Sequence
@@ -31,7 +32,7 @@ _VECTORS = {
     "data.languages": "en,de,es", "data.pocket_sentences": 20_000, "embeddings.dim": 100,
     "embeddings.epochs": 5, "embeddings.buckets": 100_000, "static.induced_words": 0,
 }  # fmt: skip
-_WINDOWS = {"task.backward": "window", "data.sequence_length": 40, "train.batch_size": 16}
+_SHORT = {**_QUIET, "train.steps": 2_400}  # as the models of one language
 # Encoder -> config and options.
 ENCODERS: dict[str, tuple[str, Options]] = {
     "mbert": ("mbert", _EQUAL),
@@ -39,10 +40,10 @@ ENCODERS: dict[str, tuple[str, Options]] = {
     "warm_dict_mlm": ("warm_dict_mlm", _QUIET),
     "align_procrustes": ("align_procrustes", _VECTORS),
     "joint_align": ("joint_align", _VECTORS),
-    "joint_elmo": ("joint_elmo", {**_QUIET, **_WINDOWS}),
-    "bi_saelmo_context": ("bi_saelmo_context", _QUIET),
+    "joint_elmo": ("joint_elmo", _SHORT),
+    "bi_saelmo": ("bi_saelmo", {**_SHORT, "objective.senses.warmup_steps": 1_200}),
 }  # fmt: skip
-PROJECTED = ("joint_elmo", "bi_saelmo_context")  # a projection follows
+_PROJECTED = "_projected"  # the end of the name of a projected encoder
 _ROWS = {"transfer.embedded_rows": 1_000, "transfer.embedded_tests": 300}
 _TAGS = {**_ROWS, "data.languages": "en,de,es"}
 _PAIR = {**_ROWS, "data.languages": "en,de"}
@@ -82,7 +83,8 @@ EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
         x: ("ner_bilstm_crf", x, _TAGS) for x in ("align_procrustes", "joint_align")
     },
     "projected-names": {
-        x: ("ner_bilstm_crf", x, _PAIR) for x in PROJECTED
+        f"{name}{end}": ("ner_bilstm_crf", f"{name}{end}", _PAIR)
+        for end in ("", _PROJECTED) for name in ("joint_elmo", "bi_saelmo")
     },
     "translated-pos": {
         "zero-shot": ("tag_transformer_crf", "", _BOW),
@@ -111,14 +113,14 @@ REAL: dict[str, tuple[str, str, str, str, str, Options]] = {
         "ner/wikineural/en.train.tsv", "ner/wikineural", {},
     ),
     "real-pos": (
-        "finetune_pos", "finetune_pos", "en,de,es,fr,nl", "pos/ud/en_ewt.train.tsv", "pos/ud", {},
+        "finetune_pos", "finetune_pos", "en,de,es,fr,nl,zh", "pos/ud/en_ewt.train.tsv", "pos/ud", {},
     ),
     "real-entailment": (
-        "nli_bilstm", "finetune_xnli", "en,de,es,fr", "nli/xnli/dev.en.tsv", "nli/xnli",
+        "nli_bilstm", "finetune_xnli", "en,de,es,fr,zh", "nli/xnli/dev.en.tsv", "nli/xnli",
         {"transfer.layers": "last4"},
     ),
     "real-topics": (
-        "classify_topics", "classify_topics", "en,de,es,fr,nl",
+        "classify_topics", "classify_topics", "en,de,es,fr,nl,zh",
         "classification/sib200/en.train.tsv", "classification/sib200", {},
     ),
 }  # fmt: skip
@@ -144,15 +146,18 @@ def flags(config: str, options: Options) -> list[str]:
 
 
 def encoder(arguments: argparse.Namespace, name: str) -> str:
-    """The encoder that a run reads, trained first; a projected one where the paper projects."""
+    """The encoder that a run reads, trained first; a projected one is a copy of the trained run."""
     folder = os.path.join(arguments.out, "encoders", name)
-    config, options = ENCODERS[name]
-    run(arguments, folder, flags(config, options))
-    if name in PROJECTED and not os.path.exists(os.path.join(folder, "projection.npz")):
-        if not arguments.print_only:
-            command = [*flags(config, options), "--config.job=project", f"--workdir={folder}"]
-            print(f"\n$ python -m clwe_jax.main {shlex.join(command)}", flush=True)
-            subprocess.run([sys.executable, "-m", "clwe_jax.main", *command], cwd=ROOT, check=True)
+    trained = name.removesuffix(_PROJECTED)
+    config, options = ENCODERS[trained]
+    if name == trained:
+        run(arguments, folder, flags(config, options))
+    elif not os.path.exists(os.path.join(folder, "projection.npz")) and not arguments.print_only:
+        source = encoder(arguments, trained).removeprefix("run:")
+        shutil.copytree(source, folder, dirs_exist_ok=True)
+        command = [f"--workdir={folder}", *flags(config, options), "--config.job=project"]
+        print(f"\n$ python -m clwe_jax.main {shlex.join(command)}", flush=True)
+        subprocess.run([sys.executable, "-m", "clwe_jax.main", *command], cwd=ROOT, check=True)
     return f"run:{folder}"
 
 

@@ -52,9 +52,10 @@ def main(argv: list[str]) -> None:
             configuration.follow(config)
         validation.validate(options.resolved(config))
         if _PLAN.value:
-            from clwe_jax.training import plan
-
-            plan.run(config, _PLAN.value)
+            if config.job not in registry.TABLES["plan"]:
+                known = ", ".join(registry.TABLES["plan"])
+                raise ValueError(f"--plan: only the jobs {known} have a plan, not {config.job!r}")
+            registry.lookup("plan", config.job)(config, _PLAN.value)
             return
         if config.job in registry.TABLES["inputs"]:
             registry.lookup("inputs", config.job)(options.resolved(config), workdir)

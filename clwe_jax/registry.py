@@ -41,6 +41,11 @@ TABLES: dict[str, dict[str, str]] = {
         "transfer": "clwe_jax.text.labelled_files:check",
         "clcr": "clwe_jax.text.clcr_options:check",
     },
+    # Plans of a job's memory and time on a slice: functions (config, topology).
+    "plan": {
+        "pretrain": "clwe_jax.training.plan:run",
+        "clcr": "clwe_jax.jobs.clcr_plan:run",
+    },
     # Evaluation and loading of a run, by the job that config.json in its folder names.
     "evaluation": {
         "pretrain": "clwe_jax.jobs.evaluate:language_model",

@@ -8,7 +8,7 @@ starts as a mean over the sentence and ends as a choice of one word. Eq. 2 maps 
 here the vectors are mapped first, because queries and keys of two models have no common space
 before. For one-hot attention both are equal.
 
-Plain arrays: sentences are rows of a table of vectors. The caller whitens them (`Whitening`), so that
+Plain arrays: sentences are rows of a table of vectors. The caller whitens them (`align.whitening`), so that
 the squared error of the mean vector is 1 a dimension.
 """
 
@@ -16,52 +16,22 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Annotated, Any, Mapping, NamedTuple, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
-from clwe_jax.align import places, procrustes
-from clwe_jax.fields import Amount, Count, Size
+from clwe_jax.align import pivots, places, procrustes
+from clwe_jax.fields import Amount, Count, OneOf, Size
 from clwe_jax.types import Array
 
 _CHUNK = 50  # steps of one call of the compiled program
 _ROWS = 65_536  # words that are mapped at once
 _FAR = -1e30  # score of padding
-_FLOOR = 1e-4  # share of the mean variance that is added to the variance of each direction
+STARTS = ("zero", "procrustes")
 Params = Mapping[str, Array]
-
-
-class Whitening(NamedTuple):
-    """Vectors whose dimensions are uncorrelated, scaled to the same length.
-
-    Inner products of hidden states depend mostly on a few directions of large variance; whitening
-    gives all directions the same weight.
-
-    Attributes:
-      mean: float32 [D], subtracted.
-      matrix: float32 [D, D], multiplied from the right.
-    """
-
-    mean: Array
-    matrix: Array
-
-    def apply(self, x: Array) -> Array:
-        """Vectors of length sqrt(D), [..., D]."""
-        y = (x - self.mean) @ self.matrix
-        lengths = jnp.linalg.norm(y, axis=-1, keepdims=True)
-        return y * np.sqrt(y.shape[-1]) / jnp.maximum(lengths, 1e-6)
-
-
-def whitening(x: np.ndarray) -> Whitening:
-    """The whitening along the principal directions of vectors [N, D]."""
-    mean = x.mean(0, dtype=np.float64)
-    covariance = procrustes.product(x, x) / len(x) - np.outer(mean, mean)
-    variances, directions = np.linalg.eigh(covariance)
-    scales = np.sqrt(variances.clip(0) + _FLOOR * max(variances.mean(), 1e-12))
-    return Whitening(mean.astype(np.float32), (directions / scales).astype(np.float32))
 
 
 class Sentences(NamedTuple):
@@ -210,6 +180,8 @@ class AttentionMatching:
       batch_size: sentence pairs of a step.
       learning_rate: highest learning rate.
       weight_decay: decoupled weight decay.
+      start: 'zero', a map to 0, whose attention is uniform; 'procrustes' (beyond the paper), the
+        orthogonal map of the pivots that linear regression finds.
     """
 
     beta: Amount = 0.01
@@ -218,6 +190,7 @@ class AttentionMatching:
     batch_size: Size = 64
     learning_rate: Amount = 2e-3
     weight_decay: Amount = 0.0
+    start: Annotated[str, OneOf(*STARTS)] = "zero"
 
     def temperature(self, step: Array | int) -> Array | float:
         """The temperature of a step, from 0 (Eq. 3)."""
@@ -256,6 +229,8 @@ class AttentionMatching:
         tables = tuple(jnp.asarray(side.vectors) for side in (source, target))
         widths = source.vectors.shape[1], target.vectors.shape[1]
         params = self.initial(*widths, seed)
+        if self.start == "procrustes":
+            params["linear"] = pivot_map(source, target)
         opt_state = _optimizer(self).init(params)
         draw, history = np.random.default_rng([seed, 12]), []
         starts = range(0, self.steps, _CHUNK)
@@ -277,6 +252,32 @@ class AttentionMatching:
         return Match(found, float(self.temperature(self.steps)), history)
 
 
+    def traced(
+        self, words: int, widths: tuple[int, int], length: int, sharding: Any
+    ) -> tuple[jax.stages.Traced, int]:
+        """The program of training as shapes, for a plan of its memory and time.
+
+        Args:
+          words: number of words of a side.
+          widths: dimensions of the source's and of the target's vectors.
+          length: words of the longest sentence.
+          sharding: of all arrays.
+
+        Returns:
+          The program, and its number of steps.
+        """
+        shape = lambda *sizes: jax.ShapeDtypeStruct(sizes, jnp.float32, sharding=sharding)
+        params = {name: shape(*x.shape) for name, x in self.initial(*widths, 0).items()}
+        opt_state = jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding),
+            jax.eval_shape(_optimizer(self).init, params),
+        )
+        tables = tuple(shape(words + 1, width) for width in widths)
+        rows = jax.ShapeDtypeStruct((_CHUNK, self.batch_size, length), jnp.int32, sharding=sharding)
+        first = jax.ShapeDtypeStruct((), jnp.int32, sharding=sharding)
+        return _steps.trace(self, params, opt_state, tables, rows, rows, first), _CHUNK
+
+
 def regression(source: Sentences, target: Sentences, ridge: float = 1e-2) -> Match:
     """The baseline of Table 1: least squares between the mean vectors of parallel sentences.
 
@@ -294,6 +295,45 @@ def regression(source: Sentences, target: Sentences, ridge: float = 1e-2) -> Mat
     matrix = procrustes.least_squares(x, y, ridge * len(x) * float(np.square(x).mean()))
     linear = matrix.astype(np.float32)
     return Match({"linear": linear, "bias": np.zeros(linear.shape[1], np.float32)}, 1e-6)
+
+
+def symmetric_distances(
+    there: Match, back: Match, source: Sentences, target: Sentences
+) -> list[np.ndarray]:
+    """The symmetric distances of all words of each sentence pair, [M, N] each; see `pivots`.
+
+    Args:
+      there, back: the maps of the source's words and of the target's.
+      source, target: parallel sentences.
+    """
+    mapped = [
+        side._replace(vectors=match.apply(side.vectors))
+        for side, match in ((source, there), (target, back))
+    ]
+    return [
+        pivots.symmetric_distances(
+            pivots.Mapped(source.of(k), mapped[0].of(k)), pivots.Mapped(target.of(k), mapped[1].of(k))
+        )
+        for k in range(len(source.rows))
+    ]
+
+
+def pivot_map(source: Sentences, target: Sentences) -> np.ndarray:
+    """The Procrustes map of pivots: the mutually nearest words by the maps of linear regression.
+
+    Args:
+      source, target: parallel sentences.
+
+    Returns:
+      float32 [D, D'], with orthonormal rows or columns.
+    """
+    maps = regression(source, target), regression(target, source)
+    pairs = []
+    for number, found in enumerate(symmetric_distances(*maps, source, target)):
+        here, there = np.nonzero(pivots.links(found))
+        pairs.append((source.of(number)[here], target.of(number)[there]))
+    x, y = (np.concatenate(side) for side in zip(*pairs))
+    return procrustes.orthogonal(x, y).astype(np.float32)
 
 
 def _optimizer(options: AttentionMatching) -> optax.GradientTransformation:

@@ -101,13 +101,16 @@ class LeastSquares:
 
 
 def orthogonal(x: Array, y: Array) -> np.ndarray:
-    """The orthogonal W that minimises ||x W - y||: float64 [D, D] for two [P, D]."""
+    """The orthogonal W that minimises ||x W - y||: float64 [D, D] for two [P, D]; see `polar`."""
     return polar(product(x, y))
 
 
 def polar(matrix: np.ndarray) -> np.ndarray:
-    """U V^T of the singular value decomposition U S V^T: the orthogonal matrix nearest to one."""
-    left, _, right = np.linalg.svd(matrix)
+    """U V^T of the singular value decomposition U S V^T: the orthogonal matrix nearest to one.
+
+    Of a matrix that is not square, the nearest one with orthonormal rows or columns.
+    """
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
     return left @ right
 
 

@@ -1,4 +1,4 @@
-"""Two monolingual models in one space by a learned network: CLCR (B1-B6)."""
+"""Monolingual models in one space by learned networks: CLCR (B1-B6)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Mapping, NamedTuple
 import numpy as np
 
 from clwe_jax import atomic
-from clwe_jax.align.attention_matching import Whitening
+from clwe_jax.align.whitening import Whitening
 from clwe_jax.align.predictors import Predictor
 from clwe_jax.api import encoders
 from clwe_jax.api.clcr_model import ClcrModel
@@ -36,6 +36,26 @@ class Space(NamedTuple):
     whitening: Whitening
 
 
+def encoders_of(workdir: str) -> dict[str, str]:
+    """Language -> encoder ('run:DIR' or 'hf:DIR') of a finished run, the source's first.
+
+    Raises:
+      FileNotFoundError: the run is not finished.
+    """
+    return _settings(workdir)["encoders"]
+
+
+def _settings(workdir: str) -> dict[str, Any]:
+    path = os.path.join(workdir, SETTINGS)
+    if not os.path.exists(path):
+        raise FileNotFoundError(
+            f"{path} is missing: the run is not finished; start it again with "
+            f"python -m clwe_jax.main --config=configs/clcr.py --workdir={workdir}"
+        )
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
 def tuned_file(workdir: str, language: str) -> str:
     """The file of a model's parameters after its fine-tuning."""
     return os.path.join(workdir, f"tuned_{language}.npz")
@@ -57,8 +77,9 @@ def save(
 
     Args:
       workdir: the run's folder.
-      settings: 'encoders' (language -> 'run:DIR' or 'hf:DIR', the source's first) and the fields of
-        `Steps` that are no predictors.
+      settings: 'encoders' (language -> 'run:DIR' or 'hf:DIR', the source's first), 'reordered' (the
+        language whose order changes), 'hub' (folders of runs whose languages are part of the model)
+        and the fields of `Steps` that are no predictors.
       spaces: language -> its layers and their whitening.
       transform: parameters of T from the source to the target.
       predictors: 'pivots/{language}' and 'order' -> a predictor.
@@ -76,7 +97,7 @@ def save(
 
 
 def load(workdir: str, step: int | None = None) -> ClcrModel:
-    """The two models of a CLCR run with its transform, pivots and order; see `api.load`.
+    """The models of a CLCR run and of its hub, with transforms, pivots and orders; see `api.load`.
 
     Args:
       workdir: the run's folder.
@@ -88,20 +109,17 @@ def load(workdir: str, step: int | None = None) -> ClcrModel:
     """
     del step
     path = os.path.join(workdir, FILE)
-    if not os.path.exists(path):
-        raise FileNotFoundError(
-            f"{path} is missing: the run is not finished; start it again with "
-            f"python -m clwe_jax.main --config=configs/clcr.py --workdir={workdir}"
-        )
     try:
+        settings = _settings(workdir)
         arrays = heads.load(path)
-        with open(os.path.join(workdir, SETTINGS), encoding="utf-8") as file:
-            settings = json.load(file)
+    except FileNotFoundError:
+        raise
     except (ValueError, OSError) as error:
         raise ValueError(f"{path} is damaged ({error}): start the run again") from error
 
     places = settings.pop("encoders")
     source = next(iter(places))
+    moved, hub = settings.pop("reordered", source), settings.pop("hub", [])
     models = {}
     for language, place in reversed(places.items()):
         found = arrays["space"][language]
@@ -113,4 +131,9 @@ def load(workdir: str, step: int | None = None) -> ClcrModel:
         mapped = Transformed(model.objective, layers, Whitening(**found), params)
         models[language] = dataclasses.replace(model, projection=mapped)
     pivots = {language: Predictor(arrays["pivots"][language]) for language in places}
-    return ClcrModel(models, Steps(pivots, Predictor(arrays["order"]), source, **settings))
+    orders = {moved: Predictor(arrays["order"])}
+    for folder in hub:
+        other = load(folder)
+        models = {**other.models, **models}
+        pivots, orders = {**other.steps.pivots, **pivots}, {**other.steps.orders, **orders}
+    return ClcrModel(models, Steps(pivots, orders, **settings))

@@ -1,4 +1,4 @@
-"""Two monolingual models in one space by a learned network, with the steps after the transform."""
+"""Monolingual models in one space by a learned network, with the steps after the transform."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clwe_jax.evaluate.clcr_encoder import ClcrEncoder, Steps
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ClcrModel(PairModel):
-    """Two monolingual models; the source's is mapped to the target's space by T.
+    """Monolingual models; the source's is mapped to the target's space by T, as those of its hub are.
 
     Attributes:
       steps: predictors of pivots and of their order.
@@ -22,7 +22,7 @@ class ClcrModel(PairModel):
     def reduced(
         self, extract: bool = True, reorder: bool = True, threshold: float | None = None
     ) -> ClcrEncoder:
-        """The encoder with the steps E and R: vectors of pivots alone, in the target's order.
+        """The encoder with the steps E and R: vectors of pivots alone, in one language's order.
 
         Args:
           extract, reorder: see `ClcrEncoder`.

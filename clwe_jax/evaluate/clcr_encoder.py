@@ -18,15 +18,15 @@ class Steps:
 
     Attributes:
       pivots: language -> predictor of pivots, in the common space.
-      order: predictor of whether a word stays before a later one, in the common space.
-      source: the language whose words are brought into the target's order.
+      orders: language -> predictor of whether a word stays before a later one, in the common space;
+        the words of these languages are brought into the order of the target (or, of the target, into
+        that of the source).
       threshold: least probability of a pivot.
       beam: beam of the search for an order.
     """
 
     pivots: Mapping[str, Predictor]
-    order: Predictor
-    source: str
+    orders: Mapping[str, Predictor]
     threshold: float = 0.2
     beam: int = 10
 
@@ -41,10 +41,10 @@ class Steps:
         found = np.flatnonzero(likely >= self.threshold)
         return found if len(found) else np.array([likely.argmax()]) if len(likely) else found
 
-    def ordered(self, vectors: np.ndarray) -> np.ndarray:
-        """The predicted order of words of the source language, int [n]; see `align.reorder`."""
+    def ordered(self, vectors: np.ndarray, language: str) -> np.ndarray:
+        """The predicted order of words of a language of `orders`, int [n]; see `align.reorder`."""
         pairs, features = predictors.pair_features(vectors)
-        stays = self.order.probabilities(features)[:, 1]
+        stays = self.orders[language].probabilities(features)[:, 1]
         return reorder.by_pairs(predictors.pair_costs(pairs, stays, len(vectors)), self.beam)
 
 
@@ -53,10 +53,10 @@ class ClcrEncoder:
     """The words of a text as CLCR represents them (`types.Encoder` of texts, not of words' labels).
 
     Attributes:
-      base: encoder of both languages in the common space, of one layer.
+      base: encoder of all languages in the common space, of one layer.
       steps: the predictors.
       extract: whether only pivots are kept.
-      reorder: whether words of the source are brought into the target's order.
+      reorder: whether words of one language are brought into the other one's order.
     """
 
     base: Encoder
@@ -66,7 +66,7 @@ class ClcrEncoder:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The two languages."""
+        """The languages of the common space."""
         return self.base.languages
 
     @property
@@ -101,7 +101,7 @@ class ClcrEncoder:
             places = np.arange(len(vectors))
             if self.extract:
                 places = self.steps.chosen(vectors[:, -1], language)
-            if self.reorder and language == self.steps.source:
-                places = places[self.steps.ordered(vectors[places, -1])]
+            if self.reorder and language in self.steps.orders:
+                places = places[self.steps.ordered(vectors[places, -1], language)]
             found.append((places, np.array(reduce(vectors[places]))))
         return found

@@ -16,7 +16,7 @@ from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.api import clcr as api
-from clwe_jax.jobs import clcr_data, clcr_report, clcr_steps, clcr_tune, facts
+from clwe_jax.jobs import clcr_data, clcr_hub, clcr_report, clcr_steps, clcr_tune, facts
 from clwe_jax.jobs.clcr_steps import Extraction, Maps, OrderPredictors
 from clwe_jax.jobs.clcr_tune import Tuning
 from clwe_jax.jobs.job import Job, Results, Stage
@@ -65,6 +65,7 @@ class Clcr(Job):
             Stage("transform", self._transform, self._about_transform),
             Stage("extract", self._extract),
             Stage("reorder", self._reorder),
+            Stage("model", self._save),
         ]
 
     def _about_encoders(self) -> Iterator[str]:
@@ -89,11 +90,13 @@ class Clcr(Job):
         self.places = clcr_data.places(self.config, self.workdir)
         self.models = clcr_data.opened(self.config, self.workdir)
         rows, tests, gold = clcr_data.sentences(self.config, self.models)
-        self.spaces, self.train = clcr_data.learned(self.config, self.models, rows)
+        known = clcr_hub.space(self.config)
+        self.spaces, self.train = clcr_data.learned(self.config, self.models, rows, known)
         self.test = clcr_data.part(self.models, self.spaces, tests, gold)
         self._made_with = {
             "encoders": {x: [place, state_of(place)] for x, place in self.places.items()},
             "sentences": [len(self.train.rows), len(self.test.rows)],
+            "hub": [[folder, state_of(f"run:{folder}")] for folder in clcr_data.hub(self.config)],
         }
 
     def _kept(
@@ -192,21 +195,23 @@ class Clcr(Job):
 
     def _reorder(self) -> None:
         options_of = Classifier(**self.config.clcr.predictor.to_dict())
-        given = clcr_steps.orders(self.links["train"])
+        self.moved = clcr_data.SIDES.index(self.config.clcr.reordered)
+        given = clcr_steps.orders(self.links["train"], self.moved)
 
         def fit() -> dict[str, Any]:
             found = clcr_steps.order_predictors(
-                self.mapped["train"], given, options_of, self.config.seed
+                self.common("train", self.moved), given, options_of, self.config.seed
             )
             return {name: x.params for name, x in found._asdict().items()}
 
-        found = self._kept("reorder", _OF_PREDICTORS, fit)
+        found = self._kept("reorder", (*_OF_PREDICTORS, "reordered"), fit)
         self.order = OrderPredictors(*(Predictor(found[name]) for name in OrderPredictors._fields))
         links = self.links["test"]
         if self.test.gold:
             links = clcr_steps.gold_links(self.test.rows)
-        self.given = clcr_steps.orders(links)
-        self.figures |= dict(clcr_steps.reordered(self.order, self.mapped["test"], self.given))
+        self.given = clcr_steps.orders(links, self.moved)
+        words = self.common("test", self.moved)
+        self.figures |= dict(clcr_steps.reordered(self.order, words, self.given))
         widest = f"relative/beam{clcr_steps.BEAMS[-1]}"
         for name in ("bleu4", "tau"):
             value = self.figures[f"clcr/reorder/{widest}/{name}"]
@@ -214,11 +219,13 @@ class Clcr(Job):
             own = self.figures[f"clcr/reorder/identity/{name}"]
             self.figures[f"clcr/reorder/{name}_gain"] = value - own
 
-    def results(self) -> Results:
+    def _save(self) -> None:
+        """Writes the result, and measures the languages of its hub."""
         settings = self.config.clcr
         api.save(
             self.workdir,
-            {"encoders": self.places, "threshold": settings.pivot_probability, "beam": settings.beam},
+            {"encoders": self.places, "threshold": settings.pivot_probability, "beam": settings.beam,
+             "reordered": self.languages[self.moved], "hub": clcr_data.hub(self.config)},
             self.spaces,
             self.maps[clcr_steps.MAIN].there.params,
             {"order": self.order.relative}
@@ -227,6 +234,10 @@ class Clcr(Job):
         if settings.tune.rounds:
             for language, model in self.models.items():
                 heads.save(model.variables["params"], api.tuned_file(self.workdir, language))
+        if clcr_data.hub(self.config) and self.test.gold:
+            self.figures |= dict(clcr_hub.aligned(self.config, api.load(self.workdir)))
+
+    def results(self) -> Results:
         report = {
             **facts.environment(_PACKAGES),
             "speed": {"seconds": time.time() - self.started},

@@ -12,7 +12,7 @@ import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax import pocket, presets
-from clwe_jax.align import attention_matching
+from clwe_jax.align import attention_matching, whitening
 from clwe_jax.align.attention_matching import Sentences
 from clwe_jax.api import clcr as api, encoders
 from clwe_jax.api.model import Model
@@ -61,19 +61,32 @@ def encoder_config(config: ConfigDict, language: str) -> ConfigDict:
     return found
 
 
+def hub(config: ConfigDict) -> list[str]:
+    """The folders of `config.clcr.hub`."""
+    return [x.strip() for x in config.clcr.hub.split(",") if x.strip()]
+
+
+def _given(config: ConfigDict) -> dict[str, str]:
+    """Language -> the encoder that the config names, for the target also by a run of its hub; or ''."""
+    source, target = options.languages(config)
+    found = {source: config.clcr.source, target: config.clcr.target}
+    for folder in hub(config)[:1]:
+        found[target] = api.encoders_of(folder).get(target, "")
+    return found
+
+
 def places(config: ConfigDict, workdir: str) -> dict[str, str]:
     """Language -> its encoder, 'run:DIR' or 'hf:DIR', the source's first."""
-    names = options.languages(config)
     return {
-        name: config.clcr[side] or f"run:{os.path.join(workdir, api.ENCODERS, name)}"
-        for name, side in zip(names, SIDES)
+        name: place or f"run:{os.path.join(workdir, api.ENCODERS, name)}"
+        for name, place in _given(config).items()
     }
 
 
 def trained(config: ConfigDict, workdir: str) -> bool:
     """Trains the encoders that the config does not name; False where a signal stopped it."""
-    for name, side in zip(options.languages(config), SIDES):
-        if not config.clcr[side]:
+    for name, place in _given(config).items():
+        if not place:
             folder = os.path.join(workdir, api.ENCODERS, name)
             if not Pretraining(encoder_config(config, name), folder).run():
                 return False
@@ -157,7 +170,18 @@ def test_rows(config: ConfigDict) -> list[Linked]:
     Raises:
       ValueError, FileNotFoundError: as of `alignment_files`, or no links of the two languages.
     """
-    settings, (source, target) = config.clcr, options.languages(config)
+    pair = options.languages(config)
+    found = gold_rows(config, pair)
+    if config.clcr.gold and not found:
+        raise ValueError(
+            f"config.clcr.gold={config.clcr.gold} has no gold links of {' and '.join(pair)}"
+        )
+    return found
+
+
+def gold_rows(config: ConfigDict, pair: Sequence[str]) -> list[Linked]:
+    """Sentences of two languages with gold links of `config.clcr.gold`; [] where it has none."""
+    settings, (source, target) = config.clcr, pair
     if not settings.gold:
         return []
     if settings.gold == POCKET:
@@ -173,7 +197,7 @@ def test_rows(config: ConfigDict) -> list[Linked]:
                 Linked(x.target, x.source, *(frozenset((j, i) for i, j in y) for y in x[2:]))
                 for x in rows
             ]
-    raise ValueError(f"config.clcr.gold={settings.gold} has no gold links of {source} and {target}")
+    return []
 
 
 def sentences(
@@ -195,16 +219,28 @@ def sentences(
 
 
 def learned(
-    config: ConfigDict, models: Mapping[str, Model], rows: Sequence[Linked]
+    config: ConfigDict,
+    models: Mapping[str, Model],
+    rows: Sequence[Linked],
+    known: Mapping[str, api.Space],
 ) -> tuple[dict[str, api.Space], Part]:
     """The layers of each language's model with their whitening, learned on training sentences; and
-    these sentences, which are encoded once."""
+    these sentences, which are encoded once.
+
+    Args:
+      config, models: the run's.
+      rows: training sentences.
+      known: the spaces of languages whose whitening is not learned again.
+    """
     found, sides = {}, []
     for side, (language, model) in zip(SIDES, models.items()):
         layers = tuple(word_alignment.layers_of(config.clcr.layer, model.encoder().layers))
+        if language in known:
+            layers = known[language].layers
         words = _vectors(model, language, [getattr(row, side) for row in rows], layers)
-        whitening = attention_matching.whitening(np.concatenate(words))
-        found[language] = api.Space(layers, whitening)
+        found[language] = known.get(language) or api.Space(
+            layers, whitening.whitening(np.concatenate(words))
+        )
         sides.append(_whitened(words, found[language]))
     return found, Part(rows, (sides[0], sides[1]), False)
 

@@ -9,6 +9,7 @@ import numpy as np
 from clwe_jax.align import pivots
 from clwe_jax.jobs import clcr_steps
 from clwe_jax.report import data, word_links
+from clwe_jax.report.measures import pair_name
 from clwe_jax.report.data import (
     Block, Chart, Column, Facts, Language, Line, Metric, Sentence, Table, Text, Word,
 )  # fmt: skip
@@ -32,7 +33,8 @@ def sections(job: Any) -> list[Any]:
     Args:
       job: a `clcr.Clcr` whose stages are done.
     """
-    return [data.to_json(make(job)) for make in (_transform, _extract, _reorder)]
+    found = (make(job) for make in (_transform, _extract, _reorder, _hub))
+    return [data.to_json(section) for section in found if section is not None]
 
 
 def _transform(job: Any) -> data.Section:
@@ -130,7 +132,7 @@ def _reorder(job: Any) -> data.Section:
     rows = [
         [title, *(Metric(f"clcr/reorder/{path}/{name}") for name in names)]
         for title, path in (
-            ("the source's order", "identity"),
+            (f"the order of {job.languages[job.moved]}", "identity"),
             *((f"{method}, beam {beam}", f"{method}/beam{beam}")
               for method in ("absolute", "relative") for beam in clcr_steps.BEAMS),
         )
@@ -140,26 +142,43 @@ def _reorder(job: Any) -> data.Section:
         ("BLEU-2", "BLEU-3", "BLEU-4", "Kendall's tau"), forms
     ))]  # fmt: skip
     blocks: list[Block] = [Table(columns, rows)]
-    source, target = job.languages
+    sides = job.moved, 1 - job.moved
+    source, target = (job.languages[side] for side in sides)
     places = _chosen(job)[:_SHOWN]
-    given = [job.given[place] for place in places]
-    vectors = job.mapped["test"]._replace(rows=job.mapped["test"].rows[places])
+    given, every = [job.given[place] for place in places], job.common("test", job.moved)
+    vectors = every._replace(rows=every.rows[places])
     found = clcr_steps.predicted(job.order, vectors, given, clcr_steps.BEAMS[-1])["relative"]
     for place, order, mine in zip(places, given, found):
-        row = job.test.rows[place]
-        words = np.array(row.source, object)[order.places]
+        own, other = (job.test.rows[place][side] for side in sides)
+        words = np.array(own, object)[order.places]
         points = [
             f"{source}: {' '.join(words)}", f"predicted: {' '.join(words[mine])}",
             f"order of {target}: {' '.join(words[order.gold])}",
         ]  # fmt: skip
-        blocks.append(Text(" ".join(row.target), points=points))
+        blocks.append(Text(" ".join(other), points=points))
     text = (
-        "Linked words of the source, brought into the target's order (Table 3): the share of the 2-, "
-        "3- and 4-grams of words that stand together in the target's order, and Kendall's tau. "
+        f"Linked words of {source}, brought into the order of {target} (Table 3): the share of the 2-, "
+        "3- and 4-grams of words that stand together in that order, and Kendall's tau. "
         + ("The orders are those of the gold alignment." if job.test.gold else
            "The orders are those of the pivots found.")
     )  # fmt: skip
     return data.Section("CLCR: reorder", text, blocks)
+
+
+def _hub(job: Any) -> data.Section | None:
+    names = ("f1", "precision", "recall", "aer")
+    pairs = sorted({name.split("/")[2] for name in job.figures if name.startswith("clcr/hub/")})
+    if not pairs:
+        return None
+    rows = [[pair_name(pair), *(Metric(f"clcr/hub/{pair}/{x}") for x in names)] for pair in pairs]
+    heads = ("F1", "Precision", "Recall", "Alignment error rate")
+    columns = [Column("Pair"), *(Column(head, "percent") for head in heads)]
+    text = (
+        f"All languages in the space of {job.languages[1]}, each by a T of its own: mutually nearest words "
+        "by the distance in that space, against the gold alignment. Two sources have never seen "
+        "sentences of each other."
+    )
+    return data.Section("CLCR: hub", text, [Table(columns, rows)])
 
 
 def _chosen(job: Any) -> Sequence[int]:

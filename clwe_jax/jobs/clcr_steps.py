@@ -9,7 +9,6 @@ import numpy as np
 
 from clwe_jax.align import attention_matching, pivots, predictors, reorder
 from clwe_jax.align.attention_matching import AttentionMatching, Match, Sentences
-from clwe_jax.align.pivots import Mapped
 from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.evaluate.word_alignment import Counts, WordAligner
 from clwe_jax.jobs.clcr_data import Part
@@ -60,17 +59,7 @@ def fit(name: str, part: Part, options: AttentionMatching, seed: int) -> Maps:
 
 def distances(maps: Maps, part: Part) -> list[np.ndarray]:
     """The symmetric distances of all words of each sentence pair, [M, N] each."""
-    source, target = part.vectors
-    mapped = [
-        side._replace(vectors=match.apply(side.vectors))
-        for side, match in zip(part.vectors, maps)
-    ]
-    return [
-        pivots.symmetric_distances(
-            Mapped(source.of(k), mapped[0].of(k)), Mapped(target.of(k), mapped[1].of(k))
-        )
-        for k in range(len(part.rows))
-    ]
+    return attention_matching.symmetric_distances(*maps, *part.vectors)
 
 
 def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
@@ -169,8 +158,8 @@ class Order(NamedTuple):
     """The words of a sentence whose order is predicted.
 
     Attributes:
-      places: their places in the source, int [n], rising.
-      ranks: their ranks in the target, int [n].
+      places: their places in their own sentence, int [n], rising.
+      ranks: their ranks in the other sentence, int [n].
     """
 
     places: np.ndarray
@@ -178,13 +167,18 @@ class Order(NamedTuple):
 
     @property
     def gold(self) -> np.ndarray:
-        """The order of the target, int [n]: the word at each place."""
+        """The order of the other sentence, int [n]: the word at each place."""
         return np.argsort(self.ranks)
 
 
-def orders(links: Sequence[np.ndarray]) -> list[Order]:
-    """The orders of linked words; see `pivots.orders`."""
-    return [Order(*pivots.orders(x)) for x in links]
+def orders(links: Sequence[np.ndarray], side: int = 0) -> list[Order]:
+    """The orders of the linked words of one side in the other; see `pivots.orders`.
+
+    Args:
+      links: of each sentence pair, bool [M, N].
+      side: 0, the words of the source in the target's order; 1, the reverse.
+    """
+    return [Order(*pivots.orders(x.T if side else x)) for x in links]
 
 
 def gold_links(rows: Sequence[Linked]) -> list[np.ndarray]:
@@ -210,7 +204,7 @@ def order_predictors(
     """Learns orders from pivots of parallel sentences.
 
     Args:
-      source: words of the source in the common space.
+      source: words of the side that is reordered, in the common space.
       given: the pivots of each sentence.
       options, seed: of the training.
 

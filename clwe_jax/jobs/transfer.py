@@ -27,7 +27,7 @@ from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.transfer_frozen import FrozenTransfer
 from clwe_jax.jobs.transfer_tuned import TunedTransfer
 from clwe_jax.jobs.transfer_vocabulary import tokenizer_of
-from clwe_jax.training import build, checkpoint, optim, train
+from clwe_jax.training import allocator, build, checkpoint, optim, train
 from clwe_jax.training.heads import Recipe
 from clwe_jax.types import Covers
 
@@ -189,6 +189,8 @@ class Transfer(Job):
         self.frozen.features()
 
     def _train(self) -> bool:
+        if jax.default_backend() == "cpu":
+            allocator.keep_freed_memory()
         if self.tunes:
             self.tuned = TunedTransfer(
                 self.config, self.workdir, self.data, self.model, self.made_with

@@ -169,12 +169,9 @@ class FrozenTransfer:
         table = joined([self._read(bare, layers, "train", language) for language in data.train])
         gold = [label for rows in data.train.values() for label in data.numbers(rows)]
         columns = self._columns(table, gold)
-        longest = max(len(x) for key, column in columns.items() if key != "gold" for x in column)
-        widths = [w for w in _WIDTHS if w < longest]
-        widths.append(-(-longest // 8) * 8)
         sources = [
             ArraySource(
-                columns, recipe.batch_size, seed=seed, buckets=_used(widths, columns, recipe),
+                columns, recipe.batch_size, seed=seed, buckets=widths(columns, recipe.batch_size),
                 padding={"gold": -1}, width_seed=config.seed,
             )
             for seed in seeds
@@ -232,20 +229,22 @@ def seeds_of(config: ConfigDict) -> list[int]:
     return [config.seed + k for k in range(config.transfer.seeds)]
 
 
-def _used(widths: Sequence[int], columns: Mapping[str, Any], recipe: Recipe) -> list[int]:
-    """The widths that are worth a program: each takes a few batches of the data."""
-    lengths = np.sort([len(x) for x in columns["words"]])
-    if "words_b" in columns:
-        lengths = np.sort(
-            [max(len(a), len(b)) for a, b in zip(columns["words"], columns["words_b"])]
-        )
+def widths(columns: Mapping[str, Any], batch_size: int) -> list[int]:
+    """The ascending widths of a run's batches, each with rows for at least four batches.
+
+    Args:
+      columns: 'words', and for pairs 'words_b': the words of each row.
+      batch_size: rows of a batch.
+    """
+    texts = [columns[key] for key in ("words", "words_b") if key in columns]
+    lengths = np.sort([max(map(len, row)) for row in zip(*texts)])
     used, before = [], 0
-    for width in widths[:-1]:
+    for width in (width for width in _WIDTHS if width < lengths[-1]):
         until = int(np.searchsorted(lengths, width, side="right"))
-        if until - before >= max(4 * recipe.batch_size, len(lengths) // 5):
+        if until - before >= max(4 * batch_size, len(lengths) // 5):
             used.append(width)
             before = until
-    return [*used, widths[-1]]
+    return [*used, int(-(-lengths[-1] // 8) * 8)]
 
 
 def _save_table(table: Table, path: str) -> None:

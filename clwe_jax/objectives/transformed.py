@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from clwe_jax.align import attention_matching
-from clwe_jax.align.attention_matching import Params, Whitening
+from clwe_jax.align.attention_matching import Params
+from clwe_jax.align.whitening import Whitening
 from clwe_jax.types import Batch, Encodes, Hidden, Variables
 
 

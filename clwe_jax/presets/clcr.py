@@ -37,6 +37,9 @@ def clcr(scale: str) -> ConfigDict:
                 # run:DIR or hf:DIR, a language model of the source's language | '': trained first
                 source="",
                 target="",  # the same of the target's language
+                # folders of finished CLCR runs with the same target (DIR,DIR), whose space and model of
+                # the target this run takes and whose languages it joins | '': two languages
+                hub="",
                 encoder=dict(  # of the models that are trained first
                     steps=20_000,  # training steps
                     vocab_kind="wordpiece",  # wordpiece | unigram | bpe | word
@@ -51,7 +54,7 @@ def clcr(scale: str) -> ConfigDict:
                 layer="",  # a number, a range, mean_last4 | '': two thirds of the depth
                 transform=dict(  # T by attention matching; its rows of Table 1 share the sizes
                     beta=0.01, hidden=1_536, steps=20_000, batch_size=64, learning_rate=2e-3,
-                    weight_decay=0.0,
+                    weight_decay=0.0, start="zero",
                 ),
                 tune=dict(  # of both encoders, in turns (the paper's phases 2 and 3)
                     rounds=0, steps=2_000, batch_size=32, learning_rate=3e-5
@@ -63,7 +66,9 @@ def clcr(scale: str) -> ConfigDict:
                 ),
                 pivot_probability=0.2,  # least probability of a pivot, in use
                 beam=10,  # of the search for an order, in use
+                reordered="source",  # the side whose words get the other one's order: source | target
             ),
+            plan=base.plan,
             evals=dict(),
             report=base.report,
         )

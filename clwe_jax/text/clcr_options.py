@@ -20,6 +20,7 @@ _VALUES: dict[str, Any] = {
     "threshold": Amount,
     "pivot_probability": Share,
     "beam": Size,
+    "reordered": Annotated[str, OneOf("source", "target")],
     "encoder.steps": Size,
     "encoder.vocab_size": Annotated[int, Range(16)],
     "encoder.vocab_kind": Annotated[str, OneOf("wordpiece", "unigram", "bpe", "word")],
@@ -51,6 +52,16 @@ def validate(config: ConfigDict) -> None:
             f"config.clcr.source and config.clcr.target are the same model, {settings.source}: CLCR "
             f"maps the model of one language to another's; name one of {names[0]} and one of "
             f"{names[1]}"
+        )
+    if settings.hub and settings.target:
+        raise ValueError(
+            f"config.clcr.target={settings.target}: the runs of config.clcr.hub={settings.hub} give the "
+            "target's model: --config.clcr.target=''"
+        )
+    if settings.hub and (settings.reordered != "source" or settings.tune.rounds):
+        raise ValueError(
+            "config.clcr.hub: the target keeps its space and its order for all languages: "
+            "--config.clcr.reordered=source --config.clcr.tune.rounds=0"
         )
     if not settings.parallel:
         raise ValueError(
@@ -86,6 +97,12 @@ def check(config: ConfigDict, workdir: str) -> None:
                 f"config.clcr.{side}={settings[side]}: {where} is no folder. Train a language model "
                 f"with --config=configs/mbert.py --workdir={where} --config.data.languages="
                 f"{language} --config.data.dictionaries=, or leave the option empty"
+            )
+    for folder in filter(None, map(str.strip, settings.hub.split(","))):
+        if not os.path.isfile(os.path.join(folder, "clcr.json")):
+            raise FileNotFoundError(
+                f"config.clcr.hub={settings.hub}: {folder} is no finished CLCR run; train it with "
+                f"--config=configs/clcr.py --workdir={folder} --config.data.languages=xx,{names[1]}"
             )
     if settings.parallel != "pocket":
         parallel.find(settings.parallel, names, "clcr.parallel")

@@ -1,5 +1,7 @@
 """Attention matching: its equations by hand, annealing, a planted translation, bad input."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -138,18 +140,6 @@ def test_distances_are_those_of_single_sentences():
     assert cosine == pytest.approx(np.mean(expected), rel=1e-4)
 
 
-def test_whitened_vectors_are_uncorrelated_and_of_one_length():
-    r = np.random.default_rng(0)
-    x = r.normal(size=(4_000, 5)) @ r.normal(size=(5, 5)) * [9, 1, 1, 1, 0.1] + 3
-    found = matching.whitening(x)
-    y = (x - found.mean) @ found.matrix
-    np.testing.assert_allclose(np.cov(y.T), np.eye(5), atol=0.05)
-    lengths = np.linalg.norm(found.apply(x), axis=1)
-    np.testing.assert_allclose(lengths, np.sqrt(5), rtol=1e-4)
-    flat = matching.whitening(np.ones((4, 2), np.float32))
-    assert np.isfinite(flat.apply(np.ones((1, 2)))).all()
-
-
 def test_many_words_are_mapped_part_by_part(monkeypatch):
     match = matching.Match({name: x.astype("f4") for name, x in params(0).items()}, 1.0)
     x = np.random.default_rng(0).normal(size=(10, 5)).astype("f4")
@@ -175,6 +165,33 @@ def test_sides_of_different_length_and_a_diverging_training_are_refused():
         AttentionMatching(steps=50, hidden=0, batch_size=2).fit(broken, target)
     with pytest.raises(ValueError, match="at least one pair"):
         matching.sentences([])
+
+
+def test_the_start_on_pivots_is_the_orthogonal_map_of_mutually_nearest_words():
+    source, target, orders = planted(count=200)
+    found = matching.pivot_map(source, target)
+    # By hand: both regressions, all distances of a pair, mutual neighbours, Procrustes.
+    there, back = matching.regression(source, target), matching.regression(target, source)
+    pairs = []
+    for k in range(200):
+        x, y = source.of(k), target.of(k)
+        gaps = [
+            [((there.apply(a[None])[0] - b) ** 2).sum() + ((back.apply(b[None])[0] - a) ** 2).sum() for b in y]
+            for a in x
+        ]
+        gaps = np.array(gaps)
+        pairs += [(a, b) for i, a in enumerate(x) for j, b in enumerate(y)
+                  if gaps[i].argmin() == j and gaps[:, j].argmin() == i]  # fmt: skip
+    left, right_ = (np.array(side) for side in zip(*pairs))
+    u, _, vt = np.linalg.svd(left.T @ right_)
+    np.testing.assert_allclose(found, u @ vt, atol=1e-4)
+    assert right(matching.Match({"linear": found, "bias": np.zeros(16, "f4")}, 1), source, target, orders) > 0.9
+    short = AttentionMatching(**{**QUICK, "steps": 5})
+    started = dataclasses.replace(short, start="procrustes").fit(source, target)
+    assert started.history[0][1] < 0.8 * short.fit(source, target).history[0][1]
+    narrow = target._replace(vectors=target.vectors[:, :9])
+    rows = matching.pivot_map(source, narrow)
+    np.testing.assert_allclose(rows.T @ rows, np.eye(9), atol=1e-5)
 
 
 def test_the_gradient_reaches_all_parameters():

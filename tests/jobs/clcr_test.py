@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import jax
 import numpy as np
@@ -13,7 +14,7 @@ from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier
 from clwe_jax.api import encoders
 from clwe_jax.api.static import StaticModel
-from clwe_jax.jobs import clcr, clcr_data, clcr_steps, clcr_tune
+from clwe_jax.jobs import clcr, clcr_data, clcr_hub, clcr_steps, clcr_tune
 from clwe_jax.jobs.clcr_steps import Maps, Order
 from clwe_jax.jobs.clcr_tune import Tuning
 from clwe_jax.models.transformer import Transformer
@@ -25,14 +26,14 @@ from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
-from clwe_jax.training import partition
+from clwe_jax.training import heads, partition
 
 WIDTHS = {"de": 16, "en": 24}
 
 
 def random_model(language, width):
-    rows = pocket.linked("de", "en", 80, "clcr", "train", ("money",))
-    words = {t.lower() for row in rows for t in row[("de", "en").index(language)]}
+    rows = pocket.linked(language, "en" if language != "en" else "de", 80, "clcr", "train", ("money",))
+    words = {t.lower() for row in rows for t in row[0]}
     letters = sorted({mark + x for word in words for x in word for mark in ("", "##")})
     pieces = [*SPECIALS, *letters, *sorted(words - set(letters))]
     tokenizer = Tokenizer((language,), Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
@@ -134,9 +135,16 @@ def test_sentences_in_files_without_gold_links(config, tmp_path):
         lines = [" ".join(row[place]) for row in rows]
         (tmp_path / f"train.{language}").write_text("\n".join([*lines, ""]))
     config.clcr.update(parallel=str(tmp_path / "train"), gold="")
-    config.clcr.transform.steps = 10
+    config.clcr.transform.update(steps=10, start="procrustes")
+    config.clcr.reordered = "target"
     folder = tmp_path / "run"
     assert clcr.run(config, str(folder))
+    loaded, texts = api.load(str(folder)), [[row[side] for row in rows] for side in (0, 1)]
+    for language, words in zip(("de", "en"), texts):
+        own = loaded.encoder().of_words(words, language)
+        moved = loaded.reduced(extract=False).of_words(words, language)
+        stays = [np.array_equal(a, b) for a, b in zip(own, moved)]
+        assert all(stays) if language == "de" else not all(stays)
     figures = json.loads((folder / "results.json").read_text())
     assert "clcr/alignment_f1" not in figures and "clcr/reorder/bleu4" in figures
     # Other files with a longer side.
@@ -144,6 +152,59 @@ def test_sentences_in_files_without_gold_links(config, tmp_path):
         file.write("noch ein satz\n")
     with pytest.raises(ValueError, match="train.de has 61 lines and .*train.en 60"):
         clcr.run(config, str(tmp_path / "other"))
+
+
+def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch, models, tmp_path):
+    first, second = str(tmp_path / "first"), str(tmp_path / "second")
+    config.clcr.transform.steps = 20
+    assert clcr.run(config, first)
+    every = {**models, "es": random_model("es", 20)}
+    monkeypatch.setattr(encoders, "load", lambda place, names: every[place[-2:]])
+    (tmp_path / "es").mkdir()
+    joined = config.copy_and_resolve_references()
+    joined.data.languages = "es,en"
+    joined.clcr.update(source=f"run:{tmp_path / 'es'}", target="", hub=first)
+    validation.validate(joined)
+    clcr_options.check(joined, second)
+    assert clcr.run(joined, second)
+
+    alone, hub = api.load(first), api.load(second)
+    assert hub.languages == ("en", "de", "es") and set(hub.reduced().languages) == set(hub.languages)
+    words = {language: [["der", "haus"]] for language in ("de", "en")}
+    for language, given in words.items():
+        a, b = (x.reduced().of_words(given, language) for x in (alone, hub))
+        np.testing.assert_allclose(a[0], b[0], atol=1e-5)
+    figures = json.loads((tmp_path / "second" / "results.json").read_text())
+    assert {x.split("/")[2] for x in figures if "clcr/hub/" in x} == {"de-en", "es-en", "de-es"}
+    right = found = 0
+    rows = pocket.linked("de", "es", 15, "links", "heldout", ("money",))
+    for row in rows:
+        x, y = (hub.encoder().of_words([side], name)[0][:, 0] for side, name in ((row[0], "de"), (row[1], "es")))
+        gaps = ((x[:, None] - y[None]) ** 2).sum(-1)
+        links = {(i, j) for i, j in np.ndindex(gaps.shape)
+                 if gaps[i].argmin() == j and gaps[:, j].argmin() == i}  # fmt: skip
+        right, found = right + len(links & row.possible), found + len(links)
+    assert figures["clcr/hub/de-es/precision"] == pytest.approx(right / found, abs=1e-6)
+    report = json.loads((tmp_path / "second" / "report.json").read_text())
+    assert "CLCR: hub" in [section["title"] for section in report["sections"]]
+
+    for languages, message in (("de,en", "give each language once"), ("en,de", "maps to 'en', and this")):
+        joined.data.languages = languages
+        with pytest.raises(ValueError, match=message):
+            clcr_hub.space(joined)
+    # A run whose target was whitened by other sentences.
+    other = tmp_path / "other"
+    shutil.copytree(first, other)
+    arrays = heads.load(str(other / "clcr.npz"))
+    arrays["space"]["fr"] = arrays["space"].pop("de")
+    arrays["pivots"]["fr"] = arrays["pivots"].pop("de")
+    arrays["space"]["en"]["mean"] = arrays["space"]["en"]["mean"] + 1
+    heads.save(arrays, str(other / "clcr.npz"))
+    settings = (other / "clcr.json").read_text().replace('"de"', '"fr"')
+    (other / "clcr.json").write_text(settings)
+    joined.data.languages, joined.clcr.hub = "es,en", f"{first},{other}"
+    with pytest.raises(ValueError, match="other has another space of 'en' than the first run"):
+        clcr_hub.space(joined)
 
 
 def test_no_pivot_is_an_error_that_names_the_threshold(config, tmp_path):
@@ -169,6 +230,9 @@ def test_what_is_no_model_of_the_language_is_refused(config, monkeypatch, models
     [
         ("are the same model, run:x", {"source": "run:x", "target": "run:x"}),
         ("config.clcr.source='vec:x': expected run:DIR or hf:DIR", {"source": "vec:x"}),
+        ("the runs of config.clcr.hub=runs/a give the target's model", {"hub": "runs/a"}),
+        ("config.clcr.hub: the target keeps its space", {"hub": "a", "target": "", "reordered": "target"}),
+        ("config.clcr.reordered='both'", {"reordered": "both"}),
         ("config.clcr.parallel is empty", {"parallel": ""}),
         ("config.clcr.threshold=-1", {"threshold": -1.0}),
         ("config.clcr.beam=0", {"beam": 0}),
@@ -188,7 +252,10 @@ def test_wrong_languages_and_absent_folders_are_named(config, tmp_path):
     config.data.languages, config.clcr.source = "de,en", "run:nowhere"
     with pytest.raises(FileNotFoundError, match="config.clcr.source=run:nowhere: nowhere is no fol"):
         clcr_options.check(config, str(tmp_path))
-    config.clcr.source, config.clcr.parallel = "", "nowhere"
+    config.clcr.source, config.clcr.hub = "", "nowhere"
+    with pytest.raises(FileNotFoundError, match="config.clcr.hub=nowhere: nowhere is no finished CLCR run"):
+        clcr_options.check(config, str(tmp_path))
+    config.clcr.hub, config.clcr.parallel = "", "nowhere"
     with pytest.raises(FileNotFoundError, match="config.clcr.parallel=nowhere"):
         clcr_options.check(config, str(tmp_path))
 
@@ -234,7 +301,7 @@ def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models
 
 def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(config, models, monkeypatch):
     rows = clcr_data.training_rows(config, models)[:8]
-    found, given = clcr_data.learned(config, models, rows)
+    found, given = clcr_data.learned(config, models, rows, {})
     match = AttentionMatching(steps=1, hidden=4).fit(*given.vectors)
     match = dataclasses.replace(match, params={x: y + 0.1 for x, y in match.params.items()})
     logged = []
@@ -271,6 +338,16 @@ def test_gold_links_are_one_to_one():
     assert np.argwhere(found).tolist() == [[0, 1]]
     [found] = clcr_steps.gold_links([Linked("ab", "x", frozenset(), frozenset())])
     assert found.shape == (2, 1) and not found.any()
+
+
+def test_orders_of_the_target_in_the_source():
+    links = np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], bool)  # words 0-2 and 2-0
+    [there], [back] = clcr_steps.orders([links]), clcr_steps.orders([links], side=1)
+    assert there.places.tolist() == [0, 2] and back.places.tolist() == [0, 2]
+    assert there.ranks.tolist() == back.ranks.tolist() == [1, 0]
+    cycle = np.eye(3, dtype=bool)[[1, 2, 0]]  # word 0 is linked to 1, 1 to 2, 2 to 0
+    assert clcr_steps.orders([cycle])[0].ranks.tolist() == [1, 2, 0]
+    assert clcr_steps.orders([cycle], side=1)[0].ranks.tolist() == [2, 0, 1]
 
 
 def test_labels_follow_the_words_of_both_sides():

@@ -1,0 +1,58 @@
+"""The plan of a CLCR run: memory and arithmetic by hand."""
+
+import jax
+import pytest
+
+from clwe_jax import presets
+from clwe_jax.jobs import clcr_plan
+from clwe_jax.training import slices
+
+
+@pytest.fixture
+def config():
+    found = presets.clcr("laptop")
+    found.system = "CLCR"
+    found.clcr.sentences = 1_000
+    found.plan.utilisation = 0.5
+    return found
+
+
+def on(monkeypatch, hbm, count=1):
+    place = slices.Slice(tuple(jax.devices()[:1] * count), count, hbm, 2e12, simulated=True)
+    monkeypatch.setattr(slices, "describe", lambda topology: place)
+
+
+def test_memory_and_arithmetic_are_those_of_the_programs(config, monkeypatch, capsys):
+    on(monkeypatch, hbm=2**30)
+    found = clcr_plan.run(config, "v5e:1x1")
+    encoding, matching = found["parts"]
+    width, hidden, layers, mlp = 128, 256, 2, 512
+    pieces = 2 * 1_000 * 32
+    layer = 2 * (4 * width**2 + 2 * width * mlp) + 2 * 2 * 32 * width
+    assert encoding["flops"] == pytest.approx(pieces * layers * layer)
+    # T forward and the gradients of its parameters and of the inner layer; the words have none.
+    words = 64 * 25
+    forward = 2 * words * (width**2 + 2 * width * hidden)
+    inner = 2 * words * width * hidden
+    attention = 2 * 2 * 64 * 25 * 25 * width
+    step = 2 * forward + inner + 3 * attention - attention // 2 + attention // 2
+    assert matching["flops"] == pytest.approx(2 * 3 * config.clcr.transform.steps * step, rel=0.1)
+    tables = 2 * 4 * (1_000 * 25 + 1) * width
+    assert tables < matching["bytes"] < 3 * tables
+    assert found["hours"] == pytest.approx((encoding["flops"] + matching["flops"]) / 1e12 / 3600)
+    assert found["fits"] is True and "CLCR:laptop on v5e:1x1" in capsys.readouterr().out
+
+
+def test_a_plan_that_does_not_fit_names_the_sentences_that_do(config, monkeypatch, capsys):
+    on(monkeypatch, hbm=3 * 10**7)
+    found = clcr_plan.run(config, "v5e:1x1")
+    assert found["fits"] is False and 0 < found["sentences"] < 1_000
+    assert f"--config.clcr.sentences={found['sentences']}" in capsys.readouterr().out
+    config.clcr.sentences = found["sentences"]
+    assert clcr_plan.run(config, "v5e:1x1")["parts"][1]["bytes"] <= 0.95 * 3e7 * 1.01
+
+
+def test_several_devices_are_refused(config, monkeypatch):
+    on(monkeypatch, hbm=1, count=2)
+    with pytest.raises(ValueError, match="has 2 devices, and CLCR runs on one: --plan=v5e:1x1"):
+        clcr_plan.run(config, "v5e:1x2")
