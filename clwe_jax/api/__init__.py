@@ -41,7 +41,7 @@ def load(
 
     The result is a `Model`, a `PairModel` for two projected monolingual runs, or a `StaticModel`
     for static vectors, with the methods of `api.base.Loaded`; or a `TransferModel`, which labels
-    words or texts.
+    words, texts or spans.
 
     Args:
       workdir: the run's folder. A language model needs config.json, vocab/ and checkpoints/, and

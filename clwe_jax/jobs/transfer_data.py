@@ -186,13 +186,10 @@ def _of_files(config: ConfigDict, task: Task):
     else:
         dev = {}
         for language, some in train.items():
-            order = np.random.default_rng([config.seed, 7]).permutation(len(some))
-            count = min(len(some) // 2, max(_LEAST_DEV, len(some) // _DEV_SHARE))
-            dev[language] = [some[i] for i in sorted(order[:count])]
-            train[language] = [some[i] for i in sorted(order[count:])]
+            dev[language], train[language] = _split(task, some, config.seed)
             logging.info(
                 "config.transfer.dev is empty: %d of %d training rows (%s) are development rows",
-                count, len(some), language,
+                len(dev[language]), len(some), language,
             )  # fmt: skip
     wanted = options.languages(config)
     if settings.tests.startswith(labelled_files.PREFIX):
@@ -212,6 +209,21 @@ def _of_files(config: ConfigDict, task: Task):
     if settings.test_rows:
         tests = {x: some[: settings.test_rows] for x, some in tests.items()}
     return train, dev, tests, skipped, files
+
+
+def _split(task: Task, rows: Rows, seed: int) -> tuple[Rows, Rows]:
+    """A tenth of the rows at random, and the others; spans of one sentence stay together."""
+    groups: dict[Any, list[int]] = {}
+    for place, row in enumerate(rows):
+        groups.setdefault(row.words if task.kind == "spans" else place, []).append(place)
+    places = list(groups.values())
+    count = min(len(rows) // 2, max(_LEAST_DEV, len(rows) // _DEV_SHARE))
+    chosen: set[int] = set()
+    for number in np.random.default_rng([seed, 7]).permutation(len(places)):
+        if len(chosen) >= count:
+            break
+        chosen.update(places[number])
+    return tuple([row for i, row in enumerate(rows) if (i in chosen) == first] for first in (True, False))
 
 
 def _part(rows: Rows, most: float, seed: int) -> Rows:

@@ -10,7 +10,7 @@ import pytest
 from clwe_jax import api, presets, validation
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import transfer
+from clwe_jax.jobs import transfer, transfer_data
 from clwe_jax.text import labelled_files
 
 KINDS = ("man", "dog", "eats", "sees")
@@ -80,6 +80,14 @@ def test_labels_of_spans_are_found_in_another_language(run):
         page = file.read()
     assert "Edges: proto-roles: by label" in page and "label_spans" in page
     assert "is left out" not in page
+
+
+def test_spans_of_a_sentence_are_training_or_development_rows_together(config):
+    data = transfer_data.read(config)
+    train, dev = ({row.words for row in rows["en"]} for rows in (data.train, data.dev))
+    assert train and dev and not train & dev
+    counts = [len(rows["en"]) for rows in (data.train, data.dev)]
+    assert sum(counts) == 120 and 20 <= counts[1] < 40
 
 
 def test_a_loaded_probe_labels_spans(run):
