@@ -111,6 +111,8 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
             floor.levels(run, floor.of_retrieval(run), "retrieval/*/chance"),
         )
     blocks.append(Chart(f"Over training, mean of {last}", lines, form="percent"))
+    weighted = [Line(how, f"{_SIF}/mean_last4{x}") for how, x in SENTENCE_METHODS.items()]
+    blocks.append(Chart(f"Over training, SIF, mean of {last}", weighted, form="percent"))
     layers = sorted({int(m[1]) for row in found.values() for x in row if (m := _LAYER.match(x))})
     for how, x in SENTENCE_METHODS.items():
         columns = {
@@ -212,6 +214,10 @@ def induction(run: Run, others: Sequence[Run]) -> Section | None:
         blocks += _parts(found, split, title, ending)
     levels = floor.levels(run, f"floor/bli/*/p@1{ending}", "bli/*/chance")
     blocks.append(floor.drawn(_induction_by_layer((run, *others)), levels))
+    over = {"cosine": "bli/p@1_distinct_covered", "CSLS": "bli/p@1_csls_distinct_covered"}
+    lines = [Line(how, metric) for how, metric in over.items()]
+    title = "Over training, covered words of different spelling"
+    blocks.append(Chart(title, lines, form="percent"))
     return Section("Lexicon induction", text, blocks) if found else None
 
 

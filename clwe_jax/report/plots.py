@@ -205,8 +205,8 @@ def _inline(figure: Figure, title: str, name: str, tight: bool) -> markupsafe.Ma
     drawn = re.sub(r"<style.*?</style>", "", drawn, flags=re.DOTALL)
     # matplotlib repeats each text in a comment.
     drawn = re.sub(r"<!--.*?-->", "", drawn, flags=re.DOTALL)
-    # A hundredth of a point is finer than any screen.
-    drawn = re.sub(r"(\d\.\d\d)\d+", r"\1", drawn)
+    # A hundredth of a point is finer than any screen; text keeps its digits.
+    drawn = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), drawn)
     drawn = _DOTS.sub(_styled_once, drawn)
     # Ids in a drawing have to be unique on the page.
     drawn = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{name}-", drawn)

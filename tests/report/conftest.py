@@ -81,6 +81,8 @@ def rows_of(steps, reach, languages, seed):
             yield step, f"eval/mlm/{language}/accuracy", 0.62 - 0.06 * heldout
         for suffix, gain in SUFFIXES.items():
             yield step, f"retrieval/mean_last4{suffix}", (reach + gain) * done**1.5
+            yield step, f"retrieval/sif/mean_last4{suffix}", (reach + gain) * done
+        yield step, "bli/p@1_csls_distinct_covered", 0.3 * done
 
 
 def results_of(reach, languages, seed):

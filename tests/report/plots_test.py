@@ -43,6 +43,12 @@ def test_lines_are_drawn_where_the_figures_are():
     assert abs((a[1] - b[1]) / (c[1] - b[1]) - 2) < 1e-3
 
 
+def test_ticks_of_small_figures_keep_their_digits():
+    rates = Line("rate", points=[(0, 0.0005), (1, 0.003)], colour=BLUE)
+    texts = [node.text for node in svg_of(chart(rates)).iter(SVG + "text")]
+    assert {"0.0005", "0.0010", "0.0030"} <= set(texts)
+
+
 def test_labels_are_text_and_ticks_are_percent():
     texts = [
         node.text for node in svg_of(chart(LINE, x="layer", form="percent")).iter(SVG + "text")
