@@ -8,8 +8,7 @@ Command:
   :small             your parallel text (--config.task.parallel=DIR/train, with DIR/train.en,
                      DIR/train.de, ...; --config.data.source=text:DIR for the vocabulary), one GPU.
   :base              the paper's model, six languages, one accelerator for days.
-  :paper             the paper's model and languages; --plan=v3:8x16 compiles and costs it: it fits,
-                     with 36% of a core's memory, and gathers 26 GiB a core and step.
+  :paper             the paper's model and languages; --plan=v3:8x16 compiles and costs it.
 
 Options: --config.task.targets=en,es translates into these languages only, as in the paper;
 --config.evals.bleu.data=DIR/val and --config.evals.retrieval.data=DIR name test text.

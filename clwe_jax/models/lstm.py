@@ -130,9 +130,9 @@ def steps(
 
 def _of_inputs(inputs, kernel):
     """x W, [D, L, B, 4, C]."""
-    d, length, rows, size = inputs.shape
-    gates = jnp.einsum("dni,dik->dnk", inputs.reshape(d, -1, size), kernel.reshape(d, size, -1))
-    return gates.reshape(d, length, rows, *kernel.shape[2:])
+    # One axis of steps and rows could not be divided among devices: all rows would be gathered.
+    gates = jnp.einsum("dlbi,dik->dlbk", inputs, kernel.reshape(*kernel.shape[:2], -1))
+    return gates.reshape(*inputs.shape[:3], *kernel.shape[2:])
 
 
 def _kept(keep, number):
@@ -257,19 +257,18 @@ def _steps_backward(limits, residuals, gradients):
     previous = jnp.concatenate([state[1].astype(dtype)[:, None], outputs[:, :-1]], 1)
     if keep is not None:
         previous = previous * keep.astype(dtype)[..., None]
-    of_gates = of_gates.reshape(d, length * rows, -1)
-    read = jnp.concatenate([inputs, previous], -1).reshape(d, length * rows, -1)
-    of_both = jnp.einsum("dni,dnk->dik", read, of_gates).reshape(d, -1, 4, size)
+    of_gates = of_gates.reshape(d, length, rows, -1)
+    of_kernel, of_recurrent = (
+        jnp.einsum("dlbi,dlbk->dik", x, of_gates).reshape(d, -1, 4, size)
+        for x in (inputs, previous)
+    )
     of_projection = None
     if projection is not None:
-        of_projection = jnp.einsum(
-            "dnc,dnp->dcp", hiddens.reshape(d, -1, size), of_outputs.reshape(d, -1, width)
-        )
-    of_inputs = jnp.einsum("dnk,dik->dni", of_gates, kernel.reshape(d, kernel.shape[1], -1))
-    parts = kernel.shape[1]
-    of_weights = of_both[:, :parts], of_both[:, parts:], of_bias.astype(dtype), of_projection
+        of_projection = jnp.einsum("dlbc,dlbp->dcp", hiddens, of_outputs)
+    of_inputs = jnp.einsum("dlbk,dik->dlbi", of_gates, kernel.reshape(d, kernel.shape[1], -1))
+    of_weights = of_kernel, of_recurrent, of_bias.astype(dtype), of_projection
     of_keep = None if keep is None else jnp.zeros_like(keep)
-    return of_inputs.reshape(inputs.shape), of_weights, of_keep, tuple(of_state)
+    return of_inputs, of_weights, of_keep, tuple(of_state)
 
 
 steps.defvjp(_steps_forward, _steps_backward)
@@ -320,7 +319,12 @@ class BiLstm(nn.Module):
                 self, f"bias_{layer}", (None, None, "mlp"), forget_one, (2, 4, self.cells)
             )
             both = jnp.stack([x, jnp.take_along_axis(x, flipped[..., None], axis=1)])
-            weights = (kernel.astype(x.dtype), recurrent.astype(x.dtype), bias.astype(x.dtype), None)
+            weights = (
+                kernel.astype(x.dtype),
+                recurrent.astype(x.dtype),
+                bias.astype(x.dtype),
+                None,
+            )
             found, _, _ = steps(both.swapaxes(1, 2), weights, None, (zeros, zeros), (None, None))
             forward, backward = found.swapaxes(1, 2)
             backward = jnp.take_along_axis(backward, flipped[..., None], axis=1)

@@ -61,8 +61,8 @@ class SentenceEncoder:
         Args:
           variables: 'params'.
           batch: `inputs`, int32 [B, L]: a begin, which the encoder does not read and whose vectors
-            are zeros, the pieces, the end, padding. `language_ids`, int32 [B, L], where layers of
-            the encoder are a language's own.
+            are zeros, the pieces, the end, padding. `language_ids`, int32 [B] or [B, L], where
+            layers of the encoder are a language's own.
         """
         layers, _ = self._layers(variables, batch)
         size = layers[-1].shape[-1]
@@ -82,5 +82,7 @@ class SentenceEncoder:
         ids = batch["inputs"][:, 1:]
         mask = ids != self.marks.pad
         params = {"params": variables["params"]}
-        source = batch["language_ids"][:, 0] if "language_ids" in batch else None
+        source = batch.get("language_ids")
+        if source is not None:
+            source = source.reshape(len(ids), -1)[:, 0]  # a row has one language
         return self.model.apply(params, ids, mask, source, method="encode"), mask

@@ -72,6 +72,16 @@ def test_the_loss_is_of_the_noised_and_of_the_translated_text(variables):
     }
 
 
+def test_a_rows_language_is_one_number_or_one_of_each_piece(variables):
+    ids = np.array([[2, 5, 6, 3], [2, 8, 3, 0]], np.int32)
+    found = [
+        objective().encode(variables, {"inputs": ids, "language_ids": languages}).last
+        for languages in (np.array([1, 0]), np.array([[1] * 4, [0] * 4]), np.array([0, 0]))
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
+    assert np.abs(found[0] - found[2]).max() > 0.01
+
+
 def test_weights_are_linear_between_the_steps():
     found = [float(objective().denoising_weight(step)) for step in (0, 5, 10, 20, 30, 99)]
     np.testing.assert_allclose(found, [1.0, 0.6, 0.2, 0.1, 0.0, 0.0], atol=1e-6)

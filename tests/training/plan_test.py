@@ -123,6 +123,12 @@ found = dict(
     parts=planned("cpu:8", train=dict(microbatches=2)),
     finish=planned("cpu:8", finish=dict(steps=50, batch_size=24, sequence_length=16)),
 )
+laser = presets.translation("paper")
+laser.data.update(languages="en,de", sequence_length=16)
+laser.vocab.size = 500
+laser.model.update(layers=2, width=8, cells=16, decoder_cells=24)
+laser.train.update(batch_size=16, microbatches=1)
+found["laser"] = plan.run(laser, "cpu:8")
 slices.has_libtpu = lambda: False
 found["slice"] = planned("v3:2x2", plan=dict(utilisation=0.5, dollars_per_chip_hour=3.0))
 slices.CHIPS["v3"] = slices.Chip(2**21, 1e12, devices=2)
@@ -186,6 +192,10 @@ def test_gradients_are_summed_over_the_data_axis(on_cpu):
     # The token table's gradients as input and as output are summed apart.
     assert 4 * PARAMETERS <= traffic["bytes"] < 4 * (PARAMETERS + V * D) * 1.01
     assert on_cpu[0]["data"]["fits"] is None  # nothing is known of the memory
+
+
+def test_rows_of_recurrent_layers_stay_on_their_device(on_cpu):
+    assert on_cpu[0]["laser"]["collectives"].keys() == {"all-reduce"}
 
 
 def test_evaluation_needs_the_state_and_its_own_arrays(on_cpu):
