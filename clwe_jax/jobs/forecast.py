@@ -17,10 +17,10 @@ from clwe_jax import presets, registry
 from clwe_jax.embeddings import train as static_training
 from clwe_jax.embeddings.corpus import Sentences
 from clwe_jax.evaluate import pairs
-from clwe_jax.text import corpora, pocket_files, world as worlds
+from clwe_jax.text import corpora, parallel, pocket_files, world as worlds
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.training import build, finish, optim, partition, phases, train, train_state
-from clwe_jax.types import Encodes, Objective
+from clwe_jax.types import Encodes, Generates, Objective, Variables
 
 _STEPS = 3  # timed steps of training
 _WORDS = 60_000  # running words of the timed training of static vectors
@@ -163,7 +163,10 @@ def _median_seconds(once: Callable[[], Any]) -> float:
 def _evaluating(
     config: ConfigDict, workdir: str, objective: Encodes, mesh: Mesh, step_seconds: float
 ) -> Iterator[str]:
-    """The time of the evaluations: a batch of sentences is timed; it is at most so much."""
+    """The time of the evaluations: a batch of sentences is timed; it is at most so much.
+
+    Timed translations have the greatest length.
+    """
     length = min(_SENTENCE, config.data.sequence_length)
     shapes = objective.batch_shapes(_ROWS, length)
     batch = {key: np.zeros(value.shape, value.dtype) for key, value in shapes.items()}
@@ -172,24 +175,32 @@ def _evaluating(
     encode = jax.jit(objective.encode)
     forward = _median_seconds(lambda: jax.block_until_ready(encode(variables, batch)))
     folders = worlds.folders_of(config, workdir)
-    total, rows, languages = 0.0, 0, options.languages(config)
+    total, rows, written, languages = 0.0, 0, 0, options.languages(config)
     for key, given in config.evals.items():
         spec = {**_defaults(given.name), **given}
-        place, once, texts = folders.get(f"evals.{key}", ""), 0.0, 0
+        place, once, texts, translated = folders.get(f"evals.{key}", ""), 0.0, 0, 0
         if given.name == "mlm":
             once = spec["batches"] * len(languages) * step_seconds / 3  # no backward pass
-        elif given.name == "retrieval" and place:
+        elif given.name in ("retrieval", "mining") and place:
             texts = _test_sentences(place, workdir, languages, spec["max_sentences"])
         elif given.name == "bli" and place:
             lines = len(languages) * config.data.sample_bytes // _ROW_BYTES
             texts = min(lines, len(languages) * spec["max_words"] * spec["occurrences"])
+        elif given.name == "bleu" and place and isinstance(objective, Generates):
+            translated = _translated(place, workdir, languages, spec["max_sentences"])
+            writing = _writing_seconds(objective, variables, length)
+            once = translated * spec["width"] / _ROWS * writing  # a beam costs as much as a text
         every, steps = spec.get("every_steps", 0), config.train.steps
         times = 1 + ((steps - 1) // every if every else 0)
         total += times * (once + texts / _ROWS * forward)
         rows += times * texts
+        written += times * translated
+    translations = (
+        f" and {written:,} translations; {_ROWS} take {writing:,.1f} s" if written else ""
+    )
     yield (
-        f"evaluations: at most {rows:,} texts; {_ROWS} take {forward * 1e3:,.0f} ms here: "
-        f"{_minutes(total)}"
+        f"evaluations: at most {rows:,} texts; {_ROWS} take {forward * 1e3:,.0f} ms here"
+        f"{translations}: {_minutes(total)}"
     )
 
 
@@ -210,6 +221,26 @@ def _test_sentences(place: str, workdir: str, languages: Sequence[str], most: in
                 lines = sum(1 for _ in file)
             seen[path] = min(most or lines, lines)
     return sum(seen.values())
+
+
+def _translated(place: str, workdir: str, languages: Sequence[str], most: int) -> int:
+    """The number of translations that BLEU measures, in all directions."""
+    if worlds.in_pocket(place, workdir):
+        directions = len(languages) * (len(languages) - 1)
+        return directions * min(most or pocket_files.TESTED, pocket_files.TESTED)
+    found = parallel.find(place, languages, "evals.bleu.data")
+    return 2 * sum(len(parallel.read(files, most).source) for files in found)
+
+
+def _writing_seconds(objective: Generates, variables: Variables, length: int) -> float:
+    """The time of a batch of translations, of which hardly any ends early."""
+    languages = np.zeros(_ROWS, np.int32)
+    texts = np.ones((_ROWS, length), np.int32)
+    batch = dict(inputs=texts, source_language_ids=languages, language_ids=languages)
+    # Pieces are drawn, because search in a model that is not trained may choose the end at once.
+    write = jax.jit(lambda variables, key: objective.decode(variables, batch, key=key))
+    key = jax.random.key(0)
+    return _median_seconds(lambda: jax.block_until_ready(write(variables, key)))
 
 
 def vectors(config: ConfigDict) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Unsupervised translation from text files to a loaded model, resumed bit by bit."""
 
 import json
+import re
 
 import jax
 import numpy as np
@@ -86,3 +87,13 @@ def test_sentences_need_text_files(folder):
     config.init.embeddings = ""
     with pytest.raises(ValueError, match="tfds:.*expected pocket, text:DIR"):
         validation.validate(config)
+
+
+def test_a_dry_run_counts_translations(folder, tmp_path, capsys):
+    config = config_of(folder, 6)
+    config.evals.bleu.update(every_steps=2, max_sentences=5, width=2)
+    assert pretrain.run(config, str(tmp_path / "run"), dry=True)
+    said = capsys.readouterr().out
+    # Both directions of five pairs after 2, 4 and 6 steps.
+    assert re.search(r"at most 0 texts; 64 take \d+ ms here and 30 translations; 64 take [\d.]+ s:", said)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,239 @@
+"""Unsupervised translation: the starts of Fig. 2 of joint-align (E10), and real text.
+
+    python benchmarks/translation.py starts --out=runs/translation
+    python benchmarks/translation.py multi30k --out=runs/translation --data=../shared/data
+
+`starts` trains configs/unsupervised_mt.py on the embedded world from three kinds of vectors and prints
+BLEU by step; the report of the last run has the curves of all. `multi30k` writes one half of the English
+and the other half of the foreign captions as text, trains vectors on it and on Common Voice's sentences
+beside MUSE's dictionary, then the translator. Every run is a command of `clwe_jax.main`, printed as it
+starts. Finished runs are not repeated. Flags after `--` go to every translator; `--print-only` prints
+finished runs only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+from typing import Mapping, Sequence
+
+from joint_align_table import interval
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FIRST = "Joint-Align"  # its run trains its vectors itself; the others share its text and vocabulary
+# Start -> config of its vectors and options.
+STARTS: dict[str, tuple[str, Mapping[str, str]]] = {
+    FIRST: ("", {}),
+    "separate, Procrustes": ("align_procrustes.py", {}),
+    "Joint": ("joint_align.py", {"static.reallocation": "False", "static.refinement": "False"}),
+}
+# Text beside the captions for their vectors: name -> file under --data.
+_MORE_TEXT = {
+    "common_voice.txt": "text/{0}/common_voice.{0}.txt",
+    "more_common_voice.txt.gz": "text_large/{0}/common_voice.txt.gz",
+}
+
+
+def run(config: str, folder: str, options: Mapping[str, str], more: Sequence[str] = ()) -> bool:
+    """Runs a config in a folder, unless it is finished; returns whether it is."""
+    if os.path.exists(os.path.join(folder, "results.json")):
+        return True
+    command = [
+        sys.executable, "-m", "clwe_jax.main", f"--config=configs/{config}",
+        f"--workdir={folder}", *(f"--config.{key}={value}" for key, value in options.items()),
+        *more,
+    ]  # fmt: skip
+    print(f"\n$ {shlex.join(command)}", flush=True)
+    return subprocess.run(command, cwd=ROOT).returncode == 0
+
+
+def curve(folder: str, metric: str = "bleu/mean") -> dict[int, float]:
+    """Step -> a figure of a run; {} where it was not measured."""
+    path = os.path.join(folder, "metrics.jsonl")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    return {row["step"]: row["value"] for row in rows if row["name"] == metric}
+
+
+def figure(folder: str, metric: str) -> float | None:
+    """A final figure of a run; None where there is none."""
+    path = os.path.join(folder, "results.json")
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return json.load(file).get(metric)
+
+
+def starts(arguments: argparse.Namespace) -> None:
+    """Fig. 2: BLEU over training from three kinds of vectors."""
+    rows: dict[str, list[dict[str, float]]] = {}
+    for seed in map(int, arguments.seeds.split(",")):
+        out = os.path.join(arguments.out, "starts", f"{arguments.steps}", f"{seed}")
+        folders = {name: os.path.join(out, _place(name)) for name in STARTS}
+        for name in STARTS:
+            if not arguments.print_only and not _start(arguments, name, seed, folders):
+                break
+            found = {f"{step:,} steps": x for step, x in sorted(curve(folders[name]).items())}
+            if found:
+                word_by_word = figure(folders[FIRST], "start/bleu/mean")
+                if name != FIRST:
+                    word_by_word = figure(f"{folders[name]}_vectors", "bleu/mean")
+                rows.setdefault(name, []).append({"word by word": word_by_word, **found})
+    print("\n### BLEU, mean of both directions\n\n" + "\n".join(markdown(rows)))
+
+
+def _start(arguments: argparse.Namespace, name: str, seed: int, folders: Mapping[str, str]) -> bool:
+    options = {"seed": f"{seed}", "train.steps": f"{arguments.steps}"}
+    config, changed = STARTS[name]
+    if config:
+        first = folders[FIRST]
+        world, start = os.path.join(first, "pocket"), os.path.join(first, "start")
+        shared = {
+            "data.source": f"text:{world}/text", "data.dictionaries": f"{world}/dictionaries",
+            "evals.retrieval.data": f"{world}/retrieval", "evals.bleu.data": f"{world}/retrieval",
+        }  # fmt: skip
+        with open(os.path.join(start, "config.json"), encoding="utf-8") as file:
+            made = json.load(file)
+        vectors = {
+            **shared, "seed": f"{seed}", "data.languages": made["data"]["languages"],
+            "data.exclude_dictionaries": f"{world}/bli", "evals.bli.data": f"{world}/bli",
+            "evals.bleu.max_sentences": f"{made['evals']['bleu']['max_sentences']}",
+            **{f"embeddings.{key}": f"{value}" for key, value in made["embeddings"].items()},
+            **changed,
+        }  # fmt: skip
+        if not run(config, f"{folders[name]}_vectors", vectors):
+            return False
+        others = [folders[other] for other in STARTS if other != name]
+        options |= {
+            **shared, "vocab.path": f"{first}/vocab", "init.embeddings": f"{folders[name]}_vectors",
+            "report.compare_with": ",".join(filter(os.path.isdir, others)),
+        }  # fmt: skip
+    return run("unsupervised_mt.py", folders[name], options, arguments.more)
+
+
+def _place(name: str) -> str:
+    return "".join(x if x.isalnum() or x in "-." else "_" for x in name)
+
+
+def markdown(rows: Mapping[str, Sequence[Mapping[str, float]]]) -> list[str]:
+    """A table: the mean over the seeds and half of its 95% interval."""
+    columns = list(dict.fromkeys(key for found in rows.values() for each in found for key in each))
+    lines = ["| start | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
+    for name, found in rows.items():
+        cells = []
+        for column in columns:
+            values = [each[column] for each in found if each.get(column) is not None]
+            mean, half = interval(values) if values else (None, 0)
+            cells.append(
+                "–" if mean is None else f"{mean:.1f}" + (f" ± {half:.1f}" if half else "")
+            )
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def halves(data: str, out: str, other: str) -> str:
+    """Writes the first half of the English captions and the second half of another language's.
+
+    Returns:
+      The folder of the text, without a sentence whose translation is in it.
+    """
+    folder = os.path.join(out, "text")
+    for language, half in (("en", 0), (other, 1)):
+        path = os.path.join(data, "parallel", "multi30k", f"train.{language}")
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().split("\n")[:-1]
+        middle = len(lines) // 2
+        os.makedirs(os.path.join(folder, language), exist_ok=True)
+        with open(os.path.join(folder, language, "multi30k.txt"), "w", encoding="utf-8") as file:
+            file.write("\n".join((lines[:middle], lines[middle:])[half]) + "\n")
+    return folder
+
+
+def multi30k(arguments: argparse.Namespace) -> None:
+    """Translation of captions learned from halves that do not overlap."""
+    data = os.path.abspath(arguments.data)
+    for other in arguments.languages.split(","):
+        out = os.path.join(arguments.out, "multi30k", f"en-{other}")
+        folders = {"vectors": os.path.join(out, "vectors"), "run": os.path.join(out, "run")}
+        if not arguments.print_only:
+            _captions(arguments, data, out, other, folders)
+        print(f"\n### en-{other}, test2016\n\n| | {other}-en | en-{other} |\n|---|---|---|")
+        for name, folder, metric in (
+            ("word by word, dictionary", folders["vectors"], "floor/bleu"),
+            ("word by word, vectors", folders["vectors"], "bleu"),
+            ("translator", folders["run"], "bleu"),
+        ):
+            pairs = (f"{other}-en", f"en-{other}")
+            found = [figure(folder, f"{metric}/{pair}") for pair in pairs]
+            print(
+                f"| {name} | " + " | ".join("–" if x is None else f"{x:.1f}" for x in found) + " |"
+            )
+        print("\nBLEU, mean of both directions, by step: " + ", ".join(
+            f"{step:,}: {value:.1f}" for step, value in sorted(curve(folders["run"]).items())
+        ))  # fmt: skip
+
+
+def _captions(
+    arguments: argparse.Namespace, data: str, out: str, other: str, folders: Mapping[str, str]
+) -> None:
+    text, more = halves(data, out, other), os.path.join(out, "more")
+    for language in ("en", other):
+        folder = os.path.join(more, language)
+        os.makedirs(folder, exist_ok=True)
+        files = {name: os.path.join(data, x.format(language)) for name, x in _MORE_TEXT.items()}
+        files["multi30k.txt"] = os.path.join(text, language, "multi30k.txt")
+        for name, path in files.items():
+            link = os.path.join(folder, name)
+            if os.path.exists(path) and not os.path.lexists(link):
+                os.symlink(path, link)
+    shared = {
+        "data.languages": f"en,{other}",
+        "data.dictionaries": os.path.join(data, "dictionaries", "muse_full"),
+        "evals.bleu.data": os.path.join(data, "parallel", "multi30k", "test_2016_flickr"),
+    }
+    vectors = {
+        **shared, "data.source": f"text:{more}", "embeddings.dim": "128",
+        "static.dictionary_dim": "128", "evals.bleu.max_sentences": "0",
+        "evals.bli.data": os.path.join(data, "dictionaries", "muse_splits"),
+        "evals.retrieval.data": os.path.join(data, "retrieval", "tatoeba"),
+    }  # fmt: skip
+    if run("joint_align.py:small", folders["vectors"], vectors):
+        options = {
+            **shared, "data.source": f"text:{text}", "init.embeddings": folders["vectors"],
+            "train.steps": f"{arguments.steps}", "vocab.size": "8000", "task.widths": "3",
+            "data.sequence_length": "32", "evals.bleu.max_sentences": "0",
+            "evals.bleu.every_steps": "250", "evals.retrieval.data": "",
+            "objective.denoising": "((0,1.0),(1000,0.1),(3000,0.0))",
+        }  # fmt: skip
+        run("unsupervised_mt.py", folders["run"], options, arguments.more)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Runs the missing runs and prints the table."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    split = argv.index("--") if "--" in argv else len(argv)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("table", choices=("starts", "multi30k"))
+    parser.add_argument("--out", default="runs/translation", help="the runs' folders")
+    parser.add_argument(
+        "--data", default="../shared/data", help="parallel text, text, dictionaries"
+    )
+    parser.add_argument("--languages", default="de", help="of multi30k, beside English: de,fr")
+    parser.add_argument("--steps", type=int, default=1_500, help="of a translator")
+    parser.add_argument("--seeds", default="0", help="of `starts`")
+    parser.add_argument("--print-only", action="store_true", help="run nothing")
+    arguments = parser.parse_args(argv[:split])
+    arguments.out, arguments.more = os.path.abspath(arguments.out), argv[split + 1 :]
+    {"starts": starts, "multi30k": multi30k}[arguments.table](arguments)
+
+
+if __name__ == "__main__":
+    main()
