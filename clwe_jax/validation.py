@@ -12,7 +12,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax import fields, registry
-from clwe_jax.fields import Amount, Count, OneOf, Range, Share, Size
+from clwe_jax.fields import Amount, Count, OneOf, Range, Rate, Share, Size
 
 # The values of the options that no class declares; a config has the options of its job.
 _VALUES: dict[str, Any] = {
@@ -44,6 +44,9 @@ _VALUES: dict[str, Any] = {
     "finish.microbatches": Size,
     "finish.sequence_length": Annotated[int, Range(8)],
     "finish.share": Annotated[float, Range(1e-6, 1)],
+    "finish.drop": Rate,
+    "finish.pool": Annotated[str, OneOf("mean", "sif")],
+    "finish.against": Annotated[str, OneOf("layers", "table")],
     "finish.warmup_steps": Count,
     "init.method": Annotated[str, OneOf("mean", "wechsel", "focus", "subword")],
     "init.tables": Annotated[str, OneOf("both", "input", "output")],
@@ -209,6 +212,11 @@ def _finish(config: ConfigDict) -> None:
             + without
         )
     finish = config.finish
+    if finish.pool == "sif" and config.data.source.startswith("tfds:"):
+        raise ValueError(
+            "config.finish.pool=sif: the words of TensorFlow Datasets are not counted: "
+            "--config.finish.pool=mean"
+        )
     if finish.batch_size % finish.microbatches:
         raise ValueError(
             f"config.finish.batch_size={finish.batch_size} is not divisible by "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated
 
-from clwe_jax.fields import Count, OneOf, Share, Size
+from clwe_jax.fields import Count, OneOf, Rate, Share, Size
 
 CHOICES = ("uniform", "context")
 SENTENCES = ("lines", "marks")
@@ -101,10 +101,13 @@ class Copies(Mlm):
 
     Attributes:
       copy_switch_rate: the chance that a word of the copy that has an entry is replaced.
+      drop: highest chance that a word of the sentence, and that one of the copy, is left out. The
+        chance of each of the two is drawn uniformly between 0 and `drop`.
     """
 
     masking_rate: float = 0.0
-    copy_switch_rate: float = 0.9
+    copy_switch_rate: Share = 0.9
+    drop: Rate = 0.0
 
 
 @dataclasses.dataclass(frozen=True)

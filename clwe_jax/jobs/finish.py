@@ -38,6 +38,7 @@ _SHOWN = (
             "retrieval/mean_last4": "sentences, last four layers",
             "retrieval/mean_last4_centered": "sentences, centered",
             "retrieval/mean_last4_csls": "sentences, by CSLS",
+            "retrieval/sif/mean_last4_csls": "sentences, by SIF and CSLS",
             "bli/p@1": "words",
             "bli/p@1_csls": "words, by CSLS",
         },
@@ -114,7 +115,7 @@ class Finish:
         every, keep = config.checkpoint.every_steps, config.checkpoint.keep
         options = finish.train_options(config, partition.make_mesh(config.mesh))
         result = train.fit(
-            objective=finish.objective(config, objective),
+            objective=finish.objective(config, objective, inputs.pool_weights(config, world)),
             optimizer=finish.optimizer(config),
             source=inputs.copies(config, world),
             evaluators=evaluators,
@@ -188,12 +189,17 @@ class Finish:
             )
             for title, (unit, form, lines) in curves.items()
         ]
+        lost, against = "", ""
+        if options.drop:
+            lost = f"; each of the two loses up to {options.drop:.0%} of its words"
+        if options.against == "table":
+            against = " A sentence's layers are compared with its copy's token vectors (layer 0)."
         text = (
             f"After the pretraining, {options.steps:,} steps of {options.batch_size} sentences: a "
             f"sentence and its code-switched copy ({options.share:.0%} of the words that have a "
-            "translation are switched) attract each other, and all other copies of the batch repel "
-            "it. The head does not learn, so that the loss on masked pieces rises. All other "
-            "figures of this page are of the model after the finish."
+            f"translation are switched{lost}) attract each other, and all other copies of the batch "
+            f"repel it.{against} The head does not learn, so that the loss on masked pieces rises. "
+            "All other figures of this page are of the model after the finish."
         )
         return [data.to_json(data.Section("Contrastive finish", text, [*tables, *charts]))]
 

@@ -148,10 +148,21 @@ def copies(config: ConfigDict, world: World) -> BatchSource:
     from clwe_jax.data.graph import pipeline
 
     host, rows = _host_share(config, config.finish.batch_size)
-    task = Copies(copy_switch_rate=config.finish.share)
+    task = Copies(copy_switch_rate=config.finish.share, drop=config.finish.drop)
     config = config.copy_and_resolve_references()
     config.data.sequence_length = finish.length(config)
     return pipeline.of_run(config, world, **rows, **host, task=task).source()
+
+
+def pool_weights(config: ConfigDict, world: World) -> np.ndarray | None:
+    """The SIF weights of the pieces in the finish, float32 [languages, V]; None for their mean."""
+    if config.finish.pool == "mean":
+        return None
+    vocabulary = world.tokenizer.vocabulary
+    found = np.ones((len(world.languages), vocabulary.size), np.float32)
+    for row, language in zip(found, world.languages, strict=True):
+        row[: len(vocabulary)] = world.frequencies.piece_weights(language, vocabulary)
+    return found
 
 
 def context(config: ConfigDict, world: World, heldout: Mapping[str, Sequence[Batch]] = {}) -> Context:

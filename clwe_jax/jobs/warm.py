@@ -34,6 +34,7 @@ FOLDER = "start"  # of the run's folder
 _MOST_DIM = 300  # of vectors that are trained for the start
 _SHARED = ("languages", "lower_case", "simplify_chinese", "dictionary_clean", "exclude_tests")
 _EVALUATORS = ("bli", "retrieval", "bleu")  # that measure the vectors of the start too
+_TEST_OPTIONS = ("max_sentences",)  # of these evaluators that are those of the run
 
 
 def names(tokenizer: Tokenizer) -> Names:
@@ -138,7 +139,7 @@ def static_config(config: ConfigDict, world: World) -> ConfigDict:
     """The config of the joint-align vectors: the run's text, languages and dictionaries.
 
     The words of the run's test dictionaries are left out of the aligner's too, and the run's lexicon
-    induction and sentence retrieval measure the vectors.
+    induction, sentence retrieval and BLEU (word by word) measure the vectors on the run's test sets.
     """
     found = presets.static(config.scale)
     found.system, found.seed = "Joint-Align", config.seed
@@ -161,7 +162,10 @@ def static_config(config: ConfigDict, world: World) -> ConfigDict:
     evals = {}
     for key, spec in config.evals.items():
         if spec.name in _EVALUATORS:
-            evals[key] = {**found.evals[spec.name], "data": world.folders[f"evals.{key}"]}
+            same = {name: value for name, value in spec.items() if name in _TEST_OPTIONS}
+            evals[key] = {
+                **found.evals[spec.name], **same, "data": world.folders[f"evals.{key}"]
+            }  # fmt: skip
             if spec.name == "bli":
                 evals[key].update(methods="nn,csls", bootstrap=0)
     evals.setdefault("bli", {**found.evals.bli, "data": ""})

@@ -12,6 +12,7 @@ from typing import Any, Mapping
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from clwe_jax.models import pooling
 from clwe_jax.objectives.mlm import cross_entropy
@@ -31,11 +32,18 @@ class ContrastiveObjective:
       microbatches: parts in which rows are encoded, one after the other. Their activations are
         computed again in the backward pass instead of being kept. All pairs of the batch repel each
         other whatever the cut, and loss and gradient are the same.
+      weights: weight of each piece of each language in the vector of a sentence, float32
+        [languages, V], such as those of SIF; None: all pieces weigh the same.
+      against: the vectors that the layers' vector of a sentence is compared with: 'layers', those of
+        the copies by the same layers; 'table', those by layer 0, which do not learn from this, so
+        that the layers stay in the space of the table.
     """
 
     base: Encodes | Objective
     temperature: float = 0.05
     microbatches: int = 1
+    weights: np.ndarray | None = dataclasses.field(default=None, compare=False)
+    against: str = "layers"
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
@@ -69,16 +77,27 @@ class ContrastiveObjective:
           sentence with its copy and with the other copies; 'padding': share of empty rows.
         """
         del step, rngs, train
-        (a, weights), (b, _) = (self._vectors(variables, side) for side in _sides(batch))
-        found = info_nce(a, b, weights, self.temperature)
+        sides = [self._vectors(variables, side) for side in _sides(batch)]
+        (a, table_of_a, weights), (b, table_of_b, _) = sides
+        pairs = [(a, b)]
+        if self.against == "table":
+            pairs = [(a, jax.lax.stop_gradient(table_of_b)), (jax.lax.stop_gradient(table_of_a), b)]
+        each = [info_nce(x, y, weights, self.temperature) for x, y in pairs]
+        found = jax.tree.map(lambda *sums: sum(sums) / len(sums), *each)
         rows = jnp.float32(len(weights))
         return {**found, "padding": Sums(rows - weights.sum(), rows)}, {}
 
-    def _vectors(self, variables: Variables, batch: Batch) -> tuple[Array, Array]:
-        """Sentence vectors [B, D], and 1 for each row with pieces, else 0, [B]."""
+    def _vectors(self, variables: Variables, batch: Batch) -> tuple[Array, Array, Array]:
+        """Sentences by the last layers and by layer 0, [B, D]; 1 for a row with pieces, else 0, [B]."""
 
-        def encode(batch: Batch) -> tuple[Array, Array]:
-            return pooling.sentences(self.base.encode(variables, batch), batch)
+        def encode(batch: Batch) -> tuple[Array, Array, Array]:
+            weights = None
+            if self.weights is not None:
+                weights = jnp.asarray(self.weights)[batch["language_ids"], batch["inputs"]]
+            hidden = self.base.encode(variables, batch)
+            table, _ = pooling.sentences(hidden, batch, weights, layers=(0,))
+            last, filled = pooling.sentences(hidden, batch, weights)
+            return last, table, filled
 
         if self.microbatches == 1:
             return encode(batch)

@@ -149,9 +149,10 @@ def train_wordpiece(
         total = sum(forms.values())
         lost = sum(count for _, count in list(forms.items())[room:])
         logging.warning(
-            "config.vocab.size=%d has no room for all %d characters: the %d rarest forms, %.3f%% "
-            "of the characters of the text, are [UNK]. Make it larger, or take bpe or unigram, "
-            "which fall back to bytes (config.vocab.kind)",
+            "%d pieces have no room for all %d characters: the %d rarest forms, %.3f%% of the "
+            "characters of the text, are [UNK]. Make config.vocab.size larger or "
+            "config.vocab.dictionary_share smaller, or take bpe or unigram, which fall back to "
+            "bytes (config.vocab.kind)",
             size, len(forms), len(forms) - room, 100 * lost / total,
         )  # fmt: skip
     pieces = [*SPECIALS, *sorted(list(forms)[:room])]

@@ -13,6 +13,7 @@ from typing import Any
 
 from jax.sharding import Mesh
 from ml_collections import ConfigDict
+import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax.objectives.contrastive import ContrastiveObjective
@@ -39,9 +40,18 @@ def final_folder(workdir: str) -> str:
     return folder if steps(options.read_config(workdir)) else workdir
 
 
-def objective(config: ConfigDict, base: Objective) -> ContrastiveObjective:
-    """The loss of the finish on the pretraining's model."""
-    return ContrastiveObjective(base, config.finish.temperature, config.finish.microbatches)
+def objective(
+    config: ConfigDict, base: Objective, weights: np.ndarray | None = None
+) -> ContrastiveObjective:
+    """The loss of the finish on the pretraining's model.
+
+    Args:
+      config: the run's config.
+      base: the pretraining's objective.
+      weights: of pieces in the vector of a sentence, see `ContrastiveObjective`.
+    """
+    found = config.finish
+    return ContrastiveObjective(base, found.temperature, found.microbatches, weights, found.against)
 
 
 def optimizer(config: ConfigDict) -> Optimizer:

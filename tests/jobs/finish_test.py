@@ -31,7 +31,10 @@ def tiny(**changes):
     config.evals.mlm.update(every_steps=0, batches=1)
     config.evals.retrieval.update(every_steps=0, max_sentences=20)
     config.evals.bli.data = ""
-    config.finish.update(steps=MORE, batch_size=8, sequence_length=16, learning_rate=0.01)
+    config.finish.update(
+        steps=MORE, batch_size=8, sequence_length=16, learning_rate=0.01, drop=0.3, pool="sif",
+        against="table",
+    )  # fmt: skip
     config.finish.update(changes)
     return config
 
@@ -141,7 +144,7 @@ def test_the_report_shows_gain_cost_and_curve(whole):
     cost, gain, curve, *_ = section["blocks"]
     change = results["eval/mlm/loss"] - results["before_finish/eval/mlm/loss"]
     assert cost["rows"][0][2]["change"] == pytest.approx(change)
-    assert len(gain["rows"]) == 3 and curve["title"] == "InfoNCE loss"
+    assert len(gain["rows"]) == 4 and curve["title"] == "InfoNCE loss"
     assert [step for step, _ in curve["lines"][0]["points"]] == [2, 4]
     assert "Contrastive finish" in (whole / "report.html").read_text()
 
@@ -205,6 +208,9 @@ def test_the_optimizer_keeps_frozen_groups_and_ratios_of_rates():
         ("task", dict(name="bilm"), "--config.finish.steps=0"),
         ("finish", dict(temperature=0.0), "config.finish.temperature=0.0: must be positive"),
         ("finish", dict(share=1.5), "config.finish.share=1.5"),
+        ("finish", dict(drop=1.0), "config.finish.drop=1.0"),
+        ("finish", dict(against="table_"), "config.finish.against='table_'"),
+        ("finish", dict(pool="idf"), "config.finish.pool='idf'"),
         ("finish", dict(microbatches=3), "not divisible by config.finish.microbatches=3"),
         ("finish", dict(steps=-1), "config.finish.steps=-1: must be at least 0"),
         ("finish", dict(sequence_length=2), "config.finish.sequence_length=2"),
@@ -218,6 +224,13 @@ def test_wrong_options_are_answered(section, change, message):
     with pytest.raises(ValueError) as error:
         validation.validate(config)
     assert message in str(error.value)
+
+
+def test_weights_of_pieces_need_counts():
+    config = tiny(pool="sif")
+    config.data.update(source="tfds:wiki", dictionaries="pocket")
+    with pytest.raises(ValueError, match="--config.finish.pool=mean"):
+        validation.validate(config)
 
 
 def test_an_uneven_batch_names_the_option_of_the_finish():

@@ -183,6 +183,9 @@ def test_the_joint_vectors_are_of_the_runs_text_and_without_its_tests(folder, wo
     assert found.data.source == f"text:{folder / 'text'}"
     assert found.data.languages == "de,en" and found.embeddings.dim == 4
     assert found.evals.bli.data == str(folder / "tests") and found.data.exclude_tests
+    # The vectors are measured on as many sentences as the run.
+    config.evals.retrieval.max_sentences = 7
+    assert warm.static_config(config, world).evals.retrieval.max_sentences == 7
     config.init.joint.dim = 0
     assert warm.static_config(config, world).embeddings.dim == config.model.width
     config.model.width = 768

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.models.transformer import Transformer
-from clwe_jax.objectives.contrastive import ContrastiveObjective, info_nce
+from clwe_jax.objectives.contrastive import ContrastiveObjective, _sides, info_nce
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.training import partition
 from clwe_jax.types import COPY, piece_batch
@@ -70,22 +70,54 @@ def oracle(a, b, temperature):
     return loss / 2 / count, right / 2 / count, (a * b).sum(1).mean(), np.mean(others)
 
 
-def test_the_loss_is_that_of_the_sentences_with_pieces(variables):
-    objective, batch = make(), make_batch(7, empty=(2, 5))
+WEIGHTS = np.random.RandomState(3).uniform(0.1, 1, (3, 24)).astype("f4")  # of SIF
+
+
+def pooled(objective, variables, side, rows, weights, layers):
+    """The vectors of some rows of a batch, piece by piece."""
+    hidden = objective.base.encode(variables, side).layers
+    mean = np.mean([np.asarray(hidden[k]) for k in layers], axis=0)
+    vectors = []
+    for i in rows:
+        places = range(1, side["segment_ids"][i].sum() - 1)
+        by = [weights[side["language_ids"][i, k], side["inputs"][i, k]] for k in places]
+        vectors.append(sum(w * mean[i, k] for w, k in zip(by, places)) / sum(by))
+    return vectors
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["mean", "sif"])
+@pytest.mark.parametrize("against", ["layers", "table"])
+def test_the_loss_is_that_of_the_sentences_with_pieces(variables, weights, against):
+    objective, batch = make(weights=weights, against=against), make_batch(7, empty=(2, 5))
     sums, observed = objective.loss(variables, batch, step=0, train=False)
     assert observed == {} and float(sums["padding"].mean()) == pytest.approx(2 / 7)
-    vectors = []
-    for prefix in ("", COPY):
-        side = of_side(batch, prefix)
-        layers = [np.asarray(x) for x in objective.base.encode(variables, side).layers[1:]]
-        mean, sizes = np.mean(layers, axis=0), side["segment_ids"].sum(1)
-        rows = [i for i in range(7) if i not in (2, 5)]
-        vectors.append([mean[i, 1 : sizes[i] - 1].mean(0) for i in rows])
-    expected = oracle(*vectors, TEMPERATURE)
+    rows, by = (0, 1, 3, 4, 6), np.ones_like(WEIGHTS) if weights is None else weights
+    (a, a0), (b, b0) = (
+        [pooled(objective, variables, of_side(batch, x), rows, by, k) for k in ((1, 2), (0,))]
+        for x in ("", COPY)
+    )
+    pairs = [(a, b)] if against == "layers" else [(a, b0), (a0, b)]
+    expected = np.mean([oracle(*pair, TEMPERATURE) for pair in pairs], axis=0)
     names = ("loss", "accuracy", "pair_cosine", "other_cosine")
     found = [float(sums[name].mean()) for name in names]
     np.testing.assert_allclose(found, expected, rtol=1e-4)
-    assert float(sums["loss"].weight) == 5 and 0 < expected[1] < 1
+    assert float(sums["loss"].weight) == 5 and expected[1] < 1
+
+
+def test_the_vectors_of_the_table_are_targets_and_do_not_learn(variables):
+    objective, batch = make(against="table"), make_batch(6)
+    vectors = lambda v: [objective._vectors(v, side) for side in _sides(batch)]
+    first, second = (jnp.asarray(np.asarray(table)) for _, table, _ in vectors(variables))
+
+    def expected(v):
+        (a, _, rows), (b, _, _) = vectors(v)
+        pairs = (a, second), (first, b)
+        return sum(info_nce(*pair, rows, TEMPERATURE)["loss"].mean() for pair in pairs) / 2
+
+    slopes = jax.jit(jax.grad(expected))(variables)
+    _, found = gradient(objective, variables, batch)
+    for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(slopes)):
+        np.testing.assert_allclose(x, y, atol=1e-5)
 
 
 def test_dropout_is_off(variables):

@@ -47,12 +47,15 @@ class CopyMaker(ExampleMaker):
         features, cut = {}, 0
         for prefix, side in (("", plain), (COPY, copy)):
             side = Masked(*(tf.boolean_mask(value, kept) for value in side))
+            stays = self._stays(segment, random)
+            side = Masked(*(tf.boolean_mask(value, stays) for value in side))
+            own, text = tf.boolean_mask(segment, stays), tf.boolean_mask(source, stays)
             # A word longer than a row is cut; of a longer sentence the words beyond the row.
             size = tf.minimum(side.size, self._builder.room)
-            fits = running_sum(size, segment) <= self._builder.room
+            fits = running_sum(size, own) <= self._builder.room
             cut += tf.reduce_sum(side.size - tf.where(fits, size, 0))
             side = Masked(*(tf.boolean_mask(x, fits) for x in side._replace(size=size)))
-            own, text = tf.boolean_mask(segment, fits), tf.boolean_mask(source, fits)
+            own, text = tf.boolean_mask(own, fits), tf.boolean_mask(text, fits)
             laid_out = sequences_of(side, own, tf.zeros_like(side.masked), text)
             rows = self._builder(laid_out, words.pieces, self._synonyms.pieces, random)
             features |= {prefix + key: value for key, value in rows.items()}
@@ -60,6 +63,20 @@ class CopyMaker(ExampleMaker):
         counts = dict(cut_words=cut_words, cut_pieces=cut)
         features["counters"] = self._counters(lines, words, copy, counts, features)
         return features
+
+    def _stays(self, segment: tf.Tensor, random: draws.Draws) -> tf.Tensor:
+        """Whether each word stays in its sentence, bool [W]; at least one word of each does.
+
+        Args:
+          segment: the number of each word's sentence, int32 [W], ascending without gaps.
+          random: random numbers of the chunk.
+        """
+        if not self._task.drop:
+            return tf.ones_like(segment, tf.bool)
+        draw = random.uniform(tf.size(segment))
+        highest = tf.math.segment_max(draw, segment)
+        rate = self._task.drop * random.uniform(tf.size(highest))
+        return draw >= tf.gather(tf.minimum(rate, highest), segment)
 
 
 def _sentences(words: Encoded) -> tf.Tensor:

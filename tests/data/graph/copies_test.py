@@ -22,11 +22,12 @@ PAIRS = [("cat", "katze"), ("dog", "hund")]
 KEYS = set(piece_batch(1, 1))
 
 
-def toy(lines, length=12, share=1.0):
+def toy(lines, length=12, share=1.0, drop=0.0):
     """The rows of English lines, and the counters."""
     tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter({}), WordPieceVocabulary(PIECES))
     encoder = TextEncoder(tokenizer, Dictionary.from_pairs({("en", "de"): PAIRS}))
-    maker = CopyMaker(encoder, tokenizer.vocabulary, Copies(copy_switch_rate=share), length, 4)
+    task = Copies(copy_switch_rate=share, drop=drop)
+    maker = CopyMaker(encoder, tokenizer.vocabulary, task, length, 4)
     made = maker.rows.python_function(
         tf.constant(0, tf.int64), tf.constant(0, tf.int64), tf.constant(lines, tf.string),
         tf.zeros([len(lines)], tf.int32),
@@ -69,6 +70,25 @@ def test_sentences_and_words_longer_than_a_row_are_cut_and_counted():
     ]  # fmt: skip
     assert text(rows[COPY + "inputs"][0]) == "[CLS] the kat ##ze sees [SEP]"
     assert counts["cut_words"] == 1 and counts["cut_pieces"] == 3 + 4 + 7 + 8
+
+
+def test_a_sentence_and_its_copy_lose_words_on_their_own():
+    """Words keep their order; of n words a side loses n * drop / 2 on average, and never all."""
+    line, count = "The cat sees a dog x the dog sees the cat", 400
+    rows, _ = toy([line] * count, length=30, drop=0.8)
+    whole, _ = toy([line], length=30)
+    sizes = {}
+    for prefix in ("", COPY):
+        full = text(whole[prefix + "inputs"][0]).split()
+        found = [text(row).split() for row in rows[prefix + "inputs"]]
+        assert len(found) == count
+        for row in found:
+            left = iter(full)
+            assert all(piece in left for piece in row)  # in the order of the whole sentence
+        sizes[prefix] = np.array([len(row) - 2 for row in found])  # without [CLS] and [SEP]
+        assert sizes[prefix].min() >= 1 and sizes[prefix].max() == len(full) - 2
+        assert 1 - sizes[prefix].mean() / (len(full) - 2) == pytest.approx(0.4, abs=0.05)
+    assert abs(np.corrcoef(sizes[""], sizes[COPY])[0, 1]) < 0.15
 
 
 def test_a_chunk_without_sentences_makes_no_rows():
