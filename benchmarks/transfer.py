@@ -82,6 +82,12 @@ EMBEDDED: dict[str, dict[str, tuple[str, str, Options]]] = {
     "static-names": {
         x: ("ner_bilstm_crf", x, _TAGS) for x in ("align_procrustes", "joint_align")
     },
+    "mapped-names": {
+        "warm_dict_mlm, no maps": (
+            "ner_mapped", "warm_dict_mlm", {**_TAGS, "transfer.align.parallel": ""}
+        ),
+        "warm_dict_mlm, mapped by aligned words": ("ner_mapped", "warm_dict_mlm", _TAGS),
+    },
     "projected-names": {
         f"{name}{end}": ("ner_bilstm_crf", f"{name}{end}", _PAIR)
         for end in ("", _PROJECTED) for name in ("joint_elmo", "bi_saelmo")

@@ -124,9 +124,9 @@ def base_config() -> ConfigDict:
                 sequence_length=32,  # pieces of a sentence, at most data.sequence_length
                 temperature=0.05,  # of the contrastive loss
                 share=0.9,  # of a copy's words with a translation, that are switched
-                drop=0.0,  # highest share of words that a sentence, and its copy, loses
-                pool="mean",  # mean | sif: weights of pieces in the vector of a sentence
-                against="layers",  # layers | table: the vectors of copies that attract sentences
+                drop=0.0,  # share of words that each side loses, at most
+                pool="mean",  # mean | sif: weights of a sentence's pieces
+                against="layers",  # layers | table: the vectors of copies
                 learning_rate=5e-4,  # highest learning rate of the finish
                 warmup_steps=20,  # steps of linear growth to learning_rate
             ),
