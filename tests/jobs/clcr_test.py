@@ -156,7 +156,8 @@ def test_sentences_in_files_without_gold_links(config, tmp_path):
 
 def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch, models, tmp_path):
     first, second = str(tmp_path / "first"), str(tmp_path / "second")
-    config.clcr.transform.steps = 20
+    config.clcr.transform.steps = config.clcr.predictor.steps = 5
+    config.clcr.sentences = 20
     assert clcr.run(config, first)
     every = {**models, "es": random_model("es", 20)}
     monkeypatch.setattr(encoders, "load", lambda place, names: every[place[-2:]])
