@@ -41,7 +41,8 @@ def main(argv: list[str]) -> None:
         sys.exit(f"error: unknown arguments {argv[1:]}; options start with --. See --help.")
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
-    python_logging.getLogger("jax").setLevel(python_logging.WARNING)  # it warns of absent backends
+    for name in ("jax", "gensim"):  # lines on absent backends, and on each epoch of vectors
+        python_logging.getLogger(name).setLevel(python_logging.WARNING)
     config = _CONFIG.value
     workdir = os.path.abspath(_WORKDIR.value or os.path.join("runs", _run_name()))
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import logging as python_logging
 import os
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
@@ -56,7 +55,6 @@ class Trainer:
     made_with: Mapping[str, Any] = {}
 
     def __init__(self, config: ConfigDict, workdir: str):
-        python_logging.getLogger("gensim").setLevel(python_logging.WARNING)
         self._config = config
         self.normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
         self._workdir = workdir
