@@ -78,25 +78,28 @@ class ContrastiveObjective:
         """
         del step, rngs, train
         sides = [self._vectors(variables, side) for side in _sides(batch)]
-        (a, table_of_a, weights), (b, table_of_b, _) = sides
+        (a, a_to_find, weights), (b, b_to_find, _) = sides
         pairs = [(a, b)]
         if self.against == "table":
-            pairs = [(a, jax.lax.stop_gradient(table_of_b)), (jax.lax.stop_gradient(table_of_a), b)]
+            pairs = [(a, jax.lax.stop_gradient(b_to_find)), (jax.lax.stop_gradient(a_to_find), b)]
         each = [info_nce(x, y, weights, self.temperature) for x, y in pairs]
         found = jax.tree.map(lambda *sums: sum(sums) / len(sums), *each)
         rows = jnp.float32(len(weights))
         return {**found, "padding": Sums(rows - weights.sum(), rows)}, {}
 
     def _vectors(self, variables: Variables, batch: Batch) -> tuple[Array, Array, Array]:
-        """Sentences by the last layers and by layer 0, [B, D]; 1 for a row with pieces, else 0, [B]."""
+        """Sentences by the last layers, [B, D], and by what they are compared with, [B, D]; 1 for a
+        row with pieces, else 0, [B]."""
 
         def encode(batch: Batch) -> tuple[Array, Array, Array]:
             weights = None
             if self.weights is not None:
                 weights = jnp.asarray(self.weights)[batch["language_ids"], batch["inputs"]]
             hidden = self.base.encode(variables, batch)
-            table, _ = pooling.sentences(hidden, batch, weights, layers=(0,))
             last, filled = pooling.sentences(hidden, batch, weights)
+            if self.against == "layers":
+                return last, last, filled
+            table, _ = pooling.sentences(hidden, batch, weights, layers=(0,))
             return last, table, filled
 
         if self.microbatches == 1:
