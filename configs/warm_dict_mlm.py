@@ -40,7 +40,7 @@ def get_config(scale: str = "laptop"):
         only_words_with_entries=True,
     )
     config.model.update(norm="pre", language_embeddings=False)
-    config.objective.tied = False
+    config.objective.update(tied=False, hold=0.0)
     # The vectors are centered and of comparable length already: rows take them as they are.
     config.init.update(embeddings="joint+dictionary", method="mean", center=False, scale=4.0)
     config.optimizer.groups = dict(
