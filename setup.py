@@ -32,6 +32,7 @@ setup(
         "matplotlib>=3.8",
         "ml_collections>=1.0",
         "numpy>=1.26",
+        "opencc>=1.1",
         "optax>=0.2.5",
         "orbax-checkpoint>=0.11.30",
         "pyarrow>=15.0",
@@ -56,6 +57,5 @@ setup(
         "tpu": ["jax[tpu]>=0.10"],
         # Moses' tokenizer, which XLM's vocabularies need.
         "xlm": ["sacremoses>=0.1"],
-        "zh": ["opencc>=1.1"],
     },
 )

@@ -33,6 +33,7 @@ from clwe_jax import presets
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "Warm DICT-MLM"
+    config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
     config.task.update(
         name="dict_mlm",
         cross_lingual_share=0.9,
