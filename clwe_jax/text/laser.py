@@ -7,7 +7,9 @@ the same pieces, and is not read.
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+import functools
+import logging
+from typing import Callable, Mapping, Sequence
 import unicodedata
 
 from clwe_jax.text.xlm import FastBpeVocabulary, MosesSegmenter
@@ -17,8 +19,33 @@ _ENTITIES = {
     "&bar;": "|", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&bra;": "[", "&ket;": "]",
     "&quot;": '"', "&apos;": "'", "&#91;": "[", "&#93;": "]", "&amp;": "&",
 }  # fmt: skip
-# The release segments or transcribes these languages with other programs.
-_OTHERS = {"zh": "jieba", "ja": "MeCab", "el": "transliterate"}
+
+
+def _jieba() -> Callable[[str], str]:
+    """The program that cuts Chinese."""
+    import jieba
+
+    jieba.setLogLevel(logging.WARNING)
+    return lambda line: " ".join(jieba.cut(line))
+
+
+def _mecab() -> Callable[[str], str]:
+    """The program that cuts Japanese, with the dictionary of the release."""
+    import ipadic
+    import MeCab
+
+    return MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati").parse
+
+
+def _greek() -> Callable[[str], str]:
+    """The program that writes Greek in Latin letters."""
+    import transliterate
+
+    return lambda line: transliterate.translit(line, "el", reversed=True)
+
+
+# Programs that the release runs after Moses' tokenizer.
+_PROGRAMS = {"zh": _jieba, "ja": _mecab, "el": _greek}
 
 
 class LaserSegmenter(MosesSegmenter):
@@ -31,24 +58,31 @@ class LaserSegmenter(MosesSegmenter):
         ModuleNotFoundError: sacremoses is not installed.
         """
         super().__init__(lower_case=True)
+        self._program = functools.cache(_program)
 
     def words(self, text: str, language: str) -> list[str]:
         """The words of raw text.
 
         Raises:
-          ValueError: Chinese, Japanese or Greek, for which the release needs other programs.
+          ModuleNotFoundError: Chinese, Japanese or Greek, and the release's program for it is not
+            installed.
         """
-        if language in _OTHERS:
-            raise ValueError(
-                f"The release of LASER reads text of the language {language!r} with the program "
-                f"{_OTHERS[language]}, which is not here: take multilingual BERT or XLM-R for it"
-            )
         text = "".join(" " if unicodedata.category(x).startswith("C") else x for x in text)
         text = self._normalizer(language).normalize(text)
         for name, character in _ENTITIES.items():
             text = text.replace(name, character)
-        words = self._tokenizer(language).tokenize(text, return_str=False, escape=False)
-        return [word.lower() for word in words if word]
+        line = self._tokenizer(language).tokenize(text, return_str=True, escape=False)
+        return self._program(language)(line).lower().split()
+
+
+def _program(language: str) -> Callable[[str], str]:
+    try:
+        return _PROGRAMS[language]() if language in _PROGRAMS else str
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"LASER's words of the language {language!r} need the package {error.name}: "
+            "pip install 'clwe_jax[laser]'"
+        ) from error
 
 
 def vocabulary(ids: Mapping[str, int], codes: Sequence[str]) -> FastBpeVocabulary:
@@ -81,7 +115,6 @@ def vocabulary(ids: Mapping[str, int], codes: Sequence[str]) -> FastBpeVocabular
             f"{absent[0].removesuffix(_END)!r}: they belong to another vocabulary"
         )
     return FastBpeVocabulary(pieces, merges, split=True)
-
 
 
 def _ours(piece: str) -> str:

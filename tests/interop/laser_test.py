@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -127,8 +129,24 @@ def test_a_saved_tokenizer_is_the_same(release, tmp_path):
         assert again.encode(raw, "en") == tokenizer.encode(raw, "en")
         assert again.words(raw, "en") == tokenizer.words(raw, "en")
     assert tokenizer.words("É-Don’t &amp; „Gut“", "de") == ["é-don", "'", "t", "&", '"', "gut", '"']
-    with pytest.raises(ValueError, match="'ja' with the program MeCab"):
-        tokenizer.words("日本", "ja")
+
+
+@pytest.mark.parametrize(
+    "language, package, raw, words",
+    [
+        ("zh", "jieba", "我爱北京天安门, 3.5米。", "我 爱 北京 天安门 , 3.5 米 。"),
+        ("ja", "ipadic", "私は東京に住んでいます。", "私 は 東京 に 住ん で い ます 。"),
+        ("ja", "MeCab", "猫が好きだ", "猫 が 好き だ"),
+        ("el", "transliterate", "Καλημέρα, Κόσμε!", "kalimera , kosme !"),
+    ],
+)
+def test_languages_with_programs_of_their_own(language, package, raw, words, monkeypatch):
+    pytest.importorskip("sacremoses")
+    pytest.importorskip(package)
+    assert text.LaserSegmenter().words(raw, language) == words.split(" ")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModuleNotFoundError, match=rf"{package}.*clwe_jax\[laser\]"):
+        text.LaserSegmenter().words(raw, language)
 
 
 @pytest.mark.parametrize(
