@@ -12,9 +12,10 @@ import logging
 from typing import Callable, Mapping, Sequence
 import unicodedata
 
-from clwe_jax.text.xlm import FastBpeVocabulary, MosesSegmenter
+from clwe_jax.text.xlm import END_MARK, FastBpeVocabulary, MosesSegmenter
 
-_GOES_ON, _END = "@@", "</w>"
+_GOES_ON = "@@"
+_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # ids 0 to 3
 _ENTITIES = {
     "&bar;": "|", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&bra;": "[", "&ket;": "]",
     "&quot;": '"', "&apos;": "'", "&#91;": "[", "&#93;": "]", "&amp;": "&",
@@ -107,18 +108,45 @@ def vocabulary(ids: Mapping[str, int], codes: Sequence[str]) -> FastBpeVocabular
             raise ValueError(f"codes, line {number}: expected 'a b count', found {line[:80]!r}")
         merges.append(tuple(parts[:2]))
     made = {a + b for a, b in merges}
-    long = [x for x in pieces if len(x.removesuffix(_END)) > 1 and not x.startswith("<")]
+    long = [x for x in pieces if len(x.removesuffix(END_MARK)) > 1 and not x.startswith("<")]
     absent = [x for x in long if x not in made]
     if len(absent) > len(long) // 10:
         raise ValueError(
             f"the codes do not make {len(absent):,} of the {len(long):,} pieces with an id, such as "
-            f"{absent[0].removesuffix(_END)!r}: they belong to another vocabulary"
+            f"{absent[0].removesuffix(END_MARK)!r}: they belong to another vocabulary"
         )
     return FastBpeVocabulary(pieces, merges, split=True)
+
+
+def read(codes: str, listed: str) -> FastBpeVocabulary:
+    """The vocabulary of fastBPE's files, with LASER's special pieces before its own.
+
+    Args:
+      codes: path of the codes, lines `a b count`.
+      listed: path of the pieces, lines `piece count`.
+
+    Raises:
+      ValueError: a line of another form, or codes that belong to another vocabulary.
+    """
+    ids = {piece: number for number, piece in enumerate(_SPECIAL)}
+    with open(listed, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            piece, _, count = line.rstrip("\n").rpartition(" ")
+            if not piece or not count.isdigit() or piece in ids:
+                raise ValueError(
+                    f"{listed}, line {number}: expected 'piece count' with a new piece, found "
+                    f"{line[:80]!r}"
+                )
+            ids[piece] = len(ids)
+    with open(codes, encoding="utf-8") as file:
+        try:
+            return vocabulary(ids, file.read().split("\n")[:-1])
+        except ValueError as error:
+            raise ValueError(f"{codes}: {error}") from error
 
 
 def _ours(piece: str) -> str:
     """A piece as `FastBpeVocabulary` writes it: the last one of a word has a mark."""
     if piece.startswith("<") and piece.endswith(">") and len(piece) > 2:
         return piece  # <s>, <pad>, </s>, <unk>
-    return piece.removesuffix(_GOES_ON) if piece.endswith(_GOES_ON) else piece + _END
+    return piece.removesuffix(_GOES_ON) if piece.endswith(_GOES_ON) else piece + END_MARK

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from clwe_jax import api
+from clwe_jax.evaluate.translate import spelled
 from clwe_jax.interop import laser
-from clwe_jax.text import laser as text
+from clwe_jax.text import laser as text, vocab
 from tests.interop.arrays_test import tensor, write_old
 
 PIECES = (
@@ -117,6 +118,27 @@ def test_pieces_are_those_of_fastbpe_with_a_vocabulary():
     # 'abd' and 'bd' have no id: they are divided again, down to characters.
     assert spelled("abd") == ["ab@@", "d"] and spelled("bda") == ["b@@", "d@@", "a"]
     assert spelled("x") == ["<unk>"] and spelled("aé") == ["a@@", "é"]
+
+
+def test_codes_and_pieces_of_files_are_a_runs_vocabulary(tmp_path):
+    codes, listed = tmp_path / "my.fcodes", tmp_path / "my.fvocab"
+    codes.write_text("".join(f"{x}\n" for x in CODES), encoding="utf-8")
+    listed.write_text("".join(f"{x} 7\n" for x in PIECES[4:]), encoding="utf-8")
+    expected = text.vocabulary({x: n for n, x in enumerate(PIECES)}, CODES)
+    for path in (codes, tmp_path):
+        found = vocab.load(str(path))
+        assert found.pieces == expected.pieces and found.specials == expected.specials
+        ids = [i for word in ("abcab", "ü", "abd") for i in found.encode_word(word)]
+        assert spelled([*ids, found.sep_id, 9], found) == "abcab ü abd"
+    saved = tmp_path / "saved"
+    found.save(str(saved))
+    assert vocab.load(str(saved)).fingerprint() == found.fingerprint()
+    listed.write_text("ab 7\nab 3\n")
+    with pytest.raises(ValueError, match="line 2: expected 'piece count' with a new piece"):
+        vocab.load(str(codes))
+    listed.write_text("xy 7\nxz 3\n")
+    with pytest.raises(ValueError, match="my.fcodes: the codes do not make 2 of the 2.*another voc"):
+        vocab.load(str(codes))
 
 
 def test_a_saved_tokenizer_is_the_same(release, tmp_path):
