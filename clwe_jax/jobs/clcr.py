@@ -7,16 +7,18 @@ import json
 import time
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
+from absl import logging
 import jax
 from ml_collections import ConfigDict
 import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.api import clcr as api
-from clwe_jax.jobs import clcr_data, clcr_hub, clcr_report, clcr_steps, clcr_tune, facts
+from clwe_jax.jobs import clcr_data, clcr_entailment, clcr_hub, clcr_report, clcr_steps, clcr_tune, facts
 from clwe_jax.jobs.clcr_steps import Extraction, Maps, OrderPredictors
 from clwe_jax.jobs.clcr_tune import Tuning
 from clwe_jax.jobs.job import Job, Results, Stage
@@ -41,6 +43,7 @@ class Clcr(Job):
       figures: the figures of the stages done.
       train, test: the parallel sentences with their vectors.
       maps: row of Table 1 -> its maps.
+      phases: language -> the history of its model's fine-tuning in each round.
       links: the pivots of the training and of the test sentences, as links.
     """
 
@@ -66,6 +69,7 @@ class Clcr(Job):
             Stage("extract", self._extract),
             Stage("reorder", self._reorder),
             Stage("model", self._save),
+            Stage("entailment", self._entailment, self._about_entailment),
         ]
 
     def _about_encoders(self) -> Iterator[str]:
@@ -82,6 +86,11 @@ class Clcr(Job):
     def _about_transform(self) -> Iterator[str]:
         steps = self.config.clcr.transform.steps
         yield f"transform: {', '.join(clcr_steps.ROWS)}; {steps:,} steps in each direction"
+
+    def _about_entailment(self) -> Iterator[str]:
+        seeds = self.config.clcr.entailment.seeds
+        if seeds:
+            yield f"entailment: {', '.join(clcr_entailment.rows(self.config))}; {seeds} heads each"
 
     def _encoders(self) -> bool:
         return clcr_data.trained(self.config, self.workdir)
@@ -125,6 +134,12 @@ class Clcr(Job):
         for name, x in (("mapped", mapped), ("target", clcr_steps.words(target))):
             variance, rank = clcr_steps.spread(x)
             self.figures |= {f"clcr/variance/{name}": variance, f"clcr/rank/{name}": rank}
+            if clcr_steps.collapsed(variance, rank):
+                logging.warning(
+                    "The %s representations have collapsed: variance %.4f of a dimension, effective rank "
+                    "%.1f. Lower config.clcr.tune.learning_rate or .rounds, or train T for more steps",
+                    name, variance, rank,
+                )  # fmt: skip
         self.distances = {
             "train": clcr_steps.distances(maps, self.train),
             "test": clcr_steps.distances(maps, self.test),
@@ -150,19 +165,22 @@ class Clcr(Job):
     def _tune(self, matching: AttentionMatching) -> None:
         """Fine-tunes the models in turns, and encodes the sentences again."""
         tuning, maps = Tuning(**self.config.clcr.tune.to_dict()), self.maps[clcr_steps.MAIN]
+        self.phases: dict[str, list[np.ndarray]] = {}
         for number in range(tuning.rounds):
             for side, (language, match) in enumerate(zip(self.languages, maps)):
                 words = [row[side] for row in self.train.rows]
 
                 def fit(language=language, match=match, side=side, words=words) -> Any:
-                    return clcr_tune.tuned(
+                    found = clcr_tune.tuned(
                         self.models[language], (language, words), self.spaces[language], match,
                         self.train.vectors[1 - side], matching, tuning, self.config.seed,
-                    ).variables["params"]  # fmt: skip
+                    )  # fmt: skip
+                    return {"params": found.model.variables["params"], "history": found.history}
 
                 name = f"tuned_{number}_{language}"
-                params = self._kept(name, ("transform", "tune"), fit)
-                self.models[language] = api.with_parameters(self.models[language], params)
+                found = self._kept(name, ("transform", "tune"), fit)
+                self.models[language] = api.with_parameters(self.models[language], found["params"])
+                self.phases.setdefault(language, []).append(found["history"])
                 self.train = clcr_data.part(self.models, self.spaces, self.train.rows)
         if tuning.rounds:
             gold = self.test.gold
@@ -237,6 +255,15 @@ class Clcr(Job):
         if clcr_data.hub(self.config) and self.test.gold:
             self.figures |= dict(clcr_hub.aligned(self.config, api.load(self.workdir)))
 
+    def _entailment(self) -> None:
+        if not self.config.clcr.entailment.seeds:
+            return
+        made_with = {**self._made_with, "clcr": json.loads(self.config.clcr.to_json_best_effort())}
+        for name in clcr_entailment.rows(self.config):
+            make = functools.partial(clcr_entailment.measured, self.config, self.workdir, name)
+            path = self.path(_KEPT, f"entailment_{name}.json")
+            self.figures |= Kept(path, made_with, make, _write, _read).result()
+
     def results(self) -> Results:
         report = {
             **facts.environment(_PACKAGES),
@@ -247,6 +274,15 @@ class Clcr(Job):
             "clcr": {"seconds": self.seconds},
         }
         return Results(self.figures, report)
+
+
+def _write(figures: Mapping[str, float], path: str) -> None:
+    atomic.write_json(path, dict(figures))
+
+
+def _read(path: str) -> dict[str, float]:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def _arrays(maps: Maps) -> dict[str, dict[str, np.ndarray]]:

@@ -22,6 +22,7 @@ PLACES = 16  # classes of absolute order prediction; later places count as the l
 THRESHOLDS = (0.2, 0.5)  # of the probability of a pivot (Table 6)
 BEAMS = (1, 10)
 _ONE_WORD = 1e-6  # temperature at which attention chooses one word
+_LEAST_VARIANCE, _LEAST_RANK = 0.01, 2.0  # below which representations have collapsed
 _CLEAR = 0.2  # a probability below it, or above 1 minus it, is unambiguous
 NO_PIVOT = (
     "no pivot was found: no training sentence has words whose symmetric distance is below "
@@ -106,6 +107,11 @@ def spread(vectors: np.ndarray) -> tuple[float, float]:
     shares = variances / max(variances.sum(), 1e-12)
     shares = shares[shares > 0]
     return float(variances.mean()), float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def collapsed(variance: float, rank: float) -> bool:
+    """Whether whitened vectors, or their images, are nearly one vector or lie on a line."""
+    return variance < _LEAST_VARIANCE or rank < _LEAST_RANK
 
 
 def labels(links: Sequence[np.ndarray], side: int) -> np.ndarray:
@@ -230,30 +236,57 @@ def order_predictors(
     return OrderPredictors(relative, absolute)
 
 
-def predicted(
-    found: OrderPredictors, source: Sentences, given: Sequence[Order], beam: int
+def order_costs(
+    found: OrderPredictors, source: Sentences, given: Sequence[Order]
 ) -> dict[str, list[np.ndarray]]:
-    """'relative' and 'absolute' -> the predicted orders of the same words, int [n] each."""
+    """'relative' and 'absolute' -> the costs of the words' orders; see `align.reorder`."""
     relative, absolute = [], []
     for number, order in enumerate(given):
         vectors = source.of(number)[order.places]
         pairs, x = predictors.pair_features(vectors)
         stays = found.relative.probabilities(x)[:, 1]
-        relative.append(reorder.by_pairs(predictors.pair_costs(pairs, stays, len(vectors)), beam))
+        relative.append(predictors.pair_costs(pairs, stays, len(vectors)))
         costs = 1 - found.absolute.probabilities(predictors.place_features(vectors, PLACES))
         more = max(0, len(vectors) - PLACES)  # places beyond the last class cost the same for all
-        absolute.append(reorder.by_positions(np.pad(costs, ((0, 0), (0, more))), beam))
+        absolute.append(np.pad(costs, ((0, 0), (0, more))))
     return {"relative": relative, "absolute": absolute}
+
+
+def predicted(costs: Mapping[str, Sequence[np.ndarray]], beam: int) -> dict[str, list[np.ndarray]]:
+    """'relative' and 'absolute' -> the orders that a beam finds from `order_costs`, int [n] each."""
+    return {
+        name: [search(x, beam) for x in costs[name]]
+        for name, search in (("relative", reorder.by_pairs), ("absolute", reorder.by_positions))
+    }
+
+
+def lowest_share(costs: Sequence[np.ndarray], orders: Sequence[np.ndarray], pairs: bool) -> float:
+    """The share of orders of 2 to 7 words that no other order undercuts; 1 without such orders.
+
+    Args:
+      costs: of each sentence; see `align.reorder`.
+      orders: the orders found, int [n] each.
+      pairs: whether they are pair costs.
+    """
+    hits = [
+        reorder.cost(x, order, pairs) <= reorder.cost(x, reorder.exhaustive(x, pairs), pairs) + 1e-6
+        for x, order in zip(costs, orders)
+        if 1 < len(order) <= reorder.MOST_EXHAUSTIVE
+    ]
+    return float(np.mean(hits)) if hits else 1.0
 
 
 def reordered(
     found: OrderPredictors, source: Sentences, given: Sequence[Order]
 ) -> Iterator[tuple[str, float]]:
-    """Yields the figures of Table 3, with the source's own order as the baseline."""
+    """Yields the figures of Table 3, with the source's own order as the baseline, and how often the
+    search finds the order of lowest cost (`lowest_share`)."""
+    costs = order_costs(found, source, given)
     gold = [order.gold for order in given]
     own = reorder.figures([np.arange(len(x)) for x in gold], gold)
     yield from ((f"clcr/reorder/identity/{name}", value) for name, value in own.items())
     for beam in BEAMS:
-        for method, mine in predicted(found, source, given, beam).items():
-            for name, value in reorder.figures(mine, gold).items():
-                yield f"clcr/reorder/{method}/beam{beam}/{name}", value
+        for method, mine in predicted(costs, beam).items():
+            path = f"clcr/reorder/{method}/beam{beam}"
+            yield f"{path}/lowest", lowest_share(costs[method], mine, method == "relative")
+            yield from ((f"{path}/{name}", x) for name, x in reorder.figures(mine, gold).items())

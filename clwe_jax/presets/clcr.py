@@ -67,6 +67,12 @@ def clcr(scale: str) -> ConfigDict:
                 pivot_probability=0.2,  # least probability of a pivot, in use
                 beam=10,  # of the search for an order, in use
                 reordered="source",  # the side whose words get the other one's order: source | target
+                entailment=dict(  # Table 4: ESIM on T, T + E, T + E + R and on translations
+                    seeds=0,  # heads of a row; 0: no entailment
+                    # as of config.transfer (configs/nli_esim.py), in the target's language | '' and '': the
+                    # embedded world
+                    train="", tests="",
+                ),
             ),
             plan=base.plan,
             evals=dict(),
@@ -80,6 +86,7 @@ def clcr(scale: str) -> ConfigDict:
         config.clcr.transform.update(hidden=256, steps=1_500)
         config.clcr.tune.update(steps=200, learning_rate=3e-4)
         config.clcr.predictor.update(hidden=128, steps=1_000)
+        config.clcr.entailment.seeds = 5
     else:
         config.data.update(source=YOUR_TEXT["source"])
         config.clcr.update(parallel="parallel", gold="")
