@@ -28,7 +28,7 @@ from clwe_jax.training import heads, train
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
 _KEPT = "steps"  # folder of the results of the stages
-_OF_PREDICTORS = ("transform", "tune", "threshold", "predictor")
+_OF_PREDICTORS = ("transform", "tune", "contrast", "threshold", "predictor")
 
 
 def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
@@ -44,6 +44,8 @@ class Clcr(Job):
       train, test: the parallel sentences with their vectors.
       maps: row of Table 1 -> its maps.
       phases: language -> the history of its model's fine-tuning in each round.
+      contrast: arguments of `clcr_steps.distances`.
+      curve: the pivots of the test sentences by their threshold, where these have gold links.
       links: the pivots of the training and of the test sentences, as links.
     """
 
@@ -121,13 +123,14 @@ class Clcr(Job):
     def _transform(self) -> None:
         matching = AttentionMatching(**self.config.clcr.transform.to_dict())
         self.maps: dict[str, Maps] = {}
+        self.contrast = self.config.clcr.contrast, self.config.seed
         for name in clcr_steps.ROWS:
             fit = functools.partial(
                 clcr_steps.fit, name, self.train, matching, self.config.seed
             )
             found = self._kept(f"transform_{name}", ("transform",), lambda fit=fit: _arrays(fit()))
             self.maps[name] = Maps(*(_match(found[side]) for side in Maps._fields))
-            self.figures |= clcr_steps.measured(name, self.maps[name], self.test)
+            self.figures |= clcr_steps.measured(name, self.maps[name], self.test, *self.contrast)
         self._tune(matching)
         maps, (source, target) = self.maps[clcr_steps.MAIN], self.test.vectors
         mapped = maps.there.apply(clcr_steps.words(source))
@@ -141,8 +144,8 @@ class Clcr(Job):
                     name, variance, rank,
                 )  # fmt: skip
         self.distances = {
-            "train": clcr_steps.distances(maps, self.train),
-            "test": clcr_steps.distances(maps, self.test),
+            "train": clcr_steps.distances(maps, self.train, *self.contrast),
+            "test": clcr_steps.distances(maps, self.test, *self.contrast),
         }
         self.links = {
             split: [pivots.links(x, self.config.clcr.threshold) for x in found]
@@ -155,8 +158,11 @@ class Clcr(Job):
                 for name, value in clcr_steps.alignment(nearest, self.test.rows).items()
             }
             found = clcr_steps.alignment(self.links["test"], self.test.rows)
-            self.figures |= {f"clcr/pivots/{x}": found[x] for x in ("precision", "recall", "f1")}
+            self.figures |= {f"clcr/pivots/{x}": value for x, value in found.items()}
             self.figures |= clcr_steps.aligners(maps, self.test)
+            self.curve = clcr_steps.pivot_curve(self.distances["test"], self.test.rows)
+            at = self.curve.precision_at(clcr_steps.RECALL)
+            self.figures[f"clcr/pivots/precision@{clcr_steps.RECALL}"] = at
         self.mapped = {
             split: part.vectors[0]._replace(vectors=maps.there.apply(part.vectors[0].vectors))
             for split, part in (("train", self.train), ("test", self.test))
@@ -185,7 +191,7 @@ class Clcr(Job):
         if tuning.rounds:
             gold = self.test.gold
             self.test = clcr_data.part(self.models, self.spaces, self.test.rows, gold)
-            self.figures |= clcr_steps.measured(clcr_steps.TUNED, maps, self.test)
+            self.figures |= clcr_steps.measured(clcr_steps.TUNED, maps, self.test, *self.contrast)
 
     def common(self, split: str, side: int) -> Any:
         """The sentences of a side in the common space."""

@@ -28,6 +28,7 @@ _ENTAILMENT = {
     "translate_test": "translate-test, word by word",
     "translate_train": "translate-train, word by word",
 }  # fmt: skip
+_FIRST = 50  # pivots without which a precision says little
 _SHOWN = 3  # sentences of each kind
 _WORDS = range(5, 13)  # number of words of a sentence that is shown
 
@@ -85,7 +86,7 @@ def _transform(job: Any) -> data.Section:
         row = job.test.rows[place]
         shown = {"languages": job.languages, "source": row.source, "target": row.target,
                  "sure": sorted(row.sure), "found": np.argwhere(job.links["test"][place]).tolist()}
-        blocks.append(word_links.picture(shown, "found", "pivots"))
+        blocks.append(word_links.picture(shown, "found", "pivots as"))
         if job.test.gold:
             blocks.append(word_links.picture(shown, "sure", "gold, sure"))
     text = (
@@ -115,13 +116,20 @@ def _extract(job: Any) -> data.Section:
     ]  # fmt: skip
     blocks: list[Block] = [Table(columns, rows)]
     if job.test.gold:
-        pairs = [["pairs of pivots", *(Metric(f"clcr/pivots/{x}") for x in ("precision", "recall", "f1"))]]
-        heads = [Column(""), *(Column(x, "percent") for x in ("Precision", "Recall", "F1"))]
-        blocks.append(Table(heads, pairs, title="Pivots against the gold alignment"))
+        names = ("precision", "recall", "f1", "aer")
+        every = ["mutually nearest words", *(Metric(f"clcr/alignment_{x}") for x in names)]
+        pivot = [f"pivots, nearer than {job.config.clcr.threshold:g}", *(Metric(f"clcr/pivots/{x}") for x in names)]
+        heads = [Column("Links"), *(Column(x, "percent") for x in ("Precision", "Recall", "F1", "Error rate"))]
+        blocks.append(Table(heads, [every, pivot], title="Links against the gold alignment"))
+        at = Metric(f"clcr/pivots/precision@{clcr_steps.RECALL}")
+        blocks.append(Facts({f"precision at a recall of {clcr_steps.RECALL:.0%}": at}))
+        points = np.stack([job.curve.recall, job.curve.precision], 1)[_FIRST:].tolist()
+        line = Line("mutually nearest words, by the threshold", points=points)
+        blocks.append(Chart("Precision of pivots by their recall", [line], "recall", "precision", "percent"))
     shown = [x for side in (0, 1) for place in _chosen(job)[:_SHOWN] for x in _predicted(job, place, side)]
     blocks.append(Table(["Language", "Pivots", "Words"], shown, title="Pivots of sentences"))
     text = (
-        f"Pivots are mutually nearest words whose symmetric distance is below "
+        f"Pivots are mutually nearest words whose {_distance(job)} is below "
         f"{job.config.clcr.threshold:g}. A classifier predicts them in one sentence alone (Table 2): "
         "accuracy, precision and recall against the pivots of test sentences, with the labels as they "
         "are and with confident labels, and the share of words with a probability below .2 or above "
@@ -159,7 +167,13 @@ def _reorder(job: Any) -> data.Section:
     columns = [Column("Order"), *(Column(x, form) for x, form in zip(
         ("BLEU-2", "BLEU-3", "BLEU-4", "Kendall's tau", "Lowest cost found"), forms
     ))]  # fmt: skip
-    blocks: list[Block] = [Table(columns, rows)]
+    blocks: list[Block] = [
+        Table(columns, rows),
+        Facts({
+            "BLEU-4 above the own order": Metric("clcr/reorder/bleu4_gain"),
+            "tau above the own order": Metric("clcr/reorder/tau_gain"),
+        }),
+    ]  # fmt: skip
     sides = job.moved, 1 - job.moved
     source, target = (job.languages[side] for side in sides)
     places = _chosen(job)[:_SHOWN]
@@ -220,6 +234,13 @@ def _hub(job: Any) -> data.Section | None:
         "sentences of each other."
     )
     return data.Section("CLCR: hub", text, [Table(columns, rows)])
+
+
+def _distance(job: Any) -> str:
+    """The name of the measure of `clcr.contrast`."""
+    others = job.config.clcr.contrast
+    plain = "symmetric distance"
+    return f"{plain}, in units of that to the nearest word of {others} other sentences," if others else plain
 
 
 def _chosen(job: Any) -> Sequence[int]:

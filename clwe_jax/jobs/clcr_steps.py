@@ -21,6 +21,7 @@ ROWS = ("regression", *_BETAS, MAIN)
 PLACES = 16  # classes of absolute order prediction; later places count as the last one
 THRESHOLDS = (0.2, 0.5)  # of the probability of a pivot (Table 6)
 BEAMS = (1, 10)
+RECALL = 0.6  # at which the precision of pivots is a figure
 _ONE_WORD = 1e-6  # temperature at which attention chooses one word
 _LEAST_VARIANCE, _LEAST_RANK = 0.01, 2.0  # below which representations have collapsed
 _CLEAR = 0.2  # a probability below it, or above 1 minus it, is unambiguous
@@ -58,9 +59,20 @@ def fit(name: str, part: Part, options: AttentionMatching, seed: int) -> Maps:
     return Maps(options.fit(source, target, seed), options.fit(target, source, seed + 1))
 
 
-def distances(maps: Maps, part: Part) -> list[np.ndarray]:
-    """The symmetric distances of all words of each sentence pair, [M, N] each."""
-    return attention_matching.symmetric_distances(*maps, *part.vectors)
+def distances(maps: Maps, part: Part, others: int = 0, seed: int = 0) -> list[np.ndarray]:
+    """The symmetric distances of all words of each sentence pair, [M, N] each.
+
+    Args:
+      maps, part: maps, and sentences.
+      others: `clcr.contrast`: number of other sentences, in units of whose distances these are; 0: none.
+      seed: of their choice.
+    """
+    sides = attention_matching.in_both_spaces(*maps, *part.vectors)
+    found = [pivots.symmetric_distances(*pair) for pair in zip(*sides)]
+    if not others:
+        return found
+    near = pivots.elsewhere(*sides, others, seed)
+    return [pivots.contrasted(x, *both) for x, both in zip(found, near)]
 
 
 def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
@@ -71,10 +83,11 @@ def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, 
     return counts.figures()
 
 
-def measured(name: str, maps: Maps, part: Part) -> dict[str, float]:
+def measured(name: str, maps: Maps, part: Part, others: int = 0, seed: int = 0) -> dict[str, float]:
     """The figures of a row of Table 1 on test sentences: distances and, with gold links, F1.
 
-    'distance' is at the map's own temperature, 'nearest' with one-hot attention for all maps.
+    'distance' is at the map's own temperature, 'nearest' with one-hot attention for all maps. Other
+    arguments as of `distances`.
     """
     (source, target), found = part.vectors, {}
     there, back = maps.there.distances(source, target), maps.back.distances(target, source)
@@ -83,7 +96,7 @@ def measured(name: str, maps: Maps, part: Part) -> dict[str, float]:
     one = dataclasses.replace(maps.there, temperature=_ONE_WORD)
     found[f"clcr/nearest/{name}"] = one.distances(source, target)[0]
     if part.gold:
-        links = [pivots.links(x) for x in distances(maps, part)]
+        links = [pivots.links(x) for x in distances(maps, part, others, seed)]
         found[f"clcr/f1/{name}"] = alignment(links, part.rows)["f1"]
     return found
 
@@ -98,6 +111,43 @@ def aligners(maps: Maps, part: Part) -> dict[str, float]:
         links = [aligner.links(mapped.of(k), target.of(k)) for k in range(len(part.rows))]
         found[f"clcr/f1/{method}"] = alignment(links, part.rows)["f1"]
     return found
+
+
+class Curve(NamedTuple):
+    """Pivots by their threshold, as far as all mutually nearest words.
+
+    Attributes:
+      thresholds: rising, float [N].
+      precision, recall: of the pivots below each threshold, float [N].
+    """
+
+    thresholds: np.ndarray
+    precision: np.ndarray
+    recall: np.ndarray
+
+    def precision_at(self, recall: float) -> float:
+        """The precision at the least threshold of this recall; 0 where none has it."""
+        found = np.flatnonzero(self.recall >= recall)
+        return float(self.precision[found[0]]) if len(found) else 0.0
+
+
+def pivot_curve(found: Sequence[np.ndarray], rows: Sequence[Linked]) -> Curve:
+    """Precision and recall of pivots at every threshold.
+
+    Args:
+      found: distances of each sentence pair, [M, N].
+      rows: the sentences with their gold links.
+    """
+    values, possible, sure = [], [], []
+    for x, row in zip(found, rows):
+        for link in map(tuple, np.argwhere(pivots.links(x)).tolist()):
+            values.append(x[link])
+            possible.append(link in row.possible)
+            sure.append(link in row.sure)
+    order = np.argsort(values, kind="stable")
+    right, hit = (np.cumsum(np.array(x, float)[order]) for x in (possible, sure))
+    wanted = max(sum(len(row.sure) for row in rows), 1)
+    return Curve(np.array(values)[order], right / np.arange(1, len(order) + 1), hit / wanted)
 
 
 def spread(vectors: np.ndarray) -> tuple[float, float]:

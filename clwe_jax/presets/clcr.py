@@ -59,7 +59,12 @@ def clcr(scale: str) -> ConfigDict:
                 tune=dict(  # of both encoders, in turns (the paper's phases 2 and 3)
                     rounds=0, steps=2_000, batch_size=32, learning_rate=3e-5
                 ),
-                threshold=1.0,  # largest symmetric distance of a pivot; 1: of the mean vector
+                # other sentences that a word's distances are compared with: they are in units of that to
+                # the nearest word there | 0: the plain symmetric distances
+                contrast=10,
+                # largest distance of a pivot; 1: as near as in other sentences (contrast=0: the distance
+                # of the mean vector)
+                threshold=1.0,
                 predictor=dict(  # of pivots and of orders
                     hidden=512, steps=10_000, batch_size=256, learning_rate=1e-3,
                     weight_decay=0.01, dropout=0.1,

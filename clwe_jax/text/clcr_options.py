@@ -17,6 +17,7 @@ _VALUES: dict[str, Any] = {
     "sentences": Size,
     "test_sentences": Size,
     "length": Annotated[int, Range(2)],
+    "contrast": Count,
     "threshold": Amount,
     "pivot_probability": Share,
     "beam": Size,

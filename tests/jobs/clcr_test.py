@@ -80,7 +80,7 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     assert clcr.run(config, folder)
     figures = json.loads((tmp_path / "run" / "results.json").read_text())
     assert figures["clcr/distance/annealed"] < 1
-    for name in ("alignment_f1", "pivots/precision", "pivots/recall", "reorder/bleu4", "f1/itermax"):
+    for name in ("alignment_f1", "pivots/precision", "pivots/recall", "pivots/precision@0.6", "reorder/bleu4", "f1/itermax"):
         assert 0 <= figures[f"clcr/{name}"] <= 1
     gain = figures["clcr/reorder/bleu4"] - figures["clcr/reorder/identity/bleu4"]
     assert figures["clcr/reorder/bleu4_gain"] == pytest.approx(gain)
@@ -291,6 +291,7 @@ def test_what_is_no_model_of_the_language_is_refused(config, monkeypatch, models
         ("config.clcr.reordered='both'", {"reordered": "both"}),
         ("config.clcr.parallel is empty", {"parallel": ""}),
         ("config.clcr.threshold=-1", {"threshold": -1.0}),
+        ("config.clcr.contrast=-1", {"contrast": -1}),
         ("config.clcr.beam=0", {"beam": 0}),
         ("config.clcr.gold='pocket' are sentences of the embedded", {"parallel": "x"}),
     ],
@@ -402,6 +403,23 @@ def test_distances_of_a_part_are_those_of_its_sentences():
     for distance, x, y in zip(found, sources, targets):
         sides = pivots.Mapped(x, maps.there.apply(x)), pivots.Mapped(y, maps.back.apply(y))
         np.testing.assert_allclose(distance, pivots.symmetric_distances(*sides), rtol=1e-4)
+    whole = attention_matching.in_both_spaces(*maps, *part(sources, targets, [None, None]).vectors)
+    near = pivots.elsewhere(*whole, 1)
+    for mine, plain, both in zip(
+        clcr_steps.distances(maps, part(sources, targets, [None, None]), 1), found, near
+    ):
+        np.testing.assert_allclose(mine, pivots.contrasted(plain, *both))
+
+
+def test_the_curve_of_pivots_has_all_thresholds():
+    rows = [Linked("ab", "xy", frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1)})),
+            Linked("a", "x", frozenset(), frozenset())]  # fmt: skip
+    curve = clcr_steps.pivot_curve([np.array([[0.1, 9], [9, 0.5]]), np.array([[0.3]])], rows)
+    assert curve.thresholds.tolist() == [0.1, 0.3, 0.5]
+    assert curve.precision.tolist() == [1, 0.5, pytest.approx(2 / 3)]
+    assert curve.recall.tolist() == [0.5, 0.5, 1]
+    assert curve.precision_at(0.6) == pytest.approx(2 / 3) and curve.precision_at(0.5) == 1
+    assert clcr_steps.pivot_curve([np.ones((1, 1))], rows[1:]).precision_at(0.6) == 0
 
 
 def test_gold_links_are_one_to_one():
