@@ -15,6 +15,11 @@ from clwe_jax.jobs.job import FIGURES
 from clwe_jax.jobs.transfer import Transfer
 
 FOLDER = "entailment"  # of the runs, one a row
+TITLES = {
+    "t": "all words (T)", "t_e": "pivots (T + E)", "t_e_r": "pivots, reordered (T + E + R)",
+    "translate_test": "translate-test, word by word",
+    "translate_train": "translate-train, word by word",
+}  # fmt: skip
 # Row of Table 4 -> options of `config.transfer`.
 ROWS: Mapping[str, Mapping[str, str]] = {
     "t": {},
@@ -42,7 +47,7 @@ def row_config(config: ConfigDict, workdir: str, name: str) -> ConfigDict:
     """
     source, target = options.languages(config)
     settings, found = config.clcr.entailment, presets.esim(config.scale)
-    found.system, found.seed = f"ESIM ({name})", config.seed
+    found.system, found.seed = f"ESIM, {TITLES[name]}", config.seed
     found.encoder = f"run:{workdir}"
     found.data.languages = f"{target},{source}"
     found.data.dictionaries = config.data.dictionaries

@@ -23,11 +23,6 @@ _ALIGNERS = {
     "mutual_argmax": "mutual argmax (SimAlign)", "itermax": "itermax (SimAlign)",
     "softmax": "softmax intersection (awesome-align)",
 }  # fmt: skip
-_ENTAILMENT = {
-    "t": "all words (T)", "t_e": "pivots (T + E)", "t_e_r": "pivots, reordered (T + E + R)",
-    "translate_test": "translate-test, word by word",
-    "translate_train": "translate-train, word by word",
-}  # fmt: skip
 _FIRST = 50  # pivots without which a precision says little
 _SHOWN = 3  # sentences of each kind
 _WORDS = range(5, 13)  # number of words of a sentence that is shown
@@ -204,7 +199,7 @@ def _entailment(job: Any) -> data.Section | None:
     source, target = job.languages
     rows = [
         [title, *(Metric(f"clcr/entailment/{name}/{x}") for x in (target, source, "gap"))]
-        for name, title in _ENTAILMENT.items()
+        for name, title in clcr_entailment.TITLES.items()
         if f"clcr/entailment/{name}/{source}" in job.figures
     ]
     if not rows:

@@ -88,7 +88,7 @@ def clcr(scale: str) -> ConfigDict:
         config.data.update(pocket_domains=DOMAINS, pocket_sentences=30_000)
         config.clcr.encoder.update(steps=1_000, vocab_kind="word", vocab_size=4_000)
         config.clcr.update(sentences=6_000, length=32)
-        config.clcr.transform.update(hidden=256, steps=1_500)
+        config.clcr.transform.update(hidden=256, steps=4_000)
         config.clcr.tune.update(steps=200, learning_rate=3e-4)
         config.clcr.predictor.update(hidden=128, steps=1_000)
         config.clcr.entailment.seeds = 5

@@ -251,6 +251,9 @@ def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch
         path = f"clcr/entailment/{name}"
         assert figures[f"{path}/de_low"] == own["xnli/de/acc_low"] <= figures[f"{path}/de"]
         assert figures[f"{path}/gap"] == pytest.approx(own["xnli/en/acc"] - own["xnli/de/acc"])
+    pages = [(folder / "entailment" / x / "report.html").read_text() for x in ("t", "t_e", "t_e_r")]
+    assert ["of each text only the pivots are read" in page for page in pages] == [False, True, True]
+    assert ["in one order for both languages" in page for page in pages] == [False, False, True]
     [table] = report_blocks(folder, "CLCR: entailment")
     assert [row[0] for row in table["rows"]][2] == "pivots, reordered (T + E + R)"
 
