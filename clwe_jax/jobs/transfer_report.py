@@ -104,6 +104,8 @@ def _by_language(job: Any) -> data.Section:
         f"on {_ENCODERS.get(config.encoder, config.encoder)}; {how}. {seeds_text}; the best epoch "
         "was chosen on the development rows of the training languages."
     )
+    if how_others == "zero-shot" and total:
+        text += " Zero-shot: no label of the language was learned."
     if task.name == "pos":
         text += " F1 is XTREME's: adjacent words with the same label count as one span."
     if floor:

@@ -55,6 +55,9 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
                 # ner | pos | xnli | pawsx | mldoc | topics | sentiment, or labelled spans: edge/pos |
                 # edge/consts | edge/deps | edge/entities | edge/srl | edge/coref | edge/spr | edge/relations
                 task=task,
+                types="PER,LOC,ORG,MISC",  # of ner and edge/entities: types of entities
+                ignored="",  # types whose entities become O, such as MISC, which PAN-X lacks
+                tags=17,  # of pos and edge/pos: universal parts of speech, 17 or 12
                 # en:FILE,de:FILE | en:tfds:NAME | languages of the embedded world: en,de | '': en
                 train="",
                 dev="",  # as train; '': a tenth of the training rows, or the embedded world's

@@ -359,7 +359,7 @@ def test_a_browser_draws_the_charts_and_has_nothing_to_say(write_run, tmp_path):
     dom, console = open_in_browser(probed, tmp_path / "profile")
     assert console == []
     found = dict(re.findall(r'data-(drawn|overflow|order)="([^"]*)"', dom))
-    assert found["drawn"] == "8" and found["overflow"] == "false"
+    assert found["drawn"] == "10" and found["overflow"] == "false"
     # Twice on the head: from the lowest to the highest, and the mean stays last.
     results = json.loads((folder / "results.json").read_text())
     means = {}
