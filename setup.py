@@ -48,7 +48,7 @@ setup(
         "tensorflow-text>=2.18",
     ],
     extras_require={
-        "test": ["pytest>=8.0", "pytest-xdist>=3.8", "sacremoses>=0.1"],
+        "test": ["pytest>=8.0", "pytest-xdist>=3.8", "sacremoses>=0.1", "jieba>=0.42"],
         # libtpu contains the TPU compiler, with which --plan and slow tests plan runs without a TPU.
         "plan": ["jax[tpu]>=0.10; platform_system == 'Linux' and platform_machine == 'x86_64'"],
         "bench": ["torch>=2.4", "transformers>=4.45"],
@@ -57,5 +57,17 @@ setup(
         "tpu": ["jax[tpu]>=0.10"],
         # Moses' tokenizer, which XLM's vocabularies need.
         "xlm": ["sacremoses>=0.1"],
+<<<<<<< HEAD
+=======
+        "zh": ["opencc>=1.1"],
+        # The programs with which LASER's release cuts text.
+        "laser": [
+            "ipadic>=1.0",
+            "jieba>=0.42",
+            "mecab-python3>=1.0",
+            "sacremoses>=0.1",
+            "transliterate>=1.10",
+        ],
+>>>>>>> main
     },
 )

@@ -9,7 +9,7 @@ Prints tables in Markdown: a column a language, with the 95% interval over the s
 Every run is a command of `clwe_jax.main` in its own folder, printed as it starts. Finished runs are
 not repeated: started again, the script continues. Encoders of the embedded world are trained once, in
 OUT/encoders. `--print-only` prints finished runs only; flags after `--` go to every run that learns
-labels. On real files each --encoder has a row with frozen features, and those of hf: a fine-tuned one.
+labels. On real files each --encoder has a row with frozen features, and those of --tune a fine-tuned one.
 """
 
 from __future__ import annotations
@@ -118,6 +118,10 @@ REAL: dict[str, tuple[str, str, str, str, str, Options]] = {
         "ner_bilstm_crf", "finetune_ner", "en,de,es,fr,nl",
         "ner/wikineural/en.train.tsv", "ner/wikineural", {},
     ),
+    "real-names-conll": (
+        "ner_bilstm_crf", "finetune_ner", "es,nl",
+        "ner/wikineural/en.train.tsv", "ner/conll2002", {},
+    ),
     "real-pos": (
         "finetune_pos", "finetune_pos", "en,de,es,fr,nl,zh", "pos/ud/en_ewt.train.tsv", "pos/ud", {},
     ),
@@ -191,7 +195,7 @@ def real(arguments: argparse.Namespace, group: str) -> dict[str, dict[str, float
     for name, place in arguments.encoders.items():
         given = {**options, "encoder": place}
         rows[f"{name}, frozen"] = frozen, {**given, **_frozen(frozen)}
-        if place.startswith("hf:") and arguments.epochs:
+        if name in arguments.tune and arguments.epochs:
             rows[f"{name}, fine-tuned, {arguments.epochs} epochs"] = tuned, {
                 **given, "transfer.mode": "tune", "train.epochs": arguments.epochs,
                 "train.batch_size": 16, "transfer.length": 48, "transfer.layers": "last",
@@ -248,6 +252,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         help="of the tables of files, e.g. e5=hf:e5 or vectors=run:runs/joint_align; several",
     )  # fmt: skip
     parser.add_argument(
+        "--tune", metavar="NAME,NAME", help="encoders to fine-tune on files; without it, those of hf:"
+    )
+    parser.add_argument(
         "--epochs", type=int, default=2, help="of fine-tuning on files; 0: no fine-tuning"
     )
     parser.add_argument("--print-only", action="store_true", help="run nothing")
@@ -261,6 +268,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         if not (name and colon and where):
             parser.error(f"--encoder={given}: expected NAME=run:DIR or NAME=hf:DIR")
         arguments.encoders[name] = f"{kind}:{os.path.abspath(where)}"
+    if arguments.tune is None:
+        arguments.tune = [name for name, x in arguments.encoders.items() if x.startswith("hf:")]
+    else:
+        arguments.tune = [x.strip() for x in arguments.tune.split(",") if x.strip()]
+        if unknown := set(arguments.tune) - set(arguments.encoders):
+            parser.error(f"--tune: {', '.join(sorted(unknown))}: give --encoder=NAME=ENCODER too")
     groups = [x.strip() for x in arguments.groups.split(",") if x.strip()]
     unknown = [x for x in groups if x not in EMBEDDED and x not in REAL]
     if unknown:

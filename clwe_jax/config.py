@@ -73,7 +73,7 @@ def base_config() -> ConfigDict:
             vocab=dict(
                 kind="wordpiece",  # wordpiece | unigram | bpe | word
                 size=8_192,  # pieces or words
-                path="",  # a vocab.txt, a SentencePiece .model, a run's vocab or Hugging Face's folder
+                path="",  # vocab.txt, a SentencePiece .model, fastBPE's .fcodes, a run's vocab, Hugging Face's folder
                 min_count=1,  # rarer words do not count
                 dictionary_share=0.0,  # of its pieces, at most: the dictionary's frequent words, whole
                 sample_bytes=20_000_000,  # text of a language that the words are counted in

@@ -15,6 +15,7 @@ from clwe_jax.api.model import Model
 from clwe_jax.api.pair import PairModel
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
+from clwe_jax.models import laser
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
@@ -48,14 +49,16 @@ def tunable(model: Loaded, encoder: str) -> Model:
     """The model, if its backbone can be fine-tuned.
 
     Raises:
-      ValueError: the model is none of the masked language models.
+      ValueError: the model is neither a masked language model nor LASER's.
     """
-    if not isinstance(model, Model) or "segment_ids" not in model.objective.batch_shapes(1, 8):
-        raise ValueError(
-            f"config.encoder={encoder}: only masked language models are fine-tuned; for this model "
-            "set --config.transfer.mode=frozen"
-        )
-    return model
+    if isinstance(model, Model):
+        masked = "segment_ids" in model.objective.batch_shapes(1, 8)
+        if masked or isinstance(model.objective.model, laser.Encoder):
+            return model
+    raise ValueError(
+        f"config.encoder={encoder}: only masked language models and LASER are fine-tuned; for this "
+        "model set --config.transfer.mode=frozen"
+    )
 
 
 def text_encoder(model: Loaded, reduce: str, probability: float = 0.0) -> Encoder:

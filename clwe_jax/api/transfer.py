@@ -275,5 +275,5 @@ def _tuned(
     seed = int(np.argmax(highest))
     length = min(config.transfer.length, objective.max_length)
     variables = [fine_tuned.best(folders[seed], objective, metric)]  # the seed that answers alone
-    types = described["texts"] == 2 and base.model.types > 1
+    types = described["texts"] == 2 and objective.model.backbone.types > 1
     return Tuned(objective, tokenizer, variables, described["labels"], length, types), 0

@@ -12,11 +12,10 @@ from typing import Annotated, Callable, Protocol, Sequence, runtime_checkable
 import numpy as np
 
 from clwe_jax.fields import OneOf
-from clwe_jax.models.pooling import last_layers
+from clwe_jax.models.pooling import LAYERS, select
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Batch, Encoder
 
-LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean")
 POOLS = ("first", "mean", "max")
 _WORTH = 3  # batches of a further width, from which on it saves more than its compilation costs
 Words = Sequence[str]
@@ -44,47 +43,6 @@ class EncodesWords(Protocol):
         Returns:
           For each sentence float32 [words, layers, D], reduced.
         """
-
-
-def select(vectors: np.ndarray, layers: str | int) -> np.ndarray:
-    """The layers that a head reads.
-
-    Args:
-      vectors: [..., layers + 1, D], the embedding output first.
-      layers: 'mix': all; 'upper': all without the embeddings (LASER-elmo, C3); 'last'; 'top': of the
-        last layer of a bidirectional model the larger one of both directions (LASER-top, C2; its
-        factor gamma is a part of the head's first product); 'last4', the mean of the last four (of all layers where there are
-        fewer); 'sum4', their sum (E9); 'mean', of all without the embeddings; or a number.
-
-    Returns:
-      [..., layers + 1, D] for 'mix', [..., layers, D] for 'upper', [..., 1, D / 2] for 'top', else
-      [..., 1, D].
-
-    Raises:
-      ValueError: an unknown name or number; the message lists the known ones.
-    """
-    most = vectors.shape[-2] - 1
-    if layers == "mix":
-        return vectors
-    if layers == "upper":
-        return vectors[..., min(1, most) :, :]
-    if layers == "last":
-        return vectors[..., -1:, :]
-    if layers == "top":
-        forward, backward = np.split(vectors[..., -1:, :], 2, axis=-1)
-        return np.maximum(forward, backward)
-    if layers in ("last4", "sum4"):
-        some = vectors[..., last_layers(most), :]
-        return (some.mean if layers == "last4" else some.sum)(-2, keepdims=True)
-    if layers == "mean":
-        return vectors[..., min(1, most) :, :].mean(-2, keepdims=True)
-    number = int(layers) if str(layers).isdigit() else -1
-    if not 0 <= number <= most:
-        raise ValueError(
-            f"config.transfer.layers={layers!r}: one of {', '.join(LAYERS)}, each, or a layer's "
-            f"number, 0 (the embeddings) to {most}"
-        )
-    return vectors[..., number : number + 1, :]
 
 
 @runtime_checkable

@@ -9,10 +9,10 @@ from typing import Iterator
 import numpy as np
 
 from clwe_jax.align import mining
-from clwe_jax.evaluate import pairs
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
 from clwe_jax.fields import Count, Size
+from clwe_jax.text import parallel
 from clwe_jax.types import Encoder
 
 
@@ -26,7 +26,7 @@ class BitextMining:
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
-      data: folder of sentence pairs, see `pairs.find`; '' leaves the evaluation out.
+      data: parallel text, see `text.parallel`; '' leaves the evaluation out.
       max_sentences: most sentences of a pair, from the beginning; 0: all.
       neighbourhood: neighbours over which the margin averages.
       context: see `Context`.
@@ -44,7 +44,7 @@ class BitextMining:
 
     @property
     def has_data(self) -> bool:
-        """Whether a folder of sentence pairs is named."""
+        """Whether parallel text is named."""
         return bool(self.data)
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
@@ -75,14 +75,14 @@ class BitextMining:
         return mined, mined.source == mined.target + third, len(x) - 2 * third
 
     @functools.cached_property
-    def _pairs(self) -> list[tuple[pairs.PairFiles, list[str], list[str]]]:
+    def _pairs(self) -> list[tuple[parallel.Files, list[str], list[str]]]:
         found = []
-        for pair in pairs.find(self.data, self.context.languages):
-            sides = pairs.read(pair, self.max_sentences)
-            if len(sides[0]) < 12:
+        for files in parallel.tested(self.data, self.context.languages, "evals.mining.data"):
+            pairs = parallel.read(files, self.max_sentences)
+            if len(pairs.source) < 12:
                 raise ValueError(
-                    f"{pair.source_path} has {len(sides[0])} sentences: mining is measured on 12 or "
+                    f"{files.paths[0]} has {len(pairs.source)} sentences: mining is measured on 12 or "
                     "more"
                 )
-            found.append((pair, *sides))
+            found.append((files, pairs.source, pairs.target))
         return found

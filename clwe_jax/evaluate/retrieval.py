@@ -13,12 +13,12 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.align import csls
-from clwe_jax.evaluate import pairs
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.statistics import wilson_interval
 from clwe_jax.fields import Count, Size
 from clwe_jax.models.pooling import last_layers
+from clwe_jax.text import parallel
 from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
 # Comparison of sentences -> suffix of the metric's name.
@@ -52,7 +52,7 @@ class SentenceRetrieval:
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.
-      data: folder of sentence pairs, see `pairs.find`; '' leaves the evaluation out.
+      data: parallel text, see `text.parallel`; '' leaves the evaluation out.
       max_sentences: maximum number of sentences of a language pair, from the beginning; 0: all.
       neighbourhood: number of neighbours that CSLS averages over.
       context: see `Context`.
@@ -70,7 +70,7 @@ class SentenceRetrieval:
 
     @property
     def has_data(self) -> bool:
-        """Whether a folder of sentence pairs is named."""
+        """Whether parallel text is named."""
         return bool(self.data)
 
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
@@ -127,7 +127,7 @@ class SentenceRetrieval:
             logging.info("Retrieval without SIF pooling: the run keeps no counts of its words")
 
     def _of_pair(
-        self, pair: pairs.PairFiles, x: np.ndarray, y: np.ndarray
+        self, pair: parallel.Files, x: np.ndarray, y: np.ndarray
     ) -> Iterator[tuple[str, float]]:
         """The figures of a pair by one way of pooling."""
         for name, value in self._by_layer(x, y):
@@ -152,16 +152,17 @@ class SentenceRetrieval:
             yield from _with_interval(f"mean_last4{suffix}", mean, len(x))
 
     @functools.cached_property
-    def _pairs(self) -> list[tuple[pairs.PairFiles, list[str], list[str]]]:
+    def _pairs(self) -> list[tuple[parallel.Files, list[str], list[str]]]:
         """Each pair with its source and target sentences, read once."""
         languages = self.context.languages
-        found = pairs.find(self.data, languages)
+        found = parallel.tested(self.data, languages, "evals.retrieval.data")
         if not found:
             logging.warning(
                 "%s: retrieval is left out: no pair has both languages among %s",
                 self.data, ", ".join(languages),
             )  # fmt: skip
-        return [(pair, *pairs.read(pair, self.max_sentences)) for pair in found]
+        texts = [parallel.read(pair, self.max_sentences) for pair in found]
+        return [(pair, both.source, both.target) for pair, both in zip(found, texts)]
 
 
 def _pooled(model: Encoder, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:

@@ -13,6 +13,7 @@ from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.text.subword_vocab import SPACE_MARK
 from clwe_jax.text.words import is_unspaced
+from clwe_jax.text.xlm import END_MARK
 from clwe_jax.types import Encoder, Generates, HasObjective
 
 _SHORTEST = 8  # positions of the shortest row
@@ -96,6 +97,7 @@ def spelled(ids: Sequence[int], vocabulary: Vocabulary) -> str:
     """
     words: list[str] = []
     data: list[int] = []  # bytes of a character that is no piece
+    ended = True  # whether fastBPE's last piece is the last one of its word
 
     def close() -> None:
         if data:
@@ -111,11 +113,16 @@ def spelled(ids: Sequence[int], vocabulary: Vocabulary) -> str:
             data.append(int(piece[3:5], 16))
             continue
         close()
-        inside = piece.startswith("##") or not piece.startswith(SPACE_MARK)
-        if vocabulary.kind != "sentencepiece":
+        letters = piece
+        if vocabulary.kind == "sentencepiece":
+            inside = not piece.startswith(SPACE_MARK)
+            letters = piece.removeprefix(SPACE_MARK)
+        elif vocabulary.kind == "fastbpe":
+            inside, ended = not ended, piece.endswith(END_MARK)
+            letters = piece.removesuffix(END_MARK)
+        else:
             inside = piece.startswith("##")
-        letters = piece.removeprefix("##") if vocabulary.kind == "wordpiece" else piece
-        letters = letters.removeprefix(SPACE_MARK)
+            letters = piece.removeprefix("##") if vocabulary.kind == "wordpiece" else piece
         if inside and words:
             words[-1] += letters
         else:

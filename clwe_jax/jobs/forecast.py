@@ -16,7 +16,6 @@ from clwe_jax import config as options
 from clwe_jax import presets, registry
 from clwe_jax.embeddings import train as static_training
 from clwe_jax.embeddings.corpus import Sentences
-from clwe_jax.evaluate import pairs
 from clwe_jax.text import corpora, parallel, pocket_files, world as worlds
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.training import build, finish, optim, partition, phases, train, train_state
@@ -214,13 +213,8 @@ def _test_sentences(place: str, workdir: str, languages: Sequence[str], most: in
     """The number of sentences that a retrieval encodes."""
     if worlds.in_pocket(place, workdir):
         return len(languages) * min(most or pocket_files.TESTED, pocket_files.TESTED)
-    seen = {}
-    for pair in pairs.find(place, languages):
-        for path in (pair.source_path, pair.target_path):
-            with open(path, "rb") as file:
-                lines = sum(1 for _ in file)
-            seen[path] = min(most or lines, lines)
-    return sum(seen.values())
+    found = parallel.tested(place, languages, "evals.retrieval.data")
+    return 2 * sum(len(parallel.read(files, most).source) for files in found)
 
 
 def _translated(place: str, workdir: str, languages: Sequence[str], most: int) -> int:

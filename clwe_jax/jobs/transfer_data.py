@@ -12,7 +12,6 @@ from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import config as options
-from clwe_jax import registry
 from clwe_jax.text import labelled_files
 from clwe_jax.text.glossary import Glossary
 from clwe_jax.text.labelled import Examples, Task
@@ -113,7 +112,7 @@ def read(config: ConfigDict) -> LabelledData:
       ValueError, FileNotFoundError: files that are absent or wrong, or labels that do not fit.
     """
     settings = config.transfer
-    task = registry.lookup("transfer_task", settings.task)()
+    task = labelled_files.task_of(config)
     found = (
         _embedded(config, task)
         if not labelled_files.has_files(settings.train)

@@ -75,12 +75,19 @@ def section(job: Any) -> data.Section | None:
             [Language(x), Number(float(sizes[x]), "count"), Number(means[x], "percent")]
             for x in order
         ]
-        points = [[math.log10(sizes[x]), means[x]] for x in order]
         blocks.append(Table(columns, cells, title="By size of the encoder's text"))
+        groups = families if grouped else [""]
+        lines = [
+            Line(
+                name, compare=False,
+                points=[[math.log10(sizes[x]), means[x]] for x in order if name in ("", family(x))],
+            )
+            for name in groups
+        ]  # fmt: skip
         blocks.append(
             Chart(
-                f"{title} by size of the text", [Line(points=points, compare=False)],
-                x="log10 of the number of words", form="percent",
+                f"{title} by size of the text and family" if grouped else f"{title} by size of the text",
+                lines, x="log10 of the number of words", form="percent",
             )  # fmt: skip
         )
         text += " The words are those of the text that the encoder learned from."

@@ -6,7 +6,7 @@ import collections
 import json
 import os
 import shutil
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Sequence
 
 from absl import logging
 import jax
@@ -65,7 +65,7 @@ class TunedTransfer:
         self.speed: dict[str, float] = {}
         self._objective = build.tuned(config, data.labels, data.tags, model.objective)
         self._length = min(config.transfer.length, model.objective.max_length)
-        self._types = data.task.texts == 2 and model.objective.model.types > 1
+        self._types = data.task.texts == 2 and self._objective.model.backbone.types > 1
         self.metric = f"dev/{data.task.metric}"
 
     def train(self) -> bool:
@@ -142,10 +142,19 @@ class TunedTransfer:
             if self._data.tags:
                 counts = [len(x) for x in made.columns["words"]]
                 for (number, first), count in zip(made.places, counts):
-                    gold.append(np.array(labels[number][first : first + count], np.int32))
+                    some = labels[number][first : first + count]
+                    gold.append(np.array(self._begun(some, first), np.int32))
             else:
                 gold += labels
         return {**columns, "gold": gold if self._data.tags else np.array(gold, np.int32)}
+
+    def _begun(self, labels: Sequence[int], first: int) -> list[int]:
+        """The labels of a row; a constrained CRF cannot begin inside of a name, as a rest may do."""
+        names, found = self._data.labels, list(labels)
+        if first and found and self._objective.model.labelling.forbidden:
+            begun = names[found[0]].replace("I-", "B-", 1)
+            found[0] = names.index(begun) if begun in names else found[0]
+        return found
 
     def _rows(self, rows: Rows, language: str) -> piece_rows.PieceRows:
         given, tokenizer = self._data.given(rows), self._model.tokenizer

@@ -28,6 +28,7 @@ from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.trainer import SUBWORDS
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.world import World
+from clwe_jax.text.xlm import END_MARK
 from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, Start
 
 FOLDER = "start"  # of the run's folder
@@ -267,7 +268,7 @@ def _spelled(piece: str, kind: str) -> tuple[str, bool]:
         return piece.removeprefix("##"), not piece.startswith("##")
     if kind == "sentencepiece":
         return piece.removeprefix("▁"), piece.startswith("▁")
-    return piece, True
+    return piece.removesuffix(END_MARK), True  # fastBPE's pieces do not say where a word begins
 
 
 def _frequencies(vectors: Vectors, language: str, world: World) -> np.ndarray:

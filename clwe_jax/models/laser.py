@@ -17,7 +17,7 @@ from clwe_jax.fields import OneOf, Rate, Size
 from clwe_jax.models import dropout
 from clwe_jax.models.lstm import BiLstm, forget_one, glorot, steps
 from clwe_jax.models.transformer import DTYPES, compute_dtype, parameter
-from clwe_jax.types import Array
+from clwe_jax.types import Array, Batch, Hidden
 
 _NO_PIECE = -1e9  # logit of the rows that only pad the table
 Cells = tuple[Array, Array]
@@ -89,6 +89,25 @@ class Encoder(nn.Module):
     def _seed(self, train: bool) -> Array | None:
         on = train and self.dropout > 0
         return dropout.seed_of(self.make_rng("dropout")) if on else None
+
+
+class Backbone(Encoder):
+    """The encoder under a head, with which it learns; the fields are `Encoder`'s."""
+
+    types = 1  # no embeddings of the first and the second text of a pair
+
+    def __call__(self, batch: Batch, train: bool = False) -> Hidden:
+        """The layers at each piece of a `piece_batch`; embeddings have zeros after their own dimensions.
+
+        The begin of a row is not read, and has zeros; see `SentenceEncoder.encode`.
+        """
+        ids, mask = batch["inputs"][:, 1:], batch["segment_ids"][:, 1:] > 0
+        layers = self.encode(ids, mask, train=train)
+        size = 2 * self.cells
+        layers = tuple(
+            jnp.pad(x, ((0, 0), (1, 0), (0, size - x.shape[-1]))) for x in layers
+        )
+        return Hidden(last=layers[-1], layers=layers)
 
 
 class Laser(Encoder):

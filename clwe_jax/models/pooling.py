@@ -1,4 +1,4 @@
-"""The vector of a sentence: the mean over its pieces, and over the last four layers."""
+"""Vectors of sentences and of words, from those of their pieces and of several layers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from clwe_jax.types import Array, Batch, Hidden
 
+LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean")
 
 def last_layers(layers: int) -> list[int]:
     """The numbers of the last four of the layers 1 ... `layers`, or of all if there are fewer.
@@ -45,3 +46,72 @@ def sentences(
     mean = sum(hidden.layers[k].astype(jnp.float32) for k in chosen) / len(chosen)
     pooled = jnp.einsum("bl,bld->bd", share, mean, precision=jax.lax.Precision.HIGHEST)
     return pooled, pieces.max(1)
+
+
+def select(vectors: Array, layers: str | int) -> Array:
+    """The layers that a head reads.
+
+    Args:
+      vectors: [..., layers + 1, D], the embedding output first, of NumPy or of JAX.
+      layers: 'mix': all; 'upper': all without the embeddings (LASER-elmo, C3); 'last'; 'top': of the
+        last layer of a bidirectional model the larger one of both directions (LASER-top, C2; its
+        factor gamma is a part of the head's first product); 'last4', the mean of the last four (of
+        all layers where there are fewer); 'sum4', their sum (E9); 'mean', of all without the
+        embeddings; or a number.
+
+    Returns:
+      [..., layers + 1, D] for 'mix', [..., layers, D] for 'upper', [..., 1, D / 2] for 'top', else
+      [..., 1, D].
+
+    Raises:
+      ValueError: an unknown name or number; the message lists the known ones.
+    """
+    most = vectors.shape[-2] - 1
+    if layers == "mix":
+        return vectors
+    if layers == "upper":
+        return vectors[..., min(1, most) :, :]
+    if layers == "last":
+        return vectors[..., -1:, :]
+    if layers == "top":
+        return vectors[..., -1:, :].reshape(*vectors.shape[:-2], 1, 2, -1).max(-2)
+    if layers in ("last4", "sum4"):
+        some = vectors[..., last_layers(most), :]
+        return (some.mean if layers == "last4" else some.sum)(-2, keepdims=True)
+    if layers == "mean":
+        return vectors[..., min(1, most) :, :].mean(-2, keepdims=True)
+    number = int(layers) if str(layers).isdigit() else -1
+    if not 0 <= number <= most:
+        raise ValueError(
+            f"config.transfer.layers={layers!r}: one of {', '.join(LAYERS)}, each, or a layer's "
+            f"number, 0 (the embeddings) to {most}"
+        )
+    return vectors[..., number : number + 1, :]
+
+
+def words(x: Array, firsts: Array, there: Array, how: str) -> Array:
+    """The vectors of words, [B, W, ...], from those of the pieces of a row.
+
+    Args:
+      x: [B, L, ...].
+      firsts: positions of the words' first pieces, int32 [B, W]; 0 is no word.
+      there: bool [B, L], True at pieces of words.
+      how: 'first': a word is the vector of its first piece; 'mean', 'max': of all its pieces.
+    """
+    if how != "first":
+        rows = jnp.arange(len(x))[:, None]
+        begins = jnp.zeros(there.shape, bool).at[rows, firsts].set(True)
+        wide = lambda mask: mask.reshape(*mask.shape, *[1] * (x.ndim - 2))
+        # The last piece of a word: the next one begins another word, or is none.
+        closed = wide(~jnp.pad((there & ~begins)[:, 1:], ((0, 0), (0, 1))))
+        merge = jnp.maximum if how == "max" else jnp.add
+
+        def join(later, now):
+            return jnp.where(now[1], now[0], merge(later[0], now[0])), later[1] | now[1]
+
+        ones = jnp.ones_like(closed, x.dtype)
+        merged = lambda values: jax.lax.associative_scan(
+            join, (values, closed), reverse=True, axis=1
+        )[0]
+        x = merged(x) if how == "max" else merged(x) / merged(ones)
+    return jax.vmap(lambda row, places: row[places])(x, firsts)

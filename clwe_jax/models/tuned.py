@@ -9,7 +9,9 @@ import jax.numpy as jnp
 
 from clwe_jax.fields import OneOf
 from clwe_jax.models.heads import Texts
-from clwe_jax.models.labelling import Labelling
+from clwe_jax.models.labelling import Labelling, mix
+from clwe_jax.models.laser import Backbone
+from clwe_jax.models.pooling import select, words
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.types import Array, Batch, Sums
 
@@ -17,21 +19,25 @@ POOLS = ("cls", "mean")
 
 
 class TunedModel(nn.Module):
-    """The backbone of a masked language model under a head.
+    """The backbone of a pretrained model under a head.
 
-    A batch has the backbone's keys and 'gold', see `models.labelling`. For words with labels it also
-    has 'words', int32 [B, W]: the positions of the words' first pieces, 0 for padding.
+    A batch has the keys of a `types.piece_batch` and 'gold', see `models.labelling`. For words with
+    labels it also has 'words', int32 [B, W]: the positions of the words' first pieces, 0 for padding.
 
     Attributes:
-      backbone: the encoder; its parameters have the paths that they have in `MlmModel`.
+      backbone: the encoder; its parameters have the paths that they have in the pretrained model.
       labelling: the head.
       pool: the vector of a row that has one label: 'cls', at its first position; 'mean', of all
         pieces between the first and the last position.
+      layers: the layers that the head reads, see `pooling.select`; of several it learns a mix.
+      words: the vector of a word, of its pieces: 'first', 'mean' or 'max', see `pooling.words`.
     """
 
-    backbone: Transformer
+    backbone: Transformer | Backbone
     labelling: Labelling
     pool: Annotated[str, OneOf(*POOLS)] = "mean"
+    layers: str = "last"
+    words: str = "first"
 
     def loss(self, batch: Batch, train: bool = False) -> dict[str, Sums]:
         """See `Labelling.loss`."""
@@ -41,13 +47,21 @@ class TunedModel(nn.Module):
         """See `Labelling.best`."""
         return self.labelling.best(self._texts(batch, False))
 
+    @nn.compact
     def _texts(self, batch: Batch, train: bool) -> Texts:
-        last = self.backbone(batch, train=train).last.astype(jnp.float32)
-        if "words" in batch:
-            words = batch["words"]
-            return [(jnp.take_along_axis(last, words[..., None], axis=1), words > 0)]
+        hidden = self.backbone(batch, train=train)
+        if self.layers == "last":
+            x = hidden.last[:, :, None].astype(jnp.float32)
+        else:
+            x = select(jnp.stack(hidden.layers, axis=2).astype(jnp.float32), self.layers)
         filled = batch["segment_ids"] > 0
-        if self.pool == "cls":
-            return [(last[:, :1], filled[:, :1])]
         ends = jnp.pad(filled[:, 1:], ((0, 0), (0, 1)))  # False at the last filled position: [SEP]
-        return [(last, filled & ends & (batch["positions"] > 0))]
+        pieces = filled & ends & (batch["positions"] > 0)
+        if "words" in batch:
+            x = words(x, batch["words"], pieces, self.words)
+        x = x[:, :, 0] if x.shape[2] == 1 else mix(self, x)
+        if "words" in batch:
+            return [(x, batch["words"] > 0)]
+        if self.pool == "cls":
+            return [(x[:, :1], filled[:, :1])]
+        return [(x, pieces)]

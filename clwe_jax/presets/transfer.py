@@ -55,6 +55,9 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
                 # ner | pos | xnli | pawsx | mldoc | topics | sentiment, or labelled spans: edge/pos |
                 # edge/consts | edge/deps | edge/entities | edge/srl | edge/coref | edge/spr | edge/relations
                 task=task,
+                types="PER,LOC,ORG,MISC",  # of ner and edge/entities: types of entities
+                ignored="",  # types whose entities become O, such as MISC, which PAN-X lacks
+                tags=17,  # of pos and edge/pos: universal parts of speech, 17 or 12
                 # en:FILE,de:FILE | en:tfds:NAME | languages of the embedded world: en,de | '': en
                 train="",
                 dev="",  # as train; '': a tenth of the training rows, or the embedded world's
@@ -128,6 +131,23 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
         config.vocab.size = 16_000
     else:
         config.data.update(YOUR_TEXT)
+    return config
+
+
+def esim(scale: str) -> ConfigDict:
+    """ESIM on frozen vectors: entailment, the head of CLCR's Table 4 (B7).
+
+    Args:
+      scale: as in all presets.
+    """
+    config = transfer(scale, "xnli", "esim")
+    config.recipe.update(learning_rate=4e-4)
+    config.transfer.update(length=50, seeds=2)
+    if scale == "laptop":
+        config.transfer.head.update(cells=64, hidden=64, dropout=0.2)
+        config.recipe.update(learning_rate=3e-3)
+    else:
+        config.transfer.update(train="en:nli/train.en.tsv", tests="nli")
     return config
 
 

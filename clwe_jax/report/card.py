@@ -92,12 +92,13 @@ def usage(run: Run, others: Sequence[Run]) -> Section | None:
 def _labelling(run: Run) -> str:
     """Code that labels words, texts or spans."""
     task, lang = registry.lookup("transfer_task", run.option("transfer.task")), run.languages[0]
-    call = f"classify([TEXT], lang={lang!r})"
+    call = f"classify(['A text of yours.'], lang={lang!r})"
     if task.kind == "tags":
-        call = f"tag([TEXT], lang={lang!r})  # for each text its words with their labels"
+        call = f"tag(['A text of yours.'], lang={lang!r})  # for each text its words with their labels"
     elif task.kind == "spans":
         spans = ["(0, 1)", "(2, 3)"][: task.texts]
-        call = f"label_spans([(WORDS, [{', '.join(spans)}])], lang={lang!r})  # labels of words 0 to 1, ..."
+        words = ["A", "text", "of", "yours"]
+        call = f"label_spans([({words}, [{', '.join(spans)}])], lang={lang!r})  # labels of words 0 to 1, ..."
     elif task.texts == 2:
-        call = f"classify([(TEXT, TEXT)], lang={lang!r})"
+        call = f"classify([('A text of yours.', 'Another.')], lang={lang!r})"
     return f"from clwe_jax import api\n\nmodel = api.load({str(run.workdir)!r})\nmodel.{call}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import Annotated, Sequence
 
@@ -10,6 +11,7 @@ from ml_collections import ConfigDict
 from clwe_jax import fields, registry
 from clwe_jax.fields import OneOf, Size
 from clwe_jax.text.dictionary import files as dictionary_files
+from clwe_jax.text.labelled import Task
 
 _OF_CONFIGS = ("runs/warm_dict_mlm", "runs/clcr")  # encoders of configs, by their default folders
 _REDUCED = Annotated[str, OneOf("", "extract", "extract,reorder")]
@@ -25,7 +27,7 @@ def check(config: ConfigDict, workdir: str) -> None:
     del workdir
     settings = config.transfer
     fields.check_value(_REDUCED, settings.reduce, "config.transfer.reduce")
-    task = registry.lookup("transfer_task", settings.task)
+    task = task_of(config)
     if settings.reduce and (task.kind == "tags" or settings.mode == "tune"):
         raise ValueError(
             f"config.transfer.reduce={settings.reduce!r} leaves words out, and needs frozen features "
@@ -89,6 +91,18 @@ def check(config: ConfigDict, workdir: str) -> None:
             f"config.transfer.tests={settings.tests} is no folder: expected one of files such as "
             "de.test.tsv, or tfds:NAME"
         )
+
+
+def task_of(config: ConfigDict) -> Task:
+    """The task of a transfer run, with those of its options that `config.transfer` has.
+
+    Raises:
+      ValueError: an unknown task, or an option that it refuses.
+    """
+    settings = config.transfer
+    made = registry.lookup("transfer_task", settings.task)
+    options = {x.name for x in dataclasses.fields(made)} & set(settings)
+    return made(**{name: settings[name] for name in options})
 
 
 def _check_maps(config: ConfigDict, kind: str, learned: Sequence[str]) -> None:

@@ -88,10 +88,16 @@ def _probe(config: ConfigDict) -> None:
 
 def _tuning(config: ConfigDict, kind: str, head: str) -> None:
     """Checks what only fine-tuning cannot do."""
-    if kind not in ("run", "hf"):
+    if kind not in ("run", "hf", "laser"):
         raise ValueError(
             f"config.transfer.mode='tune' fine-tunes a language model, and config.encoder="
-            f"{config.encoder!r} is none: give run:DIR or hf:DIR, or --config.transfer.mode=frozen"
+            f"{config.encoder!r} is none: give run:DIR, hf:DIR or laser:DIR, or "
+            "--config.transfer.mode=frozen"
+        )
+    if config.transfer.layers == "each":
+        raise ValueError(
+            "config.transfer.layers='each' is of frozen features: name one of the others in mode "
+            "'tune', such as last"
         )
     if head in ("bilstm_max", "esim"):
         raise ValueError(

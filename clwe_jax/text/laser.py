@@ -7,18 +7,46 @@ the same pieces, and is not read.
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+import functools
+import logging
+from typing import Callable, Mapping, Sequence
 import unicodedata
 
-from clwe_jax.text.xlm import FastBpeVocabulary, MosesSegmenter
+from clwe_jax.text.xlm import END_MARK, FastBpeVocabulary, MosesSegmenter
 
-_GOES_ON, _END = "@@", "</w>"
+_GOES_ON = "@@"
+_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # ids 0 to 3
 _ENTITIES = {
     "&bar;": "|", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&bra;": "[", "&ket;": "]",
     "&quot;": '"', "&apos;": "'", "&#91;": "[", "&#93;": "]", "&amp;": "&",
 }  # fmt: skip
-# The release segments or transcribes these languages with other programs.
-_OTHERS = {"zh": "jieba", "ja": "MeCab", "el": "transliterate"}
+
+
+def _jieba() -> Callable[[str], str]:
+    """The program that cuts Chinese."""
+    import jieba
+
+    jieba.setLogLevel(logging.WARNING)
+    return lambda line: " ".join(jieba.cut(line))
+
+
+def _mecab() -> Callable[[str], str]:
+    """The program that cuts Japanese, with the dictionary of the release."""
+    import ipadic
+    import MeCab
+
+    return MeCab.Tagger(f"{ipadic.MECAB_ARGS} -Owakati").parse
+
+
+def _greek() -> Callable[[str], str]:
+    """The program that writes Greek in Latin letters."""
+    import transliterate
+
+    return lambda line: transliterate.translit(line, "el", reversed=True)
+
+
+# Programs that the release runs after Moses' tokenizer.
+_PROGRAMS = {"zh": _jieba, "ja": _mecab, "el": _greek}
 
 
 class LaserSegmenter(MosesSegmenter):
@@ -31,24 +59,31 @@ class LaserSegmenter(MosesSegmenter):
         ModuleNotFoundError: sacremoses is not installed.
         """
         super().__init__(lower_case=True)
+        self._program = functools.cache(_program)
 
     def words(self, text: str, language: str) -> list[str]:
         """The words of raw text.
 
         Raises:
-          ValueError: Chinese, Japanese or Greek, for which the release needs other programs.
+          ModuleNotFoundError: Chinese, Japanese or Greek, and the release's program for it is not
+            installed.
         """
-        if language in _OTHERS:
-            raise ValueError(
-                f"The release of LASER reads text of the language {language!r} with the program "
-                f"{_OTHERS[language]}, which is not here: take multilingual BERT or XLM-R for it"
-            )
         text = "".join(" " if unicodedata.category(x).startswith("C") else x for x in text)
         text = self._normalizer(language).normalize(text)
         for name, character in _ENTITIES.items():
             text = text.replace(name, character)
-        words = self._tokenizer(language).tokenize(text, return_str=False, escape=False)
-        return [word.lower() for word in words if word]
+        line = self._tokenizer(language).tokenize(text, return_str=True, escape=False)
+        return self._program(language)(line).lower().split()
+
+
+def _program(language: str) -> Callable[[str], str]:
+    try:
+        return _PROGRAMS[language]() if language in _PROGRAMS else str
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"LASER's words of the language {language!r} need the package {error.name}: "
+            "pip install 'clwe_jax[laser]'"
+        ) from error
 
 
 def vocabulary(ids: Mapping[str, int], codes: Sequence[str]) -> FastBpeVocabulary:
@@ -73,19 +108,45 @@ def vocabulary(ids: Mapping[str, int], codes: Sequence[str]) -> FastBpeVocabular
             raise ValueError(f"codes, line {number}: expected 'a b count', found {line[:80]!r}")
         merges.append(tuple(parts[:2]))
     made = {a + b for a, b in merges}
-    long = [x for x in pieces if len(x.removesuffix(_END)) > 1 and not x.startswith("<")]
+    long = [x for x in pieces if len(x.removesuffix(END_MARK)) > 1 and not x.startswith("<")]
     absent = [x for x in long if x not in made]
     if len(absent) > len(long) // 10:
         raise ValueError(
             f"the codes do not make {len(absent):,} of the {len(long):,} pieces with an id, such as "
-            f"{absent[0].removesuffix(_END)!r}: they belong to another vocabulary"
+            f"{absent[0].removesuffix(END_MARK)!r}: they belong to another vocabulary"
         )
     return FastBpeVocabulary(pieces, merges, split=True)
 
+
+def read(codes: str, listed: str) -> FastBpeVocabulary:
+    """The vocabulary of fastBPE's files, with LASER's special pieces before its own.
+
+    Args:
+      codes: path of the codes, lines `a b count`.
+      listed: path of the pieces, lines `piece count`.
+
+    Raises:
+      ValueError: a line of another form, or codes that belong to another vocabulary.
+    """
+    ids = {piece: number for number, piece in enumerate(_SPECIAL)}
+    with open(listed, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            piece, _, count = line.rstrip("\n").rpartition(" ")
+            if not piece or not count.isdigit() or piece in ids:
+                raise ValueError(
+                    f"{listed}, line {number}: expected 'piece count' with a new piece, found "
+                    f"{line[:80]!r}"
+                )
+            ids[piece] = len(ids)
+    with open(codes, encoding="utf-8") as file:
+        try:
+            return vocabulary(ids, file.read().split("\n")[:-1])
+        except ValueError as error:
+            raise ValueError(f"{codes}: {error}") from error
 
 
 def _ours(piece: str) -> str:
     """A piece as `FastBpeVocabulary` writes it: the last one of a word has a mark."""
     if piece.startswith("<") and piece.endswith(">") and len(piece) > 2:
         return piece  # <s>, <pad>, </s>, <unk>
-    return piece.removesuffix(_GOES_ON) if piece.endswith(_GOES_ON) else piece + _END
+    return piece.removesuffix(_GOES_ON) if piece.endswith(_GOES_ON) else piece + END_MARK

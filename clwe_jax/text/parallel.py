@@ -21,8 +21,8 @@ from absl import logging
 from clwe_jax.text.codes import wikipedia_code
 
 HELP = (
-    "expected xx-yy.xx and xx-yy.yy, tatoeba.xxx-eng.xxx and .eng, or xx-yy.tsv in a folder; or "
-    "DIR/train for DIR/train.xx and DIR/train.yy"
+    "expected xx-yy.xx and xx-yy.yy, tatoeba.xxx-eng.xxx and .eng, or xx-yy.tsv in a folder, in lower "
+    "case; or DIR/train for DIR/train.xx and DIR/train.yy"
 )
 _PAIR = re.compile(r"(?:tatoeba\.)?([a-z_]+)-([a-z_]+)")
 
@@ -39,6 +39,11 @@ class Files:
     source: str
     target: str
     paths: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """'de-en'."""
+        return f"{self.source}-{self.target}"
 
 
 @dataclasses.dataclass
@@ -68,6 +73,33 @@ def find(place: str, languages: Sequence[str], option: str) -> list[Files]:
       ValueError: no pair of the languages, one side of a pair is missing, or a pair is the same
         language twice.
     """
+    found, absent = _find(place, languages, option)
+    if not found:
+        raise ValueError(
+            f"config.{option}={place} has no two of the model's languages {', '.join(languages)}; it "
+            f"has {', '.join(absent)}. Add them to --config.data.languages"
+        )
+    return found
+
+
+def tested(place: str, languages: Sequence[str], option: str) -> list[Files]:
+    """The language pairs of an evaluation: each once, sorted by name; there may be none.
+
+    Raises:
+      FileNotFoundError, ValueError: as of `find`.
+    """
+    found: dict[str, Files] = {}
+    for files in _find(place, languages, option)[0]:
+        first = found.setdefault(files.name, files)
+        if first is not files:
+            logging.warning(
+                "%s: left out, as %s is also in %s", files.paths[0], files.name, first.paths[0]
+            )
+    return [found[name] for name in sorted(found)]
+
+
+def _find(place: str, languages: Sequence[str], option: str) -> tuple[list[Files], list[str]]:
+    """The pairs of the languages, and the names of the others."""
     folder, stem = (place, "") if os.path.isdir(place) else os.path.split(place)
     sides: dict[str, dict[str, str]] = {}
     for name in sorted(os.listdir(folder or ".")) if os.path.isdir(folder or ".") else ():
@@ -80,15 +112,10 @@ def find(place: str, languages: Sequence[str], option: str) -> list[Files]:
     for begin, paths in sides.items():
         for pair in _pairs_of(begin, paths, several=bool(stem)):
             known = {pair.source, pair.target} <= set(languages)
-            found.append(pair) if known else absent.append(f"{pair.source}-{pair.target}")
+            found.append(pair) if known else absent.append(pair.name)
     if absent:
         logging.info("%s: left out, as the model has other languages: %s", place, ", ".join(absent))
-    if not found:
-        raise ValueError(
-            f"config.{option}={place} has no two of the model's languages {', '.join(languages)}; it "
-            f"has {', '.join(absent)}. Add them to --config.data.languages"
-        )
-    return found
+    return found, absent
 
 
 def _pairs_of(begin: str, paths: dict[str, str], several: bool) -> list[Files]:

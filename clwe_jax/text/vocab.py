@@ -6,13 +6,15 @@ with every vocabulary.
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 from typing import Iterable, Mapping
 
-from clwe_jax.text import corpora, subword_vocab, whole_words, word_vocab, xlm
+from clwe_jax.text import corpora, laser, subword_vocab, whole_words, word_vocab, xlm
 from clwe_jax.text.base_vocab import LONGEST_WORD, SPECIALS, Vocabulary
 
+_CODES = ".fcodes"
 KINDS = (*subword_vocab.KINDS, "word")
 _FILES = (
     subword_vocab.WORDPIECE_FILE, subword_vocab.SENTENCEPIECE_FILE, word_vocab.FILE, xlm.FILE,
@@ -23,8 +25,9 @@ def load(path: str) -> Vocabulary:
     """Reads a vocabulary.
 
     Args:
-      path: path of a saved vocabulary's folder, a BERT `vocab.txt`, a SentencePiece `.model`, or a
-        list of words. A list of words begins with `<S>`, like ELMo's vocabularies.
+      path: path of a saved vocabulary's folder, a BERT `vocab.txt`, a SentencePiece `.model`, a list
+        of words, or fastBPE's codes, `NAME.fcodes` beside `NAME.fvocab`. A list of words begins
+        with `<S>`, like ELMo's vocabularies.
 
     Raises:
       FileNotFoundError: no vocabulary at `path`.
@@ -37,13 +40,16 @@ def load(path: str) -> Vocabulary:
             with open(settings, encoding="utf-8") as file:
                 split_han = json.load(file)["split_han"]
         inside = [os.path.join(path, name) for name in _FILES]
+        inside += sorted(glob.glob(os.path.join(glob.escape(path), f"*{_CODES}")))
         path = next((name for name in inside if os.path.exists(name)), path)
     if not os.path.isfile(path):
         raise FileNotFoundError(
             f"There is no vocabulary at {path}: --config.vocab.path takes a BERT vocab.txt, a "
-            "SentencePiece .model, a list of words that begins with <S>, a folder with one of "
-            "them, or '' to train one"
+            "SentencePiece .model, a list of words that begins with <S>, fastBPE's NAME.fcodes beside "
+            "NAME.fvocab, a folder with one of them, or '' to train one"
         )
+    if path.endswith(_CODES):
+        return laser.read(path, path.removesuffix(_CODES) + ".fvocab")
     with open(path, "rb") as file:
         content = file.read()
     try:

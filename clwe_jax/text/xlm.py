@@ -20,7 +20,7 @@ FILE = "fastbpe.json"
 # XLM segments these languages with programs of their own.
 _SEGMENTED = ("ja", "th", "zh")
 _SPECIAL = {PAD: "<pad>", UNK: "<unk>", CLS: "<s>", SEP: "</s>", MASK: "<special1>"}
-_END = "</w>"  # ends the last piece of a word
+END_MARK = "</w>"  # ends the last piece of a word
 # Moses' replace-unicode-punctuation.perl.
 _PUNCTUATION = str.maketrans(
     {
@@ -117,7 +117,7 @@ class FastBpeVocabulary(Vocabulary):
         super().__init__(pieces, {name: self._ids[piece] for name, piece in _SPECIAL.items()})
 
     def _encode(self, word: str) -> list[int]:
-        parts = [*word[:-1], word[-1:] + _END]
+        parts = [*word[:-1], word[-1:] + END_MARK]
         while len(parts) > 1:
             pairs = list(zip(parts, parts[1:]))
             best = min(pairs, key=lambda pair: self._ranks.get(pair, len(self._ranks)))

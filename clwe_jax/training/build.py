@@ -10,7 +10,7 @@ import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax import registry
-from clwe_jax.models import crf
+from clwe_jax.models import crf, laser
 from clwe_jax.models.labelling import Labeller, Labelling, Mix, Pieces
 from clwe_jax.models.tuned import TunedModel
 from clwe_jax.objectives.labelling import LabellingObjective
@@ -99,10 +99,25 @@ def tuned(
 
     Args:
       config, labels, tags: see `labelling`.
-      base: objective of a masked language model.
+      base: objective of a masked language model, or LASER's.
+
+    Raises:
+      ValueError: the vector of [CLS] of LASER, which has none.
     """
-    head = labelling(config, labels, tags)
-    return LabellingObjective(TunedModel(base.model, head, config.transfer.text_vector))
+    backbone, settings = base.model, config.transfer
+    if isinstance(backbone, laser.Encoder):
+        if not tags and settings.text_vector == "cls":
+            raise ValueError(
+                "config.transfer.text_vector='cls': LASER reads no [CLS]; --config.transfer.text_vector=mean"
+            )
+        sizes = [x.name for x in dataclasses.fields(laser.Encoder) if x.name not in ("parent", "name")]
+        backbone = laser.Backbone(**{name: getattr(backbone, name) for name in sizes})
+    return LabellingObjective(
+        TunedModel(
+            backbone, labelling(config, labels, tags), settings.text_vector, settings.layers,
+            settings.words,
+        )
+    )  # fmt: skip
 
 
 def _build(kind: str, spec: ConfigDict, **given: Any) -> Any:

@@ -15,6 +15,7 @@ from clwe_jax.types import Variables
 FOLDER = "tuned"
 BACKBONE = "backbone/"
 _NAMES = ("backbone", "model")  # of the backbone in the parameters of masked language models
+_LASER = ("source_pieces", "encoder")  # the parts of LASER's encoder
 
 
 def folder(workdir: str, number: int) -> str:
@@ -23,9 +24,11 @@ def folder(workdir: str, number: int) -> str:
 
 
 def backbone_of(variables: Variables) -> dict[str, Any]:
-    """The parameters of a masked language model's backbone, by their paths in `TunedModel`."""
+    """The parameters of a masked language model's backbone or of LASER's encoder, by their paths in
+    `TunedModel`."""
     params = variables["params"]
-    found = next(params[name] for name in _NAMES if name in params)
+    laser = {name: params[name] for name in _LASER if name in params}
+    found = laser or next(params[name] for name in _NAMES if name in params)
     return {BACKBONE + path: x for path, x in paths.flat(found).items()}
 
 

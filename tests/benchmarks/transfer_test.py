@@ -100,6 +100,12 @@ def test_encoders_of_real_files_are_frozen_and_models_of_hugging_face_learn_too(
     assert [x.get("--config.transfer.mode") for x in runs] == [None, None, "tune"]
     assert runs[2]["--config.encoder"].startswith("hf:/") and runs[2]["--config.train.epochs"] == "3"
     assert "| e5, fine-tuned, 3 epochs | 90.0 |" in capsys.readouterr().out
+    tables.main([
+        f"--out={tmp_path}/b", "--groups=real-names-conll", f"--data={tmp_path}",
+        "--encoder=words=run:w", "--encoder=e5=hf:e5", "--tune=words",
+    ])  # fmt: skip
+    modes = [x.get("--config.transfer.mode") for x in runs[3:]]
+    assert modes == [None, "tune", None] and runs[4]["--config.encoder"].startswith("run:")
 
 
 @pytest.mark.parametrize(
@@ -108,6 +114,7 @@ def test_encoders_of_real_files_are_frozen_and_models_of_hugging_face_learn_too(
         (["--groups=nouns"], "nouns; known are names"),
         (["--groups=real-pos"], "--data=DIR"),
         (["--encoder=e5"], "expected NAME=run:DIR"),
+        (["--encoder=e5=hf:e5", "--tune=e6"], "e6: give --encoder"),
     ],
 )
 def test_wrong_options_are_named(tables, options, message, capsys):

@@ -1,10 +1,11 @@
-"""Reading Tatoeba-format folders, good and bad."""
+"""Parallel text for evaluations: Tatoeba-format folders, good and bad."""
 
 import pathlib
+import re
 
 import pytest
 
-from clwe_jax.evaluate import pairs
+from clwe_jax.text import parallel
 from clwe_jax.text.codes import wikipedia_code
 
 DATA = pathlib.Path(__file__).parents[3] / "shared" / "data" / "retrieval" / "tatoeba"
@@ -17,63 +18,73 @@ def write(folder, **files):
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
+def find(place, languages):
+    return parallel.tested(str(place), languages, "evals.retrieval.data")
+
+
+def read(files, limit=0):
+    pairs = parallel.read(files, limit)
+    return pairs.source, pairs.target
+
+
 def test_both_namings_are_found(tmp_path, warnings):
     write(tmp_path, deu_eng_deu="a\n", deu_eng_eng="b\n", cmn_eng_cmn="c\n", cmn_eng_eng="d\n")
     (tmp_path / "fr-en.fr").write_text("e\n")
     (tmp_path / "fr-en.en").write_text("f\n")
     (tmp_path / "README").write_text("not a pair")
-    found = pairs.find(tmp_path, ("en", "de", "fr", "zh"))
+    found = find(tmp_path, ("en", "de", "fr", "zh"))
     assert [p.name for p in found] == ["de-en", "fr-en", "zh-en"]
-    assert [pairs.read(p) for p in found] == [(["a"], ["b"]), (["e"], ["f"]), (["c"], ["d"])]
-    assert [p.name for p in pairs.find(tmp_path, ("en", "fr"))] == ["fr-en"]
+    assert [read(p) for p in found] == [(["a"], ["b"]), (["e"], ["f"]), (["c"], ["d"])]
+    assert [p.name for p in find(tmp_path, ("en", "fr"))] == ["fr-en"]
     assert "de-en, zh-en" in warnings("INFO").replace("zh-en, de-en", "de-en, zh-en")
-    assert pairs.find(tmp_path, ("en", "xx")) == []
+    assert find(tmp_path, ("en", "xx")) == []
 
 
 def test_a_pair_that_stands_there_twice_is_read_once(tmp_path, warnings):
     write(tmp_path, deu_eng_deu="a\n", deu_eng_eng="b\n")
     (tmp_path / "de-en.de").write_text("first\n")
     (tmp_path / "de-en.en").write_text("one\n")
-    [found] = pairs.find(tmp_path, ("en", "de"))
-    assert pairs.read(found) == (["first"], ["one"])
+    [found] = find(tmp_path, ("en", "de"))
+    assert read(found) == (["first"], ["one"])
     assert "de-en is also in" in warnings()
 
 
 def test_odd_bytes_are_taken(tmp_path, warnings):
     source = b"\xef\xbb\xbfeins\r\nzw\xffei\r\n \r\nvier\xe2\x80\xa8f\xc3\xbcnf\r\n"
     write(tmp_path, deu_eng_deu=source, deu_eng_eng="one\ntwo\nthree\nfour\n")
-    [pair] = pairs.find(tmp_path, ("en", "de"))
-    source, target = pairs.read(pair)
+    [pair] = find(tmp_path, ("en", "de"))
+    source, target = read(pair)
     assert source == ["eins", "zw\ufffdei", "vier\u2028f\u00fcnf"]
     assert target == ["one", "two", "four"]
-    assert "1 pairs are empty" in warnings()
-    assert pairs.read(pair, limit=2) == (source[:2], target[:2])
+    assert re.search("1 lines of .* with an empty side", warnings())
+    assert read(pair, limit=2) == (source[:2], target[:2])
 
 
 def test_sides_of_unlike_length(tmp_path):
     write(tmp_path, deu_eng_deu="a\nb\n", deu_eng_eng="c\n")
-    [pair] = pairs.find(tmp_path, ("en", "de"))
-    with pytest.raises(ValueError, match="has 2 lines and .*eng has 1"):
-        pairs.read(pair)
+    [pair] = find(tmp_path, ("en", "de"))
+    with pytest.raises(ValueError, match="has 2 lines and .*eng 1: line n"):
+        read(pair)
 
 
 def test_empty_files(tmp_path):
     write(tmp_path, deu_eng_deu="", deu_eng_eng="")
-    [pair] = pairs.find(tmp_path, ("en", "de"))
-    with pytest.raises(ValueError, match="hold no sentences"):
-        pairs.read(pair)
+    [pair] = find(tmp_path, ("en", "de"))
+    with pytest.raises(ValueError, match="no line has a sentence"):
+        read(pair)
 
 
 def test_missing_side(tmp_path):
     write(tmp_path, deu_eng_deu="a\n")
     with pytest.raises(ValueError, match=r"deu-eng\.eng is missing"):
-        pairs.find(tmp_path, ("en", "de"))
+        find(tmp_path, ("en", "de"))
 
 
 def test_missing_folder_or_pairs(tmp_path):
+    (tmp_path / "tatoeba.DEU-ENG.DEU").write_text("upper case\n")
     for folder in (tmp_path, tmp_path / "no"):
         with pytest.raises(FileNotFoundError, match=r"tatoeba\.xxx-eng\.xxx"):
-            pairs.find(folder, ("en", "de"))
+            find(folder, ("en", "de"))
 
 
 def test_codes():
@@ -85,13 +96,13 @@ def test_codes():
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no {DATA}")
 def test_real_pairs():
     languages = ("en", "de", "es", "fr", "ru", "zh", "ja", "nl", "hu", "eu", "uk", "vi")
-    found = pairs.find(DATA, languages)
+    found = find(DATA, languages)
     assert {p.source for p in found} == set(languages) - {"en"}
     for pair in found:
-        source, target = pairs.read(pair)
+        source, target = read(pair)
         assert len(source) == len(target) == 1000
         assert pair.target == "en" and not any("\ufffd" in line for line in source + target)
-    german = dict(zip(*pairs.read(next(p for p in found if p.source == "de"))))
+    german = dict(zip(*read(next(p for p in found if p.source == "de"))))
     assert german["Maria sagte, sie wisse nicht, wo Tom sei."] == (
         "Mary said she didn't know where Tom was."
     )

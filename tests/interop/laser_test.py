@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
+from flax import linen as nn
+import jax
 import numpy as np
 import pytest
 
-from clwe_jax import api
+from clwe_jax import api, presets
+from clwe_jax.api import encoders
+from clwe_jax.evaluate.translate import spelled
 from clwe_jax.interop import laser
-from clwe_jax.text import laser as text
+from clwe_jax.text import laser as text, vocab
+from clwe_jax.training import build, fine_tuned, paths
 from tests.interop.arrays_test import tensor, write_old
 
 PIECES = (
@@ -107,6 +114,18 @@ def test_vectors_are_those_of_the_reference(release):
         np.testing.assert_allclose(ours, outputs.max(0)[0][0].detach().numpy(), atol=1e-5)
 
 
+def test_the_release_learns_with_a_head(release):
+    loaded = api.load(f"laser:{release[0]}", languages=("en",))
+    config = presets.laser_tagger("laptop", "ner")
+    config.transfer.layers = "top"
+    base = encoders.tunable(loaded, "laser:x").objective
+    objective = build.tuned(config, ("O", "B-PER"), True, base)
+    batch = {x: np.zeros(y.shape, y.dtype) for x, y in objective.batch_shapes(1, 8).items()}
+    made = paths.flat(jax.eval_shape(objective.init, jax.random.key(0), batch)["params"])
+    for path, array in fine_tuned.backbone_of(loaded.variables).items():
+        assert nn.unbox(made[path]).shape == array.shape
+
+
 def test_pieces_are_those_of_fastbpe_with_a_vocabulary():
     vocabulary = text.vocabulary({x: n for n, x in enumerate(PIECES)}, CODES)
     spelled = lambda word: [PIECES[i] for i in vocabulary.encode_word(word)]
@@ -115,6 +134,27 @@ def test_pieces_are_those_of_fastbpe_with_a_vocabulary():
     # 'abd' and 'bd' have no id: they are divided again, down to characters.
     assert spelled("abd") == ["ab@@", "d"] and spelled("bda") == ["b@@", "d@@", "a"]
     assert spelled("x") == ["<unk>"] and spelled("aé") == ["a@@", "é"]
+
+
+def test_codes_and_pieces_of_files_are_a_runs_vocabulary(tmp_path):
+    codes, listed = tmp_path / "my.fcodes", tmp_path / "my.fvocab"
+    codes.write_text("".join(f"{x}\n" for x in CODES), encoding="utf-8")
+    listed.write_text("".join(f"{x} 7\n" for x in PIECES[4:]), encoding="utf-8")
+    expected = text.vocabulary({x: n for n, x in enumerate(PIECES)}, CODES)
+    for path in (codes, tmp_path):
+        found = vocab.load(str(path))
+        assert found.pieces == expected.pieces and found.specials == expected.specials
+        ids = [i for word in ("abcab", "ü", "abd") for i in found.encode_word(word)]
+        assert spelled([*ids, found.sep_id, 9], found) == "abcab ü abd"
+    saved = tmp_path / "saved"
+    found.save(str(saved))
+    assert vocab.load(str(saved)).fingerprint() == found.fingerprint()
+    listed.write_text("ab 7\nab 3\n")
+    with pytest.raises(ValueError, match="line 2: expected 'piece count' with a new piece"):
+        vocab.load(str(codes))
+    listed.write_text("xy 7\nxz 3\n")
+    with pytest.raises(ValueError, match="my.fcodes: the codes do not make 2 of the 2.*another voc"):
+        vocab.load(str(codes))
 
 
 def test_a_saved_tokenizer_is_the_same(release, tmp_path):
@@ -127,8 +167,24 @@ def test_a_saved_tokenizer_is_the_same(release, tmp_path):
         assert again.encode(raw, "en") == tokenizer.encode(raw, "en")
         assert again.words(raw, "en") == tokenizer.words(raw, "en")
     assert tokenizer.words("É-Don’t &amp; „Gut“", "de") == ["é-don", "'", "t", "&", '"', "gut", '"']
-    with pytest.raises(ValueError, match="'ja' with the program MeCab"):
-        tokenizer.words("日本", "ja")
+
+
+@pytest.mark.parametrize(
+    "language, package, raw, words",
+    [
+        ("zh", "jieba", "我爱北京天安门, 3.5米。", "我 爱 北京 天安门 , 3.5 米 。"),
+        ("ja", "ipadic", "私は東京に住んでいます。", "私 は 東京 に 住ん で い ます 。"),
+        ("ja", "MeCab", "猫が好きだ", "猫 が 好き だ"),
+        ("el", "transliterate", "Καλημέρα, Κόσμε!", "kalimera , kosme !"),
+    ],
+)
+def test_languages_with_programs_of_their_own(language, package, raw, words, monkeypatch):
+    pytest.importorskip("sacremoses")
+    pytest.importorskip(package)
+    assert text.LaserSegmenter().words(raw, language) == words.split(" ")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModuleNotFoundError, match=rf"{package}.*clwe_jax\[laser\]"):
+        text.LaserSegmenter().words(raw, language)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,13 @@ def test_families_are_means_and_sizes_ascend(tmp_path):
     families, sizes, chart = found.blocks
     assert [(row[0], row[2].value) for row in families.rows] == [("Germanic", 0.7), ("Romance", 0.5)]
     assert [row[0].language for row in sizes.rows] == ["nl", "fr", "de"]
-    assert chart.lines[0].points == [[1.0, 0.6], [2.0, 0.5], [3.0, 0.8]]
+    germanic, romance = chart.lines
+    assert germanic.label == "Germanic" and germanic.points == [[1.0, 0.6], [3.0, 0.8]]
+    assert romance.label == "Romance" and romance.points == [[2.0, 0.5]]
+    [line] = transfer_groups.section(
+        job(tmp_path, {"en": 1.0, "de": 0.8, "nl": 0.6}, {"de": 1000, "nl": 10})
+    ).blocks[-1].lines
+    assert line.label == "" and line.points == [[1.0, 0.6], [3.0, 0.8]]
 
 
 def test_one_family_without_sizes_has_no_section(tmp_path):

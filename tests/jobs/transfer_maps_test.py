@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 
 import jax
 import numpy as np
@@ -180,6 +181,29 @@ def test_wrong_options_are_named_at_once(tmp_path):
     config = config_of(folder, method="itermx")
     with pytest.raises(ValueError, match="config.transfer.align.method"):
         validation.validate(config)
+
+
+def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model):
+    """Links in Pharaoh's format, `STEM.de-en` beside `STEM.de` and `STEM.en`."""
+    config, stem = config_of(str(tmp_path), links="gold"), str(tmp_path / "train")
+    gold = transfer_maps.sentences(config, model.encoder(), "de", "en")
+    for end, lines in {
+        "de": [" ".join(row.source) for row in gold],
+        "en": [" ".join(row.target) for row in gold],
+        "de-en": [" ".join(f"{i}-{j}" for i, j in sorted(row.sure)) for row in gold],
+    }.items():
+        pathlib.Path(f"{stem}.{end}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    config.transfer.align.update(parallel=stem, links=stem)
+    assert [row.sure for row in transfer_maps.sentences(config, model.encoder(), "de", "en")] == [
+        row.sure for row in gold
+    ]
+    maps = []
+    for name, given in (("file", config), ("gold", config_of(str(tmp_path), links="gold"))):
+        (tmp_path / name).mkdir()
+        transfer_maps.mapped(given, str(tmp_path / name), model, LANGUAGES)
+        found, applied = projected.read(str(tmp_path / name / projected.FILE))
+        maps.append(np.asarray(found[applied]["de"]))
+    np.testing.assert_allclose(*maps, atol=1e-4)
 
 
 def test_files_that_do_not_fit_are_named(tmp_path, model):

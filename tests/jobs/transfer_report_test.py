@@ -69,6 +69,7 @@ def test_the_first_table_says_what_was_learned_where(seeds, words, tmp_path):
     found = section(job(tmp_path, seeds), "by language")
     assert words in found["text"] and "1 seeds" not in found["text"]
     assert "on joint-align vectors" in found["text"]
+    assert "Zero-shot: no label of the language was learned" in found["text"]
     assert found["blocks"][0]["columns"][1] == "Setting"
     assert [row[1] for row in found["blocks"][0]["rows"]] == ["training", "zero-shot"]
 

@@ -1,5 +1,6 @@
 """The transfer job from end to end: frozen, learned with the head, and fine-tuned."""
 
+import dataclasses
 import itertools
 import json
 import os
@@ -35,6 +36,7 @@ def kind_of(concept):
     return dict(enumerate(KINDS)).get(sum(map(ord, concept)) % 5, "") if concept else ""
 
 
+@dataclasses.dataclass(frozen=True)
 class ToyNames:
     """Some concepts of the embedded world as names: the same in every language."""
 

@@ -81,6 +81,20 @@ def test_a_run_resumes_bit_by_bit_and_translates(folder, tmp_path):
     assert model.sentence_vectors(["dea deb", "dec"], lang="de").shape == (2, 8)
 
 
+def test_a_vocabulary_of_fastbpe_trains_a_translator(folder, tmp_path):
+    codes = ["d e 60", "e n 60", *(f"de {x}</w> 9" for x in NAMES), *(f"en {x}</w> 9" for x in NAMES)]
+    pieces = [f"{x}{y}" for x in ("de", "en") for y in NAMES] + ["de@@", "en@@", *NAMES]
+    (tmp_path / "x.fcodes").write_text("".join(f"{x}\n" for x in codes))
+    (tmp_path / "x.fvocab").write_text("".join(f"{x} 5\n" for x in pieces))
+    config = config_of(folder, 2)
+    config.vocab.path = str(tmp_path / "x.fcodes")
+    assert pretrain.run(config, str(tmp_path / "run"))
+    model = api.load(tmp_path / "run")
+    assert model.vocabulary.kind == "fastbpe" and len(model.vocabulary) == 5 + len(pieces)
+    assert model.tokenizer.encode("dea enb", "en")[0] == [4, 17]
+    assert isinstance(model.translate_sentence("dea", lang="de", to="en"), str)
+
+
 def test_sentences_need_text_files(folder):
     config = config_of(folder, 1)
     config.data.source = "tfds:wikipedia/20230601"

@@ -1,11 +1,14 @@
 """The loss of translations against NumPy, and what the model writes."""
 
+import itertools
+
 from flax import linen as nn
 import jax
 import numpy as np
 import pytest
 
 from clwe_jax.models.laser import Laser
+from clwe_jax.models.translator import Translator
 from clwe_jax.objectives.translation import TranslationObjective
 from clwe_jax.types import Encodes, Generates
 
@@ -78,6 +81,48 @@ def test_greedy_translation_is_the_most_probable_piece_and_never_special(objecti
         assert not written[row, length:].any()
     wide = jax.jit(lambda v, b: objective.decode(v, b, width=2, length=4))(variables, BATCH)
     assert wide.shape == (2, 4)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "transformer"])
+def test_a_wide_beam_finds_the_best_of_all_texts(kind):
+    """Three pieces and the end, at most three positions: 40 texts, each scored by the whole row."""
+    sizes = dict(vocab_size=8, languages=3, max_length=6, width=4, layers=1, dropout=0.0)
+    model = Laser(**sizes, cells=3, decoder_cells=5, language_width=2)
+    if kind == "transformer":
+        model = Translator(
+            **sizes, decoder_layers=2, shared_layers=1, heads=2, mlp_dim=6, norm="pre"
+        )
+    objective = TranslationObjective(model, 7, SPECIALS)
+    batch = {**BATCH, "inputs": np.array([[5, 6, 1, 3, 0], [6, 3, 0, 0, 0]], np.int32)}
+    tree = nn.unbox(objective.init(jax.random.key(0), batch))
+    r = np.random.RandomState(7)
+    variables = jax.tree.map(lambda x: np.float32(r.standard_normal(x.shape)), tree)
+    texts = [
+        (*text, 3)[:3] for n in range(4) for text in itertools.product((1, 5, 6), repeat=n)
+    ]
+    assert len(set(texts)) == 40
+    rows = np.zeros((40, 3), int)
+    for row, text in zip(rows, texts):
+        row[: len(text)] = text
+    before = np.pad(rows[:, :-1], ((0, 0), (1, 0)), constant_values=3)
+    for row in range(2):
+        one = {name: np.repeat(x[row : row + 1], 40, 0) for name, x in batch.items()}
+
+        def run(model):
+            ids = one["inputs"]
+            read = model.read(ids, ids != 0, one["source_language_ids"])
+            return model.scores(read, before, one["language_ids"], 7)
+
+        found = np.array(model.apply(variables, method=run), np.float64)
+        found[..., [0, 2, 4]] = -np.inf
+        found -= np.log(np.exp(found).sum(-1, keepdims=True))
+        chosen = np.where(rows == 0, 0, np.take_along_axis(found, rows[..., None], -1)[..., 0])
+        for penalty in (0.0, 1.0):
+            scores = chosen.sum(1) / (rows != 0).sum(1) ** penalty
+            written = objective.decode(variables, batch, width=40, penalty=penalty, length=3)
+            np.testing.assert_array_equal(written[row], rows[scores.argmax()])
+    drawn = objective.decode(variables, batch, length=3, key=jax.random.key(1))
+    assert all(tuple(x[x != 0]) in texts for x in np.array(drawn))
 
 
 def test_vectors_do_not_read_the_begin(objective, variables):

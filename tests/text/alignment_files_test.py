@@ -31,6 +31,25 @@ def test_two_files_numbered_from_zero(tmp_path):
     assert first.sure == {(0, 0)} and not second.possible
 
 
+def test_only_spaces_and_tabs_end_a_word(tmp_path):
+    write(tmp_path, jaen_gold="1-1 2-1\n", **{"jaen_src__tgt": "の \u3000\tだ ||| the\n"})
+    [found] = read(tmp_path, ("ja", "en"))
+    assert found.source == ["の", "\u3000", "だ"]
+
+
+@pytest.mark.parametrize("right, refused", [(98, True), (99, False)])
+def test_a_link_in_a_hundred_may_be_beyond_its_sentence(right, refused, tmp_path, caplog):
+    lines, sides = ["0-0"] * right + ["0-0 0-9"], ["a ||| b"] * (right + 1)
+    lines[0] = ""  # of the links, `right` lie within their sentences
+    write(tmp_path, enfr_gold="\n".join(lines), **{"enfr_src__tgt": "\n".join(sides)})
+    if refused:
+        with pytest.raises(ValueError, match=f"enfr.gold:{right + 1}: the link 0-9 is beyond"):
+            read(tmp_path)
+    else:
+        assert read(tmp_path)[-1].possible == {(0, 0)}
+        assert f"1 of {right + 1} links are left out" in caplog.text
+
+
 def test_languages_that_the_model_lacks_are_left_out(tmp_path):
     write(tmp_path, enfr_gold="1-1\n", **{"enfr_src__tgt": "a ||| b\n"})
     assert alignment_files.find(str(tmp_path), ("en", "de"), "config.evals.x.data") == []

@@ -22,7 +22,10 @@ class PieceEncoder:
         """
         kinds = (WordPieceVocabulary, SentencePieceVocabulary, WordVocabulary)
         if not isinstance(vocabulary, kinds):
-            raise TypeError(f"{type(vocabulary).__name__} has no twin in the data graph")
+            raise TypeError(
+                f"{type(vocabulary).__name__} has no twin in the data graph: fastBPE's codes "
+                "(config.vocab.path) serve translation, such as configs/laser.py"
+            )
         self._unknown = vocabulary.unk_id
         self._unknown_text = vocabulary.pieces[vocabulary.unk_id]
         self._split_han = False

@@ -108,8 +108,18 @@ class _Edges:
         return scores.label_f1(gold, predicted)
 
 
+@dataclasses.dataclass(frozen=True)
 class PartsOfSpeech(_Edges):
-    """The part of speech of a word."""
+    """The part of speech of a word.
+
+    Attributes:
+      tags: see `Pos`.
+    """
+
+    tags: int = 17
+
+    def __post_init__(self):
+        Pos(self.tags)  # refuses another number
 
     name = "edge/pos"
     title = "Edges: parts of speech"
@@ -117,13 +127,13 @@ class PartsOfSpeech(_Edges):
     embedded = True
 
     def _tagged(self, path, language):
-        found = Pos().read(path, language)
+        found = Pos(self.tags).read(path, language)
         return list(_of_words(found)), dict(found.skipped)
 
     def generate(self, language, split, rows, seed):
         """As `Task.generate`."""
         # A sentence has three words or more.
-        found = Pos(domains=self.domains).generate(language, split, rows // 3 + 1, seed)
+        found = Pos(self.tags, self.domains).generate(language, split, rows // 3 + 1, seed)
         return Examples(tuple(itertools.islice(_of_words(found), rows)))
 
 
@@ -154,8 +164,16 @@ class Dependencies(_Edges):
         return rows, {}
 
 
+@dataclasses.dataclass(frozen=True)
 class Entities(_Edges):
-    """The type of a name."""
+    """The type of a name.
+
+    Attributes:
+      types, ignored: see `Ner`.
+    """
+
+    types: str = Ner.types
+    ignored: str = ""
 
     name = "edge/entities"
     title = "Edges: names"
@@ -163,7 +181,7 @@ class Entities(_Edges):
     embedded = True
 
     def _tagged(self, path, language):
-        found = Ner().read(path, language)
+        found = Ner(self.types, self.ignored).read(path, language)
         return list(_of_names(found)), dict(found.skipped)
 
     def generate(self, language, split, rows, seed):

@@ -1,0 +1,103 @@
+"""LASER's encoder in the transfer job: frozen, and learning with the head."""
+
+import json
+
+from flax import linen as nn
+import jax
+import numpy as np
+import pytest
+
+from clwe_jax import api, presets, validation
+from clwe_jax.api import encoders
+from clwe_jax.evaluate import features, piece_rows
+from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.jobs import transfer
+from clwe_jax.models.heads import Linear
+from clwe_jax.models.labelling import Labelling
+from clwe_jax.models.laser import Backbone, Laser
+from clwe_jax.models.tuned import TunedModel
+from clwe_jax.objectives.translation import TranslationObjective
+from clwe_jax.text.base_vocab import SPECIALS
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.words import Segmenter
+from clwe_jax.training import build, fine_tuned, paths
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+SIZES = dict(max_length=40, width=6, cells=8, layers=2, dropout=0.0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """LASER with random parameters, whose words are spelled."""
+    pieces = [*SPECIALS, *LETTERS, *(f"##{x}" for x in LETTERS)]
+    tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
+    vocabulary = tokenizer.vocabulary
+    laser = Laser(
+        vocab_size=vocabulary.size, languages=2, decoder_cells=5, language_width=2, **SIZES
+    )
+    objective = TranslationObjective(laser, len(pieces), vocabulary.specials)
+    shapes = objective.batch_shapes(1, 8)
+    batch = {name: np.zeros(x.shape, x.dtype) for name, x in shapes.items()}
+    tree = nn.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
+    r = np.random.RandomState(0)
+    variables = jax.tree.map(lambda x: np.float32(0.5 * r.standard_normal(x.shape)), tree)
+    return api.Model(presets.translation("laptop"), tokenizer, objective, variables)
+
+
+@pytest.mark.parametrize("layers, words", [("top", "max"), ("last", "first"), ("upper", "mean")])
+def test_the_head_reads_the_frozen_features(model, layers, words):
+    sentences = [["the", "bank", "x"], ["money"]]
+    tokenizer = model.tokenizer
+    encoder = ModelEncoder(model.objective, tokenizer, model.variables)
+    frozen = encoder.of_words(sentences, "en", words, lambda x: features.select(x, layers))
+    tuned = TunedModel(Backbone(tokenizer.vocabulary.size, **SIZES), Labelling(Linear(2, True)),
+                       layers=layers, words=words)  # fmt: skip
+    rows = piece_rows.of_sentences(tokenizer, sentences, "en", 40)
+    _, batch = next(piece_rows.batches(rows, tokenizer, 2, 40))
+    params = fine_tuned.backbone_of(model.variables)
+    # The mix begins as the mean of the layers.
+    nested = {"backbone": {"source_pieces": params.pop("backbone/source_pieces"), "encoder": {
+        path.rpartition("/")[2]: x for path, x in params.items()}},
+        "mix": np.zeros(2), "mix_scale": np.ones(1)}  # fmt: skip
+    [(found, mask)] = tuned.apply({"params": nested}, batch, False, method="_texts")
+    for row, expected in enumerate(frozen):
+        count = len(sentences[row])
+        assert np.asarray(mask)[row].sum() == count
+        np.testing.assert_allclose(found[row, :count], expected.mean(1), atol=1e-5)
+
+
+def test_it_learns_with_the_head_and_is_loaded(model, tmp_path, monkeypatch):
+    config = presets.laser_tagger("laptop", "ner")
+    config.encoder, config.data.languages = f"run:{tmp_path / 'laser'}", "en,de"
+    (tmp_path / "laser").mkdir()
+    config.transfer.update(
+        mode="tune", layers="top", seeds=1, length=40, embedded_rows=60, embedded_tests=20
+    )
+    config.transfer.head.update(width=16, mlp_dim=16)
+    config.optimizer.update(learning_rate=3e-3)
+    config.train.update(epochs=2, batch_size=16)
+    validation.validate(config)
+    load = encoders.load
+    monkeypatch.setattr(
+        encoders, "load", lambda x, names: model if x == config.encoder else load(x, names)
+    )
+    assert transfer.run(config, str(tmp_path / "run"))
+    figures = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert 0 <= figures["ner/de/f1"] <= 1
+    loaded = api.load(str(tmp_path / "run"))
+    assert [word for word, _ in loaded.tag(["the bank"], lang="de")[0]] == ["the", "bank"]
+    labels = json.loads((tmp_path / "run" / "labels.json").read_text())["labels"]
+    objective = build.tuned(config, labels, True, model.objective)
+    found = fine_tuned.best(str(tmp_path / "run" / "tuned" / "seed0"), objective, "dev/f1")
+    for path, before in fine_tuned.backbone_of(model.variables).items():
+        after = paths.flat(found["params"])[path]
+        assert after.shape == before.shape and np.abs(after - before).max() > 1e-3, path
+
+
+def test_texts_have_no_begin(model):
+    config = presets.transfer("laptop", "topics", "mean_mlp")
+    config.transfer.text_vector = "cls"
+    with pytest.raises(ValueError, match="LASER reads no .CLS."):
+        build.tuned(config, ["a", "b"], False, model.objective)
