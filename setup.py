@@ -57,9 +57,6 @@ setup(
         "tpu": ["jax[tpu]>=0.10"],
         # Moses' tokenizer, which XLM's vocabularies need.
         "xlm": ["sacremoses>=0.1"],
-<<<<<<< HEAD
-=======
-        "zh": ["opencc>=1.1"],
         # The programs with which LASER's release cuts text.
         "laser": [
             "ipadic>=1.0",
@@ -68,6 +65,5 @@ setup(
             "sacremoses>=0.1",
             "transliterate>=1.10",
         ],
->>>>>>> main
     },
 )
