@@ -71,6 +71,7 @@ def test_the_first_table_says_what_was_learned_where(seeds, words, tmp_path):
     assert "on joint-align vectors" in found["text"]
     assert "Zero-shot: no label of the language was learned" in found["text"]
     assert found["blocks"][0]["columns"][1] == "Setting"
+    assert (seeds > 1) == ("Seeds" in [x["head"] for x in found["blocks"][0]["columns"][2:]])
     assert [row[1] for row in found["blocks"][0]["rows"]] == ["training", "zero-shot"]
 
 
