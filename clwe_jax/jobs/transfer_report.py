@@ -103,6 +103,8 @@ def _by_language(job: Any) -> data.Section:
     )
     if how_others == "zero-shot" and total:
         text += " Zero-shot: no label of the language was learned."
+    if covered:
+        text += " Words known: the share of the running words that have a vector."
     if task.name == "pos":
         text += " F1 is XTREME's: adjacent words with the same label count as one span."
     if floor:
