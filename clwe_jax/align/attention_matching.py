@@ -24,6 +24,7 @@ import numpy as np
 import optax
 
 from clwe_jax.align import pivots, places, procrustes
+from clwe_jax.align.pivots import Mapped
 from clwe_jax.fields import Amount, Count, OneOf, Size
 from clwe_jax.types import Array
 
@@ -297,25 +298,20 @@ def regression(source: Sentences, target: Sentences, ridge: float = 1e-2) -> Mat
     return Match({"linear": linear, "bias": np.zeros(linear.shape[1], np.float32)}, 1e-6)
 
 
-def symmetric_distances(
+def in_both_spaces(
     there: Match, back: Match, source: Sentences, target: Sentences
-) -> list[np.ndarray]:
-    """The symmetric distances of all words of each sentence pair, [M, N] each; see `pivots`.
+) -> tuple[list[Mapped], list[Mapped]]:
+    """The words of each sentence of both sides in both spaces; see `pivots`.
 
     Args:
       there, back: the maps of the source's words and of the target's.
       source, target: parallel sentences.
     """
-    mapped = [
-        side._replace(vectors=match.apply(side.vectors))
-        for side, match in ((source, there), (target, back))
-    ]
-    return [
-        pivots.symmetric_distances(
-            pivots.Mapped(source.of(k), mapped[0].of(k)), pivots.Mapped(target.of(k), mapped[1].of(k))
-        )
-        for k in range(len(source.rows))
-    ]
+    found = []
+    for side, match in ((source, there), (target, back)):
+        mapped = side._replace(vectors=match.apply(side.vectors))
+        found.append([Mapped(side.of(k), mapped.of(k)) for k in range(len(side.rows))])
+    return found[0], found[1]
 
 
 def pivot_map(source: Sentences, target: Sentences) -> np.ndarray:
@@ -329,8 +325,8 @@ def pivot_map(source: Sentences, target: Sentences) -> np.ndarray:
     """
     maps = regression(source, target), regression(target, source)
     pairs = []
-    for number, found in enumerate(symmetric_distances(*maps, source, target)):
-        here, there = np.nonzero(pivots.links(found))
+    for number, sides in enumerate(zip(*in_both_spaces(*maps, source, target))):
+        here, there = np.nonzero(pivots.links(pivots.symmetric_distances(*sides)))
         pairs.append((source.of(number)[here], target.of(number)[there]))
     x, y = (np.concatenate(side) for side in zip(*pairs))
     return procrustes.orthogonal(x, y).astype(np.float32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Sequence
 
 import numpy as np
 
@@ -26,6 +26,50 @@ def symmetric_distances(source: Mapped, target: Mapped) -> np.ndarray:
     there = _squared(source.mapped, target.own)
     back = _squared(target.mapped, source.own).T
     return (there + back) / 2
+
+
+def elsewhere(
+    source: Sequence[Mapped], target: Sequence[Mapped], others: int, seed: int = 0
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """How near words find a word in sentences that do not translate theirs.
+
+    Args:
+      source, target: parallel sentences.
+      others: number of random other sentences, of the other language, for each sentence; fewer where
+        there are not so many.
+      seed: of their choice.
+
+    Returns:
+      For each sentence pair the mean, over the other sentences, of the symmetric distance to the
+      nearest word: of the source's words float [M], of the target's float [N]. Infinite where there
+      is no other sentence.
+    """
+    draw, count = np.random.default_rng([seed, 41]), len(source)
+    order, sums = draw.permutation(count), [[0.0, 0.0] for _ in range(count)]
+    shifts = draw.permutation(np.arange(1, count))[:others]
+    for shift in shifts:  # all pairs of a shift give every sentence of both sides one other sentence
+        for here, there in zip(order, np.roll(order, -shift)):
+            found = symmetric_distances(source[here], target[there])
+            sums[here][0] += found.min(1, initial=np.inf)
+            sums[there][1] += found.min(0, initial=np.inf)
+    if not len(shifts):
+        return [(np.full(len(x.own), np.inf), np.full(len(y.own), np.inf)) for x, y in zip(source, target)]
+    return [(x / len(shifts), y / len(shifts)) for x, y in sums]
+
+
+def contrasted(distances: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Distances in units of those that both words find elsewhere, [M, N]; 1: no nearer than there.
+
+    A word that is near to some word of any sentence is near to no word in particular. The measure is
+    the ratio margin of Artetxe and Schwenk 2019 (Margin-based Parallel Corpus Mining, section 3), a
+    form of CSLS (Lample et al. 2018), with a word's nearest in other sentences as its neighbours.
+
+    Args:
+      distances: of a sentence pair, [M, N].
+      source, target: see `elsewhere`, [M] and [N].
+    """
+    near = (source[:, None] + target[None]) / 2
+    return np.where(np.isfinite(near), distances / np.maximum(near, 1e-12), distances)
 
 
 def links(distances: np.ndarray, threshold: float = np.inf) -> np.ndarray:

@@ -61,8 +61,17 @@ def exhaustive(costs: np.ndarray, pairs: bool) -> np.ndarray:
     """
     if len(costs) > MOST_EXHAUSTIVE:
         raise ValueError(f"{len(costs)} words: all orders are tried up to {MOST_EXHAUSTIVE} words")
-    every = itertools.permutations(range(len(costs)))
-    return np.array(min(every, key=lambda order: cost(costs, order, pairs)), int)
+    words = range(len(costs))
+    orders = list(itertools.permutations(words))
+    every = np.array(orders, int).reshape(len(orders), len(costs))
+    total = np.zeros(len(every))
+    if pairs:
+        for first, second in itertools.combinations(words, 2):
+            total += costs[every[:, first], every[:, second]]
+    else:
+        for place in words:
+            total += costs[every[:, place], place]
+    return every[total.argmin()]
 
 
 def cost(costs: np.ndarray, order: Sequence[int], pairs: bool) -> float:

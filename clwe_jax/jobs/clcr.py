@@ -7,16 +7,18 @@ import json
 import time
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
+from absl import logging
 import jax
 from ml_collections import ConfigDict
 import numpy as np
 
+from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.api import clcr as api
-from clwe_jax.jobs import clcr_data, clcr_hub, clcr_report, clcr_steps, clcr_tune, facts
+from clwe_jax.jobs import clcr_data, clcr_entailment, clcr_hub, clcr_report, clcr_steps, clcr_tune, facts
 from clwe_jax.jobs.clcr_steps import Extraction, Maps, OrderPredictors
 from clwe_jax.jobs.clcr_tune import Tuning
 from clwe_jax.jobs.job import Job, Results, Stage
@@ -26,7 +28,7 @@ from clwe_jax.training import heads, train
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
 _KEPT = "steps"  # folder of the results of the stages
-_OF_PREDICTORS = ("transform", "tune", "threshold", "predictor")
+_OF_PREDICTORS = ("transform", "tune", "contrast", "threshold", "predictor")
 
 
 def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
@@ -41,6 +43,9 @@ class Clcr(Job):
       figures: the figures of the stages done.
       train, test: the parallel sentences with their vectors.
       maps: row of Table 1 -> its maps.
+      phases: language -> the history of its model's fine-tuning in each round.
+      contrast: arguments of `clcr_steps.distances`.
+      curve: the pivots of the test sentences by their threshold, where these have gold links.
       links: the pivots of the training and of the test sentences, as links.
     """
 
@@ -66,6 +71,7 @@ class Clcr(Job):
             Stage("extract", self._extract),
             Stage("reorder", self._reorder),
             Stage("model", self._save),
+            Stage("entailment", self._entailment, self._about_entailment),
         ]
 
     def _about_encoders(self) -> Iterator[str]:
@@ -82,6 +88,11 @@ class Clcr(Job):
     def _about_transform(self) -> Iterator[str]:
         steps = self.config.clcr.transform.steps
         yield f"transform: {', '.join(clcr_steps.ROWS)}; {steps:,} steps in each direction"
+
+    def _about_entailment(self) -> Iterator[str]:
+        seeds = self.config.clcr.entailment.seeds
+        if seeds:
+            yield f"entailment: {', '.join(clcr_entailment.rows(self.config))}; {seeds} heads each"
 
     def _encoders(self) -> bool:
         return clcr_data.trained(self.config, self.workdir)
@@ -112,22 +123,29 @@ class Clcr(Job):
     def _transform(self) -> None:
         matching = AttentionMatching(**self.config.clcr.transform.to_dict())
         self.maps: dict[str, Maps] = {}
+        self.contrast = self.config.clcr.contrast, self.config.seed
         for name in clcr_steps.ROWS:
             fit = functools.partial(
                 clcr_steps.fit, name, self.train, matching, self.config.seed
             )
             found = self._kept(f"transform_{name}", ("transform",), lambda fit=fit: _arrays(fit()))
             self.maps[name] = Maps(*(_match(found[side]) for side in Maps._fields))
-            self.figures |= clcr_steps.measured(name, self.maps[name], self.test)
+            self.figures |= clcr_steps.measured(name, self.maps[name], self.test, *self.contrast)
         self._tune(matching)
         maps, (source, target) = self.maps[clcr_steps.MAIN], self.test.vectors
         mapped = maps.there.apply(clcr_steps.words(source))
         for name, x in (("mapped", mapped), ("target", clcr_steps.words(target))):
             variance, rank = clcr_steps.spread(x)
             self.figures |= {f"clcr/variance/{name}": variance, f"clcr/rank/{name}": rank}
+            if clcr_steps.collapsed(variance, rank):
+                logging.warning(
+                    "The %s representations have collapsed: variance %.4f of a dimension, effective rank "
+                    "%.1f. Lower config.clcr.tune.learning_rate or .rounds, or train T for more steps",
+                    name, variance, rank,
+                )  # fmt: skip
         self.distances = {
-            "train": clcr_steps.distances(maps, self.train),
-            "test": clcr_steps.distances(maps, self.test),
+            "train": clcr_steps.distances(maps, self.train, *self.contrast),
+            "test": clcr_steps.distances(maps, self.test, *self.contrast),
         }
         self.links = {
             split: [pivots.links(x, self.config.clcr.threshold) for x in found]
@@ -140,8 +158,11 @@ class Clcr(Job):
                 for name, value in clcr_steps.alignment(nearest, self.test.rows).items()
             }
             found = clcr_steps.alignment(self.links["test"], self.test.rows)
-            self.figures |= {f"clcr/pivots/{x}": found[x] for x in ("precision", "recall", "f1")}
+            self.figures |= {f"clcr/pivots/{x}": value for x, value in found.items()}
             self.figures |= clcr_steps.aligners(maps, self.test)
+            self.curve = clcr_steps.pivot_curve(self.distances["test"], self.test.rows)
+            at = self.curve.precision_at(clcr_steps.RECALL)
+            self.figures[f"clcr/pivots/precision@{clcr_steps.RECALL}"] = at
         self.mapped = {
             split: part.vectors[0]._replace(vectors=maps.there.apply(part.vectors[0].vectors))
             for split, part in (("train", self.train), ("test", self.test))
@@ -150,24 +171,27 @@ class Clcr(Job):
     def _tune(self, matching: AttentionMatching) -> None:
         """Fine-tunes the models in turns, and encodes the sentences again."""
         tuning, maps = Tuning(**self.config.clcr.tune.to_dict()), self.maps[clcr_steps.MAIN]
+        self.phases: dict[str, list[np.ndarray]] = {}
         for number in range(tuning.rounds):
             for side, (language, match) in enumerate(zip(self.languages, maps)):
                 words = [row[side] for row in self.train.rows]
 
                 def fit(language=language, match=match, side=side, words=words) -> Any:
-                    return clcr_tune.tuned(
+                    found = clcr_tune.tuned(
                         self.models[language], (language, words), self.spaces[language], match,
                         self.train.vectors[1 - side], matching, tuning, self.config.seed,
-                    ).variables["params"]  # fmt: skip
+                    )  # fmt: skip
+                    return {"params": found.model.variables["params"], "history": found.history}
 
                 name = f"tuned_{number}_{language}"
-                params = self._kept(name, ("transform", "tune"), fit)
-                self.models[language] = api.with_parameters(self.models[language], params)
+                found = self._kept(name, ("transform", "tune"), fit)
+                self.models[language] = api.with_parameters(self.models[language], found["params"])
+                self.phases.setdefault(language, []).append(found["history"])
                 self.train = clcr_data.part(self.models, self.spaces, self.train.rows)
         if tuning.rounds:
             gold = self.test.gold
             self.test = clcr_data.part(self.models, self.spaces, self.test.rows, gold)
-            self.figures |= clcr_steps.measured(clcr_steps.TUNED, maps, self.test)
+            self.figures |= clcr_steps.measured(clcr_steps.TUNED, maps, self.test, *self.contrast)
 
     def common(self, split: str, side: int) -> Any:
         """The sentences of a side in the common space."""
@@ -237,6 +261,15 @@ class Clcr(Job):
         if clcr_data.hub(self.config) and self.test.gold:
             self.figures |= dict(clcr_hub.aligned(self.config, api.load(self.workdir)))
 
+    def _entailment(self) -> None:
+        if not self.config.clcr.entailment.seeds:
+            return
+        made_with = {**self._made_with, "clcr": json.loads(self.config.clcr.to_json_best_effort())}
+        for name in clcr_entailment.rows(self.config):
+            make = functools.partial(clcr_entailment.measured, self.config, self.workdir, name)
+            path = self.path(_KEPT, f"entailment_{name}.json")
+            self.figures |= Kept(path, made_with, make, _write, _read).result()
+
     def results(self) -> Results:
         report = {
             **facts.environment(_PACKAGES),
@@ -247,6 +280,15 @@ class Clcr(Job):
             "clcr": {"seconds": self.seconds},
         }
         return Results(self.figures, report)
+
+
+def _write(figures: Mapping[str, float], path: str) -> None:
+    atomic.write_json(path, dict(figures))
+
+
+def _read(path: str) -> dict[str, float]:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def _arrays(maps: Maps) -> dict[str, dict[str, np.ndarray]]:

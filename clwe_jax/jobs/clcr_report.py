@@ -6,12 +6,12 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from clwe_jax.align import pivots
-from clwe_jax.jobs import clcr_steps
+from clwe_jax.align import pivots, reorder
+from clwe_jax.jobs import clcr_entailment, clcr_steps
 from clwe_jax.report import data, word_links
 from clwe_jax.report.measures import pair_name
 from clwe_jax.report.data import (
-    Block, Chart, Column, Facts, Language, Line, Metric, Sentence, Table, Text, Word,
+    Block, Chart, Column, Facts, Language, Line, Metric, Table, Text, Word,
 )  # fmt: skip
 
 _NAMES = {
@@ -23,6 +23,7 @@ _ALIGNERS = {
     "mutual_argmax": "mutual argmax (SimAlign)", "itermax": "itermax (SimAlign)",
     "softmax": "softmax intersection (awesome-align)",
 }  # fmt: skip
+_FIRST = 50  # pivots without which a precision says little
 _SHOWN = 3  # sentences of each kind
 _WORDS = range(5, 13)  # number of words of a sentence that is shown
 
@@ -33,7 +34,7 @@ def sections(job: Any) -> list[Any]:
     Args:
       job: a `clcr.Clcr` whose stages are done.
     """
-    found = (make(job) for make in (_transform, _extract, _reorder, _hub))
+    found = (make(job) for make in (_transform, _extract, _reorder, _entailment, _hub))
     return [data.to_json(section) for section in found if section is not None]
 
 
@@ -61,8 +62,15 @@ def _transform(job: Any) -> data.Section:
         for pair, match in zip(((source, target), (target, source)), job.maps[name])
     ]
     blocks.append(Chart("Distance on training sentences", lines, y="squared error a dimension"))
+    if job.phases:
+        tuned = [
+            Line(f"model of {language}, round {number}", points=history.tolist())
+            for language, rounds in job.phases.items() for number, history in enumerate(rounds, 1)
+        ]  # fmt: skip
+        blocks.append(Chart("Distance while the models learn", tuned, y="squared error a dimension"))
     blocks.append(
         Facts({
+            "dimensions": " → ".join(str(x.vectors.shape[1]) for x in job.test.vectors),
             "variance of a mapped dimension": Metric("clcr/variance/mapped"),
             "of a target dimension": Metric("clcr/variance/target"),
             "effective rank, mapped": Metric("clcr/rank/mapped"),
@@ -73,7 +81,7 @@ def _transform(job: Any) -> data.Section:
         row = job.test.rows[place]
         shown = {"languages": job.languages, "source": row.source, "target": row.target,
                  "sure": sorted(row.sure), "found": np.argwhere(job.links["test"][place]).tolist()}
-        blocks.append(word_links.picture(shown, "found", "pivots"))
+        blocks.append(word_links.picture(shown, "found", "pivots as"))
         if job.test.gold:
             blocks.append(word_links.picture(shown, "sure", "gold, sure"))
     text = (
@@ -103,32 +111,45 @@ def _extract(job: Any) -> data.Section:
     ]  # fmt: skip
     blocks: list[Block] = [Table(columns, rows)]
     if job.test.gold:
-        pairs = [["pairs of pivots", *(Metric(f"clcr/pivots/{x}") for x in ("precision", "recall", "f1"))]]
-        heads = [Column(""), *(Column(x, "percent") for x in ("Precision", "Recall", "F1"))]
-        blocks.append(Table(heads, pairs, title="Pivots against the gold alignment"))
-    for side, language in enumerate(job.languages):
-        sentences = job.common("test", side)
-        predictor = job.extraction[language].confident
-        for place in _chosen(job)[:_SHOWN]:
-            likely = predictor.probabilities(sentences.of(place))[:, 1]
-            words = job.test.rows[place][side]
-            shown = [
-                Word(word, language, "strong" if p >= job.config.clcr.pivot_probability else "soft")
-                for word, p in zip(words, likely)
-            ]
-            blocks.append(Sentence(language, shown))
+        names = ("precision", "recall", "f1", "aer")
+        every = ["mutually nearest words", *(Metric(f"clcr/alignment_{x}") for x in names)]
+        pivot = [f"pivots, nearer than {job.config.clcr.threshold:g}", *(Metric(f"clcr/pivots/{x}") for x in names)]
+        heads = [Column("Links"), *(Column(x, "percent") for x in ("Precision", "Recall", "F1", "Error rate"))]
+        blocks.append(Table(heads, [every, pivot], title="Links against the gold alignment"))
+        at = Metric(f"clcr/pivots/precision@{clcr_steps.RECALL}")
+        blocks.append(Facts({f"precision at a recall of {clcr_steps.RECALL:.0%}": at}))
+        points = np.stack([job.curve.recall, job.curve.precision], 1)[_FIRST:].tolist()
+        line = Line("mutually nearest words, by the threshold", points=points)
+        blocks.append(Chart("Precision of pivots by their recall", [line], "recall", "precision", "percent"))
+    shown = [x for side in (0, 1) for place in _chosen(job)[:_SHOWN] for x in _predicted(job, place, side)]
+    blocks.append(Table(["Language", "Pivots", "Words"], shown, title="Pivots of sentences"))
     text = (
-        f"Pivots are mutually nearest words whose symmetric distance is below "
+        f"Pivots are mutually nearest words whose {_distance(job)} is below "
         f"{job.config.clcr.threshold:g}. A classifier predicts them in one sentence alone (Table 2): "
         "accuracy, precision and recall against the pivots of test sentences, with the labels as they "
         "are and with confident labels, and the share of words with a probability below .2 or above "
-        ".8. Below, the words that are predicted to be pivots stand out."
+        ".8. Below, the pivots of some sentences stand out: those found with the translation, and those that "
+        "the predictors of both kinds of labels find in the sentence alone (Fig. 2)."
     )
     return data.Section("CLCR: extract", text, blocks)
 
 
+def _predicted(job: Any, place: int, side: int) -> list[list[Any]]:
+    """Rows of a table: a sentence with the pivots found, and with those of each predictor."""
+    language, words = job.languages[side], job.test.rows[place][side]
+    vectors = job.common("test", side).of(place)
+    marked = {"with the translation": job.links["test"][place].any(1 - side)}
+    for name, predictor in job.extraction[language]._asdict().items():
+        likely = predictor.probabilities(vectors)[:, 1] >= job.config.clcr.pivot_probability
+        marked[f"predicted, {name} labels"] = likely
+    return [
+        [Language(language), name, [Word(x, language, "strong" if y else "soft") for x, y in zip(words, found)]]
+        for name, found in marked.items()
+    ]
+
+
 def _reorder(job: Any) -> data.Section:
-    names = ("bleu2", "bleu3", "bleu4", "tau")
+    names = ("bleu2", "bleu3", "bleu4", "tau", "lowest")
     rows = [
         [title, *(Metric(f"clcr/reorder/{path}/{name}") for name in names)]
         for title, path in (
@@ -137,17 +158,24 @@ def _reorder(job: Any) -> data.Section:
               for method in ("absolute", "relative") for beam in clcr_steps.BEAMS),
         )
     ]  # fmt: skip
-    forms = ("percent", "percent", "percent", "")
+    forms = ("percent", "percent", "percent", "", "percent")
     columns = [Column("Order"), *(Column(x, form) for x, form in zip(
-        ("BLEU-2", "BLEU-3", "BLEU-4", "Kendall's tau"), forms
+        ("BLEU-2", "BLEU-3", "BLEU-4", "Kendall's tau", "Lowest cost found"), forms
     ))]  # fmt: skip
-    blocks: list[Block] = [Table(columns, rows)]
+    blocks: list[Block] = [
+        Table(columns, rows),
+        Facts({
+            "BLEU-4 above the own order": Metric("clcr/reorder/bleu4_gain"),
+            "tau above the own order": Metric("clcr/reorder/tau_gain"),
+        }),
+    ]  # fmt: skip
     sides = job.moved, 1 - job.moved
     source, target = (job.languages[side] for side in sides)
     places = _chosen(job)[:_SHOWN]
     given, every = [job.given[place] for place in places], job.common("test", job.moved)
     vectors = every._replace(rows=every.rows[places])
-    found = clcr_steps.predicted(job.order, vectors, given, clcr_steps.BEAMS[-1])["relative"]
+    costs = clcr_steps.order_costs(job.order, vectors, given)
+    found = clcr_steps.predicted(costs, clcr_steps.BEAMS[-1])["relative"]
     for place, order, mine in zip(places, given, found):
         own, other = (job.test.rows[place][side] for side in sides)
         words = np.array(own, object)[order.places]
@@ -158,11 +186,33 @@ def _reorder(job: Any) -> data.Section:
         blocks.append(Text(" ".join(other), points=points))
     text = (
         f"Linked words of {source}, brought into the order of {target} (Table 3): the share of the 2-, "
-        "3- and 4-grams of words that stand together in that order, and Kendall's tau. "
+        "3- and 4-grams of words that stand together in that order, and Kendall's tau; and of sentences "
+        f"of up to {reorder.MOST_EXHAUSTIVE} words, the share in which the search finds the order of lowest "
+        "cost among all. "
         + ("The orders are those of the gold alignment." if job.test.gold else
            "The orders are those of the pivots found.")
     )  # fmt: skip
     return data.Section("CLCR: reorder", text, blocks)
+
+
+def _entailment(job: Any) -> data.Section | None:
+    source, target = job.languages
+    rows = [
+        [title, *(Metric(f"clcr/entailment/{name}/{x}") for x in (target, source, "gap"))]
+        for name, title in clcr_entailment.TITLES.items()
+        if f"clcr/entailment/{name}/{source}" in job.figures
+    ]
+    if not rows:
+        return None
+    heads = (target, f"{source}, zero-shot", "Gap")
+    columns = [Column("Words and order"), *(Column(head, "percent") for head in heads)]
+    seeds = job.config.clcr.entailment.seeds
+    text = (
+        f"Accuracy of entailment by ESIM on frozen vectors (Table 4): learned from sentences in {target} "
+        f"alone, except translate-train; {seeds} heads a row, with 95% intervals. The reports of the rows "
+        f"are in the folder {clcr_entailment.FOLDER}."
+    )
+    return data.Section("CLCR: entailment", text, [Table(columns, rows)])
 
 
 def _hub(job: Any) -> data.Section | None:
@@ -179,6 +229,13 @@ def _hub(job: Any) -> data.Section | None:
         "sentences of each other."
     )
     return data.Section("CLCR: hub", text, [Table(columns, rows)])
+
+
+def _distance(job: Any) -> str:
+    """The name of the measure of `clcr.contrast`."""
+    others = job.config.clcr.contrast
+    plain = "symmetric distance"
+    return f"{plain}, in units of that to the nearest word of {others} other sentences," if others else plain
 
 
 def _chosen(job: Any) -> Sequence[int]:

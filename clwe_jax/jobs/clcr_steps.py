@@ -21,7 +21,9 @@ ROWS = ("regression", *_BETAS, MAIN)
 PLACES = 16  # classes of absolute order prediction; later places count as the last one
 THRESHOLDS = (0.2, 0.5)  # of the probability of a pivot (Table 6)
 BEAMS = (1, 10)
+RECALL = 0.6  # at which the precision of pivots is a figure
 _ONE_WORD = 1e-6  # temperature at which attention chooses one word
+_LEAST_VARIANCE, _LEAST_RANK = 0.01, 2.0  # below which representations have collapsed
 _CLEAR = 0.2  # a probability below it, or above 1 minus it, is unambiguous
 NO_PIVOT = (
     "no pivot was found: no training sentence has words whose symmetric distance is below "
@@ -57,9 +59,20 @@ def fit(name: str, part: Part, options: AttentionMatching, seed: int) -> Maps:
     return Maps(options.fit(source, target, seed), options.fit(target, source, seed + 1))
 
 
-def distances(maps: Maps, part: Part) -> list[np.ndarray]:
-    """The symmetric distances of all words of each sentence pair, [M, N] each."""
-    return attention_matching.symmetric_distances(*maps, *part.vectors)
+def distances(maps: Maps, part: Part, others: int = 0, seed: int = 0) -> list[np.ndarray]:
+    """The symmetric distances of all words of each sentence pair, [M, N] each.
+
+    Args:
+      maps, part: maps, and sentences.
+      others: `clcr.contrast`: number of other sentences, in units of whose distances these are; 0: none.
+      seed: of their choice.
+    """
+    sides = attention_matching.in_both_spaces(*maps, *part.vectors)
+    found = [pivots.symmetric_distances(*pair) for pair in zip(*sides)]
+    if not others:
+        return found
+    near = pivots.elsewhere(*sides, others, seed)
+    return [pivots.contrasted(x, *both) for x, both in zip(found, near)]
 
 
 def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
@@ -70,10 +83,11 @@ def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, 
     return counts.figures()
 
 
-def measured(name: str, maps: Maps, part: Part) -> dict[str, float]:
+def measured(name: str, maps: Maps, part: Part, others: int = 0, seed: int = 0) -> dict[str, float]:
     """The figures of a row of Table 1 on test sentences: distances and, with gold links, F1.
 
-    'distance' is at the map's own temperature, 'nearest' with one-hot attention for all maps.
+    'distance' is at the map's own temperature, 'nearest' with one-hot attention for all maps. Other
+    arguments as of `distances`.
     """
     (source, target), found = part.vectors, {}
     there, back = maps.there.distances(source, target), maps.back.distances(target, source)
@@ -82,7 +96,7 @@ def measured(name: str, maps: Maps, part: Part) -> dict[str, float]:
     one = dataclasses.replace(maps.there, temperature=_ONE_WORD)
     found[f"clcr/nearest/{name}"] = one.distances(source, target)[0]
     if part.gold:
-        links = [pivots.links(x) for x in distances(maps, part)]
+        links = [pivots.links(x) for x in distances(maps, part, others, seed)]
         found[f"clcr/f1/{name}"] = alignment(links, part.rows)["f1"]
     return found
 
@@ -99,6 +113,43 @@ def aligners(maps: Maps, part: Part) -> dict[str, float]:
     return found
 
 
+class Curve(NamedTuple):
+    """Pivots by their threshold, as far as all mutually nearest words.
+
+    Attributes:
+      thresholds: rising, float [N].
+      precision, recall: of the pivots below each threshold, float [N].
+    """
+
+    thresholds: np.ndarray
+    precision: np.ndarray
+    recall: np.ndarray
+
+    def precision_at(self, recall: float) -> float:
+        """The precision at the least threshold of this recall; 0 where none has it."""
+        found = np.flatnonzero(self.recall >= recall)
+        return float(self.precision[found[0]]) if len(found) else 0.0
+
+
+def pivot_curve(found: Sequence[np.ndarray], rows: Sequence[Linked]) -> Curve:
+    """Precision and recall of pivots at every threshold.
+
+    Args:
+      found: distances of each sentence pair, [M, N].
+      rows: the sentences with their gold links.
+    """
+    values, possible, sure = [], [], []
+    for x, row in zip(found, rows):
+        for link in map(tuple, np.argwhere(pivots.links(x)).tolist()):
+            values.append(x[link])
+            possible.append(link in row.possible)
+            sure.append(link in row.sure)
+    order = np.argsort(values, kind="stable")
+    right, hit = (np.cumsum(np.array(x, float)[order]) for x in (possible, sure))
+    wanted = max(sum(len(row.sure) for row in rows), 1)
+    return Curve(np.array(values)[order], right / np.arange(1, len(order) + 1), hit / wanted)
+
+
 def spread(vectors: np.ndarray) -> tuple[float, float]:
     """The mean variance of a dimension, and the effective rank: exp of the entropy of the shares of
     the principal variances. Both fall towards 0 and 1 where representations collapse."""
@@ -106,6 +157,11 @@ def spread(vectors: np.ndarray) -> tuple[float, float]:
     shares = variances / max(variances.sum(), 1e-12)
     shares = shares[shares > 0]
     return float(variances.mean()), float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def collapsed(variance: float, rank: float) -> bool:
+    """Whether whitened vectors, or their images, are nearly one vector or lie on a line."""
+    return variance < _LEAST_VARIANCE or rank < _LEAST_RANK
 
 
 def labels(links: Sequence[np.ndarray], side: int) -> np.ndarray:
@@ -230,30 +286,57 @@ def order_predictors(
     return OrderPredictors(relative, absolute)
 
 
-def predicted(
-    found: OrderPredictors, source: Sentences, given: Sequence[Order], beam: int
+def order_costs(
+    found: OrderPredictors, source: Sentences, given: Sequence[Order]
 ) -> dict[str, list[np.ndarray]]:
-    """'relative' and 'absolute' -> the predicted orders of the same words, int [n] each."""
+    """'relative' and 'absolute' -> the costs of the words' orders; see `align.reorder`."""
     relative, absolute = [], []
     for number, order in enumerate(given):
         vectors = source.of(number)[order.places]
         pairs, x = predictors.pair_features(vectors)
         stays = found.relative.probabilities(x)[:, 1]
-        relative.append(reorder.by_pairs(predictors.pair_costs(pairs, stays, len(vectors)), beam))
+        relative.append(predictors.pair_costs(pairs, stays, len(vectors)))
         costs = 1 - found.absolute.probabilities(predictors.place_features(vectors, PLACES))
         more = max(0, len(vectors) - PLACES)  # places beyond the last class cost the same for all
-        absolute.append(reorder.by_positions(np.pad(costs, ((0, 0), (0, more))), beam))
+        absolute.append(np.pad(costs, ((0, 0), (0, more))))
     return {"relative": relative, "absolute": absolute}
+
+
+def predicted(costs: Mapping[str, Sequence[np.ndarray]], beam: int) -> dict[str, list[np.ndarray]]:
+    """'relative' and 'absolute' -> the orders that a beam finds from `order_costs`, int [n] each."""
+    return {
+        name: [search(x, beam) for x in costs[name]]
+        for name, search in (("relative", reorder.by_pairs), ("absolute", reorder.by_positions))
+    }
+
+
+def lowest_share(costs: Sequence[np.ndarray], orders: Sequence[np.ndarray], pairs: bool) -> float:
+    """The share of orders of 2 to 7 words that no other order undercuts; 1 without such orders.
+
+    Args:
+      costs: of each sentence; see `align.reorder`.
+      orders: the orders found, int [n] each.
+      pairs: whether they are pair costs.
+    """
+    hits = [
+        reorder.cost(x, order, pairs) <= reorder.cost(x, reorder.exhaustive(x, pairs), pairs) + 1e-6
+        for x, order in zip(costs, orders)
+        if 1 < len(order) <= reorder.MOST_EXHAUSTIVE
+    ]
+    return float(np.mean(hits)) if hits else 1.0
 
 
 def reordered(
     found: OrderPredictors, source: Sentences, given: Sequence[Order]
 ) -> Iterator[tuple[str, float]]:
-    """Yields the figures of Table 3, with the source's own order as the baseline."""
+    """Yields the figures of Table 3, with the source's own order as the baseline, and how often the
+    search finds the order of lowest cost (`lowest_share`)."""
+    costs = order_costs(found, source, given)
     gold = [order.gold for order in given]
     own = reorder.figures([np.arange(len(x)) for x in gold], gold)
     yield from ((f"clcr/reorder/identity/{name}", value) for name, value in own.items())
     for beam in BEAMS:
-        for method, mine in predicted(found, source, given, beam).items():
-            for name, value in reorder.figures(mine, gold).items():
-                yield f"clcr/reorder/{method}/beam{beam}/{name}", value
+        for method, mine in predicted(costs, beam).items():
+            path = f"clcr/reorder/{method}/beam{beam}"
+            yield f"{path}/lowest", lowest_share(costs[method], mine, method == "relative")
+            yield from ((f"{path}/{name}", x) for name, x in reorder.figures(mine, gold).items())

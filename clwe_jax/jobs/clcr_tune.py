@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import jax
@@ -18,6 +18,8 @@ from clwe_jax.api.clcr import Space, with_parameters
 from clwe_jax.api.model import Model
 from clwe_jax.evaluate.encode import pooling
 from clwe_jax.fields import Amount, Count, Size
+
+_LOGGED = 10  # steps of one entry of the history
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +42,18 @@ class Tuning:
     learning_rate: Amount = 1e-4
 
 
+class Tuned(NamedTuple):
+    """A model after its fine-tuning.
+
+    Attributes:
+      model: with the learned parameters.
+      history: (step, mean distance of the steps since the last entry), float64 [N, 2].
+    """
+
+    model: Model
+    history: np.ndarray
+
+
 def tuned(
     model: Model,
     texts: tuple[str, Sequence[Sequence[str]]],
@@ -49,7 +63,7 @@ def tuned(
     matching: AttentionMatching,
     tuning: Tuning,
     seed: int,
-) -> Model:
+) -> Tuned:
     """The model after some steps towards the vectors of the other language.
 
     Args:
@@ -109,4 +123,6 @@ def tuned(
         "fine-tuning (%s): distance %.3f, then %.3f", language, history[:20].mean(),
         history[-20:].mean(),
     )  # fmt: skip
-    return with_parameters(model, params)
+    ends = [*range(_LOGGED, len(history), _LOGGED), len(history)]
+    means = [part.mean() for part in np.split(history, ends[:-1])]
+    return Tuned(with_parameters(model, params), np.array([*zip(ends, means)], np.float64))

@@ -87,6 +87,9 @@ def _by_language(job: Any) -> data.Section:
         how = "the embeddings of its pieces learned with the head"
     elif job.source.encoder.layers > 1:
         how += f" (layers: {job.chosen or config.transfer.layers})"
+    if config.transfer.reduce:
+        how += "; of each text only the pivots are read"
+        how += ", in one order for both languages" if "reorder" in config.transfer.reduce else ""
     if "align" in job.made_with:
         target = job.made_with["align"]["languages"][0]
         how += f"; its layers were mapped onto those of {target} by aligned words"

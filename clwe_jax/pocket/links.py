@@ -45,7 +45,8 @@ def links(source: Sentence, target: Sentence) -> LinkedSentences:
     """The gold alignment of two sentences of one meaning.
 
     Two words may be linked where they express one concept of the lexicon, where the table of
-    function words translates one by the other, and where they are marks of one kind. A link is sure
+    function words translates one by the other (に and で too, see `functions.linked`), and where they are
+    marks of one kind. A link is sure
     where neither of its words has another possible link.
     """
     words = _translations(source.language, target.language)
@@ -79,4 +80,4 @@ def _plain(word: str, language: str) -> str:
 
 @functools.cache
 def _translations(source: str, target: str) -> frozenset[tuple[str, str]]:
-    return frozenset(functions.pairs(source, target))
+    return frozenset(functions.linked(source, target))

@@ -7,7 +7,7 @@ TensorFlow, so that `--help` answers at once.
 
 from clwe_jax.presets.clcr import clcr
 from clwe_jax.presets.pieces import bert
-from clwe_jax.presets.transfer import laser_tagger, transfer
+from clwe_jax.presets.transfer import esim, laser_tagger, transfer
 from clwe_jax.presets.translation import (
     supervised_translation,
     translation,
@@ -17,6 +17,6 @@ from clwe_jax.presets.vectors import static
 from clwe_jax.presets.words import bert_tiny, elmo
 
 __all__ = [
-    "bert", "bert_tiny", "clcr", "elmo", "laser_tagger", "static", "supervised_translation",
-    "transfer", "translation", "unsupervised_translation",
+    "bert", "bert_tiny", "clcr", "elmo", "esim", "laser_tagger", "static",
+    "supervised_translation", "transfer", "translation", "unsupervised_translation",
 ]  # fmt: skip

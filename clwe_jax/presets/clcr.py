@@ -59,7 +59,12 @@ def clcr(scale: str) -> ConfigDict:
                 tune=dict(  # of both encoders, in turns (the paper's phases 2 and 3)
                     rounds=0, steps=2_000, batch_size=32, learning_rate=3e-5
                 ),
-                threshold=1.0,  # largest symmetric distance of a pivot; 1: of the mean vector
+                # other sentences that a word's distances are compared with: they are in units of that to
+                # the nearest word there | 0: the plain symmetric distances
+                contrast=10,
+                # largest distance of a pivot; 1: as near as in other sentences (contrast=0: the distance
+                # of the mean vector)
+                threshold=1.0,
                 predictor=dict(  # of pivots and of orders
                     hidden=512, steps=10_000, batch_size=256, learning_rate=1e-3,
                     weight_decay=0.01, dropout=0.1,
@@ -67,6 +72,12 @@ def clcr(scale: str) -> ConfigDict:
                 pivot_probability=0.2,  # least probability of a pivot, in use
                 beam=10,  # of the search for an order, in use
                 reordered="source",  # the side whose words get the other one's order: source | target
+                entailment=dict(  # Table 4: ESIM on T, T + E, T + E + R and on translations
+                    seeds=0,  # heads of a row; 0: no entailment
+                    # as of config.transfer (configs/nli_esim.py), in the target's language | '' and '': the
+                    # embedded world
+                    train="", tests="",
+                ),
             ),
             plan=base.plan,
             evals=dict(),
@@ -77,9 +88,10 @@ def clcr(scale: str) -> ConfigDict:
         config.data.update(pocket_domains=DOMAINS, pocket_sentences=30_000)
         config.clcr.encoder.update(steps=1_000, vocab_kind="word", vocab_size=4_000)
         config.clcr.update(sentences=6_000, length=32)
-        config.clcr.transform.update(hidden=256, steps=1_500)
+        config.clcr.transform.update(hidden=256, steps=4_000)
         config.clcr.tune.update(steps=200, learning_rate=3e-4)
         config.clcr.predictor.update(hidden=128, steps=1_000)
+        config.clcr.entailment.seeds = 5
     else:
         config.data.update(source=YOUR_TEXT["source"])
         config.clcr.update(parallel="parallel", gold="")

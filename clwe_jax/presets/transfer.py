@@ -134,6 +134,23 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
     return config
 
 
+def esim(scale: str) -> ConfigDict:
+    """ESIM on frozen vectors: entailment, the head of CLCR's Table 4 (B7).
+
+    Args:
+      scale: as in all presets.
+    """
+    config = transfer(scale, "xnli", "esim")
+    config.recipe.update(learning_rate=4e-4)
+    config.transfer.update(length=50, seeds=2)
+    if scale == "laptop":
+        config.transfer.head.update(cells=64, hidden=64, dropout=0.2)
+        config.recipe.update(learning_rate=3e-3)
+    else:
+        config.transfer.update(train="en:nli/train.en.tsv", tests="nli")
+    return config
+
+
 def laser_tagger(scale: str, task: str) -> ConfigDict:
     """The tagger of the LASER paper on LASER's encoder (C2, C3, C5, C6); its config sets the layers.
 

@@ -8,7 +8,8 @@ from typing import Sequence
 
 from clwe_jax.report import figures
 from clwe_jax.report.data import (
-    NEUTRAL, ORANGE, RED, VIOLET, Block, Cell, Chart, Closed, Column, Line, Metric, Number, Table,
+    NEUTRAL, ORANGE, RED, VIOLET, Block, Cell, Chart, Closed, Column, Facts, Line, Metric, Number,
+    Table,
 )  # fmt: skip
 from clwe_jax.report.run_folder import Run, finite
 
@@ -60,6 +61,12 @@ def _block(block: Block, runs: Sequence[Run]) -> Block | None:
         # A chart of single points, or of other runs only, is left out.
         own = any(not line.dash and len(line.points) > 1 for line in lines)
         return dataclasses.replace(block, lines=lines) if own else None
+    if isinstance(block, Facts):
+        known = {
+            name: _cell(x, "", runs[0], None) if isinstance(x, Metric) else x
+            for name, x in block.facts.items()
+        }
+        return dataclasses.replace(block, facts=known)
     if isinstance(block, Closed):
         parts = filled(block.blocks, runs)
         return dataclasses.replace(block, blocks=parts) if parts else None

@@ -56,6 +56,8 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
             notes.append(sentence)
             said.add(sentence)
         made.append(Tile(label, figures.percent(run.figures[name]), notes))
+    if "translation" in (run.option("objective.name") or "") and "bleu/mean" in run.figures:
+        made.insert(0, _bleu(run, others))
     for name, where in (("eval/mlm/loss", "held-out"), ("train/loss", "training")):
         if name in run.figures:
             value = figures.decimal(run.figures[name])
@@ -78,6 +80,18 @@ def _labelled(run: Run) -> dict[str, str]:
     return found | {
         f"{title}, {x}, whose labels were learned": f"{task.name}/{x}/{task.metric}" for x in learned
     }
+
+
+def _bleu(run: Run, others: Sequence[Run]) -> Tile:
+    """The headline figure of a translator."""
+    notes = [f"{test_sets.folder(run, 'bleu')}, mean of the directions, 0 to 100, by sacrebleu in normalised words"]
+    for path, of in (("start/bleu/mean", "vectors of the start"), ("floor/bleu/mean", "dictionary")):
+        if path in run.figures:
+            notes.append(f"word by word, {of}: {figures.decimal(run.figures[path])}")
+    for other in others:
+        if "bleu/mean" in other.figures:
+            notes.append(f"{other.name} {figures.decimal(other.figures['bleu/mean'])}")
+    return Tile("BLEU", figures.decimal(run.figures["bleu/mean"]), notes)
 
 
 def _floor(run: Run, name: str) -> float | None:

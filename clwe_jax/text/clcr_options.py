@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
-from clwe_jax import fields
-from clwe_jax.fields import Amount, OneOf, Range, Share, Size
+from clwe_jax import fields, pocket
+from clwe_jax.fields import Amount, Count, OneOf, Range, Share, Size
 from clwe_jax.text import alignment_files, parallel
 
 _KINDS = ("run", "hf")
@@ -17,12 +17,14 @@ _VALUES: dict[str, Any] = {
     "sentences": Size,
     "test_sentences": Size,
     "length": Annotated[int, Range(2)],
+    "contrast": Count,
     "threshold": Amount,
     "pivot_probability": Share,
     "beam": Size,
     "reordered": Annotated[str, OneOf("source", "target")],
     "encoder.steps": Size,
     "encoder.vocab_size": Annotated[int, Range(16)],
+    "entailment.seeds": Count,
     "encoder.vocab_kind": Annotated[str, OneOf("wordpiece", "unigram", "bpe", "word")],
 }
 
@@ -74,11 +76,27 @@ def validate(config: ConfigDict) -> None:
             f"config.clcr.parallel={settings.parallel} are others: --config.clcr.gold='', or a folder of "
             "gold links"
         )
+    _check_entailment(config, names)
     untrained = not (settings.source and settings.target)
     if untrained and config.data.source != "pocket" and not config.data.source.startswith("text:"):
         raise ValueError(
             f"config.data.source={config.data.source!r}: expected pocket or text:DIR, the text of "
             "the encoders that are trained first; or name them with --config.clcr.source and .target"
+        )
+
+
+def _check_entailment(config: ConfigDict, names: tuple[str, ...]) -> None:
+    settings = config.clcr.entailment
+    if bool(settings.train) != bool(settings.tests):
+        raise ValueError(
+            f"config.clcr.entailment.train={settings.train!r}, tests={settings.tests!r}: give training "
+            f"files ({names[1]}:FILE) and a folder of test files, or neither for the embedded world"
+        )
+    unknown = [x for x in names if x not in pocket.LANGUAGES]
+    if settings.seeds and not settings.train and unknown:
+        raise ValueError(
+            f"config.clcr.entailment: the embedded world has no rows in {', '.join(unknown)}: give files "
+            "(train, tests), or --config.clcr.entailment.seeds=0"
         )
 
 

@@ -14,7 +14,7 @@ from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier
 from clwe_jax.api import encoders
 from clwe_jax.api.static import StaticModel
-from clwe_jax.jobs import clcr, clcr_data, clcr_hub, clcr_steps, clcr_tune
+from clwe_jax.jobs import clcr, clcr_data, clcr_entailment, clcr_hub, clcr_steps, clcr_tune
 from clwe_jax.jobs.clcr_steps import Maps, Order
 from clwe_jax.jobs.clcr_tune import Tuning
 from clwe_jax.models.transformer import Transformer
@@ -64,7 +64,13 @@ def config(models, monkeypatch, tmp_path):
     found.clcr.update(sentences=60, test_sentences=15, threshold=9.0, layer="0")
     found.clcr.transform.update(steps=60, hidden=8, batch_size=16, learning_rate=2e-2)
     found.clcr.predictor.update(steps=50, hidden=8, batch_size=32)
+    found.clcr.entailment.seeds = 0
     return found
+
+
+def report_blocks(folder, title):
+    report = json.loads((folder / "report.json").read_text())
+    return next(x for x in report["sections"] if x["title"] == title)["blocks"]
 
 
 def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
@@ -74,11 +80,13 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     assert clcr.run(config, folder)
     figures = json.loads((tmp_path / "run" / "results.json").read_text())
     assert figures["clcr/distance/annealed"] < 1
-    for name in ("alignment_f1", "pivots/precision", "pivots/recall", "reorder/bleu4", "f1/itermax"):
+    for name in ("alignment_f1", "pivots/precision", "pivots/recall", "pivots/precision@0.6", "reorder/bleu4", "f1/itermax"):
         assert 0 <= figures[f"clcr/{name}"] <= 1
     gain = figures["clcr/reorder/bleu4"] - figures["clcr/reorder/identity/bleu4"]
     assert figures["clcr/reorder/bleu4_gain"] == pytest.approx(gain)
     assert figures["clcr/extract/de/confident/0.2/recall"] > 0
+    facts = next(x for x in report_blocks(tmp_path / "run", "CLCR: transform") if x["kind"] == "facts")
+    assert facts["facts"]["dimensions"] == "16 → 24"  # T maps between widths
     page = (tmp_path / "run" / "report.html").read_text()
     for part in ("CLCR: transform", "CLCR: extract", "CLCR: reorder", "<svg"):
         assert part in page
@@ -208,6 +216,56 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
         clcr_hub.space(joined)
 
 
+def test_a_collapse_is_a_warning_of_the_report(config, monkeypatch, tmp_path):
+    monkeypatch.setattr(clcr_steps, "_LEAST_RANK", 1e3)
+    config.clcr.sentences = 20
+    config.clcr.transform.steps = config.clcr.predictor.steps = 2
+    assert clcr.run(config, str(tmp_path / "run"))
+    notes = json.loads((tmp_path / "run" / "report.json").read_text())["notes"]
+    assert any("target representations have collapsed" in note for note in notes)
+
+
+def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch, tmp_path):
+    folder, esim = tmp_path / "run", presets.esim
+
+    def small(scale):
+        found = esim(scale)
+        found.transfer.update(embedded_rows=40, embedded_tests=20)
+        found.transfer.head.update(cells=4, hidden=4)
+        found.recipe.epochs = 1
+        return found
+
+    load = lambda x, names: api.load(str(folder)) if x == f"run:{folder}" else models[x[-2:]]
+    monkeypatch.setattr(encoders, "load", load)
+    monkeypatch.setattr(presets, "esim", small)
+    config.clcr.sentences, config.clcr.entailment.seeds = 20, 2
+    config.clcr.transform.steps = config.clcr.predictor.steps = 5
+    validation.validate(config)
+    assert clcr.run(config, str(folder))
+    figures = json.loads((folder / "results.json").read_text())
+    for name, changed in clcr_entailment.ROWS.items():
+        own = json.loads((folder / "entailment" / name / "results.json").read_text())
+        settings = json.loads((folder / "entailment" / name / "config.json").read_text())["transfer"]
+        assert settings["train"] == "en" and settings["seeds"] == 2
+        assert {x: settings[x] for x in ("reduce", "translate")} == {"reduce": "", "translate": "", **changed}
+        path = f"clcr/entailment/{name}"
+        assert figures[f"{path}/de_low"] == own["xnli/de/acc_low"] <= figures[f"{path}/de"]
+        assert figures[f"{path}/gap"] == pytest.approx(own["xnli/en/acc"] - own["xnli/de/acc"])
+    pages = [(folder / "entailment" / x / "report.html").read_text() for x in ("t", "t_e", "t_e_r")]
+    assert ["of each text only the pivots are read" in page for page in pages] == [False, True, True]
+    assert ["in one order for both languages" in page for page in pages] == [False, False, True]
+    [table] = report_blocks(folder, "CLCR: entailment")
+    assert [row[0] for row in table["rows"]][2] == "pivots, reordered (T + E + R)"
+
+    # The figures are kept; without a dictionary there are no translations.
+    (folder / "results.json").unlink()
+    monkeypatch.setattr(clcr_entailment, "Transfer", None)
+    assert clcr.run(config, str(folder))
+    assert json.loads((folder / "results.json").read_text()) == figures
+    config.data.dictionaries = ""
+    assert clcr_entailment.rows(config) == ["t", "t_e", "t_e_r"]
+
+
 def test_no_pivot_is_an_error_that_names_the_threshold(config, tmp_path):
     config.clcr.update(threshold=1e-9)
     config.clcr.transform.steps = 1
@@ -236,6 +294,7 @@ def test_what_is_no_model_of_the_language_is_refused(config, monkeypatch, models
         ("config.clcr.reordered='both'", {"reordered": "both"}),
         ("config.clcr.parallel is empty", {"parallel": ""}),
         ("config.clcr.threshold=-1", {"threshold": -1.0}),
+        ("config.clcr.contrast=-1", {"contrast": -1}),
         ("config.clcr.beam=0", {"beam": 0}),
         ("config.clcr.gold='pocket' are sentences of the embedded", {"parallel": "x"}),
     ],
@@ -244,6 +303,17 @@ def test_wrong_options_are_named_at_once(config, message, options):
     config.clcr.update(options)
     with pytest.raises(ValueError, match=message):
         validation.validate(config)
+
+
+def test_entailment_outside_the_embedded_world_needs_files(config):
+    config.clcr.entailment.update(seeds=2, train="en:x")
+    with pytest.raises(ValueError, match="config.clcr.entailment.train='en:x', tests=''"):
+        validation.validate(config)
+    config.data.languages, config.clcr.entailment.train = "hu,en", ""
+    with pytest.raises(ValueError, match="the embedded world has no rows in hu"):
+        validation.validate(config)
+    config.clcr.entailment.seeds = 0
+    validation.validate(config)
 
 
 def test_wrong_languages_and_absent_folders_are_named(config, tmp_path):
@@ -296,8 +366,12 @@ def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models
         ]
         assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
     kept = folder / "steps" / "tuned_0_de.npz"
-    with np.load(kept) as mine, np.load(folder / "tuned_de.npz") as final:
-        assert all((mine[name] == final[name]).all() for name in mine.files)
+    mine, final = heads.load(str(kept)), heads.load(str(folder / "tuned_de.npz"))
+    jax.tree.map(np.testing.assert_array_equal, mine["params"], final)
+    assert mine["history"][:, 0].tolist() == [10, 20, 30]
+    charts = [x for x in report_blocks(folder, "CLCR: transform") if x["kind"] == "chart"]
+    assert [line["label"] for line in charts[1]["lines"]] == ["model of de, round 1", "model of en, round 1"]
+    assert charts[1]["lines"][0]["points"] == mine["history"].tolist()
 
 
 def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(config, models, monkeypatch):
@@ -315,7 +389,8 @@ def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(confi
     language, first, _ = logged[-1]
     expected = dataclasses.replace(match, temperature=1.0).distances(*given.vectors)[0]
     assert language == "de" and first == pytest.approx(expected, rel=1e-3)
-    jax.tree.map(np.testing.assert_array_equal, after.variables, models["de"].variables)
+    jax.tree.map(np.testing.assert_array_equal, after.model.variables, models["de"].variables)
+    assert after.history.tolist() == [[1, pytest.approx(first)]]
 
 
 def part(sources, targets, rows):
@@ -331,6 +406,23 @@ def test_distances_of_a_part_are_those_of_its_sentences():
     for distance, x, y in zip(found, sources, targets):
         sides = pivots.Mapped(x, maps.there.apply(x)), pivots.Mapped(y, maps.back.apply(y))
         np.testing.assert_allclose(distance, pivots.symmetric_distances(*sides), rtol=1e-4)
+    whole = attention_matching.in_both_spaces(*maps, *part(sources, targets, [None, None]).vectors)
+    near = pivots.elsewhere(*whole, 1)
+    for mine, plain, both in zip(
+        clcr_steps.distances(maps, part(sources, targets, [None, None]), 1), found, near
+    ):
+        np.testing.assert_allclose(mine, pivots.contrasted(plain, *both))
+
+
+def test_the_curve_of_pivots_has_all_thresholds():
+    rows = [Linked("ab", "xy", frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1)})),
+            Linked("a", "x", frozenset(), frozenset())]  # fmt: skip
+    curve = clcr_steps.pivot_curve([np.array([[0.1, 9], [9, 0.5]]), np.array([[0.3]])], rows)
+    assert curve.thresholds.tolist() == [0.1, 0.3, 0.5]
+    assert curve.precision.tolist() == [1, 0.5, pytest.approx(2 / 3)]
+    assert curve.recall.tolist() == [0.5, 0.5, 1]
+    assert curve.precision_at(0.6) == pytest.approx(2 / 3) and curve.precision_at(0.5) == 1
+    assert clcr_steps.pivot_curve([np.ones((1, 1))], rows[1:]).precision_at(0.6) == 0
 
 
 def test_gold_links_are_one_to_one():
@@ -357,6 +449,15 @@ def test_labels_follow_the_words_of_both_sides():
     assert clcr_steps.labels(links, 1).tolist() == [0, 1, 0, 1]
 
 
+def test_the_lowest_cost_is_that_of_all_orders():
+    costs = np.array([[0, 0, 1], [1, 0, 0], [1, 1, 0]], float)  # 0 before 1 before 2; 2 before 0 costs 1
+    best, other, long = np.arange(3), np.array([2, 0, 1]), np.arange(8)
+    assert clcr_steps.lowest_share([costs] * 2, [best, other], True) == 0.5
+    assert clcr_steps.lowest_share([costs, np.ones((8, 8))], [best, long], True) == 1  # 8 are not tried
+    assert clcr_steps.lowest_share([1 - np.eye(3)] * 2, [best, other], False) == 0.5
+    assert clcr_steps.lowest_share([np.ones((1, 1))], [np.arange(1)], True) == 1
+
+
 def test_a_reversal_is_learned_by_both_predictors_and_the_identity_is_the_baseline():
     r = np.random.default_rng(0)
     given = [Order(np.arange(n), np.arange(n)[::-1]) for n in r.integers(4, 7, 60)]
@@ -375,6 +476,9 @@ def test_a_collapse_shows_in_variance_and_rank():
     r = np.random.default_rng(0)
     variance, rank = clcr_steps.spread(r.normal(size=(5_000, 6)))
     assert variance == pytest.approx(1, abs=0.05) and rank == pytest.approx(6, abs=0.05)
+    assert not clcr_steps.collapsed(variance, rank)
+    assert clcr_steps.collapsed(*clcr_steps.spread(1e-2 * r.normal(size=(500, 6))))
+    assert clcr_steps.collapsed(*clcr_steps.spread(r.normal(size=(500, 1)) * np.ones(6)))
     line = r.normal(size=(5_000, 1)) * np.ones(6) * 1e-3
     variance, rank = clcr_steps.spread(line)
     assert variance < 1e-5 and rank == pytest.approx(1)

@@ -3,7 +3,7 @@
 import pytest
 
 from clwe_jax import pocket
-from clwe_jax.pocket import generate, links
+from clwe_jax.pocket import functions, generate, links
 
 
 def named(row, pairs):
@@ -48,3 +48,14 @@ def test_the_sentences_are_those_of_parallel():
     rows = generate.parallel(("fr", "en"), 5, 3)
     found = pocket.linked("fr", "en", 5, 3)
     assert [x.source for x in found] == [tuple(t.text for t in row["fr"].tokens) for row in rows]
+
+
+def test_japanese_case_particles_are_linked_and_others_are_not():
+    rows = pocket.linked("ja", "en", 200)
+    found = {(r.source[i], r.target[j].lower()) for r in rows for i, j in r.possible}
+    assert {("に", "to"), ("で", "with"), ("で", "in"), ("に", "in"), ("で", "at")} <= found
+    linked = {word for word, _ in found}
+    assert not linked & {"は", "を"} and ("に", "with") not in found
+    assert ("に", "zu") in functions.linked("ja", "de") and ("in", "に") in functions.linked("en", "ja")
+    assert functions.linked("de", "en") == functions.pairs("de", "en")
+    assert not {"に", "で"} & {word for word, _ in functions.pairs("ja", "en")}

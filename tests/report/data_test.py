@@ -125,6 +125,12 @@ def test_blocks_without_figures_are_left_out():
     assert beside.filled(blocks, [run("a", {}), other]) == [text]
 
 
+def test_facts_show_the_figure_of_a_metric():
+    facts = data.Facts({"rank": data.Metric("x/rank"), "languages": "de, en", "none": None})
+    (filled,) = beside.filled([facts], [run("a", {"x/rank": 7.5}), run("b", {"x/rank": 9.0})])
+    assert filled.facts == {"rank": data.Number(7.5), "languages": "de, en", "none": None}
+
+
 def test_columns_of_other_runs_stand_where_they_have_figures():
     table = data.Table(
         [data.Column("Set"), data.Column("F1", "percent"), data.Column("Words", main=False)],

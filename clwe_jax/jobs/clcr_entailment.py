@@ -1,0 +1,83 @@
+"""Entailment on a CLCR run: labels of the target's language, tests in both (CLCR's Table 4, B7)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from typing import Mapping
+
+from ml_collections import ConfigDict
+
+from clwe_jax import config as options
+from clwe_jax import presets
+from clwe_jax.jobs.job import FIGURES
+from clwe_jax.jobs.transfer import Transfer
+
+FOLDER = "entailment"  # of the runs, one a row
+TITLES = {
+    "t": "all words (T)", "t_e": "pivots (T + E)", "t_e_r": "pivots, reordered (T + E + R)",
+    "translate_test": "translate-test, word by word",
+    "translate_train": "translate-train, word by word",
+}  # fmt: skip
+# Row of Table 4 -> options of `config.transfer`.
+ROWS: Mapping[str, Mapping[str, str]] = {
+    "t": {},
+    "t_e": {"reduce": "extract"},
+    "t_e_r": {"reduce": "extract,reorder"},
+    "translate_test": {"translate": "test"},
+    "translate_train": {"translate": "train"},
+}
+_TRANSLATED = "translate"
+
+
+def rows(config: ConfigDict) -> list[str]:
+    """The rows of a run: without a dictionary no translation."""
+    dictionary = options.resolved(config).data.dictionaries
+    return [name for name, changed in ROWS.items() if dictionary or _TRANSLATED not in changed]
+
+
+def row_config(config: ConfigDict, workdir: str, name: str) -> ConfigDict:
+    """The config of a row: ESIM on the finished model of the run.
+
+    Args:
+      config: the CLCR run's.
+      workdir: its folder, which has the model.
+      name: of the row.
+    """
+    source, target = options.languages(config)
+    settings, found = config.clcr.entailment, presets.esim(config.scale)
+    found.system, found.seed = f"ESIM, {TITLES[name]}", config.seed
+    found.encoder = f"run:{workdir}"
+    found.data.languages = f"{target},{source}"
+    found.data.dictionaries = config.data.dictionaries
+    found.transfer.update(
+        train=settings.train or target, tests=settings.tests, seeds=settings.seeds, **ROWS[name]
+    )
+    return found
+
+
+def measured(config: ConfigDict, workdir: str, name: str) -> dict[str, float]:
+    """Trains the heads of a row and returns their figures; an older folder of the row is removed.
+
+    Args:
+      config, workdir: the CLCR run's; the folder has its model.
+      name: of the row.
+
+    Returns:
+      'clcr/entailment/{row}/{language}', the accuracy, with '_low' and '_high', and
+      'clcr/entailment/{row}/gap', the target's accuracy less the source's.
+    """
+    source, target = options.languages(config)
+    folder, found = os.path.join(workdir, FOLDER, name), {}
+    shutil.rmtree(folder, ignore_errors=True)  # of an interrupted start, on an older model file
+    Transfer(row_config(config, workdir, name), folder).run()
+    with open(os.path.join(folder, FIGURES), encoding="utf-8") as file:
+        figures = json.load(file)
+    for language in (target, source):
+        for end in ("", "_low", "_high"):
+            path = f"xnli/{language}/acc{end}"
+            if path in figures:
+                found[f"clcr/entailment/{name}/{language}{end}"] = figures[path]
+    accuracies = (found[f"clcr/entailment/{name}/{language}"] for language in (target, source))
+    return {**found, f"clcr/entailment/{name}/gap": next(accuracies) - next(accuracies)}
