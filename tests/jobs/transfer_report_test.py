@@ -15,8 +15,9 @@ def job(tmp_path, seeds=2, tests=None, **changes):
     tests = tests or GOLD
     tags = isinstance(tests["en"][0], Tagged)
     config = types.SimpleNamespace(
-        encoder="joint", transfer=types.SimpleNamespace(seeds=seeds, layers="mix",
-                                                         head=types.SimpleNamespace(name="linear")),
+        encoder="joint", transfer=types.SimpleNamespace(
+            seeds=seeds, layers="mix", reduce="", head=types.SimpleNamespace(name="linear"),
+        ),
         report=types.SimpleNamespace(compare_with="", errors=0), seed=0,
     )  # fmt: skip
     labels = ["NOUN", "VERB"] if tags else ["no", "yes"]
