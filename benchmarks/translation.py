@@ -1,12 +1,14 @@
-"""Unsupervised translation: the starts of Fig. 2 of joint-align (E10), and real text.
+"""Translation on real text: unsupervised and by LASER; the starts of Fig. 2 of joint-align (E10).
 
     python benchmarks/translation.py starts --out=runs/translation
     python benchmarks/translation.py multi30k --out=runs/translation --data=../shared/data
+    python benchmarks/translation.py laser --out=runs/translation --data=../shared/data --steps=2400
 
 `starts` trains configs/unsupervised_mt.py on the embedded world from three kinds of vectors and prints
 BLEU by step; the report of the last run has the curves of all. `multi30k` writes one half of the English
 and the other half of the foreign captions as text, trains vectors on it and on Common Voice's sentences
-beside MUSE's dictionary, then the translator. Every run is a command of `clwe_jax.main`, printed as it
+beside MUSE's dictionary, then the translator. `laser` trains LASER on all pairs of captions, from the same
+vectors, and taggers of names on its encoder and on pieces alone (C8 in small). Every run is a command of `clwe_jax.main`, printed as it
 starts. Finished runs are not repeated. Flags after `--` go to every translator; `--print-only` prints
 finished runs only.
 """
@@ -31,6 +33,8 @@ STARTS: dict[str, tuple[str, Mapping[str, str]]] = {
     "separate, Procrustes": ("align_procrustes.py", {}),
     "Joint": ("joint_align.py", {"static.reallocation": "False", "static.refinement": "False"}),
 }
+TAGGERS = ("laser_top", "laser_elmo", "bpe_bow", "bpe_gru")
+_CAPTIONS = ("parallel", "multi30k")
 # Text beside the captions for their vectors: name -> file under --data.
 _MORE_TEXT = {
     "common_voice.txt": "text/{0}/common_voice.{0}.txt",
@@ -145,7 +149,7 @@ def halves(data: str, out: str, other: str) -> str:
     """
     folder = os.path.join(out, "text")
     for language, half in (("en", 0), (other, 1)):
-        path = os.path.join(data, "parallel", "multi30k", f"train.{language}")
+        path = os.path.join(data, *_CAPTIONS, f"train.{language}")
         with open(path, encoding="utf-8") as file:
             lines = file.read().split("\n")[:-1]
         middle = len(lines) // 2
@@ -179,39 +183,103 @@ def multi30k(arguments: argparse.Namespace) -> None:
         ))  # fmt: skip
 
 
+def _shared(data: str, other: str) -> dict[str, str]:
+    return {
+        "data.languages": f"en,{other}",
+        "data.dictionaries": os.path.join(data, "dictionaries", "muse_full"),
+        "evals.bleu.data": os.path.join(data, *_CAPTIONS, "test_2016_flickr"),
+    }
+
+
 def _captions(
     arguments: argparse.Namespace, data: str, out: str, other: str, folders: Mapping[str, str]
 ) -> None:
-    text, more = halves(data, out, other), os.path.join(out, "more")
-    for language in ("en", other):
-        folder = os.path.join(more, language)
-        os.makedirs(folder, exist_ok=True)
-        files = {name: os.path.join(data, x.format(language)) for name, x in _MORE_TEXT.items()}
-        files["multi30k.txt"] = os.path.join(text, language, "multi30k.txt")
-        for name, path in files.items():
-            link = os.path.join(folder, name)
-            if os.path.exists(path) and not os.path.lexists(link):
-                os.symlink(path, link)
-    shared = {
-        "data.languages": f"en,{other}",
-        "data.dictionaries": os.path.join(data, "dictionaries", "muse_full"),
-        "evals.bleu.data": os.path.join(data, "parallel", "multi30k", "test_2016_flickr"),
-    }
-    vectors = {
-        **shared, "data.source": f"text:{more}", "embeddings.dim": "128",
-        "static.dictionary_dim": "128", "evals.bleu.max_sentences": "0",
-        "evals.bli.data": os.path.join(data, "dictionaries", "muse_splits"),
-        "evals.retrieval.data": os.path.join(data, "retrieval", "tatoeba"),
-    }  # fmt: skip
-    if run("joint_align.py:small", folders["vectors"], vectors):
+    text = os.path.join(out, "text")
+    if _vectors(data, out, other, folders["vectors"]):
         options = {
-            **shared, "data.source": f"text:{text}", "init.embeddings": folders["vectors"],
+            **_shared(data, other), "data.source": f"text:{text}",
+            "init.embeddings": folders["vectors"],
             "train.steps": f"{arguments.steps}", "vocab.size": "8000", "task.widths": "3",
             "data.sequence_length": "32", "evals.bleu.max_sentences": "0",
             "evals.bleu.every_steps": "250", "evals.retrieval.data": "",
             "objective.denoising": "((0,1.0),(1000,0.1),(3000,0.0))",
         }  # fmt: skip
         run("unsupervised_mt.py", folders["run"], options, arguments.more)
+
+
+def _vectors(data: str, out: str, other: str, folder: str) -> bool:
+    """Joint-align vectors of half of the captions and of more text."""
+    text, more = halves(data, out, other), os.path.join(out, "more")
+    for language in ("en", other):
+        place = os.path.join(more, language)
+        os.makedirs(place, exist_ok=True)
+        files = {name: os.path.join(data, x.format(language)) for name, x in _MORE_TEXT.items()}
+        files["multi30k.txt"] = os.path.join(text, language, "multi30k.txt")
+        for name, path in files.items():
+            link = os.path.join(place, name)
+            if os.path.exists(path) and not os.path.lexists(link):
+                os.symlink(path, link)
+    shared = _shared(data, other)
+    vectors = {
+        **shared, "data.source": f"text:{more}", "embeddings.dim": "128",
+        "static.dictionary_dim": "128", "evals.bleu.max_sentences": "0",
+        "evals.bli.data": os.path.join(data, "dictionaries", "muse_splits"),
+        "evals.retrieval.data": os.path.join(data, "retrieval", "tatoeba"),
+    }  # fmt: skip
+    return run("joint_align.py:small", folder, vectors)
+
+
+def laser(arguments: argparse.Namespace) -> None:
+    """LASER on captions: translation, retrieval, mining, and names in another language."""
+    data = os.path.abspath(arguments.data)
+    for other in arguments.languages.split(","):
+        out = os.path.join(arguments.out, "multi30k", f"en-{other}")
+        names = {name: os.path.join(out, name) for name in ("laser", *TAGGERS)}
+        if not arguments.print_only:
+            _laser(arguments, data, out, other, names)
+        print(f"\n### LASER, en-{other}, test2016; mining of Tatoeba\n\n| figure | value |\n|---|---|")
+        pair = f"{other}-en"
+        for metric in (
+            f"bleu/{pair}", f"bleu/en-{other}", f"chrf/{pair}", f"chrf/en-{other}",
+            "retrieval/mean", "retrieval/mean_centered", "retrieval/mean_csls",
+            *(f"mining/{pair}/{x}" for x in ("precision", "recall", "f1")),
+        ):  # fmt: skip
+            value = figure(names["laser"], metric)
+            percent = 1 if metric.startswith(("bleu", "chrf")) else 100
+            print(f"| {metric} | " + ("–" if value is None else f"{percent * value:.1f}") + " |")
+        print(f"\n### Names, F1 in percent\n\n| | en | {other} |\n|---|---|---|")
+        for name in TAGGERS:
+            found = [figure(names[name], f"ner/{x}/f1") for x in ("en", other)]
+            cells = ("–" if x is None else f"{100 * x:.1f}" for x in found)
+            print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+def _laser(
+    arguments: argparse.Namespace, data: str, out: str, other: str, names: Mapping[str, str]
+) -> None:
+    vectors, captions = os.path.join(out, "vectors"), os.path.join(data, *_CAPTIONS)
+    options = {
+        **_shared(data, other), "data.source": f"text:{os.path.join(out, 'more')}",
+        "task.parallel": os.path.join(captions, "train"), "init.embeddings": vectors,
+        "train.steps": f"{arguments.steps}", "vocab.size": "6000",
+        "evals.bleu.max_sentences": "0", "evals.bleu.every_steps": "1200",
+        "evals.retrieval.data": os.path.join(captions, "test_2016_flickr"),
+        "evals.mining.data": os.path.join(data, "retrieval", "tatoeba"),
+    }  # fmt: skip
+    if not _vectors(data, out, other, vectors) or not run(
+        "laser.py", names["laser"], options, arguments.more
+    ):
+        return
+    labels = os.path.join(data, "ner", "wikineural")
+    for name in TAGGERS:
+        options = {
+            "data.languages": f"en,{other}", "transfer.tests": labels, "transfer.rows": "1000",
+            "transfer.train": f"en:{os.path.join(labels, 'en.train.tsv')}",
+            "transfer.test_rows": "300",
+        }  # fmt: skip
+        if name.startswith("laser"):
+            options["encoder"] = f"run:{names['laser']}"
+        run(f"{name}_ner.py", names[name], options)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -221,18 +289,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("table", choices=("starts", "multi30k"))
+    parser.add_argument("table", choices=("starts", "multi30k", "laser"))
     parser.add_argument("--out", default="runs/translation", help="the runs' folders")
     parser.add_argument(
         "--data", default="../shared/data", help="parallel text, text, dictionaries"
     )
-    parser.add_argument("--languages", default="de", help="of multi30k, beside English: de,fr")
+    parser.add_argument("--languages", default="de", help="beside English: de,fr")
     parser.add_argument("--steps", type=int, default=1_500, help="of a translator")
     parser.add_argument("--seeds", default="0", help="of `starts`")
     parser.add_argument("--print-only", action="store_true", help="run nothing")
     arguments = parser.parse_args(argv[:split])
     arguments.out, arguments.more = os.path.abspath(arguments.out), argv[split + 1 :]
-    {"starts": starts, "multi30k": multi30k}[arguments.table](arguments)
+    {"starts": starts, "multi30k": multi30k, "laser": laser}[arguments.table](arguments)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ def _by_language(job: Any) -> data.Section:
     names.sort(key=lambda name: name != task.metric)
     covered = ["Words known"] if job.coverage else []
     floor = ["Most frequent label"] if task.metric == "acc" else []
+    several = ["Seeds"] if config.transfer.seeds > 1 else []
     trained, how_others = set(job.data.labelled), "zero-shot"
     if job.data.coverage:
         how_others = f"translate-{config.transfer.translate}"
@@ -59,7 +60,7 @@ def _by_language(job: Any) -> data.Section:
                 *(Metric(f"{task.name}/{language}/{name}") for name in names),
                 *(Metric(f"{task.name}/{language}/majority") for _ in floor),
                 *(Metric(f"data/coverage/{language}") for _ in covered),
-                " ".join(f"{100 * x:.1f}" for x in seeds) if len(seeds) > 1 else "",
+                *(" ".join(f"{100 * x:.1f}" for x in seeds) for _ in several),
                 Number(float(len(job.data.tests[language])), "count"),
             ]
         )
@@ -70,15 +71,14 @@ def _by_language(job: Any) -> data.Section:
             "mean",
             how_others,
             Metric(zero),
-            *[""] * len(names[1:] + floor + covered),
-            "",
+            *[""] * len(names[1:] + floor + covered + several),
             None,
         ]
     columns = [
         "Language", "Setting",
         *(Column(_NAMES.get(name, name), "percent", main=name == task.metric) for name in names),
         *(Column(title, "percent", main=False) for title in floor + covered),
-        Column("Seeds", main=False), Column("Test rows", "count", main=False),
+        *(Column(title, main=False) for title in several), Column("Test rows", "count", main=False),
     ]  # fmt: skip
     how = "the encoder was frozen"
     if job.tunes:
@@ -94,7 +94,7 @@ def _by_language(job: Any) -> data.Section:
         target = job.made_with["align"]["languages"][0]
         how += f"; its layers were mapped onto those of {target} by aligned words"
     seeds_text = "One seed, so that there are no intervals"
-    if config.transfer.seeds > 1:
+    if several:
         seeds_text = (
             f"Means of {config.transfer.seeds} seeds with their 95% intervals (Student's t)"
         )
@@ -106,6 +106,8 @@ def _by_language(job: Any) -> data.Section:
     )
     if how_others == "zero-shot" and total:
         text += " Zero-shot: no label of the language was learned."
+    if covered:
+        text += " Words known: the share of the running words that have a vector."
     if task.name == "pos":
         text += " F1 is XTREME's: adjacent words with the same label count as one span."
     if floor:

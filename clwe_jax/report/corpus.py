@@ -30,7 +30,9 @@ def _by_language(run: Run) -> list[Block]:
         key: max(row.get(key) or 0.0 for row in found.values())
         for key in ("target_share", "sampled_share")
     }
-    asked, sampled = full["target_share"] > 0, max(full.values())
+    # Rows of pairs and sentences have no shares of languages among their pieces.
+    measured = any(row.get("sampled_share") is not None for row in found.values())
+    asked, sampled = measured and full["target_share"] > 0, measured and max(full.values())
     columns = [Column("Language"), Column("Lines", "count"), Column("Words", "count")]
     columns += [Column("Share asked", "percent")] * asked
     columns += [Column("Sampled", "percent")] * bool(sampled)

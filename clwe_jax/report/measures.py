@@ -73,8 +73,8 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
         "is their translation. Plain: by cosine. Centered: after each language's mean vector was "
         "subtracted. CSLS: by cosine, less the mean similarity to each side's ten nearest. The "
         "encoder's own sentence vector is, for a language model, the mean of the pieces' vectors "
-        f"in {last} and, for static vectors, the mean of the words' vectors weighted "
-        "by inverse document frequency."
+        f"in {last}, for a translator that of its encoder and, for static vectors, the mean of the "
+        "words' vectors weighted by inverse document frequency."
     )
     if blocks:
         text += f" By layer: the mean of the pieces' vectors; shaded: {last}."

@@ -7,10 +7,12 @@ import json
 import shlex
 from typing import Sequence
 
+from clwe_jax import registry
 from clwe_jax.report import figures, floor, meaning, static, test_sets
 from clwe_jax.report.data import Closed, Column, Facts, Number, Section, Table, Text
 from clwe_jax.report.figures import SENTENCE_METHODS
 from clwe_jax.report.run_folder import Run
+from clwe_jax.text import labelled_files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +34,7 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
         f"Lexicon induction, P@1 {main}": f"bli/p@1{ending}_distinct_covered",
         "all test words, the papers' convention": f"bli/p@1{ending}",
     }
+    named |= _labelled(run)
     sentence = [name for name in SENTENCE_METHODS if _own(name) in run.figures][-1:]
     named |= {f"Sentence vectors, retrieval, {name}": _own(name) for name in sentence}
     made: list[Tile] = []
@@ -49,10 +52,12 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
                 shown = figures.percent(other.figures[name])
                 notes.append(f"{other.name} {shown}, {change} points")
         sentence = meaning.note(run, name)
-        if sentence not in said:
+        if sentence and sentence not in said:
             notes.append(sentence)
             said.add(sentence)
         made.append(Tile(label, figures.percent(run.figures[name]), notes))
+    if "translation" in (run.option("objective.name") or "") and "bleu/mean" in run.figures:
+        made.insert(0, _bleu(run, others))
     for name, where in (("eval/mlm/loss", "held-out"), ("train/loss", "training")):
         if name in run.figures:
             value = figures.decimal(run.figures[name])
@@ -62,6 +67,31 @@ def tiles(run: Run, others: Sequence[Run]) -> list[Tile]:
     if speed:  # 0: this start took no step
         made.append(Tile("Speed", figures.count(speed), ["pieces per second"]))
     return made
+
+
+def _labelled(run: Run) -> dict[str, str]:
+    """Label -> path of the headline figures of a transfer run."""
+    if run.option("job") != "transfer":
+        return {}
+    task = registry.lookup("transfer_task", run.option("transfer.task"))
+    title = f"{task.title}, {'F1' if task.metric == 'f1' else 'accuracy'}"
+    learned = labelled_files.training_languages(run.option("transfer.train"))
+    found = {f"{title}, mean of the languages without labels": f"zero_shot/{task.name}/mean_{task.metric}"}
+    return found | {
+        f"{title}, {x}, whose labels were learned": f"{task.name}/{x}/{task.metric}" for x in learned
+    }
+
+
+def _bleu(run: Run, others: Sequence[Run]) -> Tile:
+    """The headline figure of a translator."""
+    notes = [f"{test_sets.folder(run, 'bleu')}, mean of the directions, 0 to 100, by sacrebleu in normalised words"]
+    for path, of in (("start/bleu/mean", "vectors of the start"), ("floor/bleu/mean", "dictionary")):
+        if path in run.figures:
+            notes.append(f"word by word, {of}: {figures.decimal(run.figures[path])}")
+    for other in others:
+        if "bleu/mean" in other.figures:
+            notes.append(f"{other.name} {figures.decimal(other.figures['bleu/mean'])}")
+    return Tile("BLEU", figures.decimal(run.figures["bleu/mean"]), notes)
 
 
 def _floor(run: Run, name: str) -> float | None:

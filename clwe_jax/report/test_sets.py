@@ -10,6 +10,12 @@ from clwe_jax.report.run_folder import Run
 _POCKET = "the embedded world"
 
 
+def folder(run: Run, kind: str) -> str:
+    """The last part of the folder's path; '' where the config names no folder."""
+    path = str(run.option(f"evals.{kind}.data") or "")
+    return _POCKET if path == "pocket" else os.path.basename(path.rstrip("/"))
+
+
 def of_pair(run: Run, kind: str, pair: str) -> str:
     """The test set of a pair: 'muse/de-en.5000-6500.txt, 1,500 words, 2,827 pairs'.
 
@@ -18,7 +24,7 @@ def of_pair(run: Run, kind: str, pair: str) -> str:
       kind: 'bli' or 'retrieval', an evaluator and its key in config.evals.
       pair: languages, such as 'de-en'.
     """
-    name = _folder(run, kind)
+    name = folder(run, kind)
     if kind == "bli" and name:
         file = f"{pair}.5000-6500.txt"
         name = f"{file} of {name}" if name == _POCKET else f"{name}/{file}"
@@ -34,13 +40,7 @@ def of_all(run: Run, kind: str) -> str:
         return of_pair(run, kind, pairs[0])
     named = "language pairs" if kind == "retrieval" else "directions"
     many = f"{len(pairs)} {named}" if pairs else ""
-    return ", ".join(part for part in (_folder(run, kind), many, _size(run, kind, pairs)) if part)
-
-
-def _folder(run: Run, kind: str) -> str:
-    """The last part of the folder's path; '' where the config names no folder."""
-    folder = str(run.option(f"evals.{kind}.data") or "")
-    return _POCKET if folder == "pocket" else os.path.basename(folder.rstrip("/"))
+    return ", ".join(part for part in (folder(run, kind), many, _size(run, kind, pairs)) if part)
 
 
 def _size(run: Run, kind: str, pairs: list[str]) -> str:

@@ -13,10 +13,12 @@ from clwe_jax.report.plots import PALETTE
 from clwe_jax.report.run_folder import Run, finite
 
 _MORE = {
-    "train/accuracy": ("Accuracy on masked pieces", "percent"),
+    "train/accuracy": ("Accuracy on predicted pieces", "percent"),
     "train/learning_rate": ("Learning rate", ""),
     "train/grad_norm": ("Gradient norm", ""),
     "train/cross_lingual_share": ("Cross-lingual labels", "percent"),
+    "train/denoising_weight": ("Weight of denoising", ""),
+    "train/written": ("Pieces of a back-translation for each piece of its text", ""),
 }
 
 
@@ -25,15 +27,17 @@ def section(run: Run, others: Sequence[Run]) -> Section:
     loss = Chart(
         "Training loss",
         [
-            Line("all masked pieces", "train/loss", colour=BLUE),
+            Line("all predicted pieces", "train/loss", colour=BLUE),
             Line(
                 "label in the text's language", "train/monolingual_loss", (), GREEN, compare=False
             ),
             Line(
                 "label in another language", "train/cross_lingual_loss", (), ORANGE, compare=False
             ),
+            Line("denoising", "train/denoising_loss", (), GREEN, compare=False),
+            Line("back-translation", "train/translation_loss", (), ORANGE, compare=False),
         ],
-        y="nats per masked piece",
+        y="nats per predicted piece",
     )
     more = [
         Chart(title, [Line(metric=name, colour=BLUE)], form=form)
@@ -62,7 +66,7 @@ def _heldout(run: Run) -> Chart:
         ]
         lines += [Line(x, points=list(found[x].items()), colour=i) for i, x in enumerate(named, 1)]
         lines.append(Line("mean", points=list(_mean(found).items()), colour=BLUE))
-    return Chart("Held-out loss by language", lines, y="nats per masked piece")
+    return Chart("Held-out loss by language", lines, y="nats per predicted piece")
 
 
 def _mean(found: Mapping[str, Mapping[int, float]]) -> dict[int, float]:

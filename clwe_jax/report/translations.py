@@ -24,7 +24,8 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
     """
     directions = [x.removeprefix("bleu/") for x in figures if x.startswith("bleu/")]
     directions = [x for x in directions if x != "mean"]
-    mined = [x.split("/")[1] for x in figures if x.startswith("mining/") and x.endswith("/f1")]
+    paths = [x.split("/") for x in figures if x.startswith("mining/") and x.endswith("/f1")]
+    mined = [path[1] for path in paths if len(path) == 3]  # the mean has no pair
     blocks: list[Block] = []
     if directions:
         measured = [path for path in _COLUMNS if f"{path}/mean" in figures]
@@ -33,6 +34,7 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
         columns = [Column("Direction"), *(Column(_COLUMNS[x]) for x in measured)]
         shown = [row for row in rows if row.get("kind") == KIND]
         note = "; ".join(dict.fromkeys(row["signature"] for row in shown))
+        note = note and f"sacrebleu's signatures of BLEU and chrF: {note}"
         blocks.append(Table(columns, cells, total, note=note))
         lines = [Line(_arrow(x), f"bleu/{x}") for x in directions]
         blocks.append(Chart("BLEU over training", lines, y="BLEU"))

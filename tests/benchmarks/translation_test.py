@@ -91,12 +91,31 @@ def test_three_starts_share_text_and_vocabulary(table, commands, tmp_path, capsy
     assert "| Joint-Align | 5.0 | 8.0 |" in shown and "| Joint | 4.0 | 8.0 |" in shown
 
 
-def test_captions_come_from_halves_that_do_not_overlap(table, commands, tmp_path, capsys):
+def captions(tmp_path):
     folder = tmp_path / "data" / "parallel" / "multi30k"
     folder.mkdir(parents=True)
     for language in ("en", "de"):
         lines = [f"{language} {number}\u2028\n" for number in range(10)]
         (folder / f"train.{language}").write_text("".join(lines), encoding="utf-8")
+
+
+def test_laser_and_its_taggers(table, commands, tmp_path, capsys):
+    captions(tmp_path)
+    arguments = [f"--out={tmp_path / 'out'}", f"--data={tmp_path / 'data'}"]
+    table.main(["laser", *arguments])
+    table.main(["multi30k", *arguments])  # with the same vectors
+    vectors, laser, *taggers, translator = commands
+    assert laser["--config.init.embeddings"] == translator["--config.init.embeddings"]
+    assert laser["--config.init.embeddings"] == vectors["--workdir"]
+    assert [each["name"] for each in taggers] == [f"{x}_ner" for x in table.TAGGERS]
+    encoder = f"run:{laser['--workdir']}"
+    assert [x.get("--config.encoder") for x in taggers] == [encoder, encoder, None, None]
+    shown = capsys.readouterr().out
+    assert "| bleu/de-en | 6.0 |" in shown and "| laser_top | – | – |" in shown
+
+
+def test_captions_come_from_halves_that_do_not_overlap(table, commands, tmp_path, capsys):
+    captions(tmp_path)
     table.main(["multi30k", f"--out={tmp_path / 'out'}", f"--data={tmp_path / 'data'}"])
     vectors, run = commands
     text = pathlib.Path(run["--config.data.source"].removeprefix("text:"))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 
+from flax import linen as nn
+import jax
 import numpy as np
 import pytest
 
-from clwe_jax import api
+from clwe_jax import api, presets
+from clwe_jax.api import encoders
 from clwe_jax.evaluate.translate import spelled
 from clwe_jax.interop import laser
 from clwe_jax.text import laser as text, vocab
+from clwe_jax.training import build, fine_tuned, paths
 from tests.interop.arrays_test import tensor, write_old
 
 PIECES = (
@@ -108,6 +112,18 @@ def test_vectors_are_those_of_the_reference(release):
     for x, ours in zip(ids, found):
         outputs, _ = lstm(torch.tensor(arrays["embed_tokens.weight"][x])[:, None])
         np.testing.assert_allclose(ours, outputs.max(0)[0][0].detach().numpy(), atol=1e-5)
+
+
+def test_the_release_learns_with_a_head(release):
+    loaded = api.load(f"laser:{release[0]}", languages=("en",))
+    config = presets.laser_tagger("laptop", "ner")
+    config.transfer.layers = "top"
+    base = encoders.tunable(loaded, "laser:x").objective
+    objective = build.tuned(config, ("O", "B-PER"), True, base)
+    batch = {x: np.zeros(y.shape, y.dtype) for x, y in objective.batch_shapes(1, 8).items()}
+    made = paths.flat(jax.eval_shape(objective.init, jax.random.key(0), batch)["params"])
+    for path, array in fine_tuned.backbone_of(loaded.variables).items():
+        assert nn.unbox(made[path]).shape == array.shape
 
 
 def test_pieces_are_those_of_fastbpe_with_a_vocabulary():

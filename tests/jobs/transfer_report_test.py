@@ -15,8 +15,9 @@ def job(tmp_path, seeds=2, tests=None, **changes):
     tests = tests or GOLD
     tags = isinstance(tests["en"][0], Tagged)
     config = types.SimpleNamespace(
-        encoder="joint", transfer=types.SimpleNamespace(seeds=seeds, layers="mix",
-                                                         head=types.SimpleNamespace(name="linear")),
+        encoder="joint", transfer=types.SimpleNamespace(
+            seeds=seeds, layers="mix", reduce="", head=types.SimpleNamespace(name="linear"),
+        ),
         report=types.SimpleNamespace(compare_with="", errors=0), seed=0,
     )  # fmt: skip
     labels = ["NOUN", "VERB"] if tags else ["no", "yes"]
@@ -71,6 +72,7 @@ def test_the_first_table_says_what_was_learned_where(seeds, words, tmp_path):
     assert "on joint-align vectors" in found["text"]
     assert "Zero-shot: no label of the language was learned" in found["text"]
     assert found["blocks"][0]["columns"][1] == "Setting"
+    assert (seeds > 1) == ("Seeds" in [x["head"] for x in found["blocks"][0]["columns"][2:]])
     assert [row[1] for row in found["blocks"][0]["rows"]] == ["training", "zero-shot"]
 
 

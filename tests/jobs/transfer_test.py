@@ -160,6 +160,9 @@ def test_the_report_has_tables_confusions_errors_and_curves(frozen):
     with open(os.path.join(frozen[1], "report.html"), encoding="utf-8") as file:
         page = file.read()
     assert "zero-shot" in page and "is left out" not in page
+    assert "Names, F1, mean of the languages without labels" in page
+    assert "Names, F1, en, whose labels were learned" in page
+    assert "the share of the running words that have a vector" in page
 
 
 def test_a_finished_part_is_not_done_twice(frozen, monkeypatch):

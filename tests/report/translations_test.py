@@ -1,6 +1,9 @@
 """The section on translation: figures as metrics, examples with their languages."""
 
-from clwe_jax.report import data, translations
+import dataclasses
+
+from clwe_jax.report import data, overview, translations
+from clwe_jax.report.run_folder import Run
 
 FIGURES = {
     "bleu/en-de": 31.0, "chrf/en-de": 50.0, "bleu/mean": 31.0, "chrf/mean": 50.0,
@@ -16,12 +19,12 @@ def test_tables_a_chart_and_examples():
     [made] = translations.sections(FIGURES, [dict(kind="right"), ROW])
     table, chart, examples, mined = data.section_from_json(made).blocks
     assert [cell.metric for cell in table.rows[0][1:]] == ["bleu/en-de", "chrf/en-de"]
-    assert len(table.rows) == 1 and table.note == "nrefs:1"
+    assert len(table.rows) == 1 and table.note.endswith("of BLEU and chrF: nrefs:1")
     assert chart.lines[0].metric == "bleu/en-de"
     assert [(x.text, x.language) for x in examples.rows[0][1:]] == [
         ("a cat", "en"), ("eine katze", "de"), ("katze", "de"),
     ]  # fmt: skip
-    assert mined.rows[0][1].metric == "mining/de-en/precision"
+    assert [row[1].metric for row in mined.rows] == ["mining/de-en/precision"]
 
 
 def test_translations_word_by_word_stand_beside():
@@ -37,3 +40,13 @@ def test_translations_word_by_word_stand_beside():
 
 def test_no_section_without_figures():
     assert translations.sections({"retrieval/de-en/mean": 0.1}, [ROW]) == []
+
+
+def test_a_translator_has_bleu_among_its_headlines():
+    """Static vectors, which translate word by word, do not."""
+    run = Run("", {"objective": {"name": "translation"}}, {**FIGURES, "floor/bleu/mean": 6.0}, {}, {})
+    tile = overview.tiles(run, ())[0]
+    assert (tile.label, tile.value) == ("BLEU", "31")
+    assert "word by word, dictionary: 6" in tile.notes
+    static = dataclasses.replace(run, config={"job": "static"})
+    assert "BLEU" not in [x.label for x in overview.tiles(static, ())]
