@@ -24,10 +24,12 @@ _MORE = {
 
 def section(run: Run, others: Sequence[Run]) -> Section:
     """Loss over the steps, in training and on held-out text, and figures by language."""
+    both = "train/translation_loss" in run.series
+    label = "weighted sum of denoising and back-translation" if both else "all predicted pieces"
     loss = Chart(
         "Training loss",
         [
-            Line("all predicted pieces", "train/loss", colour=BLUE),
+            Line(label, "train/loss", colour=BLUE),
             Line(
                 "label in the text's language", "train/monolingual_loss", (), GREEN, compare=False
             ),

@@ -48,12 +48,22 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
         blocks.append(Table(columns, cells, title="Bitext mining by margin"))
     if not blocks:
         return []
-    text = (
-        "Translations of held-out sentences, compared with their references in normalised words, "
-        "and mining of sentence pairs by the margin of their vectors, where a third of the "
-        "sentences have their translation on the other side. Word by word: each word becomes the "
-        "nearest word of the other language by CSLS; the dictionary's vectors need no training."
-    )
+    said = []
+    if directions:
+        said.append(
+            "Translations of held-out sentences, compared with their references in normalised words."
+        )
+    if any(path.endswith("/bleu/mean") for path in figures):
+        said.append(
+            "Word by word: each word becomes the nearest word of the other language by CSLS; the "
+            "dictionary's vectors need no training."
+        )
+    if mined:
+        said.append(
+            "Mining of sentence pairs by the margin of their vectors: a third of the sentences have "
+            "their translation on the other side."
+        )
+    text = " ".join(said)
     return [data.to_json(data.Section("Translation", text, blocks))]
 
 
