@@ -32,6 +32,7 @@ setup(
         "matplotlib>=3.8",
         "ml_collections>=1.0",
         "numpy>=1.26",
+        "opencc>=1.1",
         "optax>=0.2.5",
         "orbax-checkpoint>=0.11.30",
         "pyarrow>=15.0",
@@ -56,7 +57,6 @@ setup(
         "tpu": ["jax[tpu]>=0.10"],
         # Moses' tokenizer, which XLM's vocabularies need.
         "xlm": ["sacremoses>=0.1"],
-        "zh": ["opencc>=1.1"],
         # The programs with which LASER's release cuts text.
         "laser": [
             "ipadic>=1.0",

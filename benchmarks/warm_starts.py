@@ -1,4 +1,4 @@
-"""Warm starts on the embedded world: ways from words to tokens, and ways to hold the table.
+"""Warm starts on the embedded world: ways from words to tokens, to hold the table and the layers.
 
     python benchmarks/warm_starts.py --out=runs/warm_starts
     python benchmarks/warm_starts.py --steps=1 --groups=start  # the start alone, without training
@@ -58,6 +58,13 @@ VARIANTS: dict[str, dict[str, dict[str, str]]] = {
         "3e-3, pulled by 1": _learns(0.003, pull=1.0),
         "3e-3, pulled by 10": _learns(0.003, pull=10.0),
         "3e-3, pulled by 100": _learns(0.003, pull=100.0),
+    },
+    "hold": {
+        "layers move freely": {"objective.hold": "0.0"},
+        "held by 1": {"objective.hold": "1.0"},
+        "held by 10": {"objective.hold": "10.0"},
+        "no finish": {"finish.steps": "0"},
+        "neither": {"objective.hold": "0.0", "finish.steps": "0"},
     },
     "task": {
         "half of the labels translated": {"task.cross_lingual_share": "0.5"},

@@ -22,6 +22,7 @@ from clwe_jax import presets
 def get_config(scale: str = "laptop"):
     config = presets.static(scale)
     config.system = "Dictionary vectors"
+    config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
     config.static.training = "dictionary"
     config.embeddings.dim = 300
     config.embeddings.min_count = 2

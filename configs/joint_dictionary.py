@@ -27,6 +27,7 @@ from clwe_jax import presets
 def get_config(scale: str = "laptop"):
     config = presets.static(scale)
     config.system = "Joint-Align + dictionary"
+    config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
     config.static.update(training="joint", reallocation=True, refinement=True, dictionary_dim=300)
     config.align.name = "rcsls"
     return config

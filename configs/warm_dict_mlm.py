@@ -14,17 +14,22 @@ them and stays as it is: training would wash the common space away. DICT-MLM tra
 it: nine of ten masked words are labelled with a translation, layers are normalised before
 attention, and the output has a table of its own that starts from the same vectors. The head knows
 the target's language, the input does not: its language embedding would move the languages apart.
+Words that are read and not predicted are held near the table's vectors (`objective.hold`), so that
+the layers stay in the common space. A short contrastive finish then brings sentences and their
+code-switched copies together.
 
 Variants, by override:
   no training of vectors   --config.init.embeddings=dictionary
   joint-align alone        --config.init.embeddings=joint
   your own vectors         --config.init.embeddings=de=FILE,en=FILE (one space), or a static run
+  layers that move freely  --config.objective.hold=0
+  no finish                --config.finish.steps=0
   a table that learns      --config.optimizer.groups.table.frozen=False
   one that is held         the same with --config.optimizer.groups.table.pull=10
   a tied output            --config.objective.tied=True
 
-Expected: more than either part alone, in fewer steps than dict_mlm_50.py; benchmarks/README.md has
-the figures of both. The recipe is this project's own.
+Expected: layers above the dictionary floor and above the vectors that they start from, in fewer
+steps than dict_mlm_50.py; benchmarks/README.md has the figures. The recipe is this project's own.
 """
 
 from clwe_jax import presets
@@ -33,16 +38,20 @@ from clwe_jax import presets
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "Warm DICT-MLM"
+    config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
     config.task.update(
         name="dict_mlm",
         cross_lingual_share=0.9,
         choice="uniform",
         only_words_with_entries=True,
     )
+    # Pieces of words find fewer sentences than whole words.
+    config.vocab.update(size=max(config.vocab.size, 32_768), dictionary_share=0.8)
     config.model.update(norm="pre", language_embeddings=False)
-    config.objective.tied = False
+    config.objective.update(tied=False, hold=3.0)
     # The vectors are centered and of comparable length already: rows take them as they are.
     config.init.update(embeddings="joint+dictionary", method="mean", center=False, scale=4.0)
+    config.init.joint.dim = 100
     config.optimizer.groups = dict(
         table=dict(
             pattern="backbone/token_embedding",
@@ -52,11 +61,16 @@ def get_config(scale: str = "laptop"):
             frozen=True,
         )
     )
+    config.finish.update(drop=0.6, pool="sif", against="table")
     if scale == "laptop":
-        config.train.steps = 1_200
+        config.model.update(width=256, mlp_dim=512)
+        config.train.steps = 600
+        config.finish.update(steps=40, batch_size=128)
         config.evals.mlm.every_steps = 0
-        config.evals.retrieval.every_steps = 800
+        config.evals.retrieval.every_steps = 400
         config.init.joint.epochs = 2
-    elif scale != "small":
+    elif scale == "small":
+        config.finish.steps = 300
+    else:
         config.data.source = "text:corpora"
     return config

@@ -70,7 +70,7 @@ class ModelEncoder:
         self._own = isinstance(objective, EncodesSentences)
         if self._own:
             self.pools = ("own",)
-        self._weights = functools.cache(functools.partial(_weights, frequencies, tokenizer))
+        self._weights = functools.cache(lambda language: frequencies.word_weights(language))
         # Made on first use: not every objective encodes.
         self._rows = functools.cache(
             functools.partial(encoder_of, objective, tokenizer, max_length, batch_size)
@@ -120,10 +120,7 @@ class ModelEncoder:
         """See `types.Pools`."""
         if self._own:
             return {"own": self.sentences(texts, language)}
-        rows = self._sentence_rows(texts, language)
-        if "sif" in self.pools:
-            weights = self._weights(language)
-            rows = [dataclasses.replace(row, weights=_at(weights, row.ids)) for row in rows]
+        rows = self._sentence_rows(texts, language, weighted="sif" in self.pools)
         return dict(zip(self.pools, self._pooled(rows, len(self.pools))))
 
     def _pooled(self, rows: Sequence[Row], means: int) -> np.ndarray:
@@ -140,11 +137,24 @@ class ModelEncoder:
         rows = [dataclasses.replace(row, groups=range(len(row.ids))) for row in rows]
         return self._rows().means(self.variables, rows)
 
-    def _sentence_rows(self, texts: Sequence[str], language: str) -> list[Row]:
-        """One row for each sentence, as one group, without the pieces that do not fit."""
+    def _sentence_rows(
+        self, texts: Sequence[str], language: str, weighted: bool = False
+    ) -> list[Row]:
+        """One row for each sentence, as one group, without the pieces that do not fit.
+
+        Args:
+          texts: sentences.
+          language: their language.
+          weighted: whether a word's pieces share its SIF weight, so that a word which is cut into
+            many pieces counts once, as in the vectors of words.
+        """
         encoder = self._rows()
         number, room = encoder.tokenizer.language_id(language), encoder.max_length - 2
-        found = [encoder.tokenizer.encode(text, language)[0] for text in texts]
+        found, shares = [], []
+        for text in texts:
+            ids, owners = encoder.tokenizer.encode(text, language)
+            found.append(ids)
+            shares.append(self._shares(text, language, owners)[:room] if weighted else None)
         cut = sum(len(ids) > room for ids in found)
         self.cut[language] += cut
         self.seen[language] += len(found)
@@ -154,7 +164,29 @@ class ModelEncoder:
                 "%d of %d sentences (%s) are longer than %d pieces; their ends are left out",
                 cut, len(found), language, room,
             )  # fmt: skip
-        return [Row(ids[:room], [0] * len(ids[:room]), number) for ids in found]
+        return [
+            Row(ids[:room], [0] * len(ids[:room]), number, share)
+            for ids, share in zip(found, shares)
+        ]
+
+    def _shares(self, text: str, language: str, owners: Sequence[int]) -> np.ndarray:
+        """The weight of each piece: the SIF weight of its word over the word's number of pieces.
+
+        Args:
+          text: the text.
+          language: its language.
+          owners: the place of each piece's word in the text.
+        """
+        if not owners:
+            return np.zeros(0, np.float32)
+        weights = self._weights(language)
+        of_words = [weights.get(word, 1.0) for word in self.words(text, language)]
+        if self.tokenizer.whole_text:  # owners are strings between spaces, such as "bank."
+            strings = [self.words(string, language) for string in text.split()]
+            of_words = [np.mean([weights.get(x, 1.0) for x in found] or [1]) for found in strings]
+        pieces = np.bincount(owners)
+        of_words += [1.0] * (len(pieces) - len(of_words))
+        return np.array([of_words[x] / pieces[x] for x in owners], np.float32)
 
     def in_context(
         self, texts: Sequence[str], language: str
@@ -323,19 +355,6 @@ def _groups(owners: Sequence[int], pool: str) -> list[int]:
     if pool == "mean":
         return list(owners)
     return [x if x != before else -1 for before, x in zip([-1, *owners], owners)]
-
-
-def _weights(
-    frequencies: Frequencies, tokenizer: Tokenizer, language: str
-) -> np.ndarray:
-    """float32 [V + 1]: the SIF weights of a language's pieces, and of a word that is no piece."""
-    weights = frequencies.piece_weights(language, tokenizer.vocabulary)
-    return np.append(weights, np.float32(1))
-
-
-def _at(weights: np.ndarray, ids: Sequence[int]) -> np.ndarray:
-    """The weights of pieces; larger ids are words outside the vocabulary."""
-    return weights[np.minimum(np.array(ids, np.int64), len(weights) - 1)]
 
 
 def _frequent(lines: Sequence[Sequence[str]], sample: WordSample) -> list[str]:

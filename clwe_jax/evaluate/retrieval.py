@@ -89,7 +89,7 @@ class SentenceRetrieval:
           interval.
         retrieval/mean*, retrieval/layer{k}/acc@1*, retrieval/mean_last4*, retrieval/chance: means
           over the pairs.
-        retrieval/sif/...: the same figures of sentences whose words or pieces are weighted by SIF,
+        retrieval/sif/...: the same figures of sentences whose words are weighted by SIF,
           for encoders that know how often words occur.
         retrieval/cut: the share of sentences that were too long for the model.
         """

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from clwe_jax.models.transformer import LayerNorm, Transformer, gelu, parameter
-from clwe_jax.types import Array, Batch, Hidden
+from clwe_jax.types import Array, Batch, Hidden, Sums
 
 
 @struct.dataclass
@@ -20,6 +20,7 @@ class Predictions:
       targets, languages, source_languages: int32 [B, P].
       weights: float32 [B, P].
       left_out: weight of masked positions beyond the first P of their row, float32 [].
+      drift: of the positions that are read but not predicted, see `drift`.
     """
 
     logits: Array
@@ -28,6 +29,29 @@ class Predictions:
     source_languages: Array
     weights: Array
     left_out: Array
+    drift: Sums
+
+
+def drift(hidden: Hidden, held: Array) -> Sums:
+    """How far the layers move positions away from the embedding output.
+
+    Args:
+      hidden: hidden states of a batch.
+      held: bool [B, L], the positions that count.
+
+    Returns:
+      The sum over these positions of 1 - cosine of a layer's output and the embedding output, which
+      has no gradient here, mean over the layers; the number of positions.
+    """
+    start = jax.lax.stop_gradient(_unit(hidden.layers[0]))
+    cosines = sum((start * _unit(x)).sum(-1) for x in hidden.layers[1:])
+    moved = 1 - cosines / len(hidden.layers[1:])
+    return Sums(jnp.where(held, moved, 0).sum(), held.sum(dtype=jnp.float32))
+
+
+def _unit(x: Array) -> Array:
+    x = x.astype(jnp.float32)
+    return x * jax.lax.rsqrt(jnp.maximum(jnp.square(x).sum(-1, keepdims=True), 1e-12))
 
 
 def choose_positions(weights: Array, count: int) -> Array:
@@ -141,18 +165,19 @@ class MlmModel(nn.Module):
           max_predictions: P, number of scored positions of a row.
           train: whether dropout is on.
         """
-        hidden = self.backbone(batch, train=train).last
+        hidden = self.backbone(batch, train=train)
         weights = batch["loss_weights"]
         chosen = choose_positions(weights, max_predictions)
         languages = at_positions(chosen, batch["language_ids"])
         kept = at_positions(chosen, weights)
         return Predictions(
-            logits=self.score(hidden_at_positions(chosen, hidden), languages),
+            logits=self.score(hidden_at_positions(chosen, hidden.last), languages),
             targets=at_positions(chosen, batch["targets"]),
             languages=languages,
             source_languages=at_positions(chosen, batch["source_language_ids"]),
             weights=kept,
             left_out=weights.sum() - kept.sum(),
+            drift=drift(hidden, (batch["segment_ids"] > 0) & (weights == 0)),
         )
 
     def encode(self, batch: Batch) -> Hidden:

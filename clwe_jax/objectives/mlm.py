@@ -12,6 +12,7 @@ from typing import Any, Mapping
 import jax
 import jax.numpy as jnp
 
+from clwe_jax.fields import Amount
 from clwe_jax.models.mlm import MlmModel
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
@@ -80,6 +81,8 @@ class MlmObjective:
       max_predictions: P, maximum number of masked pieces of a row.
       tied: whether pieces are scored with the table that reads them (BERT), not with one of its own.
       dense: whether a dense layer comes before the scores (BERT); XLM has none.
+      hold: weight of the distance between each layer's output and the embedding output, at positions
+        that are not predicted. With a common space in the token table, the layers stay in it.
     """
 
     model: Transformer
@@ -87,6 +90,7 @@ class MlmObjective:
     max_predictions: int
     tied: bool = True
     dense: bool = True
+    hold: Amount = 0.0
 
     def __post_init__(self) -> None:
         if not self.dense and self.model.condition_on_language:
@@ -125,6 +129,8 @@ class MlmObjective:
           'monolingual_loss', 'cross_lingual_loss': over positions whose target is in the text's own
             or in another language; 'cross_lingual_share': the share of the latter positions.
           'predictions_per_row', 'padding', 'overflow': see `row_sums`.
+          'drift': with `hold`, see `models.mlm.drift`; training adds its mean, times `hold`, to the
+            loss of every position.
         """
         found = self.module.apply(variables, batch, self.max_predictions, train=train, rngs=rngs)
         loss, correct = cross_entropy(found.logits, found.targets)
@@ -132,13 +138,18 @@ class MlmObjective:
         total = weights.sum()
         cross = weights * (found.languages != found.source_languages)
         within = weights - cross
+        optimised, drift = (loss * weights).sum(), {}
+        if self.hold:
+            drift = {"drift": found.drift}
+            optimised += train * self.hold * found.drift.mean() * total
         return {
-            "loss": Sums((loss * weights).sum(), total),
+            "loss": Sums(optimised, total),
             "accuracy": Sums((correct * weights).sum(), total),
             "monolingual_loss": Sums((loss * within).sum(), within.sum()),
             "cross_lingual_loss": Sums((loss * cross).sum(), cross.sum()),
             "cross_lingual_share": Sums(cross.sum(), total),
             **row_sums(batch["segment_ids"], total, found.left_out),
+            **drift,
         }, {}
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:

@@ -82,7 +82,7 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
     sif = figures.pairs_of(run.figures, _SIF)
     if sif:
         text += (
-            " SIF: words or pieces weighted by a / (a + p), where p is their share in the run's "
+            " SIF: words weighted by a / (a + p), where p is their share in the run's "
             "text and a is 0.001."
         )
     if any(name.startswith("floor/retrieval/") for name in run.figures):

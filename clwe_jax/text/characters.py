@@ -11,6 +11,7 @@ import functools
 import unicodedata
 
 import numpy as np
+import opencc
 
 CODE_POINTS = 0x110000
 
@@ -165,18 +166,7 @@ def han_table() -> np.ndarray:
 
 @functools.cache
 def simplified_table() -> np.ndarray:
-    """int32 [0x110000]: traditional to simplified Chinese, one character to one.
-
-    Raises:
-      ModuleNotFoundError: the optional package opencc is not installed.
-    """
-    try:
-        import opencc
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "config.data.simplify_chinese needs the package opencc: pip install 'clwe_jax[zh]', "
-            "or leave it off with --config.data.simplify_chinese=False"
-        ) from error
+    """int32 [0x110000]: traditional to simplified Chinese, one character to one."""
     table = np.arange(CODE_POINTS, dtype=np.int32)
     han = [chr(code) for code in np.flatnonzero(han_table())]
     # One character a line, so that no phrase rule applies.

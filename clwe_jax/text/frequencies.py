@@ -53,7 +53,10 @@ class Frequencies:
         return dict(zip(words, sif_weights(shares).tolist()))
 
     def piece_weights(self, language: str, vocabulary: Vocabulary) -> np.ndarray:
-        """float32 [pieces]: the SIF weight of each piece, by its share of the language's pieces."""
+        """float32 [pieces]: the SIF weight of each piece, by its share of the language's pieces.
+
+        It serves batches, which do not know the words; elsewhere a word's pieces share its weight.
+        """
         counts = np.zeros(len(vocabulary))
         for word, count in self.words.get(language, {}).items():
             for piece in vocabulary.encode_word(word):

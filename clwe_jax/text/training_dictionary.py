@@ -17,6 +17,7 @@ from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.test_dictionaries import TestSet
 
+_TRADITIONAL = 0.02  # share of a dictionary's words with traditional characters that is named
 
 def load(
     config: ConfigDict, folders: Mapping[str, str], workdir: str, normalizer: Normalizer
@@ -53,7 +54,21 @@ def load(
         "Dictionaries: %s words, %s pairs; %s pairs with a test word are left out",
         f"{len(found):,}", f"{found.pair_count:,}", f"{found.left_out:,}",
     )  # fmt: skip
+    if not normalizer.simplify_chinese:
+        _warn_of_traditional(found.language_words("zh"))
     return found
+
+
+def _warn_of_traditional(words: Sequence[str]) -> None:
+    """Warns where Chinese words are written in both ways, which divides each into two words."""
+    simplify = Normalizer(simplify_chinese=True)
+    share = sum(simplify(word, "zh") != word for word in words) / max(1, len(words))
+    if share > _TRADITIONAL:
+        logging.warning(
+            "zh: %.0f%% of the dictionary's words have traditional characters, which text in "
+            "simplified ones does not match: --config.data.simplify_chinese=True reads both alike",
+            100 * share,
+        )  # fmt: skip
 
 
 def check(config: ConfigDict, directory: str) -> None:

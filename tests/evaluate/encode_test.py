@@ -105,7 +105,7 @@ def test_a_vector_for_every_piece(setting):
     np.testing.assert_allclose(two[0], oracle(["a", "xyz"], "en", 0, 1), atol=1e-5)
 
 
-def test_the_second_mean_is_weighted_by_piece(setting):
+def test_the_pieces_of_a_word_share_its_weight_in_the_second_mean(setting):
     objective, tokenizer, variables, _ = setting
     counts = Frequencies({"en": 0, "de": 99}, {"en": {}, "de": {"bank": 60, "axy": 3, "z": 1}})
     sentences = ["bank", "a xyz river", "", "bank a"]
@@ -114,17 +114,20 @@ def test_the_second_mean_is_weighted_by_piece(setting):
     assert tuple(found) == encoder.pools == ("mean", "sif") and isinstance(encoder, Pools)
     np.testing.assert_array_equal(found["mean"], encoder.sentences(sentences, "de"))
     v = tokenizer.vocabulary
-    weights = counts.piece_weights("de", v)
+    weights = counts.word_weights("de")
     for found, sentence in zip(found["sif"], sentences):
-        ids = tokenizer.encode(sentence, "de")[0]
+        ids, owners = tokenizer.encode(sentence, "de")
         if not ids:
             assert (found == 0).all()
             continue
         rows = objective.numpy_row(variables, [v.cls_id, *ids, v.sep_id], 1)[1:-1]
-        expected = np.average(rows, axis=0, weights=weights[ids])
+        words = tokenizer.words(sentence, "de")
+        given = [weights.get(words[x], 1.0) / owners.count(x) for x in owners]
+        expected = np.average(rows, axis=0, weights=given)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    # Where no piece occurs in the text, all weigh the same.
-    found = encoder.pooled(sentences, "en")
+    assert len(tokenizer.encode("xyz", "de")[0]) > 1  # a word of several pieces
+    # Where no word occurs in the text, all weigh the same.
+    found = encoder.pooled(["a bank"], "en")
     np.testing.assert_allclose(found["sif"], found["mean"], rtol=1e-5, atol=1e-6)
 
 

@@ -1,5 +1,7 @@
 """The MLM loss and metrics against NumPy."""
 
+import dataclasses
+
 from flax import linen as nn
 import jax
 import jax.numpy as jnp
@@ -114,3 +116,48 @@ def test_a_head_without_a_dense_layer_reads_no_language():
         MlmObjective(model, VOCAB, 5, dense=False)
     plain = Transformer(vocab_size=PADDED, languages=3, condition_on_language=False)
     assert not MlmObjective(plain, VOCAB, 5, dense=False).module.dense
+
+
+def test_hold_equals_numpy(objective, variables):
+    batch = make_batch(6)
+    held = dataclasses.replace(objective, hold=3.0)
+    plain, _ = objective.loss(variables, batch, step=0, train=False)
+    sums, _ = held.loss(variables, batch, step=0, train=False)
+    hidden = objective.encode(variables, batch)
+    first, second = (np.asarray(x, np.float64) for x in hidden.layers)
+    lengths = np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1)
+    moved = 1 - (first * second).sum(-1) / lengths
+    read = (batch["segment_ids"] > 0) & (batch["loss_weights"] == 0)
+    np.testing.assert_allclose(sums["drift"].value, moved[read].sum(), rtol=1e-5)
+    assert float(sums["drift"].weight) == read.sum()
+    assert float(sums["loss"].value) == float(plain["loss"].value)  # perplexities stay what they are
+    held = dataclasses.replace(held, model=objective.model.clone(dropout=0.0))
+    losses = [
+        float(held.loss(variables, batch, step=0, train=train)[0]["loss"].mean())
+        for train in (True, False)
+    ]
+    assert losses[0] - losses[1] == pytest.approx(3 * moved[read].mean(), rel=1e-4)
+
+
+def test_hold_keeps_the_layers_at_the_embeddings(objective, variables):
+    """Steps along the gradient of the drift alone bring the layers back, and not the embeddings."""
+    batch = make_batch(6)
+    held = dataclasses.replace(objective, hold=1.0)
+
+    def drift(variables):
+        return held.loss(variables, batch, step=0, train=False)[0]["drift"].mean()
+
+    before, gradient = jax.value_and_grad(drift)(variables)
+    after = drift(jax.tree.map(lambda x, g: x - 0.1 * g, variables, gradient))
+    assert float(after) < float(before)
+
+
+def test_layers_that_add_nothing_do_not_drift(objective):
+    batch = make_batch(6)
+    model = objective.model.clone(norm="pre")
+    pre = dataclasses.replace(objective, model=model, hold=1.0)
+    params = nn.unbox(pre.init(jax.random.key(0), batch))
+    params["params"]["backbone"]["layer_0"] = jax.tree.map(
+        jnp.zeros_like, params["params"]["backbone"]["layer_0"]
+    )
+    assert float(pre.loss(params, batch, step=0, train=False)[0]["drift"].mean()) < 1e-6

@@ -1,7 +1,6 @@
 """The character tables, against the names and categories of Unicode."""
 
 import re
-import sys
 import unicodedata
 
 import numpy as np
@@ -157,15 +156,6 @@ def test_character_class_matches_just_its_members():
 
 
 def test_simplified():
-    pytest.importorskip("opencc")
     table = characters.simplified_table()
     assert "".join(chr(table[ord(c)]) for c in "銀行發展漢語") == "银行发展汉语"
     assert chr(table[ord("a")]) == "a"
-
-
-def test_simplified_without_opencc_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "opencc", None)
-    characters.simplified_table.cache_clear()
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'clwe_jax\[zh\]'"):
-        characters.simplified_table()
-    characters.simplified_table.cache_clear()

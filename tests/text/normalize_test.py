@@ -54,7 +54,6 @@ def test_keeps_case():
 
 
 def test_simplifies_chinese_only():
-    pytest.importorskip("opencc")
     normalize = Normalizer(simplify_chinese=True)
     assert normalize("銀行", "zh") == "银行"
     assert normalize("銀行", "ja") == "銀行"

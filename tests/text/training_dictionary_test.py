@@ -141,3 +141,22 @@ def test_the_world_of_a_language_model_holds_no_test_pair(tmp_path):
         targets = {word for _, word in found.dictionary.pairs(test.source, test.target)}
         assert not targets & set().union(*test.entries.values())
     assert found.description["dictionary"]["left_out"] == found.dictionary.left_out > 100
+
+
+def test_a_dictionary_in_both_ways_of_writing_chinese_is_named(tmp_path, caplog):
+    folder = tmp_path / "muse"
+    folder.mkdir()
+    (folder / "en-zh.txt").write_text("bank 银行\nbank 銀行\nspeak 说话\n")
+    config = configured("contextual")
+    config.data.languages = "en,zh"
+    folders = {"dictionaries": str(folder), "tests": "", "evals.bli": ""}
+
+    def warnings(normalizer):
+        caplog.clear()
+        absl_logging.get_absl_logger().addHandler(caplog.handler)
+        training_dictionary.load(config, folders, str(tmp_path / "run"), normalizer)
+        absl_logging.get_absl_logger().removeHandler(caplog.handler)
+        return caplog.text
+
+    assert "zh: 33% of the dictionary's words" in warnings(Normalizer())
+    assert "traditional" not in warnings(Normalizer(simplify_chinese=True))

@@ -160,7 +160,6 @@ def test_graph_in_a_dataset_equals_eager(small):
 
 
 def test_simplified_chinese():
-    pytest.importorskip("opencc")
     python_words, graph_words, _ = both(("en", "zh"), Normalizer(True, True), {"zh": {"汉语"}})
     lines = ["漢語和English".encode(), "說話".encode()]
     assert graph_words(lines, "zh")[0][0] == "汉语"
