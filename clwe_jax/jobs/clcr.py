@@ -162,7 +162,8 @@ class Clcr(Job):
             self.figures |= clcr_steps.aligners(maps, self.test)
             self.curve = clcr_steps.pivot_curve(self.distances["test"], self.test.rows)
             at = self.curve.precision_at(clcr_steps.RECALL)
-            self.figures[f"clcr/pivots/precision@{clcr_steps.RECALL}"] = at
+            if at is not None:
+                self.figures[f"clcr/pivots/precision@{clcr_steps.RECALL}"] = at
         self.mapped = {
             split: part.vectors[0]._replace(vectors=maps.there.apply(part.vectors[0].vectors))
             for split, part in (("train", self.train), ("test", self.test))

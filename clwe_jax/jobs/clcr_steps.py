@@ -125,10 +125,10 @@ class Curve(NamedTuple):
     precision: np.ndarray
     recall: np.ndarray
 
-    def precision_at(self, recall: float) -> float:
-        """The precision at the least threshold of this recall; 0 where none has it."""
+    def precision_at(self, recall: float) -> float | None:
+        """The precision at the least threshold of this recall; None where none has it."""
         found = np.flatnonzero(self.recall >= recall)
-        return float(self.precision[found[0]]) if len(found) else 0.0
+        return float(self.precision[found[0]]) if len(found) else None
 
 
 def pivot_curve(found: Sequence[np.ndarray], rows: Sequence[Linked]) -> Curve:

@@ -30,6 +30,7 @@ def test_two_berts_are_mapped_extracted_reordered_and_loaded(folders, tmp_path):
     )  # fmt: skip
     config.clcr.transform.update(steps=30, hidden=8, batch_size=16)
     config.clcr.predictor.update(steps=10, hidden=8, batch_size=32)
+    config.clcr.entailment.seeds = 0
     validation.validate(config)
     clcr_options.check(config, str(tmp_path / "run"))
     assert clcr.run(config, str(tmp_path / "run"))
