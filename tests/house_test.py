@@ -495,3 +495,25 @@ def test_config_resolves(path, scale):
 def test_unknown_scale_is_answered():
     with pytest.raises(ValueError, match="laptop, small, base, paper"):
         load_config(CONFIGS[0]).get_config("huge")
+
+
+def anchors(page: pathlib.Path) -> set[str]:
+    """The anchors that GitHub gives to the headings of a page."""
+    text = re.sub(r"(?s)```.*?```", "", page.read_text(encoding="utf-8"))
+    found = re.findall(r"(?m)^#+ (.*)$", text)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+PAGES = [path for path in project_files() if path.suffix == ".md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_a_page_lead_somewhere(page):
+    text = re.sub(r"(?s)```.*?```", "", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        to = (page.parent / name).resolve() if name else page
+        assert to.exists(), target
+        assert not anchor or anchor in anchors(to), target
