@@ -237,7 +237,7 @@ def _confusions(job: Any) -> data.Section | None:
             counts = agreement.label_confusion(gold, found, labels)
         totals = np.maximum(counts.sum(1, keepdims=True), 1)
         cells = [
-            [label, *(Number(float(x), "percent", below=f"{n:,}") for x, n in zip(line, row))]
+            [label, *(Number(float(x), "percent", below=f"{n:,}") if n else "" for x, n in zip(line, row))]
             for label, line, row in zip(labels, counts / totals, counts)
             if row.any()  # no word has the label: there is no share
         ]

@@ -58,6 +58,8 @@ def test_confusions_count_words_and_leave_out_labels_without_words(tmp_path):
     assert [[row[0] for row in table["rows"]] for table in found["blocks"]] == [
         ["NOUN", "VERB"], ["NOUN"]
     ]  # fmt: skip
+    verb = found["blocks"][0]["rows"][1]  # predicted as NOUN: a count of 0 leaves its cell empty
+    assert verb[1]["value"] == 1 and verb[1]["below"] == "1" and verb[2] == ""
 
 
 def test_confusions_of_texts_count_rows(tmp_path):
