@@ -307,10 +307,10 @@ def _error(row: Any, found: Any, language: str, kind: str) -> Block:
             for k, word in enumerate(row.words)
         ]
         gold, mine = (", ".join(labels) or "no label" for labels in (row.labels, found))
-        return data.Text([*words, f"{gold} → {mine}"])
+        return data.Sentence(language, [*words, Word(f"{gold} → {mine}", style="soft")])
     if kind == "texts":
         words = [Word(text, language) for text in row.texts]
-        return data.Text([*words, f"{row.label} → {found}"])
+        return data.Sentence(language, [*words, Word(f"{row.label} → {found}", style="soft")])
     words = [
         Word(word, language)
         if gold == mine

@@ -5,7 +5,7 @@ import types
 import pytest
 
 from clwe_jax.jobs import transfer_report
-from clwe_jax.text.labelled import Labelled, Tagged
+from clwe_jax.text.labelled import Labelled, Spanned, Tagged
 
 GOLD = {"en": [Tagged(("a", "b"), ("NOUN", "VERB"))], "de": [Tagged(("c", "d"), ("NOUN", "NOUN"))]}
 
@@ -91,3 +91,13 @@ def test_mapped_layers_are_named(tmp_path):
     made = job(tmp_path, made_with={"encoder": "run:a", "align": {"languages": ["en", "de"]}})
     assert "mapped onto those of en" in section(made, "by language")["text"]
     assert "mapped onto" not in section(job(tmp_path), "by language")["text"]
+
+
+def test_wrong_texts_and_spans_stand_apart_from_their_labels():
+    """The words of a sentence have spaces between them, unlike the parts of a text."""
+    pair = transfer_report._error(Labelled(("a b.", "c."), "yes"), "no", "de", "texts")
+    assert pair.kind == "sentence" and pair.language == "de"
+    assert [word.text for word in pair.words] == ["a b.", "c.", "yes → no"]
+    span = transfer_report._error(Spanned(("a", "b"), ((1, 2),), ("X",)), (), "de", "spans")
+    assert [word.text for word in span.words] == ["a", "b", "X → no label"]
+    assert span.kind == "sentence" and span.words[1].style == "strong"
