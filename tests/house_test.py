@@ -250,6 +250,7 @@ ENGLISH = (
     "tests/",
     "benchmarks/",
     "launch/",
+    "docs/",
     "README.md",
     "CONTRIBUTING.md",
 )
@@ -433,10 +434,11 @@ def test_registry_entries_are_used_or_described(kind, name, target):
         *CONFIGS,
         *(path for module, path in MODULES.items() if room(module) in GROUND - {"registry"}),
     ]
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    guides = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     assert any(quoted.search(path.read_text(encoding="utf-8")) for path in configs) or re.search(
-        rf"=[`\"']?{name}\b|`{name}`", readme
-    ), f"{kind} {name} ({target}) stands in no config and not in README.md: delete it"
+        rf"=[`\"']?{name}\b|`{name}`", guides
+    ), f"{kind} {name} ({target}) stands in no config, in README.md or in docs/: delete it"
 
 
 ALIGNERS = tuple(registry.TABLES["aligner"])
