@@ -7,6 +7,7 @@ from flax import struct
 import jax
 import jax.numpy as jnp
 
+from clwe_jax.models.pooling import unit
 from clwe_jax.models.transformer import LayerNorm, Transformer, gelu, parameter
 from clwe_jax.types import Array, Batch, Hidden, Sums
 
@@ -43,15 +44,10 @@ def drift(hidden: Hidden, held: Array) -> Sums:
       The sum over these positions of 1 - cosine of a layer's output and the embedding output, which
       has no gradient here, mean over the layers; the number of positions.
     """
-    start = jax.lax.stop_gradient(_unit(hidden.layers[0]))
-    cosines = sum((start * _unit(x)).sum(-1) for x in hidden.layers[1:])
-    moved = 1 - cosines / len(hidden.layers[1:])
+    first, *others = (unit(x.astype(jnp.float32)) for x in hidden.layers)
+    cosines = sum((jax.lax.stop_gradient(first) * x).sum(-1) for x in others)
+    moved = 1 - cosines / len(others)
     return Sums(jnp.where(held, moved, 0).sum(), held.sum(dtype=jnp.float32))
-
-
-def _unit(x: Array) -> Array:
-    x = x.astype(jnp.float32)
-    return x * jax.lax.rsqrt(jnp.maximum(jnp.square(x).sum(-1, keepdims=True), 1e-12))
 
 
 def choose_positions(weights: Array, count: int) -> Array:

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 from clwe_jax.types import Array, Batch, Hidden
 
 LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean")
+_LEAST = 1e-12  # squared length of a vector that is divided by its length
+
 
 def last_layers(layers: int) -> list[int]:
     """The numbers of the last four of the layers 1 ... `layers`, or of all if there are fewer.
@@ -115,3 +117,8 @@ def words(x: Array, firsts: Array, there: Array, how: str) -> Array:
         )[0]
         x = merged(x) if how == "max" else merged(x) / merged(ones)
     return jax.vmap(lambda row, places: row[places])(x, firsts)
+
+
+def unit(x: Array) -> Array:
+    """Vectors of length 1 along the last axis; zeros stay zeros, with a finite gradient."""
+    return x * jax.lax.rsqrt(jnp.maximum(jnp.square(x).sum(-1, keepdims=True), _LEAST))

@@ -18,7 +18,6 @@ from clwe_jax.models import pooling
 from clwe_jax.objectives.mlm import cross_entropy
 from clwe_jax.types import COPY, Array, Batch, Encodes, Objective, Sums, Variables
 
-_LEAST = 1e-12  # squared length of a vector that is divided by its length
 _NEVER = -1e9  # score of a row without pieces
 
 
@@ -133,7 +132,7 @@ def info_nce(a: Array, b: Array, weights: Array, temperature: float) -> dict[str
     Returns:
       'loss', 'accuracy', 'pair_cosine', 'other_cosine'; see `ContrastiveObjective.loss`.
     """
-    cosines = jnp.dot(_unit(a), _unit(b).T, precision=jax.lax.Precision.HIGHEST)
+    cosines = jnp.dot(pooling.unit(a), pooling.unit(b).T, precision=jax.lax.Precision.HIGHEST)
     both = (weights[:, None] > 0) & (weights[None, :] > 0)
     scores = jnp.where(both, cosines / temperature, _NEVER)
     targets = jnp.arange(len(weights))
@@ -149,8 +148,3 @@ def info_nce(a: Array, b: Array, weights: Array, temperature: float) -> dict[str
         "pair_cosine": Sums(own, total),
         "other_cosine": Sums(others, total * (total - 1)),
     }
-
-
-def _unit(x: Array) -> Array:
-    # The rows of empty sentences are zeros, and their gradient must be finite.
-    return x * jax.lax.rsqrt(jnp.maximum(jnp.square(x).sum(1, keepdims=True), _LEAST))
