@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from clwe_jax.report import beside, data, figures, measures, run_folder, training
-from clwe_jax.report.data import Cell, Column, Language, Number, Word
+from clwe_jax.report.data import Cell, Column, Language, Number, Stack, Word
 from clwe_jax.report.figures import SENTENCE_METHODS
 
 # Headline figures of lexicon induction, as in the report, and the papers'.
@@ -103,5 +103,10 @@ def _shown(cell: Cell, column: Column) -> str:
     if isinstance(cell, Number):
         return figures.FORMS[column.form](cell.value)
     if isinstance(cell, Word):
-        return escape(cell.text)
+        text = escape(cell.text)
+        return f"[bold]{text}[/bold]" if cell.style == "strong" else text
+    if isinstance(cell, Stack):
+        return "\n".join(_shown(part, column) for part in cell.stack)
+    if isinstance(cell, (list, tuple)):
+        return " ".join(_shown(part, column) for part in cell)
     return escape(cell.language if isinstance(cell, Language) else str(cell))

@@ -49,6 +49,16 @@ def test_sections_of_the_job_are_printed_too(write_run):
     assert "Haus [red]" in text and "Word" not in text
 
 
+def test_sentences_and_stacks_are_printed_as_their_words(write_run):
+    sentence = [{"text": "the", "style": "soft"}, {"text": "house", "style": "strong"}]
+    stack = {"stack": [{"text": "above"}, [{"text": "be"}, {"text": "low"}]]}
+    table = {"kind": "table", "columns": ["Words", "Stack"], "rows": [[sentence, stack]]}
+    folder = write_run(extras={"sections": [{"title": "Pivots", "blocks": [table]}]})
+    text = printed({}, folder)
+    assert "the house" in text and "above" in text and "be low" in text
+    assert "Word(" not in text and "Stack(" not in text
+
+
 def test_many_languages_are_cut_and_counted(write_run):
     text = printed({f"eval/mlm/l{i:03}/loss": 2.0 for i in range(104)}, write_run())
     assert "l011" in text and "l012" not in text and "92 more in the report" in text
