@@ -45,8 +45,8 @@ def drift(hidden: Hidden, held: Array) -> Sums:
       has no gradient here, mean over the layers; the number of positions.
     """
     first, *others = (unit(x.astype(jnp.float32)) for x in hidden.layers)
-    cosines = sum((jax.lax.stop_gradient(first) * x).sum(-1) for x in others)
-    moved = 1 - cosines / len(others)
+    start = jax.lax.stop_gradient(first)
+    moved = sum(1.0 - (start * x).sum(-1) for x in others) / max(1, len(others))
     return Sums(jnp.where(held, moved, 0).sum(), held.sum(dtype=jnp.float32))
 
 

@@ -201,7 +201,7 @@ def test_options_are_checked_before_anything_is_written(config, tmp_path):
         ("init.parameters", "run", "config.init.parameters"),
         ("data.source", "text:nowhere", "There is no text directory"),
         ("data.dictionaries", "nowhere", "There is no dictionary directory"),
-        ("evals.retrieval.data", "nowhere", "nowhere is not a folder .config.evals.retrieval.data"),
+        ("evals.retrieval.data", "nowhere", "evals.retrieval.data=nowhere names no parallel text"),
         ("evals.bli.data", "nowhere", "nowhere is not a folder .config.evals.bli.data"),
         ("data.languages", "en,itt", "not in 'itt'"),
     ],
