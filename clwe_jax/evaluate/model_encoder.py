@@ -180,10 +180,11 @@ class ModelEncoder:
         if not owners:
             return np.zeros(0, np.float32)
         weights = self._weights(language)
-        of_words = [weights.get(word, 1.0) for word in self.words(text, language)]
         if self.tokenizer.whole_text:  # owners are strings between spaces, such as "bank."
             strings = [self.words(string, language) for string in text.split()]
             of_words = [np.mean([weights.get(x, 1.0) for x in found] or [1]) for found in strings]
+        else:
+            of_words = [weights.get(word, 1.0) for word in self.words(text, language)]
         pieces = np.bincount(owners)
         of_words += [1.0] * (len(pieces) - len(of_words))
         return np.array([of_words[x] / pieces[x] for x in owners], np.float32)
