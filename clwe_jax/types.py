@@ -217,7 +217,7 @@ class WordSample:
     Attributes:
       lines: language -> lines of raw text.
       occurrences: maximum number of occurrences that a word's vector is the mean of.
-      min_count: minimum number of occurrences of a frequent word in the lines.
+      min_count: minimum occurrences of a frequent word in the text (in the lines, without counts).
       max_words: maximum number of frequent words of a language; 0: all.
     """
 

@@ -6,7 +6,8 @@ import collections
 import copy
 import dataclasses
 import functools
-from typing import Callable, Iterator, Protocol, Sequence, runtime_checkable
+import itertools
+from typing import Callable, Iterator, Mapping, Protocol, Sequence, runtime_checkable
 
 from absl import logging
 import numpy as np
@@ -71,6 +72,7 @@ class ModelEncoder:
         if self._own:
             self.pools = ("own",)
         self._weights = functools.cache(lambda language: frequencies.word_weights(language))
+        self._counts = lambda language: frequencies.words.get(language, {}) if frequencies else {}
         # Made on first use: not every objective encodes.
         self._rows = functools.cache(
             functools.partial(encoder_of, objective, tokenizer, max_length, batch_size)
@@ -298,13 +300,14 @@ class ModelEncoder:
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:
-        """The frequent words of the sample and the wanted words, with their mean vectors.
+        """The frequent words of the text and the wanted words, with their mean vectors.
 
         A word's vector is the mean of its contextual vectors over its first occurrences in the
         sample (Schuster et al. 2019, section 3.1); a word that does not occur is encoded alone.
         """
         lines = [self.words(line, language) for line in sample.lines.get(language, ())]
-        frequent = _frequent(lines, sample)
+        counts = self._counts(language) or collections.Counter(itertools.chain(*lines))
+        frequent = _frequent(counts, sample)
         words = [*frequent, *sorted(set(wanted) - set(frequent))]
         vectors, counts = self._averaged(lines, language, words, sample.occurrences)
         return WordSpace(words, vectors, len(frequent), counts)
@@ -358,9 +361,8 @@ def _groups(owners: Sequence[int], pool: str) -> list[int]:
     return [x if x != before else -1 for before, x in zip([-1, *owners], owners)]
 
 
-def _frequent(lines: Sequence[Sequence[str]], sample: WordSample) -> list[str]:
-    """Words with a letter that occur `min_count` times in the lines, most frequent first."""
-    counts = collections.Counter(word for line in lines for word in line)
+def _frequent(counts: Mapping[str, int], sample: WordSample) -> list[str]:
+    """Words with a letter that occur `min_count` times, most frequent first."""
     found = [
         word
         for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -19,7 +19,7 @@ from clwe_jax.text.merged import Dictionary
 _BLOCK = 1 << 20  # bytes read at once
 _BOM = b"\xef\xbb\xbf"
 SAMPLE_BYTES = 8 << 20  # text of each language that `inspect` reads
-_FREQUENT = 1_000  # number of frequent words that `inspect` lists
+_FREQUENT = 5_000  # number of frequent words that `inspect` lists
 _MANY = 10  # number of languages above which `inspect` reads less of each
 _NEAR_ZERO = 0.02  # smallest share of running words that a fitting dictionary covers
 _PROBED = 2_000  # frequent words that are looked up in dictionaries of other languages

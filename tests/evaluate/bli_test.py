@@ -14,6 +14,7 @@ from clwe_jax.evaluate.induced import Induced
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.text import test_dictionaries
+from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.types import WordSample, WordSpace
 
@@ -91,6 +92,21 @@ def test_averages_equal_those_by_hand(world, toy_objective, occurrences):
     every = collections.Counter(word for line in lines["en"] for word in line.split())
     assert space.counts.tolist() == [min(every[word], occurrences) for word in words]
     assert space.counts[3] == 0 < space.counts[0]
+
+
+def test_candidates_are_the_frequent_words_of_the_whole_text(world, toy_objective):
+    tokenizer, variables, _, lines = world
+    counts = {"enab": 9, "enzz": 5, ".": 4, "enaa": 3, "enac": 1}  # the lines have no enzz
+    encoder = ModelEncoder(
+        toy_objective(), tokenizer, variables, frequencies=Frequencies({"en": 22}, {"en": counts})
+    )
+    space = encoder.vocabulary("en", ["enac"], WordSample(lines, occurrences=2, max_words=3))
+    assert space.words == ["enab", "enzz", "enaa", "enac"] and space.frequent == 3
+    assert space.counts.tolist() == [2, 0, 2, 2]
+    alone = encoder.sentences(["enzz"], "en")[0]
+    np.testing.assert_allclose(space.vectors[1], alone, atol=1e-5)
+    # A language without counts has the words of the lines.
+    assert set(encoder.vocabulary("de", [], WordSample(lines)).words) <= {"de" + x for x in NAMES}
 
 
 def test_long_lines_lose_no_occurrence(world, toy_objective):
