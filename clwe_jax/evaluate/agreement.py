@@ -24,6 +24,14 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, max(0.0, mean - half), min(1.0, mean + half)
 
 
+def named_interval(path: str, values: Sequence[float]) -> dict[str, float]:
+    """The mean under `path`; of several seeds also its interval, under `path` with _low and _high."""
+    mean, low, high = mean_interval(values)
+    if len(values) < 2:
+        return {path: mean}
+    return {path: mean, f"{path}_low": low, f"{path}_high": high}
+
+
 class SignTest(NamedTuple):
     """A two-sided sign test of paired observations.
 

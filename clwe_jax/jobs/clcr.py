@@ -18,7 +18,9 @@ from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.api import clcr as api
-from clwe_jax.jobs import clcr_data, clcr_entailment, clcr_hub, clcr_report, clcr_steps, clcr_tune, facts
+from clwe_jax.jobs import (
+    clcr_aligned, clcr_data, clcr_entailment, clcr_hub, clcr_report, clcr_steps, clcr_tune, facts,
+)  # fmt: skip
 from clwe_jax.jobs.clcr_steps import Extraction, Maps, OrderPredictors
 from clwe_jax.jobs.clcr_tune import Tuning
 from clwe_jax.jobs.job import Job, Results, Stage
@@ -92,7 +94,8 @@ class Clcr(Job):
     def _about_entailment(self) -> Iterator[str]:
         seeds = self.config.clcr.entailment.seeds
         if seeds:
-            yield f"entailment: {', '.join(clcr_entailment.rows(self.config))}; {seeds} heads each"
+            rows = (*clcr_entailment.rows(self.config), clcr_entailment.ALIGNED)
+            yield f"entailment: {', '.join(rows)}; {seeds} heads each"
 
     def _encoders(self) -> bool:
         return clcr_data.trained(self.config, self.workdir)
@@ -266,8 +269,12 @@ class Clcr(Job):
         if not self.config.clcr.entailment.seeds:
             return
         made_with = {**self._made_with, "clcr": json.loads(self.config.clcr.to_json_best_effort())}
-        for name in clcr_entailment.rows(self.config):
-            make = functools.partial(clcr_entailment.measured, self.config, self.workdir, name)
+        rows = {
+            name: functools.partial(clcr_entailment.measured, self.config, self.workdir, name)
+            for name in clcr_entailment.rows(self.config)
+        }
+        rows[clcr_entailment.ALIGNED] = functools.partial(clcr_aligned.measured, self)
+        for name, make in rows.items():
             path = self.path(_KEPT, f"entailment_{name}.json")
             self.figures |= Kept(path, made_with, make, _write, _read).result()
 

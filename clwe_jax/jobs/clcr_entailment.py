@@ -15,7 +15,9 @@ from clwe_jax.jobs.job import FIGURES
 from clwe_jax.jobs.transfer import Transfer
 
 FOLDER = "entailment"  # of the runs, one a row
+ALIGNED = "t_pga"  # the row of `clcr_aligned`
 TITLES = {
+    ALIGNED: "pivots and order of translations (T + pGA)",
     "t": "all words (T)", "t_e": "pivots (T + E)", "t_e_r": "pivots, reordered (T + E + R)",
     "translate_test": "translate-test, word by word",
     "translate_train": "translate-train, word by word",
@@ -68,16 +70,32 @@ def measured(config: ConfigDict, workdir: str, name: str) -> dict[str, float]:
       'clcr/entailment/{row}/{language}', the accuracy, with '_low' and '_high', and
       'clcr/entailment/{row}/gap', the target's accuracy less the source's.
     """
-    source, target = options.languages(config)
-    folder, found = os.path.join(workdir, FOLDER, name), {}
+    folder = os.path.join(workdir, FOLDER, name)
     shutil.rmtree(folder, ignore_errors=True)  # of an interrupted start, on an older model file
     Transfer(row_config(config, workdir, name), folder).run()
-    with open(os.path.join(folder, FIGURES), encoding="utf-8") as file:
-        figures = json.load(file)
-    for language in (target, source):
-        for end in ("", "_low", "_high"):
-            path = f"xnli/{language}/acc{end}"
-            if path in figures:
-                found[f"clcr/entailment/{name}/{language}{end}"] = figures[path]
-    accuracies = (found[f"clcr/entailment/{name}/{language}"] for language in (target, source))
-    return {**found, f"clcr/entailment/{name}/gap": next(accuracies) - next(accuracies)}
+    return figures(config, name, row_figures(workdir, name))
+
+
+def row_figures(workdir: str, name: str) -> dict[str, float]:
+    """The figures of the finished run of a row."""
+    with open(os.path.join(workdir, FOLDER, name, FIGURES), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def figures(config: ConfigDict, name: str, found: Mapping[str, float]) -> dict[str, float]:
+    """The figures of a row by their names in a CLCR run; see `measured`.
+
+    Args:
+      config: the CLCR run's.
+      name: of the row.
+      found: 'xnli/{language}/acc' of both languages, of several heads with '_low' and '_high'.
+    """
+    source, target = options.languages(config)
+    result = {
+        f"clcr/entailment/{name}/{language}{end}": found[f"xnli/{language}/acc{end}"]
+        for language in (target, source)
+        for end in ("", "_low", "_high")
+        if f"xnli/{language}/acc{end}" in found
+    }
+    gap = found[f"xnli/{target}/acc"] - found[f"xnli/{source}/acc"]
+    return {**result, f"clcr/entailment/{name}/gap": gap}

@@ -296,19 +296,12 @@ class Transfer(Job):
         for language, seeds in scores.items():
             for name in seeds[0]:
                 values = [score[name] for score in seeds]
-                found |= _with_interval(f"{task}/{language}/{below}{name}", values)
+                found |= agreement.named_interval(f"{task}/{language}/{below}{name}", values)
         others = [language for language in scores if language not in self.data.labelled]
         if others:
             means = np.mean([[s[metric] for s in scores[x]] for x in others], axis=0)
-            found |= _with_interval(f"zero_shot/{task}/{below}mean_{metric}", means)
+            found |= agreement.named_interval(f"zero_shot/{task}/{below}mean_{metric}", means)
         return found
-
-
-def _with_interval(path: str, values: Any) -> dict[str, float]:
-    mean, low, high = agreement.mean_interval(values)
-    if len(values) < 2:
-        return {path: mean}
-    return {path: mean, f"{path}_low": low, f"{path}_high": high}
 
 
 def state_of(encoder: str) -> Any:

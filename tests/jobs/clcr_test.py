@@ -14,7 +14,7 @@ from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier
 from clwe_jax.api import encoders
 from clwe_jax.api.static import StaticModel
-from clwe_jax.jobs import clcr, clcr_data, clcr_entailment, clcr_hub, clcr_steps, clcr_tune
+from clwe_jax.jobs import clcr, clcr_aligned, clcr_data, clcr_entailment, clcr_hub, clcr_steps, clcr_tune
 from clwe_jax.jobs.clcr_steps import Maps, Order
 from clwe_jax.jobs.clcr_tune import Tuning
 from clwe_jax.models.transformer import Transformer
@@ -255,7 +255,15 @@ def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch
     assert ["of each text only the pivots are read" in page for page in pages] == [False, True, True]
     assert ["in one order for both languages" in page for page in pages] == [False, False, True]
     [table] = report_blocks(folder, "CLCR: entailment")
-    assert [row[0] for row in table["rows"]][2] == "pivots, reordered (T + E + R)"
+    titles = [row[0] for row in table["rows"]]
+    assert titles[0] == "pivots and order of translations (T + pGA)"
+    assert titles[3] == "pivots, reordered (T + E + R)"
+    aligned, whole = (
+        [figures[f"clcr/entailment/{name}/{x}"] for x in ("en", "de_low", "de", "de_high")]
+        for name in ("t_pga", "t")
+    )
+    assert aligned[0] == whole[0] and aligned[1] <= aligned[2] <= aligned[3] and aligned[1:] != whole[1:]
+    assert figures["clcr/entailment/t_pga/gap"] == pytest.approx(aligned[0] - aligned[2])
 
     # The figures are kept; without a dictionary there are no translations.
     (folder / "results.json").unlink()
@@ -264,6 +272,51 @@ def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch
     assert json.loads((folder / "results.json").read_text()) == figures
     config.data.dictionaries = ""
     assert clcr_entailment.rows(config) == ["t", "t_e", "t_e_r"]
+
+
+def test_words_with_links_to_the_translation_are_read_in_its_order(config, models, tmp_path):
+    config.clcr.threshold = 0.9
+    config.clcr.entailment.seeds = 2
+    job = clcr.Clcr(config, str(tmp_path / "run"))
+    for stage in job.stages()[:3]:  # up to the maps
+        stage.do()
+    rows = clcr_aligned.parallel_tests(config, job.workdir)[:10]
+    found = clcr_aligned._linked_words(job, rows)
+    texts = dict(pair for row, other in rows for pair in zip(row.texts, other))
+    words = {x: models["de"].tokenizer.words(x, "de") for x in texts}
+    assert len(found) == len(set(map(tuple, words.values())))
+    cut = [
+        Linked(words[x], models["en"].tokenizer.words(y, "en"), frozenset(), frozenset())
+        for x, y in texts.items()
+    ]
+    distances = clcr_steps.distances(
+        job.maps["annealed"], clcr_data.part(job.models, job.spaces, cut), *job.contrast
+    )
+    short = 0
+    for row, x in zip(cut, distances):
+        here, there = x.argmin(1), x.argmin(0)
+        pairs = [(j, i) for i, j in enumerate(here) if there[j] == i and x[i, j] < 0.9]
+        short += not pairs
+        places = [i for _, i in sorted(pairs)] or [x.min(1).argmin()]
+        [own] = models["de"].encoder().of_words([row.source], "de")
+        own = job.spaces["de"].whitening.apply(own[:, list(job.spaces["de"].layers)].mean(1))
+        expected = job.maps["annealed"].there.apply(own)[places]
+        np.testing.assert_allclose(found[tuple(row.source)][:, 0], expected, rtol=1e-4, atol=1e-5)
+    assert short < len(cut)
+
+
+def test_tests_that_are_not_parallel_have_no_row_of_translations(config, tmp_path, caplog):
+    for language, labels in (("de", "neutral entailment"), ("en", "entailment neutral")):
+        lines = [f"eins\tzwei\t{label}\n" for label in labels.split()]
+        (tmp_path / f"test.{language}.tsv").write_text("".join(lines))
+    (tmp_path / "train.tsv").write_text("one\ttwo\tneutral\none\tthree\tentailment\n" * 30)
+    settings = {"train": f"en:{tmp_path / 'train.tsv'}", "tests": str(tmp_path), "seeds": 2}
+    config.clcr.entailment.update(settings)
+    assert clcr_aligned.parallel_tests(config, "run") == []
+    assert "T + pGA is left out: it needs parallel test rows" in caplog.text
+    (tmp_path / "test.de.tsv").write_text("ein\tzwei\tentailment\nein\tdrei\tneutral\n")
+    found = clcr_aligned.parallel_tests(config, "run")
+    assert [(x.texts, y) for x, y in found] == [(("ein", y), ("eins", "zwei")) for y in ("zwei", "drei")]
 
 
 def test_no_pivot_is_an_error_that_names_the_threshold(config, tmp_path):

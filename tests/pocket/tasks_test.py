@@ -314,6 +314,16 @@ def test_inference_equals_enumeration_of_worlds(label):
         assert truths == wanted, (premise, hypothesis)
 
 
+def test_rows_with_translations_are_the_rows_of_the_task_and_mean_the_same():
+    found = tasks.translated_pairs("ja", "de", "test", 60, 0, tasks.DOMAINS)
+    own = rows("xnli", "ja", "test", 60)
+    assert [(texts, label) for texts, _, label in found] == own
+    again = tasks.translated_pairs("ja", "en", "test", 60, 0, tasks.DOMAINS)
+    negated = [[bool(re.search(r"\b(nicht|kein\w*)\b", x)) for x in y] for _, y, _ in found]
+    assert negated == [[bool(re.search(r"\bnot\b", x)) for x in y] for _, y, _ in again]
+    assert any(map(any, negated))
+
+
 def test_negation_says_nothing_about_the_label():
     for side in (0, 1):
         shares = [

@@ -11,7 +11,7 @@ a model must generalise; `heldout` says how. Labels are balanced.
 from clwe_jax.pocket.tasks.edges import constituents, coreference, roles
 from clwe_jax.pocket.tasks.entities import named_entities
 from clwe_jax.pocket.tasks.heldout import DOMAINS, SPLITS, named
-from clwe_jax.pocket.tasks.inference import inference_pairs
+from clwe_jax.pocket.tasks.inference import inference_pairs, translated_pairs
 from clwe_jax.pocket.tasks.opinions import reviews, topics
 from clwe_jax.pocket.tasks.paraphrases import paraphrase_pairs, similar_pairs
 from clwe_jax.pocket.tasks.speech import parts_of_speech
@@ -29,4 +29,7 @@ TEXTS = {
 # Name of a task of spans -> its generator, of sentences without end.
 SPANS = {"edge/consts": constituents, "edge/srl": roles, "edge/coref": coreference}
 
-__all__ = ["DOMAINS", "SPANS", "SPLITS", "TEXTS", "named", "named_entities", "parts_of_speech"]
+__all__ = [
+    "DOMAINS", "SPANS", "SPLITS", "TEXTS", "named", "named_entities", "parts_of_speech",
+    "translated_pairs",
+]  # fmt: skip

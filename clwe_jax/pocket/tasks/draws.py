@@ -111,10 +111,11 @@ class Draws(heldout.SplitSampler):
                 return made[1]
         return None
 
-    def text(self, *clauses: Clause, frame: str = "say") -> str:
-        """One or two clauses as a sentence."""
+    def text(self, *clauses: Clause, frame: str = "say", language: str = "") -> str:
+        """One or two clauses as a sentence of a language; '': of the rows' own."""
         second = clauses[1] if len(clauses) > 1 else None
-        return self.grammar.render(Meaning(frame, "", clauses[0], second, "")).text
+        speaks = grammar(language) if language else self.grammar
+        return speaks.render(Meaning(frame, "", clauses[0], second, "")).text
 
     def statement(self, tense: str | None = None, tables=None) -> Event | None:
         """A positive event without a modal verb, whose subject is definite; None where it is not.

@@ -27,13 +27,26 @@ def inference_pairs(
 
     Args, errors: as of `named_entities`.
     """
+    found = translated_pairs(language, language, split, rows, seed, domains)
+    return [(texts, label) for texts, _, label in found]
+
+
+def translated_pairs(
+    language: str, other: str, split: str, rows: int, seed: int, domains: tuple[str, ...]
+) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
+    """The rows of `inference_pairs`, each with its texts in another language before the label."""
     draws = Draws("inference", language, split, seed, domains)
     kinds = (_detailed,) * 8 + (_compared,) * 2 + (_described,) * 2
+    translations: dict[tuple[str, ...], tuple[str, ...]] = {}
 
-    def render(clauses: tuple[Clause, Clause]) -> tuple[str, str]:
-        return draws.text(clauses[0]), draws.text(clauses[1])
+    def render(clauses: tuple[Clause, Clause]) -> tuple[str, ...]:
+        texts = tuple(draws.text(clause) for clause in clauses)
+        if texts not in translations:
+            translations[texts] = tuple(draws.text(clause, language=other) for clause in clauses)
+        return texts
 
-    return list(itertools.islice(draws.rows(LABELS, kinds, render), rows))
+    found = itertools.islice(draws.rows(LABELS, kinds, render), rows)
+    return [(texts, translations[texts], label) for texts, label in found]
 
 
 def _negated(c: Clause) -> Clause:

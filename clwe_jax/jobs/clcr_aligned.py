@@ -1,0 +1,124 @@
+"""T + pGA: entailment with the pivots and the order that translations of the tests give (Table 4, B7).
+
+The bound of extraction and reordering: the heads of row T read, of each test sentence, the words
+that have links to its translation, in the translation's order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
+
+from absl import logging
+from ml_collections import ConfigDict
+import numpy as np
+
+from clwe_jax import config as options
+from clwe_jax.align import pivots
+from clwe_jax.api import transfer
+from clwe_jax.evaluate import agreement
+from clwe_jax.jobs import clcr_data, clcr_entailment, clcr_steps, transfer_data
+from clwe_jax.pocket import tasks
+from clwe_jax.text.alignment_files import Linked
+from clwe_jax.text.labelled import Labelled
+
+BASE = "t"  # the row whose heads are read
+
+
+class _Linked(NamedTuple):
+    """An encoder of texts by their linked words.
+
+    Attributes:
+      words: (text, language) -> its words.
+      vectors: the words of a text -> the vectors of those that are linked, [n, 1, D].
+    """
+
+    words: Callable[[str, str], list[str]]
+    vectors: Mapping[tuple[str, ...], np.ndarray]
+
+    def of_words(
+        self,
+        sentences: Sequence[Sequence[str]],
+        language: str,
+        pool: str = "mean",
+        reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
+    ) -> list[np.ndarray]:
+        """As `features.EncodesWords`."""
+        return [reduce(self.vectors[tuple(words)]) for words in sentences]
+
+
+def measured(job: Any) -> dict[str, float]:
+    """The figures of the row; {} where the test rows of both languages are not parallel.
+
+    Args:
+      job: a `clcr.Clcr`, whose folder has the finished row T.
+
+    Returns:
+      As `clcr_entailment.measured`; the target's figures are those of row T.
+    """
+    config, workdir, (source, _) = job.config, job.workdir, job.languages
+    rows = parallel_tests(config, workdir)
+    if not rows:
+        return {}
+    heads = transfer.load(os.path.join(workdir, clcr_entailment.FOLDER, BASE)).predictor
+    encoder = _Linked(heads.source.encoder.words, _linked_words(job, rows))
+    heads = dataclasses.replace(heads, source=dataclasses.replace(heads.source, encoder=encoder))
+    gold, texts = [row.label for row, _ in rows], [row.texts for row, _ in rows]
+    right = [agreement.right_share(gold, x, False).mean() for x in heads.of_texts(texts, source)]
+    found = clcr_entailment.row_figures(workdir, BASE)
+    found |= agreement.named_interval(f"xnli/{source}/acc", right)
+    return clcr_entailment.figures(config, clcr_entailment.ALIGNED, found)
+
+
+def parallel_tests(config: ConfigDict, workdir: str) -> list[tuple[Labelled, tuple[str, ...]]]:
+    """The source's test rows with their texts in the target's language.
+
+    Rows of files are parallel line by line, as XNLI's are: as many in both languages, with the same
+    labels. Where they are not, [] is returned and a line says so.
+    """
+    source, target = options.languages(config)
+    row = clcr_entailment.row_config(config, workdir, BASE)
+    settings = row.transfer
+    if not settings.tests:
+        found = tasks.translated_pairs(
+            source, target, "test", settings.embedded_tests, row.seed, tasks.DOMAINS
+        )
+        return [(Labelled(texts, label), other) for texts, other, label in found]
+    tests = transfer_data.read(row).tests
+    own, other = tests[source], tests[target]
+    if [x.label for x in own] != [x.label for x in other]:
+        logging.warning(
+            "T + pGA is left out: it needs parallel test rows, as XNLI's are, and those of %s and %s in "
+            "%s differ in number or labels (%d and %d rows)",
+            source, target, settings.tests, len(own), len(other),
+        )  # fmt: skip
+        return []
+    return [(x, y.texts) for x, y in zip(own, other)]
+
+
+def _linked_words(
+    job: Any, rows: Sequence[tuple[Labelled, tuple[str, ...]]]
+) -> dict[tuple[str, ...], np.ndarray]:
+    """The words of each source text -> the mapped vectors of those that are linked to words of its
+    translation, in the order of these, [n, 1, D]; the nearest one where no word has a link."""
+    texts = {own: other for row, pair in rows for own, other in zip(row.texts, pair)}
+    source, target = (job.models[language] for language in job.languages)
+    cut = [
+        Linked(
+            source.tokenizer.words(own, job.languages[0]), target.tokenizer.words(other, job.languages[1]),
+            frozenset(), frozenset(),
+        )
+        for own, other in texts.items()
+    ]  # fmt: skip
+    maps, part = job.maps[clcr_steps.MAIN], clcr_data.part(job.models, job.spaces, cut)
+    distances = clcr_steps.distances(maps, part, *job.contrast)
+    found = {}
+    for number, (row, x) in enumerate(zip(cut, distances)):
+        links = pivots.links(x, job.config.clcr.threshold)
+        if x.size and not links.any():
+            links[np.unravel_index(x.argmin(), x.shape)] = True
+        places, ranks = pivots.orders(links)
+        vectors = part.vectors[0].of(number)[places[np.argsort(ranks)]]
+        found[tuple(row.source)] = maps.there.apply(vectors)[:, None]
+    return found
