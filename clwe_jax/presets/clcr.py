@@ -86,7 +86,7 @@ def clcr(scale: str) -> ConfigDict:
     )  # fmt: skip
     if laptop:
         config.data.update(pocket_domains=DOMAINS, pocket_sentences=30_000)
-        config.clcr.encoder.update(steps=1_000, vocab_kind="word", vocab_size=4_000)
+        config.clcr.encoder.update(steps=2_000, vocab_kind="word", vocab_size=4_000)
         # The embeddings say which word it is, the first layer where it stands; the second layer
         # of two is made for prediction.
         config.clcr.update(sentences=6_000, length=32, layer="0-1")
