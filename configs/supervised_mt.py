@@ -8,7 +8,7 @@ parallel text is config.task.parallel (see configs/laser.py); the embedded world
 many pairs as there are sentences of a language.
 
 Expected: BLEU 96.5 at :laptop after 2,400 steps (--config.train.steps=2400), 55 after 600;
-unsupervised_mt.py reaches 40.9 after 1,500.
+unsupervised_mt.py reaches 40.9 after 1,500 (en,zh: 52.4).
 """
 
 from clwe_jax import presets
