@@ -4,7 +4,7 @@ Command:
   python -m clwe_jax.main --config=configs/clcr.py
 
   :laptop (default)  the embedded world: trains a Japanese and an English model, then maps, extracts,
-                     reorders and learns entailment; about 17 minutes of one core.
+                     reorders and learns entailment; about 20 minutes of one core.
   :small, :base,     your models and parallel sentences:
   :paper               --config.clcr.source=hf:bert-base-chinese --config.clcr.target=hf:bert-base-uncased
                        --config.data.languages=zh,en --config.clcr.parallel=DIR
