@@ -86,7 +86,7 @@ def parallel_tests(config: ConfigDict, workdir: str) -> list[tuple[Labelled, tup
         )
         return [(Labelled(texts, label), other) for texts, other, label in found]
     tests = transfer_data.read(row).tests
-    own, other = tests[source], tests[target]
+    own, other = tests.get(source, ()), tests.get(target, ())
     if [x.label for x in own] != [x.label for x in other]:
         logging.warning(
             "T + pGA is left out: it needs parallel test rows, as XNLI's are, and those of %s and %s in "
