@@ -1,6 +1,6 @@
 """T + pGA: entailment with the pivots and the order that translations of the tests give (Table 4, B7).
 
-The bound of extraction and reordering: the heads of row T read, of each test sentence, the words
+The paper's bound of extraction and reordering: the heads of row T read, of each test sentence, the words
 that have links to its translation, in the translation's order.
 """
 
@@ -21,7 +21,7 @@ from clwe_jax.evaluate import agreement
 from clwe_jax.jobs import clcr_data, clcr_entailment, clcr_steps, transfer_data
 from clwe_jax.pocket import tasks
 from clwe_jax.text.alignment_files import Linked
-from clwe_jax.text.labelled import Labelled
+from clwe_jax.text.labelled import Labelled, scores
 
 BASE = "t"  # the row whose heads are read
 
@@ -65,7 +65,7 @@ def measured(job: Any) -> dict[str, float]:
     encoder = _Linked(heads.source.encoder.words, _linked_words(job, rows))
     heads = dataclasses.replace(heads, source=dataclasses.replace(heads.source, encoder=encoder))
     gold, texts = [row.label for row, _ in rows], [row.texts for row, _ in rows]
-    right = [agreement.right_share(gold, x, False).mean() for x in heads.of_texts(texts, source)]
+    right = [scores.accuracy(gold, x) for x in heads.of_texts(texts, source)]
     found = clcr_entailment.row_figures(workdir, BASE)
     found |= agreement.named_interval(f"xnli/{source}/acc", right)
     return clcr_entailment.figures(config, clcr_entailment.ALIGNED, found)

@@ -87,8 +87,7 @@ def clcr(scale: str) -> ConfigDict:
     if laptop:
         config.data.update(pocket_domains=DOMAINS, pocket_sentences=30_000)
         config.clcr.encoder.update(steps=2_000, vocab_kind="word", vocab_size=4_000)
-        # The embeddings say which word it is, the first layer where it stands; the second layer
-        # of two is made for prediction.
+        # The best of six choices of layers for Japanese; benchmarks/README.md has them.
         config.clcr.update(sentences=6_000, length=32, layer="0-1")
         config.clcr.transform.update(hidden=256, steps=4_000)
         config.clcr.tune.update(steps=200, learning_rate=3e-4)

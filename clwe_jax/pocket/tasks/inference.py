@@ -27,8 +27,8 @@ def inference_pairs(
 
     Args, errors: as of `named_entities`.
     """
-    found = translated_pairs(language, language, split, rows, seed, domains)
-    return [(texts, label) for texts, _, label in found]
+    draws = Draws("inference", language, split, seed, domains)
+    return [(texts, label) for texts, _, label in _drawn(draws, rows)]
 
 
 def translated_pairs(
@@ -36,17 +36,24 @@ def translated_pairs(
 ) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
     """The rows of `inference_pairs`, each with its texts in another language before the label."""
     draws = Draws("inference", language, split, seed, domains)
+    return [
+        (texts, tuple(draws.text(clause, language=other) for clause in clauses), label)
+        for texts, clauses, label in _drawn(draws, rows)
+    ]
+
+
+def _drawn(draws: Draws, rows: int) -> list[tuple[tuple[str, ...], tuple[Clause, ...], str]]:
+    """Texts, the clauses that they say, and the label of each row."""
     kinds = (_detailed,) * 8 + (_compared,) * 2 + (_described,) * 2
-    translations: dict[tuple[str, ...], tuple[str, ...]] = {}
+    meant: dict[tuple[str, ...], tuple[Clause, ...]] = {}
 
     def render(clauses: tuple[Clause, Clause]) -> tuple[str, ...]:
         texts = tuple(draws.text(clause) for clause in clauses)
-        if texts not in translations:
-            translations[texts] = tuple(draws.text(clause, language=other) for clause in clauses)
+        meant.setdefault(texts, clauses)
         return texts
 
     found = itertools.islice(draws.rows(LABELS, kinds, render), rows)
-    return [(texts, translations[texts], label) for texts, label in found]
+    return [(texts, meant[texts], label) for texts, label in found]
 
 
 def _negated(c: Clause) -> Clause:
