@@ -23,7 +23,7 @@ _EXTRA = 0.05  # extra lines for each gap between two lines of a document
 
 
 class Shared(NamedTuple):
-    """What the texts of different languages share.
+    """Settings of the lines that the texts of different languages share.
 
     Attributes:
       share: share of each text's lines that are planted, the same meanings in every language.

@@ -29,7 +29,7 @@ def write_corpus(
 
     Args:
       among: domains to draw from (`pocket.domains`), here and in the other functions; () means all.
-      shared: what the texts share, `pocket.Shared` or its values.
+      shared: a `pocket.Shared` or its values.
     """
     for language in languages:
         render = generate.grammar(language).render

@@ -81,7 +81,7 @@ def domains(config: ConfigDict) -> tuple[str, ...]:
 
 
 def shared(config: ConfigDict) -> pocket.Shared:
-    """What the texts of the embedded world share."""
+    """The settings of the lines that the texts of the embedded world share."""
     data = config.data
     return pocket.Shared(data.pocket_shared, data.pocket_shared_order, data.pocket_apart)
 
