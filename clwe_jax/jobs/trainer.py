@@ -37,6 +37,7 @@ SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
 _TEXT = (
     "source", "languages", "lower_case", "simplify_chinese", "dictionaries", "dictionary_clean",
     "exclude_dictionaries", "pocket_sentences", "pocket_domains",
+    "pocket_shared", "pocket_shared_order", "pocket_apart",
 )  # fmt: skip
 
 
