@@ -33,11 +33,11 @@ from clwe_jax.text import frequencies
 
 _LENGTHS = 0.4, 2.5  # words of a source sentence for each word of its translation
 _EXACT = 2e9  # products of sentences up to which the search is exact on a CPU
-_SEARCHED = 256  # dimensions of the search
 _ALIGNED = 50_000  # pairs of sentences whose words are linked, the best ones
-_CHUNK = 100_000  # pairs of words whose similarity is computed at once
+_CHUNK = 20_000  # pairs of words whose similarity is computed at once
 _LEAST_COUNT, _LEAST_SHARE = 0.5, 0.05  # of a link: its count, and of its word's links
 _CHANCE = 5  # times as many supported pairs as shuffled texts have are needed
+_MUCH = 0.5  # share of a text's sentences from which on the log warns of the text
 _REFUSED = 1_000  # pairs that are kept to be looked at
 _GROWTH = 1.02  # of the supported pairs: less growth ends the rounds
 
@@ -58,7 +58,7 @@ class Mining:
       unsupported_margin: margin from which a pair counts without support, for text whose lines are
         in no order; 0: never.
       position: how much rather words link to the same place of a sentence.
-      dim: dimensions in which words are compared.
+      dim: random dimensions of words and sentences.
     """
 
     rounds: Size = 5
@@ -72,7 +72,7 @@ class Mining:
     least_supported: Size = 20
     unsupported_margin: float = 0.0
     position: float = 4.0
-    dim: Size = 512
+    dim: Size = 256
 
 
 class Pairs(NamedTuple):
@@ -90,7 +90,7 @@ class Pairs(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Grown:
-    """What was mined.
+    """Pairs of sentences from the texts, and the links of their words.
 
     Attributes:
       links: (language, other language) -> counted links of their words.
@@ -171,6 +171,7 @@ class _Sentences(NamedTuple):
       matrix: SIF weights of the words of each sentence, [N, words of the graph].
       words: rows of each sentence's running words in the graph; -1: none.
       splits: int [N + 1], the sentences in `words`.
+      strings: the words of each sentence as bytes, the same for all languages -> the sentence.
     """
 
     numbers: np.ndarray
@@ -179,6 +180,7 @@ class _Sentences(NamedTuple):
     matrix: sparse.csr_matrix
     words: np.ndarray
     splits: np.ndarray
+    strings: Mapping[bytes, int]
 
     def known_words(self, sentence: int) -> np.ndarray:
         """The rows of a sentence's words in the graph."""
@@ -209,14 +211,17 @@ def grow(graph: WordGraph, corpus: Corpus, options: Mining, seed: int) -> Grown:
         rows = graph.rows(options.dim, seed, links)
         words, texts = {}, {}
         for language in languages:
-            words[language] = rows.of(language)
-            texts[language] = _text(sentences[language], words[language])
+            of_words = rows.of(language)
+            texts[language] = _text(sentences[language], of_words)
+            words[language] = of_words.astype(np.float16)  # as those of all languages are held
         pairs, links = {}, {}
         for pair, mined in _mined(texts, asked, options):
             both = [sentences[language] for language in pair]
-            mined = mined.take(_plausible(corpus, pair, both, mined, options))
+            mined = mined.take(_plausible(mined, *both))
             taken, left, row = _supported(mined, [texts[x] for x in pair], options)
             figures.append({"round": number, "pair": "-".join(pair), **row})
+            if number == 1:
+                _warn(pair, both, len(taken.source))
             refused[pair] = _placed(left.take(slice(_REFUSED)), both)
             if len(taken.source):
                 pairs[pair] = _placed(taken, both)
@@ -240,10 +245,10 @@ def _sentences(
     """The different sentences of a fitting length."""
     ids, splits, places = corpus.ids[language], corpus.splits[language], corpus.places[language]
     lengths = np.diff(splits)
-    numbers: dict[bytes, int] = {}
+    strings: dict[bytes, int] = {}
     sentence_of, first = np.full(len(lengths), -1), []
     for line in np.flatnonzero((lengths >= options.min_words) & (lengths <= options.max_words)):
-        sentence = numbers.setdefault(ids[splits[line] : splits[line + 1]].tobytes(), len(numbers))
+        sentence = strings.setdefault(ids[splits[line] : splits[line + 1]].tobytes(), len(strings))
         if sentence == len(first):
             first.append(line)
         sentence_of[line] = sentence
@@ -263,12 +268,12 @@ def _sentences(
     owners = np.repeat(np.arange(len(first)), lengths)[known]
     shape = (len(first), len(index))
     matrix = sparse.csr_matrix((weights, (owners, words[known])), shape)
-    return _Sentences(first, places[first], at, matrix, words, ends)
+    return _Sentences(first, places[first], at, matrix, words, ends, strings)
 
 
 def _text(sentences: _Sentences, words: np.ndarray) -> Text:
     """The centered vectors of sentences, float16 to hold those of all languages."""
-    vectors = unit(sentences.matrix @ words[:, :_SEARCHED])
+    vectors = unit(sentences.matrix @ words)
     known = np.abs(vectors).max(1, initial=0) > 0
     vectors = unit(vectors - vectors[known].mean(0)) * known[:, None] if known.any() else vectors
     return Text(vectors.astype(np.float16), sentences.places, sentences.at)
@@ -295,24 +300,31 @@ def _mined(
         yield pair, found.take(found.scores >= options.margin)
 
 
-def _plausible(
-    corpus: Corpus,
-    pair: tuple[str, str],
-    sentences: Sequence[_Sentences],
-    mined: Mined,
-    options: Mining,
-) -> np.ndarray:
+def _plausible(mined: Mined, source: _Sentences, target: _Sentences) -> np.ndarray:
     """Whether the lengths of the sentences fit, and they are not the same string: bool [P]."""
-    rows = mined.source, mined.target
-    source, target = (np.diff(x.splits)[row] for x, row in zip(sentences, rows))
-    fit = (source >= _LENGTHS[0] * target) & (source <= _LENGTHS[1] * target)
-    for place in np.flatnonzero(fit & (source == target)):
-        parts = []
-        for language, side, row in zip(pair, sentences, rows):
-            line, splits = side.numbers[row[place]], corpus.splits[language]
-            parts.append(corpus.ids[language][splits[line] : splits[line + 1]])
-        fit[place] = not np.array_equal(*parts)
-    return fit
+    lengths = np.diff(source.splits)[mined.source], np.diff(target.splits)[mined.target]
+    fit = (lengths[0] >= _LENGTHS[0] * lengths[1]) & (lengths[0] <= _LENGTHS[1] * lengths[1])
+    twin = np.full(len(source.numbers), -1)
+    for string, sentence in source.strings.items():
+        twin[sentence] = target.strings.get(string, -1)
+    return fit & (twin[mined.source] != mined.target)
+
+
+def _warn(pair: tuple[str, str], both: Sequence[_Sentences], taken: int) -> None:
+    """Warns of texts that are no two texts of two languages."""
+    name, sentences = "-".join(pair), min(len(side.numbers) for side in both)
+    repeated = len(both[0].strings.keys() & both[1].strings.keys())
+    if repeated > _MUCH * sentences:
+        logging.warning(
+            "%s: %s of %s sentences are the same string in both texts, which are not mined: is one "
+            "text a copy of the other?", name, f"{repeated:,}", f"{sentences:,}",
+        )  # fmt: skip
+    if taken > _MUCH * sentences:
+        logging.warning(
+            "%s: %s of %s sentences have a translation in the other text. It is parallel: "
+            "--config.task.parallel=WORKDIR/mined trains on it (configs/xlm.py, configs/laser.py)",
+            name, f"{taken:,}", f"{sentences:,}",
+        )  # fmt: skip
 
 
 def _supported(
@@ -354,14 +366,13 @@ def _links(
     options: Mining,
 ) -> Links:
     """The links of the words of pairs of sentences that occur often enough."""
-    units = [unit(rows) for rows in words]
-
     def similarity(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        parts = [
-            np.einsum("nd,nd->n", units[0][source[i : i + _CHUNK]], units[1][target[i : i + _CHUNK]])
-            for i in range(0, len(source), _CHUNK)
-        ]
-        return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+        found = np.empty(len(source), np.float32)
+        for start in range(0, len(source), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            x, y = (unit(side[rows[part]].astype(np.float32)) for side, rows in zip(words, (source, target)))
+            found[part] = np.einsum("nd,nd->n", x, y)
+        return found
 
     best = mined.take(slice(_ALIGNED))  # supported pairs come first
     both = [

@@ -184,19 +184,20 @@ class Rows:
 
     @functools.cached_property
     def _draws(self) -> np.ndarray:
-        """The directions of shared strings, then of other hub words: float32 [strings, dim]."""
-        shared, others = self.graph._strings, len(self.graph.words[self.graph.hub])
-        return _random(len(shared) + others, self.dim, self.seed + 1)
+        """The directions of strings that several languages share, float32 [strings, dim]."""
+        return _random(len(self.graph._strings), self.dim, self.seed + 1)
 
-    @functools.cached_property
     def _start(self) -> np.ndarray:
         """The directions of the hub's words, float32 [words, dim]."""
         graph, hub = self.graph, self.graph.hub
         known = graph._known[hub]
         others = graph.words[hub][known:]
-        end = len(graph._strings)
-        places = [graph._strings.get(word, end + row) for row, word in enumerate(others)]
-        return np.concatenate([_random(known, self.dim, self.seed), self._draws[places]])
+        rows = np.empty((known + len(others), self.dim), np.float32)
+        rows[:known] = _random(known, self.dim, self.seed)
+        rows[known:] = _random(len(others), self.dim, self.seed + 2)
+        places = np.array([graph._strings.get(word, -1) for word in others], np.int64)
+        rows[known:][places >= 0] = self._draws[places[places >= 0]]
+        return rows
 
     @functools.cached_property
     def _hub(self) -> np.ndarray:
@@ -204,19 +205,20 @@ class Rows:
         graph, hub = self.graph, self.graph.hub
         known, span = graph._known[hub], graph._span(hub)
         # A hub word's synonyms: from the word to its translations, and back from these.
-        back = np.zeros_like(self._start)
+        start = self._start()
+        back = np.zeros_like(start)
         translated = np.arange(len(back)) < known
         for language in graph.words:
             if language == hub:
                 continue
-            near = self._entries(language, self._start)
+            near = self._entries(language, start)
             own = graph._span(language)
             back[:known] += graph._graph[span, own] @ near[: graph._known[language]]
             if (language, hub) in self.links:
                 matrix = self.links[language, hub].T.tocsr()
                 back += matrix @ near
                 translated |= matrix.getnnz(1) > 0
-        rows = unit(self._start + unit(back))
+        rows = unit(start + unit(back))
         others = ~translated
         if others.any():
             begun = graph._alike(hub)[others[known:]] @ rows[:known]
@@ -285,7 +287,7 @@ class Rows:
 def alike(
     others: Sequence[str], words: Sequence[str], counts: Mapping[str, int]
 ) -> sparse.csr_matrix:
-    """How much each word tells of each other word by its beginning, float32 [others, words].
+    """The weights of the words that begin like each other word, float32 [others, words].
 
     Args:
       others: words without a vector.

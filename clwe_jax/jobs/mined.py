@@ -1,4 +1,4 @@
-"""What a run has mined, as files for people and other programs, as figures and as a section."""
+"""Mined pairs of sentences as files for people and other programs, as figures and as a section."""
 
 from __future__ import annotations
 

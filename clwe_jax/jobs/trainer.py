@@ -100,12 +100,12 @@ class Trainer:
             return Vocabularies({language: found[language].top(most) for language in found})
         joint = self._joint(replaced=kind == "replace")
         if not config.static.reallocation:
-            return vocabularies.shared_by_text(joint, self._counts, hub, most)
+            return vocabularies.shared_by_text(joint, self._balanced_counts, hub, most)
         separate = self._separate() if config.static.rule == "neighbours" else None
-        return vocabularies.reallocated(config, joint, self._counts, hub, separate)
+        return vocabularies.reallocated(config, joint, self._balanced_counts, hub, separate)
 
     def mine(self, dictionary: Dictionary | None, tests: Sequence[TestSet]) -> Grown:
-        """What the whole text teaches beyond the dictionary; see `embeddings.mining`.
+        """Mines the whole text for links that the dictionary lacks; see `embeddings.mining`.
 
         Args: as of `vocabularies`, which takes the result into account.
         """
@@ -140,10 +140,9 @@ class Trainer:
         """language -> word -> occurrences, of the words of the text that dictionary vectors have."""
         apart = self._config.static.training == "dictionary"
         least = self._config.embeddings.min_count if apart else 2
-        counts = self._whole_counts if self._config.static.mine else self._counts
         return {
             language: {word: count for word, count in words.items() if count >= least}
-            for language, words in counts.items()
+            for language, words in self._counts.items()
         }
 
     def encoder(self, model: StaticModel) -> StaticEncoder:
@@ -185,14 +184,14 @@ class Trainer:
         return corpora.read(text, self.normalizer, self._segmenter)
 
     @functools.cached_property
-    def _whole_counts(self) -> dict[str, dict[str, int]]:
-        """As `_counts`, of the whole text."""
-        return self._kept_counts("whole_counts.json", lambda: self._text)
+    def _counts(self) -> dict[str, dict[str, int]]:
+        """language -> word -> occurrences in the whole text, most frequent first."""
+        return self._kept_counts("counts.json", lambda: self._text)
 
     @functools.cached_property
-    def _counts(self) -> dict[str, dict[str, int]]:
-        """language -> word -> occurrences in the text, most frequent first."""
-        return self._kept_counts("counts.json", lambda: self._corpus)
+    def _balanced_counts(self) -> dict[str, dict[str, int]]:
+        """As `_counts`, of the text that vectors are trained on."""
+        return self._kept_counts("balanced_counts.json", lambda: self._corpus)
 
     def _kept_counts(self, name: str, text: Callable[[], Corpus]) -> dict[str, dict[str, int]]:
         return self._kept(
@@ -268,8 +267,10 @@ class Trainer:
                 "min_count": config.embeddings.min_count,
                 "tests": training_dictionary.tests_of(config),
             }  # fmt: skip
+        if kind == "counts":
+            return found
         found["temperature"] = config.static.temperature
-        if not kind.endswith("counts"):
+        if kind != "balanced_counts":
             found |= {k: v for k, v in config.embeddings.to_dict().items() if k != "max_vocab"}
         if kind == "replace":
             found["replace_share"] = config.static.replace_share

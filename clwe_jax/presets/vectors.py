@@ -103,7 +103,7 @@ def static(scale: str) -> ConfigDict:
                 mining=dict(
                     rounds=5, min_words=4, max_words=40, neighbourhood=4, margin=1.02,
                     support_lines=3, grow_lines=2, grow_cosine=0.33, least_supported=20,
-                    unsupported_margin=0.0, position=4.0, dim=512,
+                    unsupported_margin=0.0, position=4.0, dim=256,
                 ),
             ),
             embeddings=dict(

@@ -21,7 +21,7 @@ _TEXT = (
 
 
 class Pair(NamedTuple):
-    """What was mined from the texts of two languages.
+    """The mined pairs of two languages.
 
     Attributes:
       name: 'de-en'.
