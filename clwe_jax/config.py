@@ -27,6 +27,8 @@ _READ_BY = {1: "0.1.0"}
 SOURCE = "source"
 # The values of `init.embeddings` for which a run trains word vectors first.
 TRAINED_STARTS = ("joint", "joint+dictionary")
+# The value of an option that names parallel text: the sentences that the run mines in its own text.
+MINED = "mined"
 # Tables over the vocabulary have a multiple of this many rows, so that devices divide them evenly.
 PAD_ROWS_TO = 128
 
@@ -96,6 +98,9 @@ def base_config() -> ConfigDict:
                 center=True,  # subtract each language's mean vector
                 tables="both",  # both | input | output
                 scale=1.0,  # length of a row, in units of the initialiser's rows
+                # Whether the vectors of 'joint+dictionary' learn from translations that the text
+                # holds (static.mine of configs/mined_vectors.py)
+                mine=False,
                 # Of embeddings='joint'; dim 0 is the model's width, 300 at most.
                 joint=dict(dim=0, epochs=5, min_count=5, buckets=100_000, workers=1),
             ),
@@ -121,12 +126,14 @@ def base_config() -> ConfigDict:
                 best="",  # a metric whose best checkpoint stays too
                 best_mode="max",  # max | min
             ),
-            finish=dict(  # sentences against code-switched copies, after train.steps
+            finish=dict(  # sentences against copies or translations, after train.steps
                 steps=0,  # 0: none
                 batch_size=256,  # pairs, over all hosts
                 microbatches=1,  # parts that are encoded one at a time; the loss is the same
                 sequence_length=32,  # pieces of a sentence, at most data.sequence_length
                 temperature=0.05,  # of the contrastive loss
+                # copies (code-switched) | mined (in the run's text) | a directory of parallel text
+                pairs="copies",
                 share=0.9,  # of a copy's words with a translation, that are switched
                 drop=0.0,  # share of words that each side loses, at most
                 pool="mean",  # mean | sif: weights of a sentence's pieces
@@ -220,6 +227,20 @@ def vector_files(names: str, among: Sequence[str]) -> dict[str, str]:
             )
         found[language] = path
     return found
+
+
+def mined_by(config: ConfigDict) -> list[str]:
+    """The options of a language model that take sentences mined in its own text."""
+    found = {
+        "task.parallel": config.task.get("parallel", ""),
+        "finish.pairs": config.get("finish", {}).get("pairs", "") if finishes(config) else "",
+    }
+    return [name for name, value in found.items() if value == MINED]
+
+
+def finishes(config: ConfigDict) -> bool:
+    """Whether a language model has a contrastive finish."""
+    return bool(config.get("finish", {}).get("steps", 0))
 
 
 def hub_of(config: ConfigDict) -> str:

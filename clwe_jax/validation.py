@@ -135,7 +135,8 @@ def language_model(config: ConfigDict) -> None:
         )
     if config.init.embeddings:
         _word_vectors(config)
-    if config.get("finish", {}).get("steps", 0):
+    _mining(config)
+    if options.finishes(config):
         _finish(config)
 
 
@@ -200,6 +201,28 @@ def _word_vectors(config: ConfigDict) -> None:
         )
 
 
+def _mining(config: ConfigDict) -> None:
+    """Checks what a language model mines in its own text."""
+    names = [f"config.{name}='{options.MINED}'" for name in options.mined_by(config)]
+    if config.init.mine:
+        names.append("config.init.mine=True")
+        if config.init.embeddings != "joint+dictionary":
+            raise ValueError(
+                f"config.init.mine=True: dictionary vectors learn from what is mined, and config.init."
+                f"embeddings={config.init.embeddings!r}: --config.init.embeddings=joint+dictionary"
+            )
+    source = config.data.source
+    if names and (source != "pocket" and not source.startswith("text:")):
+        raise ValueError(
+            f"{names[0]} mines text files, and config.data.source={source!r}: take pocket or text:DIR"
+        )
+    if names and (len(options.languages(config)) < 2 or not config.data.dictionaries):
+        raise ValueError(
+            f"{names[0]} finds translations by a dictionary: set --config.data.dictionaries=DIR, and "
+            "two languages or more in config.data.languages"
+        )
+
+
 def _finish(config: ConfigDict) -> None:
     """Checks a contrastive finish."""
     without = "; --config.finish.steps=0 trains without the finish"
@@ -208,13 +231,19 @@ def _finish(config: ConfigDict) -> None:
             "config.finish.steps: the finish is of masked language models with one sense of a word"
             + without
         )
-    if config.data.source.startswith("batches:") or not config.data.dictionaries:
+    finish = config.finish
+    copies = finish.pairs == "copies"
+    if copies and (config.data.source.startswith("batches:") or not config.data.dictionaries):
         raise ValueError(
             "config.finish.steps: the finish switches words of text by a dictionary: set "
             "config.data.source to pocket, text:DIR or tfds:NAME, and config.data.dictionaries"
             + without
         )
-    finish = config.finish
+    if finish.pairs in ("", "pocket"):
+        raise ValueError(
+            f"config.finish.pairs={finish.pairs!r}: expected copies, {options.MINED} or a folder of "
+            "parallel text" + without
+        )
     if finish.pool == "sif" and config.data.source.startswith("tfds:"):
         raise ValueError(
             "config.finish.pool=sif: the words of TensorFlow Datasets are not counted: "

@@ -97,15 +97,19 @@ class Tlm(Mlm):
 
 @dataclasses.dataclass(frozen=True)
 class Copies(Mlm):
-    """A sentence and its code-switched copy, a row each, without masks (the contrastive finish).
+    """A sentence and its code-switched copy or its translation, a row each, without masks (the
+    contrastive finish).
 
     Attributes:
+      parallel: folder of parallel text, whose translations take the place of copies, or the
+        beginning of its files' names, see `text.parallel`; '': copies of the run's text.
       copy_switch_rate: the chance that a word of the copy that has an entry is replaced.
       drop: highest chance that a word of the sentence, and that one of the copy, is left out. The
         chance of each of the two is drawn uniformly between 0 and `drop`.
     """
 
     masking_rate: float = 0.0
+    parallel: str = ""
     copy_switch_rate: Share = 0.9
     drop: Rate = 0.0
 

@@ -171,10 +171,17 @@ class Finish:
             columns = ["", data.Column("Before", form), data.Column("After", form)]
             tables += [data.Table(columns, rows, title=title)] if rows else []
         series = run_folder.read_series(self.folder)
+        other, pair = "translation", f"a sentence and its translation ({options.pairs})"
+        if options.pairs == "copies":
+            other = "copy"
+            pair = (
+                f"a sentence and its code-switched copy ({options.share:.0%} of the words that have a "
+                "translation are switched)"
+            )
         curves = {
             "InfoNCE loss": ("nats per sentence", "", {"loss": "loss"}),
-            "Nearest is the own copy": ("", "percent", {"accuracy": "sentences and copies"}),
-            "Cosines": ("", "", {"pair_cosine": "with its copy", "other_cosine": "with others"}),
+            f"Nearest is the own {other}": ("", "percent", {"accuracy": "both directions"}),
+            "Cosines": ("", "", {"pair_cosine": f"with its {other}", "other_cosine": "with others"}),
         }
         charts = [
             data.Chart(
@@ -191,14 +198,12 @@ class Finish:
         ]
         lost, against = "", ""
         if options.drop:
-            lost = f"; each of the two loses up to {options.drop:.0%} of its words"
+            lost = f" (each of the two loses up to {options.drop:.0%} of its words)"
         if options.against == "table":
-            against = " A sentence's layers are compared with its copy's token vectors (layer 0)."
+            against = " A sentence's layers are compared with the other's token vectors (layer 0)."
         text = (
-            f"After the pretraining, {options.steps:,} steps of {options.batch_size} sentences: a "
-            f"sentence and its code-switched copy ({options.share:.0%} of the words that have a "
-            f"translation are switched{lost}) attract each other, and all other copies of the batch "
-            f"repel it.{against} The head does not learn, so that the loss on masked pieces rises. "
+            f"After the pretraining, {options.steps:,} steps of {options.batch_size} pairs: {pair} "
+            f"attract each other{lost}, and the others of the batch repel them.{against} The head does not learn, so that the loss on masked pieces rises. "
             "All other figures of this page are of the model after the finish."
         )
         return [data.to_json(data.Section("Contrastive finish", text, [*tables, *charts]))]

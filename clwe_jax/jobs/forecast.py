@@ -285,10 +285,9 @@ def _fasttext(config: ConfigDict, training: str, given: ConfigDict) -> str:
 def mining(config: ConfigDict) -> str:
     """The search for translations in the text."""
     count = len(options.languages(config))
-    rounds = config.static.mining.rounds
     return (
-        f"mining: sentences of {count * (count - 1) // 2} pairs of languages, at most {rounds} rounds, "
-        "each over the pairs that share text"
+        f"mining: sentences of {count * (count - 1) // 2} pairs of languages, in a few rounds, each "
+        "over the pairs that share text"
     )
 
 

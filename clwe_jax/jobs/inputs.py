@@ -144,11 +144,14 @@ def build(config: ConfigDict, world: World) -> Inputs:
 
 
 def copies(config: ConfigDict, world: World) -> BatchSource:
-    """This host's batches of sentences and their code-switched copies, for the contrastive finish."""
+    """This host's batches of sentences and their copies or translations, for the contrastive finish."""
     from clwe_jax.data.graph import pipeline
 
     host, rows = _host_share(config, config.finish.batch_size)
-    task = Copies(copy_switch_rate=config.finish.share, drop=config.finish.drop)
+    task = Copies(
+        parallel=world.folders["pairs"], copy_switch_rate=config.finish.share,
+        drop=config.finish.drop,
+    )  # fmt: skip
     config = config.copy_and_resolve_references()
     config.data.sequence_length = finish.length(config)
     return pipeline.of_run(config, world, **rows, **host, task=task).source()

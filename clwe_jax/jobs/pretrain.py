@@ -14,7 +14,7 @@ from clwe_jax import api, atomic
 from clwe_jax import config as options
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import (
-    evaluators, facts, floor, forecast, inputs, lexica, senses, shared_space, warm,
+    evaluators, facts, floor, forecast, inputs, lexica, own_mining, senses, shared_space, warm,
 )  # fmt: skip
 from clwe_jax.jobs.finish import Finish
 from clwe_jax.jobs.job import Job, Results, Stage
@@ -64,7 +64,10 @@ class Pretraining(Job):
         )
 
     def stages(self):
-        stages = [
+        stages = []
+        if options.mined_by(self.config):
+            stages.append(Stage("mining", self._mine, self._about_mining))
+        stages += [
             Stage("inputs", self._open, self._about_inputs),
             Stage("start", self._start, self._about_start),
             Stage("training", self._train, self._about_training),
@@ -73,6 +76,9 @@ class Pretraining(Job):
         if self.finish.record:
             stages.append(Stage("finish", self._finish, self._about_finish))
         return [*stages, Stage("floor", self._measure_floor)]
+
+    def _about_mining(self) -> list[str]:
+        return [forecast.mining(self.config)]
 
     def _about_inputs(self) -> Iterator[str]:
         yield from forecast.text_files(self.config, self.workdir)
@@ -91,6 +97,9 @@ class Pretraining(Job):
 
     def _about_finish(self) -> Iterator[str]:
         return forecast.finishing(self.config)
+
+    def _mine(self) -> None:
+        own_mining.run(self.config, self.workdir)
 
     def _open(self) -> None:
         self.world = inputs.open_world(self.config, self.workdir)

@@ -32,6 +32,7 @@ from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.test_dictionaries import TestSet
 from clwe_jax.text.words import Segmenter
 
+GROWN = "mined.npz"  # what was mined
 SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
 # The options that decide which words are counted, and how often.
 _TEXT = (
@@ -116,7 +117,7 @@ class Trainer:
             graph = word_graph.WordGraph(dictionary, self._dictionary_counts)
             return mining.grow(graph, self._text, options, self._config.seed)
 
-        self._grown = self._kept("mined.npz", made, Grown.save, Grown.load)
+        self._grown = self._kept(GROWN, made, Grown.save, Grown.load)
         return self._grown
 
     def dictionary_vectors(self, dim: int) -> dict[str, Vectors]:

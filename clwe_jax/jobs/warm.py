@@ -71,7 +71,8 @@ def start(config: ConfigDict, workdir: str, world: World) -> Start | None:
     if not settings.embeddings:
         return None
     if settings.embeddings in options.TRAINED_STARTS:
-        found = _trained(config, workdir, world)
+        train(config, workdir, world.folders)
+        found = read(os.path.join(workdir, FOLDER), world.languages)
     elif settings.embeddings == "dictionary":
         found = _of_dictionary(config, world)
     else:
@@ -122,21 +123,25 @@ def read(source: str, languages: Sequence[str]) -> dict[str, Vectors]:
     return found
 
 
-def _trained(config: ConfigDict, workdir: str, world: World) -> dict[str, Vectors]:
-    """Joint-align vectors of the run's text, from WORKDIR/start, where they are trained first."""
+def train(config: ConfigDict, workdir: str, folders: Mapping[str, str]) -> None:
+    """Trains the joint-align vectors of the run's text in WORKDIR/start, unless they are there.
+
+    Args:
+      config: the run's.
+      workdir: the run's folder.
+      folders: the folders behind the options, from `world.resolve_folders`.
+    """
     if jax.process_count() > 1:
         raise ValueError(
             "config.init.embeddings='joint' runs on one host: train the vectors first with "
             "configs/joint_align.py, then give their folder: --config.init.embeddings=DIR"
         )
-    folder = os.path.join(workdir, FOLDER)
-    job = Static(static_config(config, world), folder)
+    job = Static(static_config(config, folders), os.path.join(workdir, FOLDER))
     job.with_floor = False  # the run itself measures it
     job.run()
-    return read(folder, world.languages)
 
 
-def static_config(config: ConfigDict, world: World) -> ConfigDict:
+def static_config(config: ConfigDict, folders: Mapping[str, str]) -> ConfigDict:
     """The config of the joint-align vectors: the run's text, languages and dictionaries.
 
     The words of the run's test dictionaries are left out of the aligner's too, and the run's lexicon
@@ -145,18 +150,20 @@ def static_config(config: ConfigDict, world: World) -> ConfigDict:
     found = presets.static(config.scale)
     found.system, found.seed = "Joint-Align", config.seed
     found.data.update({name: config.data[name] for name in _SHARED})
-    found.data.source = f"text:{world.folders['text']}"
-    found.data.dictionaries = world.folders["dictionaries"]
-    found.data.exclude_dictionaries = world.folders["tests"]
+    found.data.source = f"text:{folders['text']}"
+    found.data.dictionaries = folders["dictionaries"]
+    found.data.exclude_dictionaries = folders["tests"]
     found.static.update(
         training="joint", reallocation=True, refinement=True, write_text=False, induced_words=0,
-        keep_subwords=config.init.method == "subword",
+        keep_subwords=config.init.method == "subword", mine=config.init.mine,
     )  # fmt: skip
     found.align.name = "rcsls"
     if not config.data.dictionaries:
         found.static.refinement = False
     if config.init.embeddings == "joint+dictionary":
         found.static.dictionary_dim = min(config.model.width, _MOST_DIM)
+    if config.init.mine:
+        found.static.trained_length = 0.3  # as in configs/mined_vectors.py
     joint = config.init.joint.to_dict()
     joint["dim"] = joint["dim"] or min(config.model.width, _MOST_DIM)
     found.embeddings.update(joint)
@@ -165,7 +172,7 @@ def static_config(config: ConfigDict, world: World) -> ConfigDict:
         if spec.name in _EVALUATORS:
             same = {name: value for name, value in spec.items() if name in _TEST_OPTIONS}
             evals[key] = {
-                **found.evals[spec.name], **same, "data": world.folders[f"evals.{key}"]
+                **found.evals[spec.name], **same, "data": folders[f"evals.{key}"]
             }  # fmt: skip
             if spec.name == "bli":
                 evals[key].update(methods="nn,csls", bootstrap=0)

@@ -2,7 +2,8 @@
 
 A sentence and its copy attract each other; all other copies of the batch, on all devices, repel the
 sentence, and all other sentences the copy (van den Oord et al. 2018, Eq. 4, in both directions; the
-temperature is that of SimCSE, Gao et al. 2021). No parallel text is needed.
+temperature is that of SimCSE, Gao et al. 2021). No parallel text is needed. Where there is some, given
+or mined, translations take the place of copies (`data.graph.copies`).
 """
 
 from __future__ import annotations

@@ -26,6 +26,9 @@ from clwe_jax.text.tokenizer import Tokenizer
 _POCKET_TESTS = {"retrieval": "retrieval", "bli": "bli", "bleu": "retrieval", "mining": "retrieval"}
 
 
+_PARALLEL = {"parallel": "task.parallel", "pairs": "finish.pairs"}  # key of a folder -> its option
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class World:
     """The text side of a run: all that is not a batch.
@@ -94,6 +97,7 @@ def folders_of(config: ConfigDict, workdir: str) -> dict[str, str]:
         "dictionaries": (config.data.dictionaries, "dictionaries"),
         "tests": (config.data.exclude_dictionaries, "bli"),
         "parallel": (config.task.get("parallel", ""), "parallel"),
+        "pairs": (_pairs(config), "parallel"),
     }
     for key, spec in config.evals.items():
         if spec.name in _POCKET_TESTS:
@@ -101,10 +105,27 @@ def folders_of(config: ConfigDict, workdir: str) -> dict[str, str]:
     evaluated = [spec.get("data", "") for spec in config.evals.values()]
     if "pocket" in [*evaluated, *(value for value, _ in wanted.values())]:
         _check_spoken(options.languages(config))
-    return {
+    found = {
         key: os.path.join(folder, name) if value == "pocket" else value
         for key, (value, name) in wanted.items()
     }
+    mined = {key: mined_folder(config, workdir) for key in _PARALLEL if found[key] == options.MINED}
+    return found | mined
+
+
+def mined_folder(config: ConfigDict, workdir: str) -> str:
+    """The folder of the sentences that a language model mines in its own text.
+
+    They are those of the vectors that it starts from, or the run mines for nothing else.
+    """
+    learned = config.get("init", {}).get("mine", False)
+    return os.path.join(workdir, "start" if learned else "mining", "mined")
+
+
+def _pairs(config: ConfigDict) -> str:
+    """The parallel text of the finish; '' for a finish on copies, or none."""
+    found = config.finish.get("pairs", "copies") if options.finishes(config) else "copies"
+    return "" if found == "copies" else found
 
 
 def check(config: ConfigDict, workdir: str) -> None:
@@ -128,8 +149,10 @@ def check(config: ConfigDict, workdir: str) -> None:
     if yours["dictionaries"] and not source.startswith("batches:"):  # these hold translations
         training_dictionary.check(config, yours["dictionaries"])
     dictionary_files.tests(yours["tests"], languages)
-    if yours["parallel"]:
-        parallel.find(yours["parallel"], languages, "task.parallel")
+    given = {key: yours[key] != mined_folder(config, workdir) and yours[key] for key in _PARALLEL}
+    for key, option in _PARALLEL.items():
+        if given[key]:
+            parallel.find(given[key], languages, option)
 
 
 def _check_spoken(languages: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """The contrastive finish: a short second training of a masked language model; its settings.
 
-After the pretraining, sentences and their code-switched copies attract each other
+After the pretraining, sentences and their code-switched copies, or translations, attract each other
 (`objectives.contrastive`). The finish has a folder of its own, and its checkpoints are the run's
 final parameters.
 """

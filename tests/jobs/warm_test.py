@@ -178,18 +178,18 @@ def test_where_a_token_stands_in_a_word(kind, piece, wanted):
 
 def test_the_joint_vectors_are_of_the_runs_text_and_without_its_tests(folder, world):
     config = config_of(folder, "joint")
-    found = warm.static_config(config, world)
+    found = warm.static_config(config, world.folders)
     validation.validate(found)
     assert found.data.source == f"text:{folder / 'text'}"
     assert found.data.languages == "de,en" and found.embeddings.dim == 4
     assert found.evals.bli.data == str(folder / "tests") and found.data.exclude_tests
     # The vectors are measured on as many sentences as the run.
     config.evals.retrieval.max_sentences = 7
-    assert warm.static_config(config, world).evals.retrieval.max_sentences == 7
+    assert warm.static_config(config, world.folders).evals.retrieval.max_sentences == 7
     config.init.joint.dim = 0
-    assert warm.static_config(config, world).embeddings.dim == config.model.width
+    assert warm.static_config(config, world.folders).embeddings.dim == config.model.width
     config.model.width = 768
-    assert warm.static_config(config, world).embeddings.dim == 300
+    assert warm.static_config(config, world.folders).embeddings.dim == 300
 
 
 def test_a_run_that_has_begun_makes_no_start(folder, world, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Sentences and their code-switched copies, a row each: the input of the contrastive finish."""
+"""Sentences and their code-switched copies or translations: the input of the contrastive finish."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _FEWEST = 3  # words of a sentence; shorter ones ("Yes.") often mean the same as
 class CopyMaker(ExampleMaker):
     """Makes rows of the task `Copies`: row i holds one sentence, and its copy under other keys.
 
-    Sentences in which no word is switched are left out: their copies would be equal to them.
+    Sentences in which no word is switched are left out: their copies would be equal to them. Of
+    sentence pairs, the second sentence takes the place of the copy.
     """
 
     def _make_rows(
@@ -33,23 +34,16 @@ class CopyMaker(ExampleMaker):
         words = self._encoder(lines, languages)
         everywhere = tf.ones_like(words.entry, tf.bool)
         plain = self._switch(words, everywhere, 0.0, random)
-        copy = self._switch(words, everywhere, self._task.copy_switch_rate, random)
-
-        sentence = _sentences(words)
-        enough = tf.math.segment_sum(tf.ones_like(sentence), sentence) >= _FEWEST
-        switched = tf.math.segment_sum(tf.cast(copy.switched, tf.int32), sentence) > 0
-        usable = tf.logical_and(enough, switched)
-        kept = tf.gather(usable, sentence)
-        number_of = tf.cumsum(tf.cast(usable, tf.int32), exclusive=True)
-        segment = tf.boolean_mask(tf.gather(number_of, sentence), kept)
-        source = tf.boolean_mask(words.language, kept)
+        rate = 0.0 if self._pairs else self._task.copy_switch_rate
+        copy = self._switch(words, everywhere, rate, random)
+        wholes = _translations(words) if self._pairs else _switched(words, copy)
 
         features, cut = {}, 0
-        for prefix, side in (("", plain), (COPY, copy)):
-            side = Masked(*(tf.boolean_mask(value, kept) for value in side))
+        for prefix, side, (kept, segment) in zip(("", COPY), (plain, copy), wholes):
             stays = self._stays(segment, random)
-            side = Masked(*(tf.boolean_mask(value, stays) for value in side))
-            own, text = tf.boolean_mask(segment, stays), tf.boolean_mask(source, stays)
+            place = tf.boolean_mask(tf.where(kept)[:, 0], stays)
+            side = Masked(*(tf.gather(value, place) for value in side))
+            own, text = tf.boolean_mask(segment, stays), tf.gather(words.language, place)
             # A word longer than a row is cut; of a longer sentence the words beyond the row.
             size = tf.minimum(side.size, self._builder.room)
             fits = running_sum(size, own) <= self._builder.room
@@ -57,7 +51,9 @@ class CopyMaker(ExampleMaker):
             side = Masked(*(tf.boolean_mask(x, fits) for x in side._replace(size=size)))
             own, text = tf.boolean_mask(own, fits), tf.boolean_mask(text, fits)
             laid_out = sequences_of(side, own, tf.zeros_like(side.masked), text)
-            rows = self._builder(laid_out, words.pieces, self._synonyms.pieces, random)
+            rows = self._builder(
+                laid_out, words.pieces, self._synonyms and self._synonyms.pieces, random
+            )
             features |= {prefix + key: value for key, value in rows.items()}
         cut_words = count_true(tf.maximum(plain.size, copy.size) > self._builder.room)
         counts = dict(cut_words=cut_words, cut_pieces=cut)
@@ -77,6 +73,35 @@ class CopyMaker(ExampleMaker):
         highest = tf.math.segment_max(draw, segment)
         rate = self._task.drop * random.uniform(tf.size(highest))
         return draw >= tf.gather(tf.minimum(rate, highest), segment)
+
+
+_Whole = tuple[tf.Tensor, tf.Tensor]
+
+
+def _switched(words: Encoded, copy: Masked) -> tuple[_Whole, _Whole]:
+    """For the sentences and for their copies: the words that are used, bool [W], and the row of each
+    of these, int32, ascending without gaps."""
+    sentence = _sentences(words)
+    enough = tf.math.segment_sum(tf.ones_like(sentence), sentence) >= _FEWEST
+    switched = tf.math.segment_sum(tf.cast(copy.switched, tf.int32), sentence) > 0
+    whole = _rows_of(tf.logical_and(enough, switched), sentence, tf.ones_like(copy.switched))
+    return whole, whole
+
+
+def _translations(words: Encoded) -> tuple[_Whole, _Whole]:
+    """As `_switched`, for the first and the second sentences of pairs, where both are long enough."""
+    pair, second = words.line // 2, tf.equal(words.line % 2, 1)
+    pairs = tf.reduce_max(tf.concat([pair, [-1]], 0)) + 1
+    lengths = tf.math.bincount(words.line, minlength=2 * pairs, dtype=tf.int32)[: 2 * pairs]
+    usable = tf.reduce_all(tf.reshape(lengths, [pairs, 2]) >= _FEWEST, axis=1)
+    return _rows_of(usable, pair, tf.logical_not(second)), _rows_of(usable, pair, second)
+
+
+def _rows_of(usable: tf.Tensor, sentence: tf.Tensor, side: tf.Tensor) -> _Whole:
+    """The words of a side whose sentences are usable, and their rows."""
+    kept = tf.logical_and(tf.gather(usable, sentence), side)
+    number_of = tf.cumsum(tf.cast(usable, tf.int32), exclusive=True)
+    return kept, tf.boolean_mask(tf.gather(number_of, sentence), kept)
 
 
 def _sentences(words: Encoded) -> tf.Tensor:

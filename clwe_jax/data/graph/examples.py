@@ -75,7 +75,8 @@ class ExampleMaker:
         task: `DictTlm` makes pairs of a text and its copy, the other tasks rows of running text.
         length: number of positions of a row.
         max_predictions: maximum number of masked pieces of a row.
-        pairs: whether lines 2i and 2i + 1 translate each other and share a segment (TLM).
+        pairs: whether lines 2i and 2i + 1 translate each other; they share a segment, except
+          in the task `Copies`.
         context: model that draws the synonyms for choice='context'; None for 'uniform'.
         """
         self._context = context
@@ -83,9 +84,10 @@ class ExampleMaker:
         self._task = task
         self._pairs = pairs
         self._copies = isinstance(task, DictTlm)
+        apart = isinstance(task, Copies)
         self._builder = RowBuilder(
-            vocabulary, task, length, max_predictions, pairs=pairs or self._copies,
-            packed=not isinstance(task, Copies),
+            vocabulary, task, length, max_predictions,
+            pairs=self._copies or pairs and not apart, packed=not apart,
         )  # fmt: skip
         self._max_predictions = min(max_predictions, self._builder.room)
         # Each function is traced once.

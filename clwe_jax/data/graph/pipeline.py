@@ -99,10 +99,13 @@ class PiecePipeline(texts.Pipeline):
 
         With parallel text, a pass reads the running text once and drops an incomplete last batch.
         """
-        rows = self._rows(self._chunks(repeat), self._maker, "rows")
         pair_rows = 0
         if isinstance(self.task, Tlm):
             pair_rows = round(self.batch_size * self.task.parallel_share)
+        if isinstance(self.task, Copies) and self.task.parallel:
+            rows = self._pair_rows()
+        else:
+            rows = self._rows(self._chunks(repeat), self._maker, "rows")
         if pair_rows:
             dataset = _alternate(rows, self._pair_rows(), self.batch_size, pair_rows)
         elif repeat:
@@ -214,7 +217,7 @@ class PiecePipeline(texts.Pipeline):
         )
 
     def _pair_rows(self) -> tf.data.Dataset:
-        """An endless dataset of rows of sentence pairs (TLM)."""
+        """An endless dataset of rows of sentence pairs (TLM, and the finish on translations)."""
         pairs = parallel.find(
             self.task.parallel, self.tokenizer.languages, self.config.shuffle_lines
         )

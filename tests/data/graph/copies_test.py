@@ -22,15 +22,15 @@ PAIRS = [("cat", "katze"), ("dog", "hund")]
 KEYS = set(piece_batch(1, 1))
 
 
-def toy(lines, length=12, share=1.0, drop=0.0):
-    """The rows of English lines, and the counters."""
+def toy(lines, length=12, share=1.0, drop=0.0, pairs=False):
+    """The rows of English lines, or of English and German ones in turn, and the counters."""
     tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter({}), WordPieceVocabulary(PIECES))
     encoder = TextEncoder(tokenizer, Dictionary.from_pairs({("en", "de"): PAIRS}))
     task = Copies(copy_switch_rate=share, drop=drop)
-    maker = CopyMaker(encoder, tokenizer.vocabulary, task, length, 4)
+    maker = CopyMaker(encoder, tokenizer.vocabulary, task, length, 4, pairs)
     made = maker.rows.python_function(
         tf.constant(0, tf.int64), tf.constant(0, tf.int64), tf.constant(lines, tf.string),
-        tf.zeros([len(lines)], tf.int32),
+        tf.range(len(lines)) % (2 if pairs else 1),
     )  # fmt: skip
     rows = {name: value.numpy() for name, value in made.items()}
     return rows, dict(zip(COUNTERS, rows.pop("counters").sum(axis=0).tolist()))
@@ -97,6 +97,26 @@ def test_a_chunk_without_sentences_makes_no_rows():
         assert {value.shape for value in rows.values()} == {(0, 12)}
 
 
+def test_translations_take_the_place_of_copies():
+    """A pair a row; pairs with a short side are left out, and both sides lose words on their own."""
+    lines = ["A cat sees the dog.", "Katze sees x hund.", "A dog", "Hund sees a katze", "The a cat", "X x hund"]
+    rows, counts = toy(lines, pairs=True)
+    assert [text(row) for row in rows["inputs"]] == [
+        "[CLS] a cat sees the dog . [SEP]", "[CLS] the a cat [SEP]",
+    ]  # fmt: skip
+    assert [text(row) for row in rows[COPY + "inputs"]] == [
+        "[CLS] kat ##ze sees x hund . [SEP]", "[CLS] x x hund [SEP]",
+    ]  # fmt: skip
+    for prefix, language in (("", 0), (COPY, 1)):
+        filled = rows[prefix + "segment_ids"] > 0
+        np.testing.assert_array_equal(rows[prefix + "language_ids"], language * filled)
+        np.testing.assert_array_equal(rows[prefix + "source_language_ids"], language * filled)
+    assert not counts["switched_words"] and counts["lines"] == 6
+    dropped, _ = toy(lines[:2] * 50, pairs=True, drop=0.8)
+    sizes = [(dropped[prefix + "segment_ids"] > 0).sum(1) for prefix in ("", COPY)]
+    assert abs(np.corrcoef(*sizes)[0, 1]) < 0.4 and min(map(min, sizes)) >= 3
+
+
 def build(small, task=Copies(), **changes):
     given = dict(
         task=task, tokenizer=small.tokenizer, dictionary=small.dictionary, text=small.corpus,
@@ -108,6 +128,24 @@ def build(small, task=Copies(), **changes):
 @pytest.fixture(scope="module")
 def made(small):
     return build(small)
+
+
+@pytest.fixture(scope="module")
+def translated(small, tmp_path_factory):
+    """Of given pairs, which differ from all text of the run; no dictionary is needed."""
+    folder = tmp_path_factory.mktemp("parallel")
+    sides = [small.corpus.lines(language) for language in ("de", "en")]
+    lines = [f"{one}\t{other}\n" for one, other, _ in zip(*sides, range(60))]
+    (folder / "de-en.tsv").write_text("".join(lines))
+    return build(small, Copies(parallel=str(folder)), dictionary=None)
+
+
+def test_batches_of_translations(translated):
+    batch = next(translated.source())
+    assert {len(value) for value in batch.values()} == {16}
+    for prefix, language in (("", 0), (COPY, 1)):
+        filled = batch[prefix + "segment_ids"] > 0
+        assert filled.any(1).all() and set(batch[prefix + "language_ids"][filled]) == {language}
 
 
 def test_a_share_of_the_words_with_translations_is_switched(made):
@@ -123,7 +161,9 @@ def test_a_share_of_the_words_with_translations_is_switched(made):
     assert (batch["language_ids"] == batch["source_language_ids"]).all()
 
 
-def test_a_restored_place_gives_the_same_batches(made):
+@pytest.mark.parametrize("kind", ["made", "translated"])
+def test_a_restored_place_gives_the_same_batches(kind, request):
+    made = request.getfixturevalue(kind)
     source = made.source()
     for _ in range(3):
         next(source)

@@ -1,0 +1,77 @@
+"""The sentences and translations that a language model mines in its own text before it trains.
+
+`config.task.parallel=mined` and `config.finish.pairs=mined` train on them. They are kept in the
+folder of the vectors that the run starts from, where these learn from them (`init.mine`), else in
+WORKDIR/mining, and are mined once.
+"""
+
+from __future__ import annotations
+
+import os
+
+from absl import logging
+import jax
+from ml_collections import ConfigDict
+
+from clwe_jax import config as options
+from clwe_jax.embeddings.mining import Grown
+from clwe_jax.jobs import warm
+from clwe_jax.jobs.static import Static
+from clwe_jax.jobs.trainer import GROWN
+from clwe_jax.text import world as worlds
+
+
+def run(config: ConfigDict, workdir: str) -> None:
+    """Mines, unless that is done.
+
+    Raises:
+      ValueError: the texts hold no translations, or there are several hosts.
+    """
+    names = options.mined_by(config)
+    if jax.process_count() > 1:
+        raise ValueError(
+            f"config.{names[0]}='{options.MINED}' runs on one host: mine first with "
+            f"configs/mined_vectors.py, then give what it found: --config.{names[0]}=RUN/mined"
+        )
+    folders = worlds.resolve_folders(config, workdir)
+    place = os.path.dirname(worlds.mined_folder(config, workdir))
+    if config.init.mine:
+        warm.train(config, workdir, folders)
+    else:
+        job = Static(_config(config, folders), place)
+        job.with_floor = False  # the run itself measures it
+        job.run()
+    _check(Grown.load(os.path.join(place, "trained", GROWN)), names[0])
+
+
+def _config(config: ConfigDict, folders: dict[str, str]) -> ConfigDict:
+    """The config of a static run that mines, and needs no training for it."""
+    found = warm.static_config(config, folders)
+    found.system = "Mined dictionary"
+    found.static.update(
+        training="dictionary", mine=True, reallocation=False, refinement=False, dictionary_dim=0,
+        keep_subwords=False,
+    )  # fmt: skip
+    return found
+
+
+def _check(grown: Grown, option: str) -> None:
+    """Raises ValueError where nothing was mined; the log names the pairs of languages without any."""
+    rows = {row["pair"]: row for row in grown.rounds}  # of the last round of each pair
+    without = [
+        f"{pair}: {row['mutual']:,} mutual best pairs of sentences, {row['supported']:,} with another "
+        f"one beside them ({row['by_chance']:,} in shuffled text)"
+        for pair, row in rows.items()
+        if not row["taken"]
+    ]
+    if len(without) < len(rows):
+        for line in without:
+            logging.warning("Nothing is mined in %s", line)
+        return
+    raise ValueError(
+        f"config.{option}='{options.MINED}': the texts hold no translations that could be mined. "
+        + "; ".join(without or ["no two languages have sentences of a fitting length"])
+        + f". Give parallel text, --config.{option}=DIR. For text whose lines are in no order, "
+        "configs/mined_vectors.py has an option, and its result is --config."
+        f"{option}=RUN/mined"
+    )
