@@ -253,19 +253,19 @@ def _sentences(
             first.append(line)
         sentence_of[line] = sentence
     first = np.array(first, np.int64)
-    at = np.full(int(places[-1]) + 1, -1)
+    at = np.full(int(places[-1]) + 1, -1, np.int32)
     at[places] = sentence_of
     lengths = lengths[first]
     ends = np.concatenate([[0], np.cumsum(lengths)])
     running = ids[np.arange(ends[-1]) + np.repeat(splits[first] - ends[:-1], lengths)]
     counts = np.bincount(ids, minlength=len(corpus.words))
-    row_of = np.full(len(corpus.words), -1)
+    row_of = np.full(len(corpus.words), -1, np.int32)
     for word in np.flatnonzero(counts).tolist():
         row_of[word] = index.get(corpus.words[word], -1)
     words = row_of[running]
     known = words >= 0
     weights = frequencies.sif_weights(counts / len(ids))[running[known]]
-    owners = np.repeat(np.arange(len(first)), lengths)[known]
+    owners = np.repeat(np.arange(len(first), dtype=np.int32), lengths)[known]
     shape = (len(first), len(index))
     matrix = sparse.csr_matrix((weights, (owners, words[known])), shape)
     return _Sentences(first, places[first], at, matrix, words, ends, strings)

@@ -8,7 +8,12 @@ import math
 import os
 from typing import Any, Mapping, Sequence
 
+import numpy as np
+
 from clwe_jax import atomic
+from clwe_jax.align import mining
+from clwe_jax.api import encoders
+from clwe_jax.api.base import Loaded
 from clwe_jax.embeddings.mining import Grown, Pairs
 from clwe_jax.jobs import lexica
 from clwe_jax.report import mined as page
@@ -19,6 +24,8 @@ FOLDER = "mined"  # of the run's folder: parallel text for --config.task.paralle
 DICTIONARY = "dictionary"  # of this folder: for --config.data.dictionaries
 _EXAMPLES = 12  # pairs of sentences, and of words, in the report
 _GOLD = "shared"  # beside the embedded world's text
+_MARGINS = {"1.5": (1.5, math.inf), "1.2": (1.2, 1.5), "1.02": (0, 1.2)}  # least margin of a band
+_JUDGED = 100  # pairs of each band
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +36,9 @@ class Written:
     sections: Sequence[Any] = ()
 
 
-def write(grown: Grown, dictionary: Dictionary, folder: str, text: str = "") -> Written:
+def write(
+    grown: Grown, dictionary: Dictionary, folder: str, text: str = "", judge: str = ""
+) -> Written:
     """Writes what was mined.
 
     For each pair of languages, FOLDER/xx-yy.tsv has a sentence and its translation a line (as
@@ -42,6 +51,7 @@ def write(grown: Grown, dictionary: Dictionary, folder: str, text: str = "") -> 
       dictionary: the dictionary before.
       folder: of the files.
       text: folder of the embedded world's text, whose true pairs are known; '' for other text.
+      judge: an encoder, as of `config.encoder`, that is asked which pairs are translations; '': none.
     """
     os.makedirs(os.path.join(folder, DICTIONARY), exist_ok=True)
     lines = _Lines(grown.files)
@@ -50,6 +60,7 @@ def write(grown: Grown, dictionary: Dictionary, folder: str, text: str = "") -> 
             for language, places in zip(pair, some[:2]):
                 lines.want(language, places.tolist())
     figures, parts = {}, []
+    judging = encoders.load(judge, sorted(grown.files)) if judge else None
     for pair in dict.fromkeys([*grown.pairs, *grown.refused]):
         name = "-".join(pair)
         taken, refused = (x.get(pair, Pairs([], [], [])) for x in (grown.pairs, grown.refused))
@@ -73,6 +84,8 @@ def write(grown: Grown, dictionary: Dictionary, folder: str, text: str = "") -> 
         )
         if gold := _gold(text, pair):
             figures |= _quality(name, grown.files, pair, taken, gold)
+        if judging is not None:
+            figures |= _judged(judging, pair, rows[""], rows["r"])
     return Written(figures, page.sections(grown.rounds, parts, figures))
 
 
@@ -155,3 +168,35 @@ def _quality(
     if found:
         right[f"mined/{name}/precision"] = len(found & gold.keys()) / len(found)
     return right
+
+
+def _judged(
+    judge: Loaded,
+    pair: tuple[str, str],
+    taken: Sequence[tuple[str, ...]],
+    refused: Sequence[tuple[str, ...]],
+) -> dict[str, float]:
+    """The share of the pairs of each band whose sentences are each other's nearest for the judge,
+    among the sentences of all bands. A judge misses some true pairs too."""
+    bands: dict[str, list[tuple[str, ...]]] = {}
+    for kind, rows in (("taken", taken), ("refused", refused)):
+        for row in rows:
+            margin = row[0]
+            if margin != "beside":
+                margin = next(x for x, (a, b) in _MARGINS.items() if a <= float(margin) < b)
+            bands.setdefault(f"{kind}/{margin}", []).append(row)
+    shown = {x: rows[:: max(1, len(rows) // _JUDGED)][:_JUDGED] for x, rows in bands.items()}
+    every = [row for rows in shown.values() for row in rows]
+    if len(every) < 2:
+        return {}
+    sides = [
+        judge.encode([row[column] for row in every], language)
+        for column, language in zip((3, 4), pair)
+    ]
+    ahead, back = (side.keys[:, 0] for side in mining.exact(*sides, 1))
+    places = np.arange(len(every))
+    accepted = (ahead == places) & (back == places)
+    ends = np.cumsum([len(rows) for rows in shown.values()])
+    parts = np.split(accepted, ends[:-1])
+    name = "-".join(pair)
+    return {f"mined/{name}/judged/{x}": float(y.mean()) for x, y in zip(shown, parts)}

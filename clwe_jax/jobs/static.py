@@ -109,7 +109,9 @@ class Static(Job):
     def _mine(self) -> None:
         self.grown = self.source.mine(self.dictionary, self.tests)
         gold = self.source.folders["text"] if self.config.data.source == "pocket" else ""
-        self.mined = mined.write(self.grown, self.dictionary, self.path(mined.FOLDER), gold)
+        self.mined = mined.write(
+            self.grown, self.dictionary, self.path(mined.FOLDER), gold, self.config.static.judge
+        )
 
     def _read_vocabularies(self) -> None:
         self.vocabularies = self.source.vocabularies(self.dictionary, self.tests)

@@ -11,6 +11,12 @@ from clwe_jax.report.measures import pair_name
 _COUNTS = {
     "mutual": "Mutual best", "supported": "Supported", "by_chance": "By chance", "taken": "Taken",
 }  # fmt: skip
+# Kind and least margin of the pairs that a judge was asked about -> the column's head.
+_JUDGED = {
+    "taken/1.5": "Taken, margin 1.5", "taken/1.2": "1.2", "taken/1.02": "1.02",
+    "taken/beside": "Beside another", "refused/1.5": "Refused, margin 1.5", "refused/1.2": "1.2",
+    "refused/1.02": "1.02",
+}  # fmt: skip
 _SHOWN = 12  # pairs of sentences of each pair of languages
 _TEXT = (
     "Sentences of two languages that are each other's best by margin, and that lie beside another "
@@ -65,6 +71,16 @@ def sections(
         for name, row in last.items()
     ]  # fmt: skip
     blocks: list[Block] = [Table(columns, rows)]
+    if any("/judged/" in name for name in figures):
+        heads = [Column("Pair"), *(Column(head, "percent") for head in _JUDGED.values())]
+        judged = [
+            [pair_name(x), *(Metric(f"mined/{x}/judged/{band}") for band in _JUDGED)] for x in last
+        ]
+        note = (
+            "Sentences that are each other's nearest for the judge, among some hundred of each band. "
+            "It misses some true pairs too."
+        )
+        blocks.append(Table(heads, judged, title="Pairs that the judge accepts", note=note))
     curves = [
         Line(name, points=[(row["round"], row["taken"]) for row in rounds if row["pair"] == name])
         for name in last

@@ -5,10 +5,11 @@ import os
 
 import pytest
 
-from clwe_jax import presets, validation
+from clwe_jax import pocket, presets, validation
 from clwe_jax.embeddings import mining
-from clwe_jax.jobs import static
+from clwe_jax.jobs import mined, static
 from clwe_jax.text import pair_files, parallel
+from clwe_jax.text.merged import Dictionary
 
 
 def _config(**overrides):
@@ -87,6 +88,17 @@ def test_text_without_common_documents_changes_nothing(tmp_path):
         assert static.run(_config(**overrides), workdir)
         found[mine] = _read(workdir, "results.json")
     assert found[True] == found[False]
+
+
+def test_a_judge_tells_taken_pairs_from_refused_ones(run, tmp_path):
+    """The judge is the run itself; with other vectors it would be independent."""
+    grown = mining.Grown.load(os.path.join(run, "trained", "mined.npz"))
+    dictionary = Dictionary.from_pairs({("de", "en"): pocket.dictionary("de", "en")})
+    found = mined.write(grown, dictionary, str(tmp_path / "mined"), judge=f"run:{run}")
+    judged = {x.removeprefix("mined/de-en/judged/"): y for x, y in found.figures.items()}
+    assert judged["taken/1.5"] > 0.8 > judged["refused/1.02"]
+    [section] = found.sections
+    assert any(x.get("title") == "Pairs that the judge accepts" for x in section["blocks"])
 
 
 def test_vectors_that_are_given_cannot_be_mined(tmp_path):
