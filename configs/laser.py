@@ -11,6 +11,7 @@ Command:
   :paper             the paper's model and languages; --plan=v3:8x16 compiles and costs it.
 
 Options: --config.task.targets=en,es translates into these languages only, as in the paper;
+--config.task.parallel=mined mines the run's own text for it, as configs/mined_vectors.py does;
 --config.evals.bleu.data=DIR/val and --config.evals.retrieval.data=DIR name test text.
 
 A loaded run has `sentence_vectors(texts, lang=...)` and `translate_sentence(text, lang=..., to=...)`;

@@ -22,6 +22,10 @@ Variants, by override:
   no training of vectors   --config.init.embeddings=dictionary
   joint-align alone        --config.init.embeddings=joint
   your own vectors         --config.init.embeddings=de=FILE,en=FILE (one space), or a static run
+  vectors that learn from translations in the text (configs/mined_vectors.py)
+                           --config.init.mine=True
+  a finish on these        --config.finish.pairs=mined
+  on given parallel text   --config.finish.pairs=DIR
   layers that move freely  --config.objective.hold=0
   no finish                --config.finish.steps=0
   a table that learns      --config.optimizer.groups.table.frozen=False

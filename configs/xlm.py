@@ -12,6 +12,9 @@ Command:
   :paper             12 x 768, 104 languages, batch 8,192 x 512, LAMB, 500k steps, a v3 slice of 256
                      cores; --plan=v3:8x16 compiles and costs it without one.
 
+Without parallel text, --config.task.parallel=mined: the run first mines the sentences that its texts
+share, as configs/mined_vectors.py does, and --config.task.parallel=RUN/mined takes those of another run.
+
 Expected: Table 1 of the DICT-MLM paper (public XLM): NER 61.2, POS 71.3, XNLI 69.1, PAWS-X 80.9, Tatoeba 32.6.
 The laptop's figures are in benchmarks/README.md.
 """

@@ -71,7 +71,8 @@ def _check(grown: Grown, option: str) -> None:
     raise ValueError(
         f"config.{option}='{options.MINED}': the texts hold no translations that could be mined. "
         + "; ".join(without or ["no two languages have sentences of a fitting length"])
-        + f". Give parallel text, --config.{option}=DIR. For text whose lines are in no order, "
+        + ". Pairs count where far more have another one beside them than in shuffled text. Give "
+        f"parallel text, --config.{option}=DIR. For text whose lines are in no order, "
         "configs/mined_vectors.py has an option, and its result is --config."
         f"{option}=RUN/mined"
     )
