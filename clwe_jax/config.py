@@ -44,7 +44,7 @@ def base_config() -> ConfigDict:
     """Every option with its default; config files and `--config.key=value` override them."""
     return ConfigDict(
         dict(
-            job="pretrain",  # pretrain | static | project | evaluate
+            job="pretrain",  # pretrain | static | project | transfer | clcr | evaluate
             system="",  # the name shown in reports
             scale="laptop",  # of --config=FILE:SCALE
             seed=0,  # of parameters, masks, dropout and the embedded world's text
