@@ -13,8 +13,6 @@ from ml_collections import ConfigDict, config_flags
 from clwe_jax import config as options
 from clwe_jax import described, registry, terminal, validation
 
-_UNFINISHED = 75  # the exit status of a run that was stopped and saved (EX_TEMPFAIL)
-
 _CONFIG = config_flags.DEFINE_config_file(
     "config",
     None,
@@ -71,7 +69,7 @@ def main(argv: list[str]) -> None:
         logging.debug("%s", traceback.format_exc())
         sys.exit(f"error: {error}\n(--debug shows where.)")
     if not finished:
-        sys.exit(_UNFINISHED)
+        sys.exit(terminal.UNFINISHED)
 
 
 def _run_name() -> str:
@@ -131,7 +129,7 @@ def _known_configs(path: str) -> str:
 
 
 def entry() -> None:
-    app.run(main, flags_parser=_flags_parser)
+    terminal.until_stopped(lambda: app.run(main, flags_parser=_flags_parser))
 
 
 if __name__ == "__main__":

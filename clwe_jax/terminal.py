@@ -1,4 +1,4 @@
-"""The terminal: plain lines of the log, and progress in one line that changes in place.
+"""The terminal: plain lines of the log, progress in one line, and the end at a signal.
 
 On a terminal the progress of the task that began last stands in the last line, and the log is
 printed above it. Elsewhere the progress of a slow task is a line of the log once in a while.
@@ -10,10 +10,11 @@ import contextlib
 import logging as python_logging
 import math
 import os
+import signal
 import sys
 import tempfile
 import time
-from typing import IO, Callable, Iterator, Sequence
+from typing import IO, Any, Callable, Iterator, Sequence
 
 from absl import logging
 
@@ -21,6 +22,8 @@ _LOG_SECONDS = 10.0  # between two lines of the log about one task
 _DRAW_SECONDS = 0.1  # between two changes of a line that shows the same task
 _WIDTH = 80  # columns, where the terminal does not say
 _ERASE = "\r\x1b[2K"
+UNFINISHED = 75  # the exit status of a program that was stopped and goes on later (EX_TEMPFAIL)
+_INTERRUPTED = 130  # the exit status of a program that Ctrl-C ended
 
 
 def plain_log() -> None:
@@ -34,6 +37,34 @@ class _Plain(python_logging.Formatter):
         if record.levelno >= python_logging.WARNING:
             text = f"{record.levelname.lower()}: {text}"
         return text
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, raised where Ctrl-C is raised."""
+
+
+def until_stopped(program: Callable[[], None]) -> None:
+    """Runs a program, which Ctrl-C and SIGTERM end with one line and the exit status 130 or 75.
+
+    A program may handle either signal for a time. Until the signal is raised here, `finally` blocks
+    put away what is half done.
+    """
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        program()
+    except KeyboardInterrupt as stop:
+        terminated = isinstance(stop, Terminated)
+        name = "SIGTERM" if terminated else "SIGINT"
+        sys.stdout.flush()
+        print(f"Stopped by {name}. The same command goes on from what is saved.", file=sys.stderr)
+        sys.stderr.flush()
+        # Threads of libraries would print tracebacks or crash if the interpreter shut down.
+        os._exit(UNFINISHED if terminated else _INTERRUPTED)
+
+
+def _terminate(number: int, frame: Any) -> None:
+    del number, frame
+    raise Terminated
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -79,6 +80,30 @@ def test_settings_that_cannot_work(key, value, expected):
     config[section][name] = value
     with pytest.raises(ValueError, match=expected):
         validation.validate(config)
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 75)])
+def test_a_signal_ends_the_program_in_one_line(tmp_path, number, status):
+    waits = tmp_path / "waits.py"
+    waits.write_text(
+        "import threading, time\n"
+        "def get_config(scale='laptop'):\n"
+        "    threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "    try:\n"
+        "        print('waits', flush=True)\n"
+        "        time.sleep(60)\n"
+        "    finally:\n"
+        "        print('puts away')\n"
+    )
+    command = [sys.executable, "-m", "clwe_jax.main", f"--config={waits}"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "waits\n"
+        process.send_signal(number)
+        said, errors = process.communicate(timeout=50)
+    assert process.returncode == status and said == "puts away\n"
+    assert errors.startswith(f"Stopped by {number.name}.") and errors.count("\n") == 1
 
 
 def test_every_scale_is_valid():
