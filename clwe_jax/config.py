@@ -22,6 +22,8 @@ SCALES = ("laptop", "small", "base", "paper")
 LAYOUT = 2
 FILE = "config.json"
 _READ_BY = {1: "0.1.0"}
+# The key of config.json for the folder that relative paths of options begin in, as seen from WORKDIR.
+_STARTED_IN = "started_in"
 # The value of an option that names data: the embedded world's for a run on the embedded world, else
 # none; see `resolved`.
 SOURCE = "source"
@@ -323,7 +325,7 @@ def claim_workdir(config: ConfigDict, workdir: str, write: bool = True) -> None:
             )
     if write:
         os.makedirs(workdir, exist_ok=True)
-        write_config(config, workdir)
+        write_config(config, workdir, os.path.relpath(os.getcwd(), workdir))
 
 
 def read_config(workdir: str | os.PathLike[str]) -> ConfigDict:
@@ -333,6 +335,26 @@ def read_config(workdir: str | os.PathLike[str]) -> ConfigDict:
       FileNotFoundError: the folder holds no run.
       ValueError: config.json is damaged, or the folder has another layout than this release's.
     """
+    found = _stored(workdir)
+    found.pop(_STARTED_IN, None)
+    return ConfigDict(found)
+
+
+def placed(path: str, workdir: str | os.PathLike[str]) -> str:
+    """The path of a file or folder that an option of the run in `workdir` names.
+
+    A relative path begins in the folder where the run was started. This folder is kept as seen from
+    `workdir`, so that both may be moved together; where nothing is there, the path stays as it is.
+    """
+    if os.path.isabs(path):
+        return path
+    started_in = _stored(workdir).get(_STARTED_IN, "")
+    found = os.path.normpath(os.path.join(os.path.abspath(workdir), started_in, path))
+    return found if os.path.exists(found) else path
+
+
+def _stored(workdir: str | os.PathLike[str]) -> dict[str, Any]:
+    """The values of config.json, apart from the number of its layout; errors as of `read_config`."""
     path = _path(workdir)
     try:
         with open(path, encoding="utf-8") as file:
@@ -351,12 +373,20 @@ def read_config(workdir: str | os.PathLike[str]) -> ConfigDict:
             f"{path}: the folder has layout {layout}, which clwe_jax {reader} reads; clwe_jax "
             f"{__version__} reads layout {LAYOUT}. Train again with another --workdir=DIR."
         )
-    return ConfigDict(found)
+    return found
 
 
-def write_config(config: ConfigDict, workdir: str) -> None:
-    """Writes WORKDIR/config.json, with the number of the folder's layout."""
-    values = {"layout": LAYOUT, **_plain(config)}
+def write_config(config: ConfigDict, workdir: str, started_in: str = "") -> None:
+    """Writes WORKDIR/config.json, with the number of the folder's layout.
+
+    Args:
+      config: the run's config.
+      workdir: the run's folder.
+      started_in: the folder that relative paths of options begin in, as seen from `workdir`; '': as
+        the file says.
+    """
+    started_in = started_in or _stored(workdir).get(_STARTED_IN, "")
+    values = {"layout": LAYOUT, _STARTED_IN: started_in, **_plain(config)}
     atomic.write_json(_path(workdir), values, indent=2, sort_keys=True)
 
 

@@ -1,6 +1,7 @@
 """The command line: quick and helpful answers, and the check of the run's folder."""
 
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -117,6 +118,20 @@ def test_predictions_hold_the_masked_share_with_room():
         config.data.sequence_length = length
         found = options.max_predictions(config)
         assert 0.15 * length < found <= 0.2 * length + 4 and found % 4 == 0
+
+
+def test_relative_paths_of_options_begin_where_the_run_was_started(tmp_path, monkeypatch):
+    for folder in ("a/space", "b"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a")
+    options.claim_workdir(presets.bert("laptop"), str(tmp_path / "a" / "runs" / "x"))
+    monkeypatch.chdir(tmp_path / "b")
+    os.rename(tmp_path / "a", tmp_path / "c")
+    run = os.path.join("..", "c", "runs", "x")
+    options.write_config(options.read_config(run), run)  # as jobs on a finished run do
+    assert options.placed("space", run) == str(tmp_path / "c" / "space")
+    assert options.placed("absent", run) == "absent"
+    assert options.placed("/space", run) == "/space"
 
 
 def test_a_folder_belongs_to_one_run(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Sequence
 
 from ml_collections import ConfigDict
@@ -43,6 +44,24 @@ def load(encoder: str, languages: Sequence[str]) -> Loaded:
     if kind in ("hf", "laser"):
         return foreign.load(encoder, languages)
     return registry.lookup("loader", options.read_config(where).job)(where, None)
+
+
+def of_run(encoder: str, languages: Sequence[str], workdir: str) -> Loaded:
+    """`load` for the encoder that `config.encoder` of the run in `workdir` names.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `load`; the encoder is not where it was.
+    """
+    kind, _, where = encoder.partition(":")
+    parts = [part.rpartition("=") for part in where.split(",")] if kind == "vec" else [("", "", where)]
+    parts = [(*name, options.placed(path, workdir)) for *name, path in parts]
+    for *_, path in parts:
+        if not os.path.exists(path):
+            raise FileNotFoundError(
+                f"{workdir} needs its encoder, config.encoder={encoder}, and {path} is missing: move the "
+                "run and its encoder together, or load it in the folder where the run was started"
+            )
+    return load(f"{kind}:{','.join(map(''.join, parts))}", languages)
 
 
 def tunable(model: Loaded, encoder: str) -> Model:

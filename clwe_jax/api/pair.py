@@ -91,7 +91,8 @@ def load(workdir: str, step: int | None = None) -> PairModel:
       step: training step of both models' checkpoints; None: the newest readable ones.
     """
     settings = options.read_config(workdir).projection
-    target, source = (models.load(run, step) for run in (settings.target, settings.source))
+    places = (options.placed(run, workdir) for run in (settings.target, settings.source))
+    target, source = (models.load(run, step) for run in places)
     path = os.path.join(workdir, projected.FILE)
     projection = projected.load(path, source.objective, source.tokenizer.language_id)
     source = dataclasses.replace(source, projection=projection)

@@ -205,10 +205,10 @@ def load(workdir: str, step: int | None = None) -> TransferModel:
     if config.encoder in build.LEARNED:
         tokenizer = Tokenizer.load(os.path.join(workdir, VOCABULARY))
     else:
-        where = config.encoder
-        if where == JOINT:
-            where = f"run:{os.path.join(workdir, ENCODER)}"
-        model = encoders.load(where, described["languages"])
+        if config.encoder == JOINT:
+            model = encoders.load(f"run:{os.path.join(workdir, ENCODER)}", described["languages"])
+        else:
+            model = encoders.of_run(config.encoder, described["languages"], workdir)
         tokenizer = encoders.tokenizer_of(model)
         maps = os.path.join(workdir, projected.FILE)
         if os.path.exists(maps):  # of `config.transfer.align`

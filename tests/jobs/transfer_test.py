@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import os
+import shutil
 
 import jax
 import numpy as np
@@ -198,6 +199,25 @@ def test_a_loaded_tagger_labels_text_and_given_words(frozen):
         model.classify(["x"], lang="de")
     with pytest.raises(ValueError, match="not a language"):
         model.tag(["x"], lang="fr")
+
+
+def test_a_run_that_is_moved_with_its_encoder_loads_from_any_folder(
+    tmp_path, vectors, monkeypatch
+):
+    (tmp_path / "here" / "space").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    for part in vectors.removeprefix("vec:").split(","):
+        shutil.copy(part.partition("=")[2], "space")
+    config = tiny("vec:" + ",".join(f"{x}=space/{x}.vec" for x in LANGUAGES))
+    config.recipe.epochs = config.transfer.seeds = 1
+    assert transfer.run(config, str(tmp_path / "here" / "runs" / "ner"))
+    os.rename(tmp_path / "here", tmp_path / "there")
+    monkeypatch.chdir(tmp_path)
+    moved = tmp_path / "there" / "runs" / "ner"
+    assert api.load(moved).tag(["Anna"], lang="de")
+    os.rename(moved, tmp_path / "alone")
+    with pytest.raises(FileNotFoundError, match="alone needs its encoder.*move the run and its"):
+        api.load(tmp_path / "alone")
 
 
 def test_sign_tests_compare_with_another_run(frozen, tmp_path, vectors):
