@@ -1,6 +1,6 @@
 """Retrieval of one query at a time among keys that stay: all that does not depend on the query is kept.
 
-The results are those of `csls.nearest`, which computes everything anew and is faster for many queries.
+The results are those of `csls.nearest`, which is faster for many queries.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from clwe_jax.evaluate.pair_encoder import PairEncoder
 from clwe_jax.objectives import projected
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class PairModel(Loaded):
     """Monolingual models, each of which encodes its own language.
 
@@ -36,11 +36,9 @@ class PairModel(Loaded):
         """The languages of the models."""
         return tuple(self.models)
 
-    def encode(
-        self, texts: Sequence[str], lang: str, layer: Layer | None = None, pool: str | None = "mean"
+    def _encode(
+        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None
     ) -> np.ndarray | list[np.ndarray]:
-        """Vectors of sentences in the common space; see `Model.encode`."""
-        self._check_languages(lang=lang)
         return self.models[lang].encode(texts, lang, layer, pool)
 
     def words(

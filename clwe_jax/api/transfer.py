@@ -23,7 +23,7 @@ import numpy as np
 from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.api import encoders
-from clwe_jax.api.base import Loaded, check_texts
+from clwe_jax.api.base import Loaded, check_texts, shown
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Frozen, Predictor, Tuned
 from clwe_jax.text.glossary import Glossary
@@ -45,7 +45,7 @@ _CALLS = {
 }
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class TransferModel:
     """A trained tagger, classifier or probe.
 
@@ -73,6 +73,9 @@ class TransferModel:
     _segmenters: dict[str, Segmenter] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
+
+    def __repr__(self) -> str:
+        return f"TransferModel({self.config.transfer.task}; {shown(self.languages)})"
 
     @property
     def languages(self) -> tuple[str, ...]:
