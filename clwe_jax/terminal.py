@@ -24,6 +24,7 @@ _WIDTH = 80  # columns, where the terminal does not say
 _ERASE = "\r\x1b[2K"
 UNFINISHED = 75  # the exit status of a program that was stopped and goes on later (EX_TEMPFAIL)
 _INTERRUPTED = 130  # the exit status of a program that Ctrl-C ended
+_AGAIN_SECONDS = 1.0  # after which a signal that a library has dropped is raised again
 
 
 def plain_log() -> None:
@@ -39,32 +40,45 @@ class _Plain(python_logging.Formatter):
         return text
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, raised where Ctrl-C is raised."""
+class Stopped(KeyboardInterrupt):
+    """SIGINT or SIGTERM; the argument is the signal."""
 
 
 def until_stopped(program: Callable[[], None]) -> None:
     """Runs a program, which Ctrl-C and SIGTERM end with one line and the exit status 130 or 75.
 
-    A program may handle either signal for a time. Until the signal is raised here, `finally` blocks
-    put away what is half done.
+    A program may handle the signals itself for a time. Otherwise `Stopped` is raised where it is, so
+    that `finally` blocks put away what is half done; it is raised again where a library drops it.
     """
-    signal.signal(signal.SIGTERM, _terminate)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as of a job in the background
+            signal.signal(number, _stop)
     try:
         program()
     except KeyboardInterrupt as stop:
-        terminated = isinstance(stop, Terminated)
-        name = "SIGTERM" if terminated else "SIGINT"
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        [number] = stop.args or [signal.SIGINT]
+        name = signal.Signals(number).name
         sys.stdout.flush()
         print(f"Stopped by {name}. The same command goes on from what is saved.", file=sys.stderr)
         sys.stderr.flush()
         # Threads of libraries would print tracebacks or crash if the interpreter shut down.
-        os._exit(UNFINISHED if terminated else _INTERRUPTED)
+        os._exit(UNFINISHED if number == signal.SIGTERM else _INTERRUPTED)
 
 
-def _terminate(number: int, frame: Any) -> None:
-    del number, frame
-    raise Terminated
+def _stop(number: int, frame: Any) -> None:
+    def again(alarm: int, frame: Any) -> None:
+        del alarm, frame
+        handled = sys.exception()
+        while handled is not None and not isinstance(handled, Stopped):
+            handled = handled.__context__
+        if handled is None:
+            raise Stopped(number)
+
+    del frame
+    signal.signal(signal.SIGALRM, again)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS, _AGAIN_SECONDS)
+    raise Stopped(number)
 
 
 @contextlib.contextmanager
