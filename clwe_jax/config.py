@@ -194,12 +194,13 @@ def languages(config: ConfigDict) -> tuple[str, ...]:
     return names
 
 
-def vector_files(names: str, among: Sequence[str]) -> dict[str, str]:
+def vector_files(names: str, among: Sequence[str], option: str) -> dict[str, str]:
     """Language -> file of vectors.
 
     Args:
       names: 'de=FILE,en=FILE'; or 'wiki.de.vec,wiki.en.vec', where a part of the name is a language.
       among: the run's languages.
+      option: the option that names the files, for messages.
 
     Raises:
       ValueError: a file of no language of the run, or two of one.
@@ -213,7 +214,7 @@ def vector_files(names: str, among: Sequence[str]) -> dict[str, str]:
         if language not in among or language in found:
             why = "names a language twice" if language in found else "is in none of the languages"
             raise ValueError(
-                f"config.init.embeddings: {name!r} {why} ({','.join(among)}). Expected one file a "
+                f"{option}: {name!r} {why} ({','.join(among)}). Expected one file a "
                 "language, as de=FILE,en=FILE or wiki.de.vec,wiki.en.vec"
             )
         found[language] = path

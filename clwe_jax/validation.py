@@ -181,7 +181,7 @@ def _word_vectors(config: ConfigDict) -> None:
             "vector files as de=FILE,en=FILE"
         )
     else:
-        for path in options.vector_files(init.embeddings, names).values():
+        for path in options.vector_files(init.embeddings, names, "config.init.embeddings").values():
             if not os.path.isfile(path):
                 raise ValueError(f"config.init.embeddings: {path} is no file of vectors")
     reads_characters = config.model.name == "bilm"

@@ -5,11 +5,16 @@ import pickle
 
 import numpy as np
 import pytest
+from ml_collections import ConfigDict
 
+from clwe_jax import api
+from clwe_jax import config as options
+from clwe_jax.api import encoders
 from clwe_jax.api import static as static_api
 from clwe_jax.align import csls, search
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.preprocess import fit as preprocess
+from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.api.static import StaticModel
 from clwe_jax.text.frequencies import Frequencies
@@ -152,6 +157,32 @@ def test_words_are_translated_by_the_scores_of_all_words(planted, method, monkey
         np.testing.assert_allclose([score for _, score in found], np.asarray(scores)[0], atol=1e-5)
         for name in ("means", "log_mass"):  # the second call compares no two sets of vectors
             monkeypatch.delattr(search, name, raising=False)
+
+
+def test_files_of_vectors_are_loaded(planted, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for language in ("en", "fr"):
+        files.write(f"wiki.{language}.vec", planted.raw[language])
+    files.write("mine.vec", planted.raw["de"])
+    one = api.load("wiki.en.vec")
+    assert one.languages == ("en",) and one.neighbours("en4", lang="en", k=3)
+    assert api.load(tmp_path / "mine.vec", languages=("xx",)).knows("de4", lang="xx")
+    both = api.load("vec:xx=mine.vec,wiki.fr.vec")
+    assert both.languages == ("xx", "fr")
+    with pytest.raises(ValueError, match="vec: 'mine.vec' is in none of the languages"):
+        api.load("vec:mine.vec,wiki.fr.vec")
+    planted.save("run")
+    options.write_config(ConfigDict({"job": "static"}), "run", "..")
+    assert api.load("run:run").languages == planted.languages
+
+
+def test_files_of_different_widths_are_refused_with_their_lines(planted, tmp_path):
+    files.write(str(tmp_path / "en.vec"), planted.raw["en"])
+    (tmp_path / "de.vec").write_text("2 3\nhaus 1 2 3\nhund 3 2 1\n")
+    with pytest.raises(
+        ValueError, match="config.encoder: .*de.vec, line 1: 3 numbers a word, and 6 in .*en.vec"
+    ):
+        encoders.load(f"vec:en={tmp_path}/en.vec,de={tmp_path}/de.vec", ("en", "de"))
 
 
 def test_a_model_comes_back_from_its_files(planted, tmp_path):
