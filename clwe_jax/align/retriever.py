@@ -10,7 +10,7 @@ import numpy as np
 from clwe_jax import registry
 from clwe_jax.align import bounded, csls, search
 
-_MORE = 16  # keys beyond k whose numbers are computed together
+_MORE = 8  # keys beyond k whose numbers are computed together
 
 
 class Retriever:
