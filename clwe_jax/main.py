@@ -45,10 +45,8 @@ def main(argv: list[str]) -> None:
     workdir = os.path.abspath(_WORKDIR.value or os.path.join("runs", _run_name()))
     try:
         options.check_folder(workdir)
-        if config.get("init", {}).get("parameters", "").startswith("hf:"):
-            from clwe_jax.interop import configuration  # reads text, which takes a second
-
-            configuration.follow(config)
+        if config.job in registry.TABLES["follow"]:
+            registry.lookup("follow", config.job)(config)
         validation.validate(options.resolved(config))
         if _PLAN.value:
             if config.job not in registry.TABLES["plan"]:

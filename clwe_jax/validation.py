@@ -83,8 +83,9 @@ _OF_CLASSES = ("task", "model", "objective")  # sections of one class of the reg
 
 def validate(config: ConfigDict) -> None:
     """Raises ValueError for settings that cannot work, before anything slow starts."""
-    options.languages(config)
     registry.check_name("job", config.job)
+    if config.data.languages or config.job not in registry.TABLES["follow"]:
+        options.languages(config)
     _check_values(config)
     registry.lookup("validation", config.job)(config)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import dataclasses
 import difflib
-import numbers
 import unicodedata
 from typing import Any, ClassVar, Iterable, NamedTuple, Sequence
 
@@ -13,19 +12,13 @@ import numpy as np
 
 from clwe_jax import registry
 from clwe_jax.align import mining, search
+from clwe_jax.api.checks import check_strings, check_texts, check_type
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
 from clwe_jax.evaluate.word_alignment import METHODS as METHODS_OF_WORDS, WordAligner
 from clwe_jax.text.frequencies import FILE
 from clwe_jax.types import Encoder
 
-# Name of a retrieval method -> its name in `align.csls`.
-METHODS = {
-    "nn": "cosine",
-    "cosine": "cosine",
-    "csls": "csls",
-    "inverted_softmax": "inverted_softmax",
-}
 _MOST_SEARCHED = 20_000  # frequent words that are searched for a similar spelling
 
 
@@ -83,7 +76,7 @@ class Loaded(abc.ABC):
         return f"{type(self).__name__}({shown(self.languages)})"
 
     def __getstate__(self) -> dict[str, Any]:
-        """What pickling keeps: the fields, without what was computed from them."""
+        """The fields that a copy in another process gets; the others are computed again."""
         return {x.name: x.default_factory() if not x.init else getattr(self, x.name)
                 for x in dataclasses.fields(self)}  # fmt: skip
 
@@ -320,7 +313,7 @@ class Loaded(abc.ABC):
     def _check_languages(self, **codes: Any) -> None:
         """Raises ValueError, which names the argument, unless each is a language of the model."""
         for name, code in codes.items():
-            _check_type(name, code, str, "the code of a language, such as 'en'")
+            check_type(name, code, str, "the code of a language, such as 'en'")
             if code not in self.languages:
                 raise ValueError(
                     f"{name}={code!r} is not a language of this model. "
@@ -335,49 +328,11 @@ def _lacks_labels(method: str, config: str) -> ValueError:
     )
 
 
-def check_strings(**strings: Any) -> None:
-    """Raises ValueError, which names the argument, unless each is a string."""
-    for name, value in strings.items():
-        _check_type(name, value, str, "one string")
-
-
-def check_texts(texts: Any) -> list[str]:
-    """The texts as a list; ValueError unless `texts` yields strings, as a generator may."""
-    if isinstance(texts, str):
-        raise ValueError("texts: expected a list of sentences, got one string; write [text]")
-    _check_type("texts", texts, Iterable, "a list of sentences")
-    texts = list(texts)
-    for i, text in enumerate(texts):
-        _check_type(f"texts[{i}]", text, str, "a string")
-    return texts
-
-
 def shown(languages: Sequence[str], most: int = 8) -> str:
     """'en, de, fr', for one line; of many languages the first ones and their number."""
     if len(languages) <= most:
         return ", ".join(languages)
     return f"{', '.join(languages[:most])}, ... {len(languages)} languages"
-
-
-def check_search(k: Any, method: Any) -> str:
-    """The name of a retrieval method in `align.csls`.
-
-    Raises:
-      ValueError: an unknown method, or a `k` that is not a positive whole number.
-    """
-    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
-        raise ValueError(f"k={k!r}: expected a whole number, at least 1")
-    if method not in METHODS:
-        raise ValueError(f"There is no method {method!r}. {registry.nearest(str(method), METHODS)}")
-    return METHODS[method]
-
-
-def _check_type(name: str, value: Any, kind: type, expected: str) -> None:
-    if not isinstance(value, kind):
-        shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:59] + "…"
-        raise ValueError(
-            f"{name}={shown}: expected {expected}, got an object of type {type(value).__name__}"
-        )
 
 
 def select(vectors: np.ndarray, layer: Layer | None) -> np.ndarray:

@@ -27,9 +27,8 @@ import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax.api import senses as sense_api
-from clwe_jax.api.base import (
-    Loaded, Neighbour, check_strings, did_you_mean, lacks_counts, near_words, select,
-)  # fmt: skip
+from clwe_jax.api.base import Loaded, Neighbour, did_you_mean, lacks_counts, near_words, select
+from clwe_jax.api.checks import check_strings
 from clwe_jax.api.nearest import Index, nearest_words
 from clwe_jax.api.texts import Texts, texts_of
 from clwe_jax.embeddings.vectors import Vectors

@@ -23,10 +23,8 @@ import numpy as np
 from clwe_jax import atomic
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.retriever import Retriever
-from clwe_jax.api.base import (
-    Loaded, Neighbour, check_search, check_strings, did_you_mean, lacks_counts,
-    near_words, select,
-)  # fmt: skip
+from clwe_jax.api.base import Loaded, Neighbour, did_you_mean, lacks_counts, near_words, select
+from clwe_jax.api.checks import check_search, check_strings
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import Layer
 from clwe_jax.evaluate.static_encoder import StaticEncoder, weighted_means

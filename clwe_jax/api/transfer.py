@@ -23,7 +23,8 @@ import numpy as np
 from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.api import encoders
-from clwe_jax.api.base import Loaded, check_texts, shown
+from clwe_jax.api.base import Loaded, shown
+from clwe_jax.api.checks import check_texts
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Frozen, Predictor, Tuned
 from clwe_jax.text.glossary import Glossary

@@ -48,6 +48,7 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
             encoder="joint",
             data=dict(
                 {name: base.data[name] for name in _OF_TEXT},
+                languages="",  # to test | '': those of the test files that the encoder knows
                 source="pocket",  # text of the encoders joint, bow, gru and lstm: pocket | text:DIR
             ),
             vocab=dict(  # for the encoders bow, gru and lstm

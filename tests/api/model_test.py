@@ -2,8 +2,8 @@
 
 import json
 import os
-import pickle
 import shutil
+from multiprocessing.reduction import ForkingPickler
 
 import jax
 import numpy as np
@@ -184,10 +184,10 @@ def test_normalized_vectors_have_length_one(model):
 def test_a_model_is_one_line_and_can_be_pickled(model):
     assert repr(model) == "Model(en, de)"
     near = model.neighbours("bank", lang="en")  # what was computed is left out
-    again = pickle.loads(pickle.dumps(model))
+    again = ForkingPickler.loads(ForkingPickler.dumps(model))
     assert again.neighbours("bank", lang="en") == near and not model.texts
     np.testing.assert_array_equal(again.encode(["bank"], "en"), model.encode(["bank"], "en"))
-    pair = pickle.loads(pickle.dumps(api.PairModel({"en": model, "de": model})))
+    pair = ForkingPickler.loads(ForkingPickler.dumps(api.PairModel({"en": model, "de": model})))
     assert repr(pair) == "PairModel(en, de)" and pair.neighbours("bank", lang="en")
 
 

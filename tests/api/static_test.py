@@ -1,7 +1,7 @@
 """Spaces, translations and files of a run of static embeddings."""
 
 import dataclasses
-import pickle
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
@@ -140,7 +140,7 @@ def test_sentences_are_means_of_their_words(planted):
 def test_a_model_is_one_line_and_can_be_pickled(planted):
     assert repr(planted) == "StaticModel(en, de, fr)"
     near = planted.neighbours("de4", lang="de", method="csls")
-    again = pickle.loads(pickle.dumps(planted))
+    again = ForkingPickler.loads(ForkingPickler.dumps(planted))
     assert again.neighbours("de4", lang="de", method="csls") == near
     assert np.array_equal(again.encode(["de4"], "de"), planted.encode(["de4"], "de"))
     many = StaticModel({f"x{i}": planted.raw["en"] for i in range(104)}, {}, {}, "x0")
