@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import shutil
+from multiprocessing.reduction import ForkingPickler
 
 import jax
 import numpy as np
@@ -195,6 +196,9 @@ def test_a_loaded_tagger_labels_text_and_given_words(frozen):
     [cut] = model.tag([" ".join(row.words)], lang="de")
     assert [label for _, label in cut] == [label for _, label in found]
     assert model.tag(["", " "], lang="de") == [[], []]
+    assert repr(model) == "TransferModel(ner; en, de)"
+    again = ForkingPickler.loads(ForkingPickler.dumps(model))
+    assert again.tag([list(row.words)], lang="de") == [found]
     with pytest.raises(ValueError, match="tag"):
         model.classify(["x"], lang="de")
     with pytest.raises(ValueError, match="not a language"):
@@ -334,14 +338,18 @@ def test_heads_on_every_layer_alone(pretrained, tmp_path):
     assert transfer.run(config, str(tmp_path))
     figures = read(tmp_path, "results.json")
     assert {f"ner/de/layer{k}/f1" for k in range(3)} <= figures.keys()
-    assert api.load(str(tmp_path)).tag(["the bank"], lang="en")
+    model = api.load(str(tmp_path))
+    found = model.tag(["the bank"], lang="en")
+    assert ForkingPickler.loads(ForkingPickler.dumps(model)).tag(["the bank"], lang="en") == found
 
 
 def test_pairs_are_fine_tuned_in_one_row(pretrained, tmp_path):
     config = tuning(pretrained, "xnli")
     config.train.epochs = 1
     assert transfer.run(config, str(tmp_path))
-    assert api.load(str(tmp_path)).classify([("a bank", "a bank")], lang="de")
+    model, pair = api.load(str(tmp_path)), [("a bank", "a bank")]
+    found = model.classify(pair, lang="de")
+    assert ForkingPickler.loads(ForkingPickler.dumps(model)).classify(pair, lang="de") == found
     speed = read(tmp_path, "report.json")["speed"]
     assert (
         speed["tokens_per_second"] == read(tmp_path, "results.json")["speed/tokens_per_second"] > 0
