@@ -475,8 +475,19 @@ def test_an_encoder_that_is_absent_is_named_with_its_command():
 def test_a_language_that_the_encoder_lacks_is_named(vectors, tmp_path):
     config = tiny(vectors)
     config.data.languages = "en,fr"
-    with pytest.raises(ValueError, match="fr"):
-        transfer.run(config, str(tmp_path / "run"))
+    for dry in (False, True):
+        with pytest.raises(ValueError, match="fr"):
+            transfer.run(config, str(tmp_path / "run"), dry)
+
+
+def test_a_dry_run_opens_the_encoder(vectors, tmp_path, capsys):
+    assert transfer.run(tiny(vectors), str(tmp_path / "run"), dry=True)
+    assert ", StaticModel(en, de)" in capsys.readouterr().out
+    (tmp_path / "de.vec").write_text("haus 1 2\n")
+    narrow = f"{vectors.partition(',')[0]},de={tmp_path}/de.vec"
+    with pytest.raises(ValueError, match="de.vec, line 1: 2 numbers a word, and 32 in"):
+        transfer.run(tiny(narrow), str(tmp_path / "run"), dry=True)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_model_without_labels_names_a_config(pretrained):
