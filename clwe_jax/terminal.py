@@ -53,6 +53,7 @@ def until_stopped(program: Callable[[], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as of a job in the background
             signal.signal(number, _stop)
+    sys.unraisablehook = _of_others
     try:
         program()
     except KeyboardInterrupt as stop:
@@ -64,6 +65,12 @@ def until_stopped(program: Callable[[], None]) -> None:
         sys.stderr.flush()
         # Threads of libraries would print tracebacks or crash if the interpreter shut down.
         os._exit(UNFINISHED if number == signal.SIGTERM else _INTERRUPTED)
+
+
+def _of_others(unraisable: Any) -> None:
+    """Reports what a callback cannot raise, unless it is `Stopped`, which is raised again."""
+    if not isinstance(unraisable.exc_value, Stopped):
+        sys.__unraisablehook__(unraisable)
 
 
 def _stop(number: int, frame: Any) -> None:
@@ -94,7 +101,7 @@ def silent() -> Iterator[None]:
         os.dup2(written.fileno(), 2)
         try:
             yield
-        except BaseException:
+        except Exception:
             sys.stderr.flush()
             written.seek(0)
             os.write(stderr, written.read())
