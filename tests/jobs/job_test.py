@@ -170,6 +170,11 @@ def test_a_dry_run_of_static_vectors(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "text: en, 1 file, 2.0 MB" in said and "at most 0.5 million words: about" in said
     assert "dictionaries: none" in said and not (tmp_path / "run").exists()
+    (tmp_path / "muse").mkdir()
+    (tmp_path / "muse" / "de-en.0-5000.txt").write_text("wort word\n")
+    config.data.dictionaries, config.align.split = str(tmp_path / "muse"), "0-5000"
+    assert static.run(config, str(tmp_path / "run"), dry=True)
+    assert f"dictionaries: 1 file, 0.0 MB, in {tmp_path / 'muse'}\n" in capsys.readouterr().out
 
 
 class Failing(Counting):
