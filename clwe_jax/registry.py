@@ -38,6 +38,7 @@ TABLES: dict[str, dict[str, str]] = {
     "follow": {
         "pretrain": "clwe_jax.interop.configuration:follow",
         "transfer": "clwe_jax.text.labelled_languages:follow",
+        "evaluate": "clwe_jax.validation:trained_run",  # it follows the run's own options
     },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {

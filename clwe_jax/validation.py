@@ -91,7 +91,7 @@ def validate(config: ConfigDict) -> None:
 
 
 def trained_run(config: ConfigDict) -> None:
-    """Checks nothing: the options of a trained run were checked when it was trained."""
+    """Neither checks nor sets options of a trained run: they were checked when it was trained."""
 
 
 def language_model(config: ConfigDict) -> None:

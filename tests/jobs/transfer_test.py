@@ -15,7 +15,7 @@ from clwe_jax import api, pocket, presets, registry, validation
 from clwe_jax.api import encoders
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import transfer, transfer_data, transfer_translate
+from clwe_jax.jobs import evaluate, transfer, transfer_data, transfer_translate
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.text import labelled_files
@@ -176,6 +176,14 @@ def test_a_finished_part_is_not_done_twice(frozen, monkeypatch):
     assert transfer.run(config, folder)
     assert read(folder, "report.json")["skipped"] == skipped
     assert read(folder, "results.json") == before  # the time of training too
+
+
+def test_an_evaluation_has_the_languages_of_the_run(frozen, caplog):
+    config, folder = frozen
+    config = config.copy_and_resolve_references()
+    config.job, config.data.languages = "evaluate", ""
+    validation.validate(config)
+    assert evaluate.run(config, folder)
 
 
 def test_the_floor_is_the_most_frequent_label_of_the_training_rows():
