@@ -223,13 +223,15 @@ class Transfer(Job):
         return max(self.layers, key=lambda layer: layer.development.mean()).name
 
     def _write_predictions(self) -> None:
-        """The share of right labels of each test row, for sign tests against other runs."""
+        """The counts of each test row, for comparisons with other runs."""
         os.makedirs(self.path(PREDICTIONS), exist_ok=True)
         for language, found in self.predicted[self.chosen].items():
             gold = self.data.gold(self.data.tests[language])
-            shares = [agreement.right_share(gold, mine, self.data.tags) for mine in found]
+            counts = [self.data.task.counts(gold, mine) for mine in found]
+            if counts[0] is None:
+                continue
             with atomic.writing(self.path(PREDICTIONS, f"{language}.npz")) as file:
-                np.savez(file, right=np.stack(shares), gold=_hash(gold))
+                np.savez(file, counts=np.stack(counts), gold=_hash(gold))
 
     def _describe_labels(self) -> None:
         """Writes the facts that `api.load` reads."""

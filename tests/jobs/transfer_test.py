@@ -18,7 +18,7 @@ from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.text import labelled_files
 from clwe_jax.text.base_vocab import SPECIALS
-from clwe_jax.text.labelled import Examples, Labelled, Tagged
+from clwe_jax.text.labelled import Examples, Labelled, Tagged, scores
 from clwe_jax.text.labelled.tagged import Pos
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
@@ -68,6 +68,9 @@ class ToyNames:
         named = sum(x != "O" for x, _ in pairs), sum(y != "O" for _, y in pairs)
         return {"f1": 2 * right / max(1, sum(named)), "recall": right / max(1, named[0])}
 
+    def counts(self, gold, predicted):
+        return scores.tag_counts(gold, predicted)
+
 
 class ToyPairs(ToyNames):
     """Whether two sentences are the same."""
@@ -84,6 +87,9 @@ class ToyPairs(ToyNames):
 
     def score(self, gold, predicted):
         return {"acc": float(np.mean([x == y for x, y in zip(gold, predicted, strict=True)]))}
+
+    def counts(self, gold, predicted):
+        return scores.row_counts(gold, predicted)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -200,13 +206,13 @@ def test_a_loaded_tagger_labels_text_and_given_words(frozen):
         model.tag(["x"], lang="fr")
 
 
-def test_sign_tests_compare_with_another_run(frozen, tmp_path, vectors):
+def test_gains_over_another_run_are_tested(frozen, tmp_path, vectors):
     config = tiny(vectors)
     config.report.compare_with = frozen[1]
     config.recipe.epochs = 1
     assert transfer.run(config, str(tmp_path))
     titles = [section["title"] for section in read(tmp_path, "report.json")["sections"]]
-    assert "Names: sign tests" in titles
+    assert "Names: gains" in titles
 
 
 def test_the_mean_of_each_language_is_taken_away(vectors, tmp_path, frozen):

@@ -16,6 +16,8 @@ import dataclasses
 import re
 from typing import Callable, NamedTuple, NoReturn, Sequence
 
+import numpy as np
+
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Tagged, folders, scores
 from clwe_jax.text.labelled.entities import is_tag, scheme, to_iob2
@@ -218,6 +220,12 @@ class Ner:
         """{'f1', 'precision', 'recall'} as of `scores.entity_f1`."""
         return scores.entity_f1(gold, predicted)
 
+    def counts(
+        self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+    ) -> np.ndarray:
+        """As `Task.counts`."""
+        return scores.entity_counts(gold, predicted)
+
 
 @dataclasses.dataclass(frozen=True)
 class Pos:
@@ -290,3 +298,9 @@ class Pos:
         """{'acc': accuracy of words, 'f1': XTREME's F1, seqeval's over the bare tags}."""
         f1 = scores.entity_f1(gold, predicted)["f1"]
         return {"acc": scores.tag_accuracy(gold, predicted), "f1": f1}
+
+    def counts(
+        self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+    ) -> np.ndarray:
+        """As `Task.counts`."""
+        return scores.tag_counts(gold, predicted)

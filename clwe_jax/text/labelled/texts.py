@@ -18,6 +18,8 @@ import math
 from typing import Mapping, NamedTuple, Sequence
 from xml.etree import ElementTree
 
+import numpy as np
+
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Labelled, folders, scores, tables
 from clwe_jax.text.labelled.lines import fault, read_text
@@ -141,6 +143,10 @@ class _Texts:
         """{'acc'}: the share of right labels."""
         return {"acc": scores.accuracy(gold, predicted)}
 
+    def counts(self, gold: Sequence[str], predicted: Sequence[str]) -> np.ndarray | None:
+        """As `Task.counts`."""
+        return scores.row_counts(gold, predicted)
+
 
 class Xnli(_Texts):
     """Natural language inference (Conneau et al. 2018): entailment, neutral or contradiction."""
@@ -240,3 +246,7 @@ class Sts(_Texts):
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         """{'spearman'}: the rank correlation of scores, numbers as text."""
         return {"spearman": scores.spearman(gold, predicted)}
+
+    def counts(self, gold: Sequence[str], predicted: Sequence[str]) -> None:
+        """None: a rank correlation is no sum over rows."""
+        del gold, predicted

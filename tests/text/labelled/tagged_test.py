@@ -197,6 +197,7 @@ def test_tasks_have_the_protocol(name):
         return
     if task.kind == "spans":
         gold = [row.labels for row in generated(task)]
+        assert_figure(task, gold, [*gold[1:], ()])
         assert {len(row.spans) for row in generated(task)} == {task.texts}
         assert task.score(gold, gold)[task.metric] == pytest.approx(1.0)
         return
@@ -204,6 +205,19 @@ def test_tasks_have_the_protocol(name):
     rows = generated(task)
     gold = [row.tags for row in rows] if task.kind == "tags" else [row.label for row in rows]
     assert task.score(gold, gold)[task.metric] == pytest.approx(1.0)
+    others = [tags[::-1] for tags in gold] if task.kind == "tags" else gold[::-1]
+    assert_figure(task, gold, others)
+
+
+def assert_figure(task, gold, predicted):
+    """The figure follows from the sums of the rows' counts."""
+    counts = task.counts(gold, predicted)
+    if counts is None:
+        assert task.name == "sts"
+        return
+    right, wanted, found = counts.sum(0)
+    figure = 2 * right / (wanted + found)
+    assert task.score(gold, predicted)[task.metric] == pytest.approx(figure)
 
 
 def generated(task):
