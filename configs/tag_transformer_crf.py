@@ -16,6 +16,7 @@ The embedders of the paper, each by override:
   LSTM No Pretraining  --config.encoder=lstm, and the recipe of the LASER models:
                          --config.recipe.name=sgd --config.recipe.schedule=onecycle
                          --config.recipe.learning_rate=0.5 --config.recipe.momentum=0.95
+                         --config.recipe.patience=0
   a pretrained model   --config.encoder=run:DIR or hf:DIR
 
 Joint training, scenario A (a quarter of each language) and B (all of English):

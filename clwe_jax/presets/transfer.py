@@ -164,7 +164,7 @@ def laser_tagger(scale: str, task: str) -> ConfigDict:
     config.transfer.words = "max"
     # The paper names no rate; with rates of 0.15 and more the tagger diverges.
     config.recipe.update(
-        name="sgd", schedule="onecycle", learning_rate=0.02, momentum=0.95, l2=0.0
+        name="sgd", schedule="onecycle", learning_rate=0.02, momentum=0.95, patience=0
     )
     if scale == "laptop":
         config.transfer.head.update(width=64, mlp_dim=128)

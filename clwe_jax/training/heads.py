@@ -44,7 +44,8 @@ class Recipe:
         development set; 'onecycle' (Smith 2018), up and down over all epochs, with a momentum that
         does the opposite; 'linear', down to 0.
       patience: epochs without gain after which a member stops; with 'halve', after which its rate
-        is halved; they count from the first figure above 0. 0: it never stops.
+        is halved; they count from the first figure above 0. 0: it never stops, as 'onecycle' and
+        'linear' must: their last epochs have the lowest rates.
       least_rate: with 'halve', the learning rate below which a member stops.
       momentum: of sgd.
       l2: strength of the L2 penalty; for adamw the decoupled weight decay.
@@ -61,6 +62,19 @@ class Recipe:
     momentum: Rate = 0.0
     l2: Share = 0.0
     clip: Amount = 5.0
+
+    def __post_init__(self):
+        if self.schedule == "halve" and self.learning_rate < self.least_rate:
+            raise ValueError(
+                f"config.recipe.learning_rate={self.learning_rate:g} is below "
+                f"config.recipe.least_rate={self.least_rate:g}, at which every head stops after one "
+                "epoch: lower least_rate, or --config.recipe.schedule=constant"
+            )
+        if self.schedule in ("onecycle", "linear") and self.patience:
+            raise ValueError(
+                f"config.recipe.patience={self.patience} would cut config.recipe.schedule="
+                f"{self.schedule!r}, whose last epochs have the lowest rates: --config.recipe.patience=0"
+            )
 
     def build(self, steps: int) -> optax.GradientTransformation:
         """The transformation of a member's gradient, without the learning rate.
