@@ -228,8 +228,6 @@ class Transfer(Job):
         for language, found in self.predicted[self.chosen].items():
             gold = self.data.gold(self.data.tests[language])
             counts = [self.data.task.counts(gold, mine) for mine in found]
-            if counts[0] is None:
-                continue
             with atomic.writing(self.path(PREDICTIONS, f"{language}.npz")) as file:
                 np.savez(file, counts=np.stack(counts), gold=_hash(gold))
 

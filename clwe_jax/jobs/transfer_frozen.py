@@ -76,7 +76,7 @@ class FrozenTransfer:
         self._made_with = {
             **made_with, "files": dict(data.files), "seed": config.seed, "task": settings.task,
             "translated": dict(data.coverage), "rows": settings.rows, "words": settings.words, "dev": settings.dev,
-            "features": str(getattr(source, "layers", "")),
+            "features": str(getattr(source, "layers", "")), "pool": "after the mix",
         }  # fmt: skip
         self.cut: dict[str, int] = {}
         self._features: dict[str, Table] = {}
@@ -115,7 +115,8 @@ class FrozenTransfer:
             for name, table in self._features.items():
                 if name.startswith(split):
                     words = np.concatenate([x for row in table.rows for x in row])
-                    means[name.partition(" ")[2]] = table.values[words].mean(0)
+                    some = table.values[words]
+                    means[name.partition(" ")[2]] = some.reshape(-1, *some.shape[-2:]).mean(0)
         os.makedirs(os.path.join(self._workdir, HEADS), exist_ok=True)
         with atomic.writing(os.path.join(self._workdir, HEADS, CENTERS)) as file:
             np.savez(file, **means)
@@ -123,7 +124,7 @@ class FrozenTransfer:
 
     def train(self) -> list[Layer]:
         """Trains the heads: on the features, or with layers='each' on every layer alone."""
-        count = next(iter(self._features.values())).values.shape[1]
+        count = next(iter(self._features.values())).values.shape[-2]
         if self._config.transfer.layers != "each" or count == 1:
             return [self._layer("", slice(None))]
         return [self._layer(f"layer{k}", slice(k, k + 1)) for k in range(count)]
@@ -160,7 +161,7 @@ class FrozenTransfer:
         """The features that a predictor reads."""
         table = self._features[f"{split} {language}"]
         if layers != slice(None):
-            table = dataclasses.replace(table, values=table.values[:, layers])
+            table = dataclasses.replace(table, values=table.values[..., layers, :])
         return predictor.centered(table, language)
 
     def _fit(self, bare: Frozen, layers: slice) -> tuple[Any, dict[str, Any]]:

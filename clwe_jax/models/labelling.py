@@ -37,17 +37,19 @@ class Mix(nn.Module):
         """The vectors of words, float32 [B, W, D].
 
         Args:
-          table: float32 [N, layers, D].
+          table: float32 [N, layers, D], or of words whose pieces are mixed before their maximum
+            [N, pieces, layers, D].
           words: rows of the table, int32 [B, W].
         """
         found = table[words].astype(jnp.float32)
 
         def unit(key: Array, shape: tuple[int, ...], dtype: Any = jnp.float32) -> Array:
             del key
-            square = jnp.mean(jnp.square(table.mean(1)[1:]))
+            square = jnp.mean(jnp.square(table.mean(-2)[1:]))
             return jnp.full(shape, jax.lax.rsqrt(jnp.maximum(square, 1e-12)), dtype)
 
-        return mix(self, found, unit)
+        mixed = mix(self, found, unit)
+        return mixed.max(2) if table.ndim == 4 else mixed
 
 
 def mix(module: nn.Module, x: Array, scale_init: Any = nn.initializers.ones) -> Array:

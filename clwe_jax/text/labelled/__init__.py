@@ -125,8 +125,8 @@ class Task(Protocol):
           ValueError: the shapes differ.
         """
 
-    def counts(self, gold: Sequence, predicted: Sequence) -> np.ndarray | None:
-        """The counts of each row from which `metric` follows, int64 [N, 3], see `scores`; or None.
+    def counts(self, gold: Sequence, predicted: Sequence) -> np.ndarray:
+        """The counts of each row from which F1 or accuracy follows, int64 [N, 3]; see `scores`.
 
         Args:
           gold, predicted: as of `score`.

@@ -143,7 +143,7 @@ class _Texts:
         """{'acc'}: the share of right labels."""
         return {"acc": scores.accuracy(gold, predicted)}
 
-    def counts(self, gold: Sequence[str], predicted: Sequence[str]) -> np.ndarray | None:
+    def counts(self, gold: Sequence[str], predicted: Sequence[str]) -> np.ndarray:
         """As `Task.counts`."""
         return scores.row_counts(gold, predicted)
 
@@ -246,7 +246,3 @@ class Sts(_Texts):
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         """{'spearman'}: the rank correlation of scores, numbers as text."""
         return {"spearman": scores.spearman(gold, predicted)}
-
-    def counts(self, gold: Sequence[str], predicted: Sequence[str]) -> None:
-        """None: a rank correlation is no sum over rows."""
-        del gold, predicted
