@@ -34,6 +34,7 @@ setup(
         "numpy>=1.26",
         "opencc>=1.1",
         "optax>=0.2.5",
+        "optuna>=4.0",
         "orbax-checkpoint>=0.11.30",
         "pyarrow>=15.0",
         "rich>=13.0",

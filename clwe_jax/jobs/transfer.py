@@ -21,7 +21,8 @@ from clwe_jax.evaluate import agreement
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Labels
 from clwe_jax.interop.configuration import LASER_WEIGHTS
-from clwe_jax.jobs import facts, transfer_data, transfer_maps, transfer_report, transfer_translate
+from clwe_jax.jobs import facts, transfer_data, transfer_maps, transfer_report, transfer_search
+from clwe_jax.jobs import transfer_translate
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.transfer_frozen import FrozenTransfer
@@ -115,6 +116,8 @@ class Transfer(Job):
                 f"epochs, {settings.seeds} seeds, one after the other"
             )
         else:
+            if settings.search.trials:
+                yield f"search: {settings.search.trials} trials of the regularisation"
             yield (
                 f"training: head {settings.head.name}, at most {self.config.recipe.epochs} epochs, "
                 f"{settings.seeds} seeds at once"
@@ -189,6 +192,7 @@ class Transfer(Job):
         self.frozen.features()
 
     def _train(self) -> bool:
+        self.trials: list[transfer_search.Trial] = []
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
         if self.tunes:
@@ -196,6 +200,10 @@ class Transfer(Job):
                 self.config, self.workdir, self.data, self.model, self.made_with
             )
             return self.tuned.train()
+        if self.config.transfer.search.trials:
+            self.trials = transfer_search.search(self.config, self.workdir, self.frozen)
+            chosen = transfer_search.best(self.trials).values
+            self.frozen = self.frozen.with_options(transfer_search.with_values(self.config, chosen))
         self.layers = self.frozen.train()
         return True
 

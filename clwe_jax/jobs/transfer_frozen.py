@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import json
@@ -122,6 +123,24 @@ class FrozenTransfer:
             np.savez(file, **means)
         return means
 
+    def with_options(self, config: ConfigDict) -> FrozenTransfer:
+        """The same features with other options of the head and its training."""
+        found = copy.copy(self)
+        found._config = config
+        return found
+
+    def facts(self) -> dict[str, Any]:
+        """The options and data of the trained heads, for the records of what is kept."""
+        return {
+            **self._made_with, "recipe": self._config.recipe.to_dict(), "mix": "scaled",
+            "transfer": json.loads(self._config.transfer.to_json_best_effort()),
+        }  # fmt: skip
+
+    def development(self) -> float:
+        """The development figure of heads that are not kept, mean over the seeds."""
+        _, facts = self._fit(self._bare(slice(None)), slice(None))
+        return float(np.max(facts["history"], axis=0).mean())
+
     def train(self) -> list[Layer]:
         """Trains the heads: on the features, or with layers='each' on every layer alone."""
         count = next(iter(self._features.values())).values.shape[-2]
@@ -129,7 +148,8 @@ class FrozenTransfer:
             return [self._layer("", slice(None))]
         return [self._layer(f"layer{k}", slice(k, k + 1)) for k in range(count)]
 
-    def _layer(self, name: str, layers: slice) -> Layer:
+    def _bare(self, layers: slice) -> Frozen:
+        """Heads without parameters."""
         config, data = self._config, self._data
         size = 0
         if isinstance(self._source, PieceTable):
@@ -138,13 +158,12 @@ class FrozenTransfer:
         centers = self._centers
         if centers is not None:
             centers = {language: mean[layers] for language, mean in centers.items()}
-        bare = Frozen(self._source, labeller, None, data.labels, centers)
+        return Frozen(self._source, labeller, None, data.labels, centers)
+
+    def _layer(self, name: str, layers: slice) -> Layer:
+        bare = self._bare(layers)
         made = Kept(
-            os.path.join(self._workdir, HEADS, f"{name or 'head'}.npz"),
-            {
-                **self._made_with, "recipe": config.recipe.to_dict(), "mix": "scaled",
-                "transfer": json.loads(config.transfer.to_json_best_effort()),
-            },
+            os.path.join(self._workdir, HEADS, f"{name or 'head'}.npz"), self.facts(),
             functools.partial(self._fit, bare, layers),
             _save_heads, _load_heads,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.evaluate import agreement
-from clwe_jax.jobs import transfer_groups
+from clwe_jax.jobs import transfer_groups, transfer_search
 from clwe_jax.report import data
 from clwe_jax.report.data import Block, Chart, Column, Language, Line, Metric, Number, Table, Word
 from clwe_jax.training import build
@@ -33,7 +33,7 @@ def sections(job: Any) -> list[Any]:
     """
     made = (
         _by_language, _translation, transfer_groups.section, _layers, _gains, _confusions, _errors,
-        _curves,
+        _curves, transfer_search.section,
     )  # fmt: skip
     found = [make(job) for make in made]
     return [data.to_json(section) for section in found if section is not None]

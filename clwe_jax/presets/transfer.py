@@ -71,6 +71,9 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
                 # | test, test rows into the training language | '': none
                 translate="",
                 seeds=5,  # heads, which differ in initial parameters, dropout and order of rows
+                # in mode frozen, trials of a Bayesian optimisation of recipe.l2 and the head's dropout on
+                # the development rows (C6); 0: none
+                search=dict(trials=0),
                 mode="frozen",  # frozen, features of the encoder | tune, the backbone learns too
                 # mix (learned) | upper | last | top | last4 | sum4 | mean | a number | each
                 layers="mix",
@@ -162,6 +165,7 @@ def laser_tagger(scale: str, task: str) -> ConfigDict:
     if scale != "paper":  # LASER's own languages there are all that have labels
         config.data.languages = translation(scale).data.languages
     config.transfer.words = "max"
+    config.transfer.search.trials = 10 if scale == "laptop" else 30
     # The paper names no rate; with rates of 0.15 and more the tagger diverges.
     config.recipe.update(
         name="sgd", schedule="onecycle", learning_rate=0.02, momentum=0.95, patience=0

@@ -52,6 +52,11 @@ def validate(config: ConfigDict) -> None:
             f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, laser:DIR, vec:en=FILE,de=FILE, "
             f"joint, or {', '.join(_LEARNED)}"
         )
+    if settings.search.trials and (settings.mode == "tune" or layers == "each"):
+        raise ValueError(
+            f"config.transfer.search.trials={settings.search.trials} trains heads on frozen features "
+            "of one kind: --config.transfer.search.trials=0 in mode 'tune' and with layers='each'"
+        )
     if settings.mode == "tune":
         _tuning(config, form, head)
     if settings.translate and not config.data.dictionaries:

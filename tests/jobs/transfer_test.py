@@ -13,7 +13,7 @@ from clwe_jax import api, pocket, presets, registry, validation
 from clwe_jax.api import encoders
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import transfer, transfer_data, transfer_translate
+from clwe_jax.jobs import transfer, transfer_data, transfer_search, transfer_translate
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.text import labelled_files
@@ -237,6 +237,21 @@ def test_pairs_of_texts_are_classified(head, vectors, tmp_path):
     assert model.classify([("the bank", "the bank")], lang="en")[0] in ("same", "other")
     with pytest.raises(ValueError, match="pairs"):
         model.classify(["the bank"], lang="en")
+
+
+def test_the_heads_have_the_regularisation_of_the_best_trial(vectors, tmp_path):
+    config = tiny(vectors, search={"trials": 2})
+    config.recipe.epochs = 1
+    assert transfer.run(config, str(tmp_path))
+    report = read(tmp_path, "report.json")
+    [found] = [x for x in report["sections"] if x["title"] == "Names: search"]
+    [table] = found["blocks"]
+    figures = [row[-1]["value"] for row in table["rows"]]
+    assert len(figures) == 2 and figures[0] >= figures[1]
+    record = read(tmp_path, "heads/head.npz.made_with.json")
+    best = {"l2": table["rows"][0][1]["value"], "dropout": table["rows"][0][2]["value"]}
+    assert record["recipe"]["l2"] == best["l2"]
+    assert record["transfer"]["head"]["dropout"] == best["dropout"]
 
 
 def test_an_encoder_may_learn_with_the_head(tmp_path):
