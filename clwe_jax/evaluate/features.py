@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated, Callable, Protocol, Sequence, runtime_checkable
 
+from absl import logging
 import numpy as np
 
 from clwe_jax.fields import OneOf
@@ -115,10 +116,17 @@ def joined(tables: Sequence[Table]) -> Table:
 
 
 def _together(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The rows of all parts; of words with pieces, [N, P, layers, D], the last piece is repeated."""
+    """The rows of all parts, with pieces for the longest word.
+
+    The last vector of a piece, [N, P, layers, D], is repeated; after a word's ids, [N, P], is -1.
+    """
+    most = max(x.shape[1] for x in parts)
     if parts[0].ndim == 4:
-        most = max(x.shape[1] for x in parts)
         parts = [x[:, np.minimum(np.arange(most), x.shape[1] - 1)] for x in parts]
+    if parts[0].ndim == 2:
+        parts = [
+            np.pad(x, ((0, 0), (0, most - x.shape[1])), constant_values=-1) for x in parts
+        ]
     return np.concatenate(parts)
 
 
@@ -224,7 +232,7 @@ class PieceTable:
 
     Attributes:
       tokenizer: the tokenizer.
-      most: pieces of a word; longer words lose their end.
+      most: pieces of a word; longer words lose their end, which is logged.
     """
 
     tokenizer: Tokenizer
@@ -245,10 +253,17 @@ class PieceTable:
              for words in row]
             for row in found
         ]  # fmt: skip
-        values = np.full((len(index) + 1, self.most), -1, np.int32)
-        for word, place in index.items():
-            ids = self.tokenizer.encode(word, language)[0] or [self.tokenizer.vocabulary.unk_id]
-            ids = ids[: self.most]
+        unknown = [self.tokenizer.vocabulary.unk_id]
+        pieces = [self.tokenizer.encode(word, language)[0] or unknown for word in index]
+        cut = sum(len(ids) > self.most for ids in pieces)
+        if cut:
+            logging.warning(
+                "%d of %d distinct words (%s) have more than %d pieces and lose their end", cut,
+                len(pieces), language, self.most,
+            )  # fmt: skip
+        pieces = [ids[: self.most] for ids in pieces]
+        values = np.full((len(index) + 1, max(map(len, pieces), default=1)), -1, np.int32)
+        for place, ids in enumerate(pieces, 1):
             values[place, : len(ids)] = ids
         return Table(values, rows)
 

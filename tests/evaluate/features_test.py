@@ -214,3 +214,16 @@ def test_the_maximum_over_pieces_comes_after_the_mix():
         np.testing.assert_allclose(found, expected, rtol=1e-5)
     values, local = table.local(table.rows[0][0][None])
     np.testing.assert_array_equal(values[local], table.values[table.rows[0][0][None]])
+
+
+def test_pieces_of_words_are_joined_and_a_lost_end_is_logged(make_tokenizer, caplog):
+    tokenizer = make_tokenizer(["bank"])
+    source = features.PieceTable(tokenizer, most=3)
+    short, long = (source.of_sentences([x], "de") for x in (["bank"], ["x", "abcde"]))
+    assert short.values.shape[1] == 1 and long.values.shape[1] == 3
+    assert "1 of 2 distinct words (de) have more than 3 pieces" in caplog.text
+    both = features.joined([short, long])
+    expected = [tokenizer.encode(word, "de")[0][:3] for word in ("bank", "x", "abcde")]
+    found = [both.values[number] for (words,) in both.rows for number in words]
+    assert [[x for x in ids if x >= 0] for ids in found] == expected
+    assert (both.values[0] == -1).all()
