@@ -72,6 +72,7 @@ _VALUES: dict[str, Any] = {
     "transfer.words": Annotated[str, OneOf("first", "mean", "max")],
     "transfer.text_vector": Annotated[str, OneOf("mean", "cls")],
     "transfer.center": bool,
+    "transfer.lower_case": bool,
     "transfer.constrained": bool,
     "transfer.pivot_probability": Share,
     "transfer.length": Annotated[int, Range(4)],

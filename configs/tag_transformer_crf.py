@@ -40,5 +40,5 @@ def get_config(scale: str = "laptop"):
         config.transfer.update(embedded_rows=1_000, embedded_tests=300)
         config.recipe.l2 = 1e-5
     else:
-        config.transfer.update(train="en:pos/en.train.conllu", tests="pos")
+        config.transfer.update(train="en:pos/en.train.conllu", tests="pos", lower_case=True)
     return config

@@ -77,6 +77,7 @@ class FrozenTransfer:
         self._made_with = {
             **made_with, "files": dict(data.files), "seed": config.seed, "task": settings.task,
             "translated": dict(data.coverage), "rows": settings.rows, "words": settings.words, "dev": settings.dev,
+            "lower_case": settings.lower_case,
             "features": str(getattr(source, "layers", "")), "pool": "after the mix",
         }  # fmt: skip
         self.cut: dict[str, int] = {}

@@ -56,6 +56,7 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
                 # edge/consts | edge/deps | edge/entities | edge/srl | edge/coref | edge/spr | edge/relations
                 task=task,
                 types="PER,LOC,ORG,MISC",  # of ner and edge/entities: types of entities
+                lower_case=False,  # of ner and pos: words of the rows in lower case (C7)
                 ignored="",  # types whose entities become O, such as MISC, which PAN-X lacks
                 tags=17,  # of pos and edge/pos: universal parts of speech, 17 or 12
                 # en:FILE,de:FILE | en:tfds:NAME | languages of the embedded world: en,de | '': en
@@ -174,5 +175,5 @@ def laser_tagger(scale: str, task: str) -> ConfigDict:
         config.transfer.head.update(width=64, mlp_dim=128)
         config.transfer.update(embedded_rows=1_000, embedded_tests=300)
     else:
-        config.transfer.update(train=f"en:{task}/en.train.tsv", tests=task)
+        config.transfer.update(train=f"en:{task}/en.train.tsv", tests=task, lower_case=True)
     return config

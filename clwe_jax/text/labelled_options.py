@@ -52,6 +52,11 @@ def validate(config: ConfigDict) -> None:
             f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, laser:DIR, vec:en=FILE,de=FILE, "
             f"joint, or {', '.join(_LEARNED)}"
         )
+    if settings.lower_case and kind != "tags":
+        raise ValueError(
+            f"config.transfer.lower_case=True is of tagged words, and {settings.task!r} has none: "
+            "config.data.lower_case is the encoders' option"
+        )
     if settings.search.trials and (settings.mode == "tune" or layers == "each"):
         raise ValueError(
             f"config.transfer.search.trials={settings.search.trials} trains heads on frozen features "

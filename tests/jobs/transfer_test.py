@@ -206,6 +206,16 @@ def test_a_loaded_tagger_labels_text_and_given_words(frozen):
         model.tag(["x"], lang="fr")
 
 
+def test_words_are_read_in_lower_case(frozen, vectors):
+    data = transfer_data.read(tiny(vectors, lower_case=True))
+    rows = [row for sets in (data.train, data.dev, data.tests) for x in sets.values() for row in x]
+    assert all(word == word.lower() for row in rows for word in row.words)
+    model = api.load(frozen[1])
+    model.config.transfer.lower_case = True
+    [upper], [lower] = (model.tag([words], lang="de") for words in (["BANK"], ["bank"]))
+    assert upper[0][0] == "BANK" and upper[0][1] == lower[0][1]
+
+
 def test_gains_over_another_run_are_tested(frozen, tmp_path, vectors):
     config = tiny(vectors)
     config.report.compare_with = frozen[1]

@@ -225,3 +225,19 @@ def generated(task):
 def test_unknown_options_are_answered():
     with pytest.raises(ValueError, match="Did you mean 'types'"):
         registry.build("transfer_task", {"name": "ner", "type": "PER"})
+
+
+@pytest.mark.parametrize(
+    "language, text, expected",
+    [
+        ("es", "El DA O\nAbogado NC B-PER\n, Fc O\n", "El/DET Abogado/NOUN ,/."),
+        ("nl", "Wie Pron O\nBert N B-PER\nziet V O\n", "Wie/PRON Bert/NOUN ziet/VERB"),
+        ("en", "EU NNP B-NP B-ORG\nto TO O O\n. . O O\n", "EU/NOUN to/PRT ./."),
+        ("de", "Er PPER B-NC O\ngeht VVFIN B-VC O\n. $. O O\n", "Er/PRON geht/VERB ./."),
+    ],
+)
+def test_the_languages_own_parts_of_speech_become_universal(tmp_path, language, text, expected):
+    """C7: the columns of CoNLL-2002 and 2003."""
+    assert pairs(read(tmp_path, text, Pos(tags=12), language)) == [expected]
+    with pytest.raises(ValueError, match="config.transfer.tags=12 reads it"):
+        read(tmp_path, text, Pos(), language)
