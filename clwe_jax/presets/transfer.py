@@ -167,9 +167,9 @@ def laser_tagger(scale: str, task: str) -> ConfigDict:
         config.data.languages = translation(scale).data.languages
     config.transfer.words = "max"
     config.transfer.search.trials = 10 if scale == "laptop" else 30
-    # The paper names no rate; with rates of 0.15 and more the tagger diverges.
+    # The paper names no rate; chosen on English development rows of the embedded world.
     config.recipe.update(
-        name="sgd", schedule="onecycle", learning_rate=0.02, momentum=0.95, patience=0
+        name="sgd", schedule="onecycle", learning_rate=0.05, momentum=0.95, patience=0
     )
     if scale == "laptop":
         config.transfer.head.update(width=64, mlp_dim=128)
