@@ -212,7 +212,7 @@ class Transfer(Job):
         if self.tunes:
             predictor = self.tuned.predictor()
             self.predicted[""] = {
-                language: self.tuned.predict(predictor, rows, self.data.spoken(language))
+                language: self.tuned.test(predictor, rows, self.data.spoken(language))
                 for language, rows in self.data.tests.items()
             }
         else:

@@ -350,8 +350,10 @@ def test_heads_on_every_layer_alone(pretrained, tmp_path):
 
 def test_pairs_are_fine_tuned_in_one_row(pretrained, tmp_path):
     config = tuning(pretrained, "xnli")
-    config.train.epochs = 1
+    config.train.epochs, config.transfer.length = 1, 16
     assert transfer.run(config, str(tmp_path))
+    skipped = read(tmp_path, "report.json")["skipped"]
+    assert skipped["texts longer than a row"] and skipped["test rows (de): texts longer than a row"]
     assert api.load(str(tmp_path)).classify([("a bank", "a bank")], lang="de")
     speed = read(tmp_path, "report.json")["speed"]
     assert (
