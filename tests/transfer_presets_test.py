@@ -62,6 +62,11 @@ def test_c6_of_bert_and_xlm():
     assert found.optimizer.learning_rate == 5e-5 and found.transfer.head.name == "linear"
 
 
+def test_c4_the_gru_starts_from_lasers_pieces():
+    found = config("bpe_gru_ner")
+    assert found.transfer.pieces == "run:laser" and found.transfer.embedder.width == 320
+
+
 @pytest.mark.parametrize("name", ["laser_top_ner", "bpe_bow_ner", "bert_ner", "tag_transformer_crf"])
 def test_c7_words_are_in_lower_case(name):
     assert config(name).transfer.lower_case

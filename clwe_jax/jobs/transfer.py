@@ -22,12 +22,11 @@ from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Labels
 from clwe_jax.interop.configuration import LASER_WEIGHTS
 from clwe_jax.jobs import facts, transfer_data, transfer_maps, transfer_report, transfer_search
-from clwe_jax.jobs import transfer_translate
+from clwe_jax.jobs import transfer_translate, transfer_vocabulary
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.transfer_frozen import FrozenTransfer
 from clwe_jax.jobs.transfer_tuned import TunedTransfer
-from clwe_jax.jobs.transfer_vocabulary import tokenizer_of
 from clwe_jax.training import allocator, build, checkpoint, optim, train
 from clwe_jax.training.heads import Recipe
 from clwe_jax.types import Covers
@@ -146,9 +145,15 @@ class Transfer(Job):
     def _open(self) -> None:
         config, encoder = self.config, self.config.encoder
         self.coverage: dict[str, float] = {}
+        self.initial: dict[str, np.ndarray] = {}
         if encoder in build.LEARNED:
             self.made_with = {"encoder": encoder, "vocab": config.vocab.to_dict()}
-            tokenizer = tokenizer_of(config, self.workdir, self.data)
+            if config.transfer.pieces:
+                self.made_with["pieces"] = state_of(config.transfer.pieces)
+                tokenizer, table = transfer_vocabulary.pretrained(config, self.workdir, self.data)
+                self.initial["embedder/embedding"] = table
+            else:
+                tokenizer = transfer_vocabulary.tokenizer_of(config, self.workdir, self.data)
             self.source = PieceTable(tokenizer)
             return
         where = encoder
@@ -187,7 +192,7 @@ class Transfer(Job):
 
     def _features(self) -> None:
         self.frozen = FrozenTransfer(
-            self.config, self.workdir, self.data, self.source, self.made_with
+            self.config, self.workdir, self.data, self.source, self.made_with, self.initial
         )
         self.frozen.features()
 

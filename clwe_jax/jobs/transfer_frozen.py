@@ -65,13 +65,16 @@ class FrozenTransfer:
         data: LabelledData,
         source: Vectors | PieceTable,
         made_with: Mapping[str, Any],
+        initial: Mapping[str, np.ndarray],
     ):
         """Args:
         config, workdir: the run's.
         data: labelled rows.
         source: makes the features.
         made_with: facts of the encoder, for the records of what is kept.
+        initial: see `heads.fit`.
         """
+        self._initial = initial
         self._config, self._workdir, self._data, self._source = config, workdir, data, source
         settings = config.transfer
         self._made_with = {
@@ -218,7 +221,7 @@ class FrozenTransfer:
         clock = time.monotonic()
         found = heads.fit(
             bare.labeller, table.values, sources, seeds, recipe,
-            -(-len(gold) // recipe.batch_size), measure,
+            -(-len(gold) // recipe.batch_size), measure, self._initial,
         )  # fmt: skip
         facts = {
             "history": found.history.tolist(), "losses": found.losses.tolist(),

@@ -96,6 +96,9 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
                     sentences=30_000,  # most sentences of a language
                     method="mutual_argmax", layers="", level="pieces", threshold=0.1,
                 ),
+                # of bow, gru and lstm: run:DIR or laser:DIR, whose pieces and table are the start | '': the
+                # vocabulary is trained, and the table begins at random
+                pieces="",
                 embedder=dict(width=320, cells=512, layers=2),  # of the encoders bow, gru, lstm
                 joint=dict(dim=300, epochs=5, min_count=5, buckets=2_000_000, workers=1),
             ),

@@ -52,6 +52,11 @@ def validate(config: ConfigDict) -> None:
             f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, laser:DIR, vec:en=FILE,de=FILE, "
             f"joint, or {', '.join(_LEARNED)}"
         )
+    if settings.pieces and encoder not in _LEARNED:
+        raise ValueError(
+            f"config.transfer.pieces={settings.pieces!r} is the start of {', '.join(_LEARNED)}, and "
+            f"config.encoder={encoder!r} has pieces of its own: --config.transfer.pieces=''"
+        )
     if settings.lower_case and kind != "tags":
         raise ValueError(
             f"config.transfer.lower_case=True is of tagged words, and {settings.task!r} has none: "

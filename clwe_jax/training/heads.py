@@ -10,7 +10,7 @@ import dataclasses
 import math
 import time
 import zipfile
-from typing import Annotated, Any, Callable, Sequence
+from typing import Annotated, Any, Callable, Mapping, Sequence
 
 from absl import logging
 from flax import traverse_util
@@ -144,6 +144,7 @@ def fit(
     recipe: Recipe,
     steps_per_epoch: int,
     measure: Measure,
+    initial: Mapping[str, np.ndarray] | None = None,
 ) -> Fitted:
     """Trains one member for each source.
 
@@ -155,11 +156,16 @@ def fit(
       recipe: the optimizer.
       steps_per_epoch: number of batches of an epoch.
       measure: function from the members' parameters to their development figures, [members].
+      initial: path -> the start of a parameter, the same for all members.
     """
     steps = recipe.epochs * steps_per_epoch
     table = jnp.asarray(table)
     keys = jnp.stack([jax.random.key(seed, impl=KEY_TYPE) for seed in seeds])
     params = start(labeller, table, stacked([next(source) for source in sources]), keys)
+    flat = paths.flat(params)
+    for path, array in (initial or {}).items():
+        flat[path] = jnp.broadcast_to(jnp.asarray(array, flat[path].dtype), flat[path].shape)
+    params = traverse_util.unflatten_dict(flat, sep="/")
     opt_state = jax.jit(jax.vmap(recipe.build(steps).init))(params)
     step_fn = step(labeller, recipe, steps)
     rates = np.full(len(seeds), recipe.learning_rate, np.float32)

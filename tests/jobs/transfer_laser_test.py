@@ -98,6 +98,31 @@ def test_it_learns_with_the_head_and_is_loaded(model, tmp_path, monkeypatch):
         assert after.shape == before.shape and np.abs(after - before).max() > 1e-3, path
 
 
+def test_the_gru_starts_from_lasers_pieces(model, tmp_path, monkeypatch):
+    config = presets.laser_tagger("laptop", "ner")
+    config.encoder, config.data.languages = "gru", "en,de"
+    config.transfer.update(pieces="run:laser", seeds=2, embedded_rows=20, embedded_tests=10)
+    config.transfer.search.trials = 0
+    config.transfer.head.update(width=8, mlp_dim=8, layers=1)
+    config.transfer.embedder.width = 5
+    # No step: the heads keep their start.
+    config.recipe.update(name="adam", schedule="constant", learning_rate=0.0, epochs=1)
+    load = encoders.load
+    monkeypatch.setattr(
+        encoders, "load", lambda x, names: model if x == "run:laser" else load(x, names)
+    )
+    with pytest.raises(ValueError, match="--config.transfer.embedder.width=6"):
+        transfer.run(config, str(tmp_path / "run"))
+    config.transfer.embedder.width = 6
+    validation.validate(config)
+    assert transfer.run(config, str(tmp_path / "run"))
+    loaded = api.load(str(tmp_path / "run"))
+    table = np.asarray(loaded.predictor.params["embedder"]["embedding"])
+    for member in table:
+        np.testing.assert_array_equal(member, model.variables["params"]["source_pieces"][: len(member)])
+    assert loaded.tag(["the bank"], lang="de")[0][0][0] == "the"
+
+
 def test_texts_have_no_begin(model):
     config = presets.transfer("laptop", "topics", "mean_mlp")
     config.transfer.text_vector = "cls"
