@@ -62,10 +62,10 @@ def validate(config: ConfigDict) -> None:
             f"config.transfer.lower_case=True is of tagged words, and {settings.task!r} has none: "
             "config.data.lower_case is the encoders' option"
         )
-    if settings.search.trials and (settings.mode == "tune" or layers == "each"):
+    if settings.search.trials and settings.mode == "frozen" and layers == "each":
         raise ValueError(
-            f"config.transfer.search.trials={settings.search.trials} trains heads on frozen features "
-            "of one kind: --config.transfer.search.trials=0 in mode 'tune' and with layers='each'"
+            f"config.transfer.search.trials={settings.search.trials} chooses for one head, and "
+            "config.transfer.layers='each' trains one a layer: --config.transfer.search.trials=0"
         )
     if settings.mode == "tune":
         _tuning(config, form, head)

@@ -77,12 +77,12 @@ def test_the_report_has_the_trials_in_the_order_of_their_figures():
     assert transfer_search.section(job) is None
 
 
-def test_a_search_is_of_frozen_features(config):
+def test_a_search_is_of_one_head(config):
     validation.validate(config)
     config.transfer.search.trials = -1
     with pytest.raises(ValueError, match="config.transfer.search.trials=-1"):
         validation.validate(config)
     config.transfer.search.trials = 8
-    config.transfer.mode = "tune"
+    config.transfer.layers = "each"
     with pytest.raises(ValueError, match="config.transfer.search.trials=8"):
         validation.validate(config)
