@@ -47,6 +47,7 @@ setup(
         "numpy>=1.26",
         "opencc>=1.1",
         "optax>=0.2.5",
+        "optuna>=4.0",
         # Its interface changes with 1.0.
         "orbax-checkpoint>=0.11.30,<1",
         "pyarrow>=15.0",

@@ -66,11 +66,13 @@ _VALUES: dict[str, Any] = {
     "transfer.embedded_rows": Size,
     "transfer.embedded_tests": Size,
     "transfer.seeds": Size,
+    "transfer.search.trials": Count,
     "transfer.translate": Annotated[str, OneOf("", "train", "test")],
     "transfer.mode": Annotated[str, OneOf("frozen", "tune")],
     "transfer.words": Annotated[str, OneOf("first", "mean", "max")],
     "transfer.text_vector": Annotated[str, OneOf("mean", "cls")],
     "transfer.center": bool,
+    "transfer.lower_case": bool,
     "transfer.constrained": bool,
     "transfer.pivot_probability": Share,
     "transfer.length": Annotated[int, Range(4)],
@@ -279,9 +281,9 @@ def static_vectors(config: ConfigDict) -> None:
 def _check_values(config: ConfigDict) -> None:
     """Checks every option by the annotation of its class's field, or by `_VALUES`."""
     for path, annotation in _VALUES.items():
-        section, key = path.split(".")
-        if key in config.get(section, {}):
-            fields.check_value(annotation, config[section][key], f"config.{path}")
+        section, _, key = path.rpartition(".")
+        if _has(config, path):
+            fields.check_value(annotation, _get(config, section)[key], f"config.{path}")
     for section, target in sections(config):
         given = _get(config, section)
         if section in registry.SECTIONS:  # several classes, or other code, may read the section
@@ -320,8 +322,11 @@ def named(config: ConfigDict) -> list[tuple[str, str]]:
 
 
 def _has(config: ConfigDict, path: str) -> bool:
-    above, _, key = path.rpartition(".")
-    return key in (config.get(above, {}) if above else config)
+    for key in path.split("."):
+        if not isinstance(config, Mapping | ConfigDict) or key not in config:
+            return False
+        config = config[key]
+    return True
 
 
 def _get(config: ConfigDict, path: str) -> Mapping[str, Any]:

@@ -243,7 +243,7 @@ class ModelEncoder:
     def pieces_of_words(
         self, sentences: Sequence[Sequence[str]], language: str
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """See `word_alignment.EncodesPieces`."""
+        """See `features.EncodesPieces`."""
         rows, targets = self._word_rows(sentences, language, "max")
         parts: list[dict[int, tuple[np.ndarray, np.ndarray]]] = [{} for _ in sentences]
         for row, vectors in self._rows().stream(self.variables, rows):

@@ -75,7 +75,7 @@ class PairEncoder:
     def pieces_of_words(
         self, sentences: Sequence[Sequence[str]], language: str
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """See `word_alignment.EncodesPieces`."""
+        """See `features.EncodesPieces`."""
         return self._encoders[language].pieces_of_words(sentences, language)
 
     def vocabulary(
