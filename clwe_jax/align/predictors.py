@@ -17,6 +17,7 @@ from clwe_jax.types import Array
 
 _CHUNK = 50  # steps of one call of the compiled program
 _ROWS = 8_192  # rows whose probabilities are computed at once
+_LEAST = 1e-12  # least probability of a cost
 _DISTANCES = 8  # a larger distance of two words counts as this one
 
 
@@ -165,10 +166,24 @@ def pair_costs(pairs: np.ndarray, stays: np.ndarray, count: int) -> np.ndarray:
       stays: probability that i stays before j, [pairs].
       count: n.
     """
-    costs = np.zeros((count, count))
-    costs[pairs[:, 0], pairs[:, 1]] = 1 - stays
-    costs[pairs[:, 1], pairs[:, 0]] = stays
-    return costs
+    result = np.zeros((count, count))
+    result[pairs[:, 0], pairs[:, 1]] = costs(stays)
+    result[pairs[:, 1], pairs[:, 0]] = costs(1 - stays)
+    return result
+
+
+def place_costs(probabilities: np.ndarray) -> np.ndarray:
+    """The costs that `reorder.by_positions` reads, [n, max(n, K)], of probabilities of places, [n, K].
+
+    The last class stands for all later places too.
+    """
+    count, classes = probabilities.shape
+    return np.pad(costs(probabilities), ((0, 0), (0, max(0, count - classes))), mode="edge")
+
+
+def costs(probabilities: np.ndarray) -> np.ndarray:
+    """-log of the probabilities of what is asserted, in float64."""
+    return -np.log(np.maximum(np.asarray(probabilities, np.float64), _LEAST))
 
 
 def _scores(params: Mapping[str, Array], x: Array, kept: Array | float) -> Array:

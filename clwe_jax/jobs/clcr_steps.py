@@ -296,9 +296,8 @@ def order_costs(
         pairs, x = predictors.pair_features(vectors)
         stays = found.relative.probabilities(x)[:, 1]
         relative.append(predictors.pair_costs(pairs, stays, len(vectors)))
-        costs = 1 - found.absolute.probabilities(predictors.place_features(vectors, PLACES))
-        more = max(0, len(vectors) - PLACES)  # places beyond the last class cost the same for all
-        absolute.append(np.pad(costs, ((0, 0), (0, more))))
+        likely = found.absolute.probabilities(predictors.place_features(vectors, PLACES))
+        absolute.append(predictors.place_costs(likely))
     return {"relative": relative, "absolute": absolute}
 
 
