@@ -101,6 +101,24 @@ def test_the_last_place_stands_for_all_later_ones():
     assert costs[0].tolist() == pytest.approx([-np.log(0.2), *[-np.log(0.8)] * 3])
 
 
+def test_a_training_that_diverges_is_an_error():
+    options = Classifier(hidden=4, steps=100, batch_size=16, learning_rate=1e30)
+    with pytest.raises(ValueError, match="diverged before step .*config.clcr.predictor.learning_rate"):
+        options.fit(*rows(0))
+
+
+def test_features_are_made_when_they_are_read():
+    vectors = np.arange(12.0).reshape(6, 2)
+    pairs = predictors.PairRows(vectors, np.array([[1, 4], [0, 5], [2, 3]]), np.array([3, 20, 1]))
+    whole = pairs[:]
+    assert whole[0].tolist() == [*vectors[1], *vectors[4], *np.eye(8)[2]]
+    assert whole[1][4:].tolist() == np.eye(8)[7].tolist()
+    assert (pairs[np.array([2, 0])] == whole[[2, 0]]).all() and len(pairs) == 3
+    labels = np.array([0, 1, 1])
+    same = [QUICK.fit(x, labels, seed=1).params["outer"] for x in (pairs, whole)]
+    np.testing.assert_array_equal(*same)
+
+
 def test_no_row_is_refused():
     with pytest.raises(ValueError, match="at least one row"):
         QUICK.fit(np.zeros((0, 3)), np.zeros(0, int))
