@@ -22,6 +22,7 @@ from clwe_jax.types import Objective
 
 _WORDS = 25  # of a sentence, on average
 _PIECES = 32  # of such a sentence
+_WORD_BYTES = 64  # of a word as Python keeps it
 _LINKED = 15  # pivots of such a sentence
 _ROWS = 64  # sentences that are encoded at once
 _MAPPED = len(clcr_steps.ROWS) - 1  # rows of Table 1 that are trained; the first is least squares
@@ -93,13 +94,14 @@ def _host(config: ConfigDict) -> dict[str, int]:
     # Of both sides the pieces, the words in their own space and the mapped words.
     disk = 2 * settings.sentences * (_PIECES + 2 * _WORDS) * vector
     pairs = _LINKED * (_LINKED - 1) // 2
+    text = 2 * settings.sentences * _WORDS * _WORD_BYTES
     memories = (
         clcr_vectors.SENTENCES * _PIECES * (model.layers + 1) * vector,  # sentences being encoded
         2 * settings.sentences * vector,  # the means of the sentences, for linear regression
         settings.sentences * (2 * 8 * _WORDS + 20 * pairs),  # contrast, and pairs of pivots
     )
     return {
-        "disk_bytes": disk, "host_bytes": max(memories),
+        "disk_bytes": disk, "host_bytes": text + max(memories),
         "row_bytes": 2 * _WORDS * vector if settings.entailment.seeds else 0,
     }  # fmt: skip
 

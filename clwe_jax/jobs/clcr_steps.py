@@ -7,7 +7,7 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from clwe_jax.align import attention_matching, pivots, predictors, procrustes, reorder
+from clwe_jax.align import attention_matching, pivots, predictors, reorder, whitening
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
 from clwe_jax.align.sentences import Sentences
@@ -77,7 +77,7 @@ def distances(views: Views, others: int = 0, seed: int = 0) -> Iterator[np.ndarr
 
 def unit(views: Views) -> float:
     """The mean of both sides' variance of a dimension: the distance of words to their mean vector."""
-    return float(np.mean([x.words.var(0, dtype=np.float64).mean() for x in views.own]))
+    return float(np.mean([np.diag(whitening.moments(x.words)[1]).mean() for x in views.own]))
 
 
 def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
@@ -164,9 +164,7 @@ def pivot_curve(found: Sequence[np.ndarray], rows: Sequence[Linked]) -> Curve:
 def spread(vectors: np.ndarray) -> tuple[float, float]:
     """The mean variance of a dimension, and the effective rank: exp of the entropy of the shares of
     the principal variances. Both fall towards 0 and 1 where representations collapse."""
-    mean = vectors.mean(0, dtype=np.float64)
-    covariance = procrustes.product(vectors, vectors) / len(vectors) - np.outer(mean, mean)
-    variances = np.linalg.eigvalsh(covariance).clip(0)
+    variances = np.linalg.eigvalsh(whitening.moments(vectors)[1]).clip(0)
     shares = variances / max(variances.sum(), 1e-12)
     shares = shares[shares > 0]
     return float(variances.mean()), float(np.exp(-(shares * np.log(shares)).sum()))

@@ -89,7 +89,7 @@ def validate(config: ConfigDict) -> None:
     if settings.hub and (settings.reordered != "source" or settings.tune.rounds):
         raise ValueError(
             "config.clcr.hub: the target keeps its space and its order for all languages: "
-            "--config.clcr.reordered=source --config.clcr.tune.rounds=0"
+            "--config.clcr.reordered=source --config.clcr.tune.rounds=0 --config.clcr.faithful=False"
         )
     if not settings.parallel:
         raise ValueError(
