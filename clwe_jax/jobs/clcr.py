@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import time
@@ -217,7 +218,11 @@ class Clcr(Job):
                 found = self._kept(name, ("transform", "tune"), fit)
                 self.models[language] = api.with_parameters(self.models[language], found["params"])
                 self.phases.setdefault(language, []).append(found["history"])
-                self.train = self._part(self.train.rows)
+                sides = list(self.train.sides)
+                sides[side] = clcr_data.one_side(
+                    self.models, self.spaces, self.train.rows, side, self.workdir
+                )
+                self.train = dataclasses.replace(self.train, sides=tuple(sides))
         if tuning.rounds:
             self.test = self._part(self.test.rows, self.test.gold)
             self.figures |= clcr_steps.measured(

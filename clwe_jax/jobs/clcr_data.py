@@ -319,9 +319,19 @@ def part(
     folder: str | None = None,
 ) -> Part:
     """Sentences with the vectors of the pieces of their words, each in its space."""
-    sides = []
-    for side, (language, model) in zip(SIDES, models.items()):
-        space, words = found[language], [getattr(row, side) for row in rows]
-        pieces = clcr_vectors.encoded(model, language, words, space.layers, folder)
-        sides.append(clcr_vectors.into_space(pieces, space))
-    return Part(rows, (sides[0], sides[1]), gold)
+    source, target = (one_side(models, found, rows, side, folder) for side in (0, 1))
+    return Part(rows, (source, target), gold)
+
+
+def one_side(
+    models: Mapping[str, Model],
+    found: Mapping[str, api.Space],
+    rows: Sequence[Linked],
+    side: int,
+    folder: str | None = None,
+) -> Pieces:
+    """The pieces of the words of the source (0) or of the target (1), in their space."""
+    language, model = list(models.items())[side]
+    words = [row[side] for row in rows]
+    pieces = clcr_vectors.encoded(model, language, words, found[language].layers, folder)
+    return clcr_vectors.into_space(pieces, found[language])

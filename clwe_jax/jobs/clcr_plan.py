@@ -120,11 +120,11 @@ def _state(objective: Objective, device: Any) -> Any:
 
 
 def _encoding(config: ConfigDict, device: Any, rate: float | None) -> Part:
-    """Both sides' training sentences, encoded once."""
+    """Both sides' training sentences, encoded once, and again after each fine-tuning."""
     objective = _encoder(config)
     batch = _placed(objective.batch_shapes(_ROWS, _PIECES), device)
     encode = lambda variables, batch: objective.encode(variables, batch).layers
-    count = 2 * config.clcr.sentences / _ROWS
+    count = 2 * (1 + config.clcr.tune.rounds) * config.clcr.sentences / _ROWS
     return _part("encoding", jax.jit(encode).trace(_state(objective, device), batch), count, rate)
 
 
@@ -137,7 +137,7 @@ def _matching(config: ConfigDict, device: Any, rate: float | None) -> Part:
 
 
 def _tuning(config: ConfigDict, device: Any, rate: float | None) -> Part:
-    """The fine-tuning of both encoders, and the sentences that are encoded again after each."""
+    """The fine-tuning of both encoders."""
     objective, tuning = _encoder(config), Tuning(**config.clcr.tune.to_dict())
     matching = AttentionMatching(**config.clcr.transform.to_dict())
     width = objective.model.width
