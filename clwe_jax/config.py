@@ -70,6 +70,10 @@ def base_config() -> ConfigDict:
                 sample_bytes=100_000,  # text of a language that bli averages word vectors over
                 pocket_sentences=60_000,  # sentences of a language, when the source is pocket
                 pocket_domains="",  # their domains, with commas between them; '' for all
+                # share of a pocket text's lines that translate lines of the other languages' texts
+                pocket_shared=0.0,
+                pocket_shared_order="documents",  # documents (stretches in one order) | scattered
+                pocket_apart=False,  # whether each language's other lines have domains of their own
                 tfds_dir="",  # folder of TensorFlow Datasets; '' for its default
             ),
             vocab=dict(

@@ -25,6 +25,9 @@ _VALUES: dict[str, Any] = {
     "data.shuffle_lines": Size,
     "data.sample_bytes": Count,
     "data.pocket_sentences": Size,
+    "data.pocket_shared": Share,
+    "data.pocket_shared_order": Annotated[str, OneOf("documents", "scattered")],
+    "data.pocket_apart": bool,
     "vocab.kind": Annotated[str, OneOf("wordpiece", "unigram", "bpe", "word")],
     "vocab.size": Annotated[int, Range(16)],
     "vocab.min_count": Size,
@@ -268,6 +271,13 @@ def static_vectors(config: ConfigDict) -> None:
             )
         if static.trained_length <= 0:
             raise ValueError(f"config.static.trained_length={static.trained_length}: must be > 0")
+    if static.mine:
+        needs.append("config.static.mine=True")
+        if any(given):
+            raise ValueError(
+                "config.static.mine=True looks for translations in text, and vectors that are given "
+                "have none: leave config.align.source_vectors out, or set it to False"
+            )
     if (static.refinement or all(given)) and config.align.name not in UNSUPERVISED:
         needs.append(f"config.align.name={config.align.name!r}")
     if needs and not config.data.dictionaries:

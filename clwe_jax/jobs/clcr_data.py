@@ -54,6 +54,8 @@ def encoder_config(config: ConfigDict, language: str) -> ConfigDict:
         languages=language, source=config.data.source, dictionaries="",
         lower_case=config.data.lower_case, simplify_chinese=config.data.simplify_chinese,
         pocket_sentences=config.data.pocket_sentences, pocket_domains=config.data.pocket_domains,
+        pocket_shared=config.data.pocket_shared, pocket_apart=config.data.pocket_apart,
+        pocket_shared_order=config.data.pocket_shared_order,
     )  # fmt: skip
     found.model.update(norm="pre", condition_on_language=False, language_embeddings=False)
     found.vocab.update(kind=settings.vocab_kind, size=settings.vocab_size)

@@ -7,7 +7,10 @@ from ml_collections import ConfigDict
 from clwe_jax import config as options
 from clwe_jax.presets.base import DOMAINS, YOUR_TEXT, at
 
-_OF_TEXT = ("lower_case", "simplify_chinese", "pocket_sentences", "pocket_domains")
+_OF_TEXT = (
+    "lower_case", "simplify_chinese", "pocket_sentences", "pocket_domains", "pocket_shared",
+    "pocket_shared_order", "pocket_apart",
+)  # fmt: skip
 
 
 def clcr(scale: str) -> ConfigDict:
