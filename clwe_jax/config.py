@@ -22,13 +22,13 @@ SCALES = ("laptop", "small", "base", "paper")
 LAYOUT = 2
 FILE = "config.json"
 _READ_BY = {1: "0.1.0"}
+# The key of config.json for the folder that relative paths of options begin in, as seen from WORKDIR.
+_STARTED_IN = "started_in"
 # The value of an option that names data: the embedded world's for a run on the embedded world, else
 # none; see `resolved`.
 SOURCE = "source"
 # The values of `init.embeddings` for which a run trains word vectors first.
 TRAINED_STARTS = ("joint", "joint+dictionary")
-# The value of an option that names parallel text: the sentences that the run mines in its own text.
-MINED = "mined"
 # Tables over the vocabulary have a multiple of this many rows, so that devices divide them evenly.
 PAD_ROWS_TO = 128
 
@@ -46,7 +46,7 @@ def base_config() -> ConfigDict:
     """Every option with its default; config files and `--config.key=value` override them."""
     return ConfigDict(
         dict(
-            job="pretrain",  # pretrain | static | project | evaluate
+            job="pretrain",  # pretrain | static | project | transfer | clcr | evaluate
             system="",  # the name shown in reports
             scale="laptop",  # of --config=FILE:SCALE
             seed=0,  # of parameters, masks, dropout and the embedded world's text
@@ -70,8 +70,7 @@ def base_config() -> ConfigDict:
                 sample_bytes=100_000,  # text of a language that bli averages word vectors over
                 pocket_sentences=60_000,  # sentences of a language, when the source is pocket
                 pocket_domains="",  # their domains, with commas between them; '' for all
-                # share of a pocket text's lines that translate lines of the other languages' texts
-                pocket_shared=0.0,
+                pocket_shared=0.0,  # share of their lines that translate other languages' lines
                 pocket_shared_order="documents",  # documents (stretches in one order) | scattered
                 pocket_apart=False,  # whether each language's other lines have domains of their own
                 tfds_dir="",  # folder of TensorFlow Datasets; '' for its default
@@ -98,9 +97,7 @@ def base_config() -> ConfigDict:
                 center=True,  # subtract each language's mean vector
                 tables="both",  # both | input | output
                 scale=1.0,  # length of a row, in units of the initialiser's rows
-                # Whether the vectors of 'joint+dictionary' learn from translations that the text
-                # holds (static.mine of configs/mined_vectors.py)
-                mine=False,
+                mine=False,  # whether joint+dictionary learns from translations in the text
                 # Of embeddings='joint'; dim 0 is the model's width, 300 at most.
                 joint=dict(dim=0, epochs=5, min_count=5, buckets=100_000, workers=1),
             ),
@@ -132,8 +129,7 @@ def base_config() -> ConfigDict:
                 microbatches=1,  # parts that are encoded one at a time; the loss is the same
                 sequence_length=32,  # pieces of a sentence, at most data.sequence_length
                 temperature=0.05,  # of the contrastive loss
-                # copies (code-switched) | mined (in the run's text) | a directory of parallel text
-                pairs="copies",
+                pairs="copies",  # copies | mined (in the text) | a directory of parallel text
                 share=0.9,  # of a copy's words with a translation, that are switched
                 drop=0.0,  # share of words that each side loses, at most
                 pool="mean",  # mean | sif: weights of a sentence's pieces
@@ -203,12 +199,13 @@ def languages(config: ConfigDict) -> tuple[str, ...]:
     return names
 
 
-def vector_files(names: str, among: Sequence[str]) -> dict[str, str]:
+def vector_files(names: str, among: Sequence[str], option: str) -> dict[str, str]:
     """Language -> file of vectors.
 
     Args:
       names: 'de=FILE,en=FILE'; or 'wiki.de.vec,wiki.en.vec', where a part of the name is a language.
       among: the run's languages.
+      option: the option that names the files, for messages.
 
     Raises:
       ValueError: a file of no language of the run, or two of one.
@@ -222,25 +219,11 @@ def vector_files(names: str, among: Sequence[str]) -> dict[str, str]:
         if language not in among or language in found:
             why = "names a language twice" if language in found else "is in none of the languages"
             raise ValueError(
-                f"config.init.embeddings: {name!r} {why} ({','.join(among)}). Expected one file a "
+                f"{option}: {name!r} {why} ({','.join(among)}). Expected one file a "
                 "language, as de=FILE,en=FILE or wiki.de.vec,wiki.en.vec"
             )
         found[language] = path
     return found
-
-
-def mined_by(config: ConfigDict) -> list[str]:
-    """The options of a language model that take sentences mined in its own text."""
-    found = {
-        "task.parallel": config.task.get("parallel", ""),
-        "finish.pairs": config.get("finish", {}).get("pairs", "") if finishes(config) else "",
-    }
-    return [name for name, value in found.items() if value == MINED]
-
-
-def finishes(config: ConfigDict) -> bool:
-    """Whether a language model has a contrastive finish."""
-    return bool(config.get("finish", {}).get("steps", 0))
 
 
 def hub_of(config: ConfigDict) -> str:
@@ -348,7 +331,7 @@ def claim_workdir(config: ConfigDict, workdir: str, write: bool = True) -> None:
             )
     if write:
         os.makedirs(workdir, exist_ok=True)
-        write_config(config, workdir)
+        write_config(config, workdir, os.path.relpath(os.getcwd(), workdir))
 
 
 def read_config(workdir: str | os.PathLike[str]) -> ConfigDict:
@@ -358,6 +341,26 @@ def read_config(workdir: str | os.PathLike[str]) -> ConfigDict:
       FileNotFoundError: the folder holds no run.
       ValueError: config.json is damaged, or the folder has another layout than this release's.
     """
+    found = _stored(workdir)
+    found.pop(_STARTED_IN, None)
+    return ConfigDict(found)
+
+
+def placed(path: str, workdir: str | os.PathLike[str]) -> str:
+    """The path of a file or folder that an option of the run in `workdir` names.
+
+    A relative path begins in the folder where the run was started. This folder is kept as seen from
+    `workdir`, so that both may be moved together; where nothing is there, the path stays as it is.
+    """
+    if os.path.isabs(path):
+        return path
+    started_in = _stored(workdir).get(_STARTED_IN, "")
+    found = os.path.normpath(os.path.join(os.path.abspath(workdir), started_in, path))
+    return found if os.path.exists(found) else path
+
+
+def _stored(workdir: str | os.PathLike[str]) -> dict[str, Any]:
+    """The values of config.json, apart from the number of its layout; errors as of `read_config`."""
     path = _path(workdir)
     try:
         with open(path, encoding="utf-8") as file:
@@ -376,12 +379,16 @@ def read_config(workdir: str | os.PathLike[str]) -> ConfigDict:
             f"{path}: the folder has layout {layout}, which clwe_jax {reader} reads; clwe_jax "
             f"{__version__} reads layout {LAYOUT}. Train again with another --workdir=DIR."
         )
-    return ConfigDict(found)
+    return found
 
 
-def write_config(config: ConfigDict, workdir: str) -> None:
-    """Writes WORKDIR/config.json, with the number of the folder's layout."""
-    values = {"layout": LAYOUT, **_plain(config)}
+def write_config(config: ConfigDict, workdir: str, started_in: str = "") -> None:
+    """Writes WORKDIR/config.json, with the number of the folder's layout.
+
+    `started_in` is the folder that relative paths begin in, seen from `workdir`; '': as in the file.
+    """
+    started_in = started_in or _stored(workdir).get(_STARTED_IN, "")
+    values = {"layout": LAYOUT, _STARTED_IN: started_in, **_plain(config)}
     atomic.write_json(_path(workdir), values, indent=2, sort_keys=True)
 
 

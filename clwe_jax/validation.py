@@ -69,16 +69,19 @@ _VALUES: dict[str, Any] = {
     "transfer.embedded_rows": Size,
     "transfer.embedded_tests": Size,
     "transfer.seeds": Size,
+    "transfer.search.trials": Count,
     "transfer.translate": Annotated[str, OneOf("", "train", "test")],
     "transfer.mode": Annotated[str, OneOf("frozen", "tune")],
     "transfer.words": Annotated[str, OneOf("first", "mean", "max")],
     "transfer.text_vector": Annotated[str, OneOf("mean", "cls")],
     "transfer.center": bool,
+    "transfer.lower_case": bool,
     "transfer.constrained": bool,
     "transfer.pivot_probability": Share,
     "transfer.length": Annotated[int, Range(4)],
     "report.errors": Count,
 }
+MINED = "mined"  # the value of an option that names parallel text: mined in the run's own text
 UNSUPERVISED = ("adversarial", "self_learning")  # aligners that need no dictionary
 TRANSLATING = ("dict_mlm", "dict_tlm")  # tasks that need a dictionary
 _OF_CLASSES = ("task", "model", "objective")  # sections of one class of the registry
@@ -86,14 +89,15 @@ _OF_CLASSES = ("task", "model", "objective")  # sections of one class of the reg
 
 def validate(config: ConfigDict) -> None:
     """Raises ValueError for settings that cannot work, before anything slow starts."""
-    options.languages(config)
     registry.check_name("job", config.job)
+    if config.data.languages or config.job not in registry.TABLES["follow"]:
+        options.languages(config)
     _check_values(config)
     registry.lookup("validation", config.job)(config)
 
 
 def trained_run(config: ConfigDict) -> None:
-    """Checks nothing: the options of a trained run were checked when it was trained."""
+    """Neither checks nor sets options of a trained run: they were checked when it was trained."""
 
 
 def language_model(config: ConfigDict) -> None:
@@ -136,7 +140,7 @@ def language_model(config: ConfigDict) -> None:
     if config.init.embeddings:
         _word_vectors(config)
     _mining(config)
-    if options.finishes(config):
+    if config.get("finish", {}).get("steps", 0):
         _finish(config)
 
 
@@ -185,7 +189,7 @@ def _word_vectors(config: ConfigDict) -> None:
             "vector files as de=FILE,en=FILE"
         )
     else:
-        for path in options.vector_files(init.embeddings, names).values():
+        for path in options.vector_files(init.embeddings, names, "config.init.embeddings").values():
             if not os.path.isfile(path):
                 raise ValueError(f"config.init.embeddings: {path} is no file of vectors")
     reads_characters = config.model.name == "bilm"
@@ -201,9 +205,19 @@ def _word_vectors(config: ConfigDict) -> None:
         )
 
 
+def mined_by(config: ConfigDict) -> list[str]:
+    """The options of a language model that take sentences mined in its own text."""
+    finish = config.get("finish", {})
+    found = {
+        "task.parallel": config.task.get("parallel", ""),
+        "finish.pairs": finish.get("pairs", "") if finish.get("steps", 0) else "",
+    }
+    return [name for name, value in found.items() if value == MINED]
+
+
 def _mining(config: ConfigDict) -> None:
     """Checks what a language model mines in its own text."""
-    names = [f"config.{name}='{options.MINED}'" for name in options.mined_by(config)]
+    names = [f"config.{name}='{MINED}'" for name in mined_by(config)]
     if config.init.mine:
         names.append("config.init.mine=True")
         if config.init.embeddings != "joint+dictionary":
@@ -241,7 +255,7 @@ def _finish(config: ConfigDict) -> None:
         )
     if finish.pairs in ("", "pocket"):
         raise ValueError(
-            f"config.finish.pairs={finish.pairs!r}: expected copies, {options.MINED} or a folder of "
+            f"config.finish.pairs={finish.pairs!r}: expected copies, {MINED} or a folder of "
             "parallel text" + without
         )
     if finish.pool == "sif" and config.data.source.startswith("tfds:"):
@@ -317,9 +331,9 @@ def static_vectors(config: ConfigDict) -> None:
 def _check_values(config: ConfigDict) -> None:
     """Checks every option by the annotation of its class's field, or by `_VALUES`."""
     for path, annotation in _VALUES.items():
-        section, key = path.split(".")
-        if key in config.get(section, {}):
-            fields.check_value(annotation, config[section][key], f"config.{path}")
+        section, _, key = path.rpartition(".")
+        if _has(config, path):
+            fields.check_value(annotation, _get(config, section)[key], f"config.{path}")
     for section, target in sections(config):
         given = _get(config, section)
         if section in registry.SECTIONS:  # several classes, or other code, may read the section
@@ -358,8 +372,11 @@ def named(config: ConfigDict) -> list[tuple[str, str]]:
 
 
 def _has(config: ConfigDict, path: str) -> bool:
-    above, _, key = path.rpartition(".")
-    return key in (config.get(above, {}) if above else config)
+    for key in path.split("."):
+        if not isinstance(config, Mapping | ConfigDict) or key not in config:
+            return False
+        config = config[key]
+    return True
 
 
 def _get(config: ConfigDict, path: str) -> Mapping[str, Any]:

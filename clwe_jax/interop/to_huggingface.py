@@ -17,7 +17,7 @@ from safetensors.numpy import save
 
 from clwe_jax import atomic, registry
 from clwe_jax.interop import names, tokenizer_json
-from clwe_jax.interop.configuration import CONFIG
+from clwe_jax.interop.configuration import CONFIG, TYPE_LANGUAGES
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.text import foreign
 from clwe_jax.text.tokenizer import Tokenizer
@@ -89,13 +89,20 @@ def write(
         tie_word_embeddings="output_embedding" not in params,
         torch_dtype="float32",
     )
+    if by_type:
+        config[TYPE_LANGUAGES] = list(tokenizer.languages)
     notes = _notes(encoder, tokenizer, language, by_type, bool(head))
+    own = Tokenizer(
+        (language,) if language else tokenizer.languages, tokenizer.normalizer, tokenizer.segmenter,
+        tokenizer.vocabulary, tokenizer.whole_text,
+    )  # fmt: skip
     with atomic.making_folder(out) as folder:
         weights = save(arrays, metadata={"format": "pt"})
         atomic.write(os.path.join(folder, "model.safetensors"), weights)
         atomic.write(os.path.join(folder, CONFIG), json.dumps(config, indent=2) + "\n")
         _write_tokenizer(folder, tokenizer, encoder.max_length, by_type)
-        atomic.write(os.path.join(folder, "README.md"), _readme(notes))
+        own.save(os.path.join(folder, foreign.OWN))
+        atomic.write(os.path.join(folder, "README.md"), _readme(notes, encoder.norm == "pre"))
     return notes
 
 
@@ -212,7 +219,9 @@ def _notes(
         found = ", ".join(x for x, words in tokenizer.segmenter.lexicons.items() if words)
         notes.append(
             f"The run finds the words of scripts without spaces in lexicons ({found}), which "
-            "tokenizer.json cannot hold: give the tokenizer words (is_split_into_words=True) there."
+            "tokenizer.json cannot hold, nor words that are cut before: it would cut them again. Give the "
+            "model the pieces of `clwe_jax.api.load(RUN).tokenizer.encode(TEXT, LANGUAGE)[0]` between the "
+            "first and the last special piece."
         )
     if tokenizer.normalizer.simplify_chinese:
         notes.append("The run simplifies Chinese characters; simplify them before tokenization.")
@@ -221,7 +230,7 @@ def _notes(
     return notes
 
 
-def _readme(notes: list[str]) -> str:
+def _readme(notes: list[str], prenorm: bool) -> str:
     return "\n".join(
         [
             "# A model of clwe_jax",
@@ -232,7 +241,15 @@ def _readme(notes: list[str]) -> str:
             'model, tokenizer = AutoModel.from_pretrained("."), AutoTokenizer.from_pretrained(".")',
             "```",
             "",
-            "The hidden states of all layers are those of the run.",
+            "The hidden states of all layers are those of the run"
+            + (
+                "; the last one of `hidden_states` is `last_hidden_state`, after the final normalisation, "
+                "in versions of transformers from 5 on, and the run's before it."
+                if prenorm
+                else "."
+            ),
+            "`clwe_jax.api.load` opens the folder with the run's own tokenizer, which is in "
+            f"`{foreign.OWN}`.",
             "",
             *(f"- {note}" for note in notes),
             "",

@@ -13,7 +13,7 @@ from absl import logging
 import jax
 from ml_collections import ConfigDict
 
-from clwe_jax import config as options
+from clwe_jax import validation
 from clwe_jax.embeddings.mining import Grown
 from clwe_jax.jobs import warm
 from clwe_jax.jobs.static import Static
@@ -27,10 +27,10 @@ def run(config: ConfigDict, workdir: str) -> None:
     Raises:
       ValueError: the texts hold no translations, or there are several hosts.
     """
-    names = options.mined_by(config)
+    names = validation.mined_by(config)
     if jax.process_count() > 1:
         raise ValueError(
-            f"config.{names[0]}='{options.MINED}' runs on one host: mine first with "
+            f"config.{names[0]}='{validation.MINED}' runs on one host: mine first with "
             f"configs/mined_vectors.py, then give what it found: --config.{names[0]}=RUN/mined"
         )
     folders = worlds.resolve_folders(config, workdir)
@@ -69,7 +69,7 @@ def _check(grown: Grown, option: str) -> None:
             logging.warning("Nothing is mined in %s", line)
         return
     raise ValueError(
-        f"config.{option}='{options.MINED}': the texts hold no translations that could be mined. "
+        f"config.{option}='{validation.MINED}': the texts hold no translations that could be mined. "
         + "; ".join(without or ["no two languages have sentences of a fitting length"])
         + ". Pairs count where far more have another one beside them than in shuffled text. Give "
         f"parallel text, --config.{option}=DIR. For text whose lines are in no order, "

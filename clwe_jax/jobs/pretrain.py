@@ -10,7 +10,7 @@ import jax
 from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import api, atomic
+from clwe_jax import api, atomic, validation
 from clwe_jax import config as options
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import (
@@ -65,7 +65,7 @@ class Pretraining(Job):
 
     def stages(self):
         stages = []
-        if options.mined_by(self.config):
+        if validation.mined_by(self.config):
             stages.append(Stage("mining", self._mine, self._about_mining))
         stages += [
             Stage("inputs", self._open, self._about_inputs),

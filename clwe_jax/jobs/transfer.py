@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import time
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Sequence
 
 from absl import logging
 import jax
@@ -17,16 +17,17 @@ import numpy as np
 
 from clwe_jax import atomic, presets, registry
 from clwe_jax.api import encoders, transfer as api
+from clwe_jax.api.base import Loaded
 from clwe_jax.evaluate import agreement
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Labels
 from clwe_jax.interop.configuration import LASER_WEIGHTS
-from clwe_jax.jobs import facts, transfer_data, transfer_maps, transfer_report, transfer_translate
+from clwe_jax.jobs import facts, transfer_data, transfer_maps, transfer_report, transfer_search
+from clwe_jax.jobs import transfer_translate, transfer_vocabulary
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.transfer_frozen import FrozenTransfer
 from clwe_jax.jobs.transfer_tuned import TunedTransfer
-from clwe_jax.jobs.transfer_vocabulary import tokenizer_of
 from clwe_jax.training import allocator, build, checkpoint, optim, train
 from clwe_jax.training.heads import Recipe
 from clwe_jax.types import Covers
@@ -103,7 +104,13 @@ class Transfer(Job):
         elif encoder in build.LEARNED:
             yield f"encoder: {encoder}, which learns with the head from labelled rows alone"
         else:
-            yield f"encoder: {encoder}"
+            data = transfer_data.read(self.config)
+            translated = self.config.transfer.translate == "test"  # into a training language
+            read = tuple({**data.train, **data.dev}) if translated else data.languages
+            model = self._opened(encoder, read)
+            yield f"encoder: {encoder}, {model!r}"
+            if self.tunes:
+                encoders.tunable(model, encoder)
         if self.config.transfer.align.parallel:
             yield f"mapped by word-aligned sentences: {self.config.transfer.align.parallel}"
 
@@ -115,6 +122,8 @@ class Transfer(Job):
                 f"epochs, {settings.seeds} seeds, one after the other"
             )
         else:
+            if settings.search.trials:
+                yield f"search: {settings.search.trials} trials of the regularisation"
             yield (
                 f"training: head {settings.head.name}, at most {self.config.recipe.epochs} epochs, "
                 f"{settings.seeds} seeds at once"
@@ -140,12 +149,30 @@ class Transfer(Job):
         found.embeddings.update(config.transfer.joint.to_dict())
         return found
 
+    def _opened(self, where: str, wanted: Sequence[str]) -> Loaded:
+        """The encoder, which knows the languages that are wanted."""
+        model = encoders.load(where, wanted)
+        for language in wanted:
+            if language not in model.languages:
+                raise ValueError(
+                    f"config.encoder={self.config.encoder} knows {', '.join(model.languages)}, and "
+                    f"the labelled rows are in {', '.join(wanted)}: name languages of both with "
+                    f"--config.data.languages (without {language!r})"
+                )
+        return model
+
     def _open(self) -> None:
         config, encoder = self.config, self.config.encoder
         self.coverage: dict[str, float] = {}
+        self.initial: dict[str, np.ndarray] = {}
         if encoder in build.LEARNED:
             self.made_with = {"encoder": encoder, "vocab": config.vocab.to_dict()}
-            tokenizer = tokenizer_of(config, self.workdir, self.data)
+            if config.transfer.pieces:
+                self.made_with["pieces"] = state_of(config.transfer.pieces)
+                tokenizer, table = transfer_vocabulary.pretrained(config, self.workdir, self.data)
+                self.initial["embedder/embedding"] = table
+            else:
+                tokenizer = transfer_vocabulary.tokenizer_of(config, self.workdir, self.data)
             self.source = PieceTable(tokenizer)
             return
         where = encoder
@@ -153,14 +180,7 @@ class Transfer(Job):
             Static(self._joint_config(), self.path(api.ENCODER)).run()
             where = f"run:{self.path(api.ENCODER)}"
         wanted = self.data.languages
-        self.model = encoders.load(where, wanted)
-        for language in wanted:
-            if language not in self.model.languages:
-                raise ValueError(
-                    f"config.encoder={encoder} knows {', '.join(self.model.languages)}, and "
-                    f"the labelled rows are in {', '.join(wanted)}: name languages of both with "
-                    f"--config.data.languages (without {language!r})"
-                )
+        self.model = self._opened(where, wanted)
         self.made_with = {"encoder": where, "state": state_of(where)}
         spoken = map(self.data.spoken, [*self.data.train, *wanted])
         self.model, maps = transfer_maps.mapped(
@@ -184,11 +204,12 @@ class Transfer(Job):
 
     def _features(self) -> None:
         self.frozen = FrozenTransfer(
-            self.config, self.workdir, self.data, self.source, self.made_with
+            self.config, self.workdir, self.data, self.source, self.made_with, self.initial
         )
         self.frozen.features()
 
     def _train(self) -> bool:
+        self.trials: list[transfer_search.Trial] = []
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
         if self.tunes:
@@ -196,6 +217,10 @@ class Transfer(Job):
                 self.config, self.workdir, self.data, self.model, self.made_with
             )
             return self.tuned.train()
+        if self.config.transfer.search.trials:
+            self.trials = transfer_search.search(self.config, self.workdir, self.frozen)
+            chosen = transfer_search.best(self.trials).values
+            self.frozen = self.frozen.with_options(transfer_search.with_values(self.config, chosen))
         self.layers = self.frozen.train()
         return True
 
@@ -204,7 +229,7 @@ class Transfer(Job):
         if self.tunes:
             predictor = self.tuned.predictor()
             self.predicted[""] = {
-                language: self.tuned.predict(predictor, rows, self.data.spoken(language))
+                language: self.tuned.test(predictor, rows, self.data.spoken(language))
                 for language, rows in self.data.tests.items()
             }
         else:
@@ -223,13 +248,13 @@ class Transfer(Job):
         return max(self.layers, key=lambda layer: layer.development.mean()).name
 
     def _write_predictions(self) -> None:
-        """The share of right labels of each test row, for sign tests against other runs."""
+        """The counts of each test row, for comparisons with other runs."""
         os.makedirs(self.path(PREDICTIONS), exist_ok=True)
         for language, found in self.predicted[self.chosen].items():
             gold = self.data.gold(self.data.tests[language])
-            shares = [agreement.right_share(gold, mine, self.data.tags) for mine in found]
+            counts = [self.data.task.counts(gold, mine) for mine in found]
             with atomic.writing(self.path(PREDICTIONS, f"{language}.npz")) as file:
-                np.savez(file, right=np.stack(shares), gold=_hash(gold))
+                np.savez(file, counts=np.stack(counts), gold=_hash(gold))
 
     def _describe_labels(self) -> None:
         """Writes the facts that `api.load` reads."""

@@ -81,7 +81,10 @@ def static(scale: str) -> ConfigDict:
             system="",
             scale=scale,
             seed=0,  # of vectors and aligners
-            data=data,  # source: pocket | text:DIR
+            data=dict(
+                data,
+                source="pocket",  # pocket | text:DIR
+            ),
             task=dict(),
             static=dict(
                 temperature=0.0,  # of the languages' sizes; 1: all text; 0: as small as the smallest
@@ -130,7 +133,9 @@ def static(scale: str) -> ConfigDict:
                 ),
                 similarity=dict(name="similarity", data=""),
                 retrieval=dict(name="retrieval", data=options.SOURCE, max_sentences=1_000),
-                bleu=dict(name="bleu", data="", max_sentences=1_000),  # word by word
+                bleu=dict(  # word by word
+                    name="bleu", data="", max_sentences=1_000
+                ),
             ),
             report=dict(
                 base.report,

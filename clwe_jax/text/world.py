@@ -14,7 +14,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
-from clwe_jax import pocket
+from clwe_jax import pocket, validation
 from clwe_jax.text import corpora, foreign, parallel, pocket_files, training_dictionary
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.frequencies import Frequencies
@@ -109,7 +109,7 @@ def folders_of(config: ConfigDict, workdir: str) -> dict[str, str]:
         key: os.path.join(folder, name) if value == "pocket" else value
         for key, (value, name) in wanted.items()
     }
-    mined = {key: mined_folder(config, workdir) for key in _PARALLEL if found[key] == options.MINED}
+    mined = {key: mined_folder(config, workdir) for key in _PARALLEL if found[key] == validation.MINED}
     return found | mined
 
 
@@ -124,7 +124,8 @@ def mined_folder(config: ConfigDict, workdir: str) -> str:
 
 def _pairs(config: ConfigDict) -> str:
     """The parallel text of the finish; '' for a finish on copies, or none."""
-    found = config.finish.get("pairs", "copies") if options.finishes(config) else "copies"
+    finish = config.get("finish", {})
+    found = finish.get("pairs", "copies") if finish.get("steps", 0) else "copies"
     return "" if found == "copies" else found
 
 
