@@ -36,6 +36,8 @@ setup(
     install_requires=[
         "absl-py>=2.0",
         "adjustText>=1.3",
+        # Approximate search among millions of sentences.
+        "faiss-cpu>=1.8",
         "flax>=0.12",
         "gensim>=4.4",
         # tensorflow-datasets imports it without asking for it.
@@ -47,6 +49,7 @@ setup(
         "numpy>=1.26",
         "opencc>=1.1",
         "optax>=0.2.5",
+        "optuna>=4.0",
         # Its interface changes with 1.0.
         "orbax-checkpoint>=0.11.30,<1",
         "pyarrow>=15.0",

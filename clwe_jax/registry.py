@@ -156,6 +156,7 @@ SECTIONS = {
     "clcr.predictor": ("clwe_jax.align.predictors:Classifier",),
     "transfer.joint": ("clwe_jax.embeddings.train:FastText",),
     "embeddings": ("clwe_jax.embeddings.train:FastText", "clwe_jax.embeddings.duong:Duong"),
+    "static.mining": ("clwe_jax.embeddings.mining:Mining",),
 }
 
 

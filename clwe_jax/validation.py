@@ -25,6 +25,9 @@ _VALUES: dict[str, Any] = {
     "data.shuffle_lines": Size,
     "data.sample_bytes": Count,
     "data.pocket_sentences": Size,
+    "data.pocket_shared": Share,
+    "data.pocket_shared_order": Annotated[str, OneOf("documents", "scattered")],
+    "data.pocket_apart": bool,
     "vocab.kind": Annotated[str, OneOf("wordpiece", "unigram", "bpe", "word")],
     "vocab.size": Annotated[int, Range(16)],
     "vocab.min_count": Size,
@@ -66,11 +69,13 @@ _VALUES: dict[str, Any] = {
     "transfer.embedded_rows": Size,
     "transfer.embedded_tests": Size,
     "transfer.seeds": Size,
+    "transfer.search.trials": Count,
     "transfer.translate": Annotated[str, OneOf("", "train", "test")],
     "transfer.mode": Annotated[str, OneOf("frozen", "tune")],
     "transfer.words": Annotated[str, OneOf("first", "mean", "max")],
     "transfer.text_vector": Annotated[str, OneOf("mean", "cls")],
     "transfer.center": bool,
+    "transfer.lower_case": bool,
     "transfer.constrained": bool,
     "transfer.pivot_probability": Share,
     "transfer.length": Annotated[int, Range(4)],
@@ -266,6 +271,13 @@ def static_vectors(config: ConfigDict) -> None:
             )
         if static.trained_length <= 0:
             raise ValueError(f"config.static.trained_length={static.trained_length}: must be > 0")
+    if static.mine:
+        needs.append("config.static.mine=True")
+        if any(given):
+            raise ValueError(
+                "config.static.mine=True looks for translations in text, and vectors that are given "
+                "have none: leave config.align.source_vectors out, or set it to False"
+            )
     if (static.refinement or all(given)) and config.align.name not in UNSUPERVISED:
         needs.append(f"config.align.name={config.align.name!r}")
     if needs and not config.data.dictionaries:
@@ -279,9 +291,9 @@ def static_vectors(config: ConfigDict) -> None:
 def _check_values(config: ConfigDict) -> None:
     """Checks every option by the annotation of its class's field, or by `_VALUES`."""
     for path, annotation in _VALUES.items():
-        section, key = path.split(".")
-        if key in config.get(section, {}):
-            fields.check_value(annotation, config[section][key], f"config.{path}")
+        section, _, key = path.rpartition(".")
+        if _has(config, path):
+            fields.check_value(annotation, _get(config, section)[key], f"config.{path}")
     for section, target in sections(config):
         given = _get(config, section)
         if section in registry.SECTIONS:  # several classes, or other code, may read the section
@@ -320,8 +332,11 @@ def named(config: ConfigDict) -> list[tuple[str, str]]:
 
 
 def _has(config: ConfigDict, path: str) -> bool:
-    above, _, key = path.rpartition(".")
-    return key in (config.get(above, {}) if above else config)
+    for key in path.split("."):
+        if not isinstance(config, Mapping | ConfigDict) or key not in config:
+            return False
+        config = config[key]
+    return True
 
 
 def _get(config: ConfigDict, path: str) -> Mapping[str, Any]:

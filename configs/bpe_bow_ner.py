@@ -16,7 +16,8 @@ def get_config(scale: str = "laptop"):
     config = presets.laser_tagger(scale, "ner")
     config.system = "BPE BOW"
     config.encoder = "bow"
-    config.recipe.update(name="adam", schedule="constant", learning_rate=1e-3, l2=1e-3)
+    config.transfer.search.trials = 0
+    config.recipe.update(name="adam", schedule="constant", learning_rate=1e-3, patience=2, l2=1e-3)
     if scale == "laptop":
         config.recipe.l2 = 1e-5
     return config

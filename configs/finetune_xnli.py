@@ -9,7 +9,8 @@ Command, after the encoder's (configs/warm_dict_mlm.py, minutes):
                      (XTREME's recipe: 5 epochs, AdamW 2e-5, batch 32, length 128, no decay)
   :paper             8 epochs (D8).
 
-A pair is one row, and its vector the mean of its pieces; --config.transfer.text_vector=cls takes [CLS]. Language embeddings stay at the input.
+A pair is one row, and its vector is that of [CLS] (D8), at :laptop the mean of its pieces: the laptop's
+encoders learn nothing at [CLS]. --config.transfer.text_vector=cls or mean chooses. Language embeddings stay at the input.
 Variants, by override:
   the same head, frozen   --config.transfer.mode=frozen
 
@@ -29,7 +30,7 @@ def get_config(scale: str = "laptop"):
         config.transfer.length = 64
         config.optimizer.update(learning_rate=5e-4, warmup_steps=50)
     else:
-        config.transfer.update(train="en:nli/train.en.tsv", tests="nli")
+        config.transfer.update(train="en:nli/train.en.tsv", tests="nli", text_vector="cls")
     if scale == "paper":
         config.train.epochs = 8
     return config

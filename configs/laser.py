@@ -3,8 +3,8 @@
 Command:
   python -m clwe_jax.main --config=configs/laser.py
 
-  :laptop (default)  the embedded world, English and German, smaller layers, two cores, minutes; the
-                     tables of pieces start from joint-align vectors, which are trained first.
+  :laptop (default)  English, German and French of the embedded world, smaller layers, two cores, minutes;
+                     the tables of pieces start from joint-align vectors, which are trained first.
   :small             your parallel text (--config.task.parallel=DIR/train, with DIR/train.en,
                      DIR/train.de, ...; --config.data.source=text:DIR for the vocabulary), one GPU.
   :base              the paper's model, six languages, one accelerator for days.

@@ -4,8 +4,8 @@ Command:
   python -m clwe_jax.main --config=configs/laser.py --workdir=LASER
   python -m clwe_jax.main --config=configs/laser_elmo_ner.py --config.encoder=run:LASER
 
-The scales are those of configs/laser_top_ner.py. A word is the maximum over its pieces, layer by
-layer; the embeddings are not in the mix.
+The scales are those of configs/laser_top_ner.py. Of every layer the larger direction counts; a word
+is the maximum over its pieces, after the mix (Eq. 3). The embeddings are not in the mix.
 
 Expected: Table 2, F1: English .786, Dutch .424, German .414, Spanish .319, below LASER-top in all.
 """

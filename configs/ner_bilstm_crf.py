@@ -13,10 +13,8 @@ Command:
 
 Other encoders, by override:
   a finished run       --config.encoder=run:DIR (language models, projected pairs, static vectors)
-  mBERT, XLM-R, XLM    --config.encoder=hf:DIR; E9: --config.transfer.layers=sum4
-                         --config.transfer.head.layers=2 --config.transfer.head.cells=384
-                         --config.recipe.name=adam --config.recipe.learning_rate=1e-4
-                         --config.recipe.batch_size=10 --config.recipe.epochs=40
+  mBERT, XLM-R, XLM    --config.encoder=hf:DIR; with E9's features and recipe, without maps:
+                         --config=configs/ner_mapped.py:paper --config.transfer.align.parallel=''
   no pretraining       --config.encoder=bow (gru, lstm)
   each layer alone     --config.transfer.layers=each
 

@@ -14,7 +14,7 @@ fitted to the words of parallel sentences, which the encoder itself aligns.
                      epochs, 5 seeds.
 
 Variants, by override:
-  without maps                --config.transfer.align.parallel=''
+  without maps (feature extraction)  --config.transfer.align.parallel=''
   links from a file           --config.transfer.align.links=STEM, of STEM.de-en with `0-0 1-2` a line
   gold links (pocket)         --config.transfer.align.links=gold
   another aligner             --config.transfer.align.method=itermax (softmax)
@@ -33,11 +33,11 @@ def get_config(scale: str = "laptop"):
     config.transfer.update(layers="sum4", words="first")
     config.transfer.head.update(cells=384, layers=2, dropout=0.5)
     config.transfer.align.parallel = "pocket"
-    config.recipe.update(name="adam", learning_rate=1e-4, batch_size=10, epochs=40)
+    config.recipe.update(name="adam", learning_rate=1e-4, batch_size=10, epochs=40, patience=0)
     if scale == "laptop":
         config.transfer.head.update(cells=64, layers=1, dropout=0.3)
         config.transfer.align.sentences = 2_000
-        config.recipe.update(learning_rate=3e-3, batch_size=32, epochs=15)
+        config.recipe.update(learning_rate=3e-3, batch_size=32, epochs=15, patience=2)
     else:
         config.transfer.update(train="en:ner/en.train.tsv", tests="ner")
         config.transfer.align.parallel = "parallel/train"

@@ -15,7 +15,8 @@ The embedders of the paper, each by override:
   MUSE                 --config.encoder=vec:en=FILE,de=FILE
   LSTM No Pretraining  --config.encoder=lstm, and the recipe of the LASER models:
                          --config.recipe.name=sgd --config.recipe.schedule=onecycle
-                         --config.recipe.learning_rate=0.5 --config.recipe.momentum=0.95
+                         --config.recipe.learning_rate=0.05 --config.recipe.momentum=0.95
+                         --config.recipe.patience=0 --config.transfer.search.trials=10
   a pretrained model   --config.encoder=run:DIR or hf:DIR
 
 Joint training, scenario A (a quarter of each language) and B (all of English):
@@ -39,5 +40,5 @@ def get_config(scale: str = "laptop"):
         config.transfer.update(embedded_rows=1_000, embedded_tests=300)
         config.recipe.l2 = 1e-5
     else:
-        config.transfer.update(train="en:pos/en.train.conllu", tests="pos")
+        config.transfer.update(train="en:pos/en.train.conllu", tests="pos", lower_case=True)
     return config

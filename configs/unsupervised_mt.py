@@ -9,7 +9,7 @@ Command:
   :base, :paper      four layers each of encoder and decoder, as Lample et al. 2018; your text.
 
 A denoising autoencoder and back-translation in every step; no pair of sentences is read. Joint-align
-vectors of the run's own text are trained first, and the table of pieces keeps them. The decoder knows
+vectors of the run's own text are the start of the table of pieces, which learns at :base and :paper. The decoder knows
 the language that it writes, by an embedding and a bias of each piece. Languages share three of four
 layers, as in Lample et al.; at :laptop both of two.
 

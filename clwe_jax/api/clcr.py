@@ -92,7 +92,10 @@ def save(
     arrays = {
         "transform": dict(transform),
         "space": {
-            language: {"layers": np.array(x.layers, np.int32), **x.whitening._asdict()}
+            language: {
+                "layers": np.array(x.layers, np.int32),
+                **{name: np.asarray(y) for name, y in x.whitening._asdict().items()},
+            }
             for language, x in spaces.items()
         },
         **{name: dict(predictor.params) for name, predictor in predictors.items()},
@@ -133,8 +136,16 @@ def load(workdir: str, step: int | None = None) -> ClcrModel:
     places = settings.pop("encoders")
     source = next(iter(places))
     moved, hub = settings.pop("reordered", source), settings.pop("hub", [])
-    models = {}
+    pivots = {language: Predictor(arrays["pivots"][language]) for language in places}
+    orders = {moved: Predictor(arrays["order"])}
+    models: dict[str, Model] = {}
+    for folder in hub:
+        other = load(options.placed(folder, workdir))
+        models |= {x: model for x, model in other.models.items() if x not in models}
+        pivots, orders = {**other.steps.pivots, **pivots}, {**other.steps.orders, **orders}
     for language, place in reversed(places.items()):
+        if language in models:
+            continue  # the hub's target, as its first run left it
         found = arrays["space"][language]
         model = encoders.of_run(place, [language], workdir)
         if os.path.exists(tuned_file(workdir, language)):
@@ -143,10 +154,4 @@ def load(workdir: str, step: int | None = None) -> ClcrModel:
         layers = tuple(found.pop("layers").tolist())
         mapped = Transformed(model.objective, layers, Whitening(**found), params)
         models[language] = dataclasses.replace(model, projection=mapped)
-    pivots = {language: Predictor(arrays["pivots"][language]) for language in places}
-    orders = {moved: Predictor(arrays["order"])}
-    for folder in hub:
-        other = load(options.placed(folder, workdir))
-        models = {**other.models, **models}
-        pivots, orders = {**other.steps.pivots, **pivots}, {**other.steps.orders, **orders}
     return ClcrModel(models, Steps(pivots, orders, **settings))

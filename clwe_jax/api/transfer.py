@@ -106,6 +106,8 @@ class TransferModel:
         found: list[list[tuple[str, str]]] = [[] for _ in words]
         if full:
             given, spoken = [words[i] for i in full], lang
+            if self.config.transfer.get("lower_case", False):
+                given = [[word.lower() for word in some] for some in given]
             if lang in self.glossaries:
                 glossary = self.glossaries[lang]
                 given, spoken = list(map(glossary.words, given)), glossary.target

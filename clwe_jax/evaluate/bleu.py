@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib.util
 from typing import Any, Iterator, Sequence
 
 from sacrebleu.metrics import BLEU, CHRF
@@ -24,18 +25,32 @@ from clwe_jax.types import Encoder
 _EXAMPLES = 3  # translations of a direction that the report shows
 
 
-def scores(found: Sequence[str], expected: Sequence[str]) -> tuple[float, float, str]:
-    """BLEU and chrF, 0 to 100, and the signature of both.
+def tokenizer_of(language: str, expected: Sequence[str]) -> str:
+    """The name of sacrebleu's tokenizer for a language.
 
-    Text in scripts without spaces is scored by characters, other text by the tokens of '13a'.
+    'zh'; 'ja-mecab' where MeCab and its dictionary are installed (pip install sacrebleu[ja]); else
+    'char' for text in scripts without spaces, and '13a'.
+    """
+    if language == "zh":
+        return "zh"
+    if language == "ja" and all(importlib.util.find_spec(name) for name in ("MeCab", "ipadic")):
+        return "ja-mecab"
+    letters = "".join(expected)
+    return "char" if sum(map(is_unspaced, letters)) > len(letters) / 2 else "13a"
+
+
+def scores(
+    found: Sequence[str], expected: Sequence[str], language: str
+) -> tuple[float, float, str]:
+    """BLEU and chrF, 0 to 100, and the signature of both, which names the tokenizer.
 
     Args:
       found: translations.
       expected: their references, spelled alike.
+      language: their language; see `tokenizer_of`.
     """
-    letters = "".join(expected)
-    unspaced = sum(map(is_unspaced, letters)) > len(letters) / 2
-    bleu = BLEU(tokenize="char" if unspaced else "13a", force=True)  # no warning of split full stops
+    tokenize = tokenizer_of(language, expected)
+    bleu = BLEU(tokenize=tokenize, force=True)  # no warning of split full stops
     chrf = CHRF()
     values = [metric.corpus_score(found, [expected]).score for metric in (bleu, chrf)]
     return *values, f"{bleu.get_signature()}, {chrf.get_signature()}"
@@ -96,7 +111,7 @@ class Bleu:
                     continue
                 found = self._translated(model, sides[source], source, target)
                 wanted = [spaced(model.words(text, target)) for text in sides[target]]
-                bleu, chrf, signature = scores(found, wanted)
+                bleu, chrf, signature = scores(found, wanted, target)
                 yield f"bleu/{source}-{target}", bleu
                 yield f"chrf/{source}-{target}", chrf
                 totals.append((bleu, chrf))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated, Callable, Protocol, Sequence, runtime_checkable
 
+from absl import logging
 import numpy as np
 
 from clwe_jax.fields import OneOf
@@ -46,6 +47,17 @@ class EncodesWords(Protocol):
 
 
 @runtime_checkable
+class EncodesPieces(Protocol):
+    """An encoder of given words that also has the vectors of their pieces."""
+
+    def pieces_of_words(
+        self, sentences: Sequence[Words], language: str
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each sentence the vectors of its pieces, float32 [pieces, layers, D], and the place of
+        the word that each piece belongs to, int32 [pieces]."""
+
+
+@runtime_checkable
 class LeavesOut(Protocol):
     """An encoder of given words that leaves some of them out."""
 
@@ -67,7 +79,8 @@ class Table:
     """The features of rows of labelled data.
 
     Attributes:
-      values: float32 [N, layers, D] or int32 [N, P], see `models.labelling`; row 0 is padding.
+      values: float32 [N, layers, D] or [N, P, layers, D], or int32 [N, P], see `models.labelling`;
+        row 0 is padding.
       rows: for each row of the data and each of its texts, the numbers of its words in `values`; 0
         for a word that the encoder leaves out.
     """
@@ -99,7 +112,22 @@ def joined(tables: Sequence[Table]) -> Table:
         for row in table.rows
     ]
     values = [tables[0].values[:1], *(table.values[1:] for table in tables)]
-    return Table(np.concatenate(values), rows)
+    return Table(_together(values), rows)
+
+
+def _together(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The rows of all parts, with pieces for the longest word.
+
+    The last vector of a piece, [N, P, layers, D], is repeated; after a word's ids, [N, P], is -1.
+    """
+    most = max(x.shape[1] for x in parts)
+    if parts[0].ndim == 4:
+        parts = [x[:, np.minimum(np.arange(most), x.shape[1] - 1)] for x in parts]
+    if parts[0].ndim == 2:
+        parts = [
+            np.pad(x, ((0, 0), (0, most - x.shape[1])), constant_values=-1) for x in parts
+        ]
+    return np.concatenate(parts)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -138,6 +166,16 @@ class Vectors:
                 "This encoder cuts text itself and has no vectors of given words: take a language "
                 "model's run, a static run or files of vectors as config.encoder"
             )
+        mixed = self.pool == "max" and self.layers in ("mix", "upper")
+        if (mixed or self.layers in ("top", "upper")) and isinstance(self.encoder, EncodesPieces):
+            # A maximum is not linear: that of directions comes before the pool, and that of pieces
+            # after the learned mix (LASER-elmo, Eq. 3), for which every piece is kept.
+            return [
+                _by_word(select(vectors, self.layers), owners)
+                if mixed
+                else pooled(select(vectors, self.layers), owners, self.pool)
+                for vectors, owners in self.encoder.pieces_of_words(sentences, language)
+            ]
         return self.encoder.of_words(
             sentences, language, self.pool, lambda x: select(x, self.layers)
         )
@@ -154,6 +192,30 @@ class Vectors:
         return Table(table.values, [[table.rows[number[x]][0] for x in row] for row in texts])
 
 
+def pooled(vectors: np.ndarray, owners: np.ndarray, pool: str) -> np.ndarray:
+    """The vectors of words, [words, layers, D], from those of their pieces."""
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    if pool == "first":
+        return vectors[starts]
+    if pool == "max":
+        return np.maximum.reduceat(vectors, starts, axis=0)
+    counts = np.diff([*starts, len(owners)])[:, None, None]
+    return np.add.reduceat(vectors, starts, axis=0) / counts.astype(np.float32)
+
+
+def _by_word(vectors: np.ndarray, owners: np.ndarray) -> np.ndarray:
+    """The pieces of each word, [words, P, layers, D]; the last one is repeated up to P.
+
+    Args:
+      vectors: of the pieces, [pieces, layers, D].
+      owners: the word of each piece, ascending, int [pieces].
+    """
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    counts = np.diff(np.append(starts, len(owners)))
+    most = counts.max(initial=1)
+    return vectors[starts[:, None] + np.minimum(np.arange(most), counts[:, None] - 1)]
+
+
 def _stacked(found: Sequence[Sequence[np.ndarray]]) -> Table:
     """A table of the vectors [words, layers, D] of each row's texts."""
     parts = [x for row in found for x in row]
@@ -161,7 +223,7 @@ def _stacked(found: Sequence[Sequence[np.ndarray]]) -> Table:
     spans = iter(zip(ends, ends[1:]))
     rows = [[np.arange(*next(spans), dtype=np.int32) for _ in row] for row in found]
     empty = np.zeros_like(parts[0][:1]) if len(parts[0]) else np.zeros((1, *parts[0].shape[1:]))
-    return Table(np.concatenate([empty, *parts]).astype(np.float32), rows)
+    return Table(_together([empty, *parts]).astype(np.float32), rows)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -170,7 +232,7 @@ class PieceTable:
 
     Attributes:
       tokenizer: the tokenizer.
-      most: pieces of a word; longer words lose their end.
+      most: pieces of a word; longer words lose their end, which is logged.
     """
 
     tokenizer: Tokenizer
@@ -191,10 +253,17 @@ class PieceTable:
              for words in row]
             for row in found
         ]  # fmt: skip
-        values = np.full((len(index) + 1, self.most), -1, np.int32)
-        for word, place in index.items():
-            ids = self.tokenizer.encode(word, language)[0] or [self.tokenizer.vocabulary.unk_id]
-            ids = ids[: self.most]
+        unknown = [self.tokenizer.vocabulary.unk_id]
+        pieces = [self.tokenizer.encode(word, language)[0] or unknown for word in index]
+        cut = sum(len(ids) > self.most for ids in pieces)
+        if cut:
+            logging.warning(
+                "%d of %d distinct words (%s) have more than %d pieces and lose their end", cut,
+                len(pieces), language, self.most,
+            )  # fmt: skip
+        pieces = [ids[: self.most] for ids in pieces]
+        values = np.full((len(index) + 1, max(map(len, pieces), default=1)), -1, np.int32)
+        for place, ids in enumerate(pieces, 1):
             values[place, : len(ids)] = ids
         return Table(values, rows)
 

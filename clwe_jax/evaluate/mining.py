@@ -1,4 +1,4 @@
-"""Precision and recall of bitext mining, on text in which two thirds of the sentences have no pair."""
+"""Precision and recall of bitext mining, on text in which half of each side's sentences have no pair."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BitextMining:
 
     The first half of a language pair's sentences chooses the threshold, the second half is tested.
     Of a half's sentences the source side has the first two thirds and the target side the last two,
-    so that a third has its translation on the other side.
+    so that half of each side has its translation on the other side.
 
     Attributes:
       every_steps: training steps between two runs; 0: at the end only.

@@ -243,7 +243,7 @@ class ModelEncoder:
     def pieces_of_words(
         self, sentences: Sequence[Sequence[str]], language: str
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """See `word_alignment.EncodesPieces`."""
+        """See `features.EncodesPieces`."""
         rows, targets = self._word_rows(sentences, language, "max")
         parts: list[dict[int, tuple[np.ndarray, np.ndarray]]] = [{} for _ in sentences]
         for row, vectors in self._rows().stream(self.variables, rows):
@@ -254,8 +254,15 @@ class ModelEncoder:
             for found in parts
         ]
 
-    def word_batch(self, sentences: Sequence[Sequence[str]], language: str) -> Batch:
+    def word_batch(
+        self, sentences: Sequence[Sequence[str]], language: str, length: int = 0
+    ) -> Batch:
         """One batch with a row for each sentence of given words, and the word of each piece: 'groups'.
+
+        Args:
+          sentences: the words of each sentence.
+          language: their language.
+          length: of a row, [CLS] and [SEP] included; 0: that of the longest one.
 
         Raises:
           ValueError: a sentence is longer than a row.
@@ -263,7 +270,7 @@ class ModelEncoder:
         rows, _ = self._word_rows(sentences, language, "mean")
         if len(rows) > len(sentences):
             raise ValueError(f"a sentence ({language}) has more pieces than a row of the model")
-        length = max(len(row.ids) for row in rows) + 2
+        length = length or max(len(row.ids) for row in rows) + 2
         return self._rows().batch(rows, len(rows), length)
 
     def _word_rows(

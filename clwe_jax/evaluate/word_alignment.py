@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from typing import Annotated, Any, Iterator, Mapping, Protocol, Sequence, runtime_checkable
+from typing import Annotated, Any, Iterator, Mapping, Sequence
 
 from absl import logging
 import numpy as np
@@ -19,7 +19,7 @@ from clwe_jax import pocket
 from clwe_jax.align import word_links
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import MEAN_LAST4
-from clwe_jax.evaluate.features import EncodesWords
+from clwe_jax.evaluate.features import EncodesPieces, EncodesWords
 from clwe_jax.fields import Amount, Count, OneOf, Share, Size
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.text import alignment_files
@@ -36,17 +36,6 @@ _SEED = "links"
 
 Words = Sequence[str]
 Side = tuple[np.ndarray, np.ndarray]  # vectors [pieces, layers, D]; the word of each piece, int
-
-
-@runtime_checkable
-class EncodesPieces(Protocol):
-    """An encoder of given words that also has the vectors of their pieces."""
-
-    def pieces_of_words(
-        self, sentences: Sequence[Words], language: str
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each sentence the vectors of its pieces, float32 [pieces, layers, D], and the place of
-        the word that each piece belongs to, int32 [pieces]."""
 
 
 @dataclasses.dataclass(frozen=True)

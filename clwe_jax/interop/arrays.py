@@ -43,16 +43,17 @@ def read(directory: str) -> dict[str, np.ndarray]:
 
     Raises:
       FileNotFoundError: the folder has no weights, or a part is missing.
-      ValueError: a file is damaged or cut short, or a pickle holds more than tensors.
+      ValueError: a file is damaged or cut short, holds a number that is none (NaN), or a pickle
+        holds more than tensors.
     """
     for name, reader in ((SAFETENSORS, _safetensors), (PICKLE, _pickled)):
         path = os.path.join(directory, name)
         if os.path.exists(path):
-            return {key: _float32(array) for key, array in reader(path).items()}
+            return {key: _float32(array, key, path) for key, array in reader(path).items()}
         if os.path.exists(path + INDEX):
             found: dict[str, np.ndarray] = {}
             for part in _parts(path + INDEX):
-                found |= {k: _float32(array) for k, array in reader(part).items()}
+                found |= {k: _float32(array, k, part) for k, array in reader(part).items()}
             return found
     raise FileNotFoundError(
         f"{directory} has no weights: expected {SAFETENSORS} or {PICKLE}, as "
@@ -60,9 +61,22 @@ def read(directory: str) -> dict[str, np.ndarray]:
     )
 
 
-def _float32(array: np.ndarray) -> np.ndarray:
+def _float32(array: np.ndarray, name: str, path: str) -> np.ndarray:
     floating = np.issubdtype(array.dtype, np.floating) or array.dtype == ml_dtypes.bfloat16
-    return array.astype(np.float32) if floating else array
+    if not floating:
+        return array
+    array = array.astype(np.float32)
+    refuse_nan(array, name, path)
+    return array
+
+
+def refuse_nan(array: np.ndarray, name: str, path: str) -> None:
+    """Raises ValueError if a tensor of a file has a value that is no number."""
+    if np.isnan(array).any():
+        raise ValueError(
+            f"{path} is refused: the tensor {name} has values that are no numbers (NaN); its training "
+            "failed, or the file is damaged"
+        )
 
 
 def _parts(path: str) -> list[str]:

@@ -54,6 +54,8 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
         if len(ids) != rows:
             raise ValueError(f"its dictionary has {len(ids):,} pieces, its table {rows:,} rows")
         params = parameters(weights, rows, width, cells, layers)
+        for name, array in params.items():
+            arrays.refuse_nan(array, name, path)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is no encoder of LASER: {error}") from error
     codes = _only(directory, _CODES)

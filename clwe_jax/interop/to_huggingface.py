@@ -102,7 +102,7 @@ def write(
         atomic.write(os.path.join(folder, CONFIG), json.dumps(config, indent=2) + "\n")
         _write_tokenizer(folder, tokenizer, encoder.max_length, by_type)
         own.save(os.path.join(folder, foreign.OWN))
-        atomic.write(os.path.join(folder, "README.md"), _readme(notes))
+        atomic.write(os.path.join(folder, "README.md"), _readme(notes, encoder.norm == "pre"))
     return notes
 
 
@@ -219,7 +219,9 @@ def _notes(
         found = ", ".join(x for x, words in tokenizer.segmenter.lexicons.items() if words)
         notes.append(
             f"The run finds the words of scripts without spaces in lexicons ({found}), which "
-            "tokenizer.json cannot hold: give the tokenizer words (is_split_into_words=True) there."
+            "tokenizer.json cannot hold, nor words that are cut before: it would cut them again. Give the "
+            "model the pieces of `clwe_jax.api.load(RUN).tokenizer.encode(TEXT, LANGUAGE)[0]` between the "
+            "first and the last special piece."
         )
     if tokenizer.normalizer.simplify_chinese:
         notes.append("The run simplifies Chinese characters; simplify them before tokenization.")
@@ -228,7 +230,7 @@ def _notes(
     return notes
 
 
-def _readme(notes: list[str]) -> str:
+def _readme(notes: list[str], prenorm: bool) -> str:
     return "\n".join(
         [
             "# A model of clwe_jax",
@@ -239,8 +241,15 @@ def _readme(notes: list[str]) -> str:
             'model, tokenizer = AutoModel.from_pretrained("."), AutoTokenizer.from_pretrained(".")',
             "```",
             "",
-            "The hidden states of all layers are those of the run. `clwe_jax.api.load` opens the folder with "
-            f"the run's own tokenizer, which is in `{foreign.OWN}`.",
+            "The hidden states of all layers are those of the run"
+            + (
+                "; the last one of `hidden_states` is `last_hidden_state`, after the final normalisation, "
+                "in versions of transformers from 5 on, and the run's before it."
+                if prenorm
+                else "."
+            ),
+            "`clwe_jax.api.load` opens the folder with the run's own tokenizer, which is in "
+            f"`{foreign.OWN}`.",
             "",
             *(f"- {note}" for note in notes),
             "",

@@ -280,6 +280,16 @@ def _fasttext(config: ConfigDict, training: str, given: ConfigDict) -> str:
     return f"{line}: {_minutes(seconds)} here, from {_WORDS:,} timed words"
 
 
+def mining(config: ConfigDict) -> str:
+    """The search for translations in the text."""
+    count = len(options.languages(config))
+    rounds = config.static.mining.rounds
+    return (
+        f"mining: sentences of {count * (count - 1) // 2} pairs of languages, at most {rounds} rounds, "
+        "each over the pairs that share text"
+    )
+
+
 def alignment(config: ConfigDict) -> str:
     """The alignments of the languages with the hub."""
     hub = options.hub_of(config)

@@ -22,12 +22,12 @@ from clwe_jax.evaluate import agreement
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Labels
 from clwe_jax.interop.configuration import LASER_WEIGHTS
-from clwe_jax.jobs import facts, transfer_data, transfer_maps, transfer_report, transfer_translate
+from clwe_jax.jobs import facts, transfer_data, transfer_maps, transfer_report, transfer_search
+from clwe_jax.jobs import transfer_translate, transfer_vocabulary
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.transfer_frozen import FrozenTransfer
 from clwe_jax.jobs.transfer_tuned import TunedTransfer
-from clwe_jax.jobs.transfer_vocabulary import tokenizer_of
 from clwe_jax.training import allocator, build, checkpoint, optim, train
 from clwe_jax.training.heads import Recipe
 from clwe_jax.types import Covers
@@ -122,6 +122,8 @@ class Transfer(Job):
                 f"epochs, {settings.seeds} seeds, one after the other"
             )
         else:
+            if settings.search.trials:
+                yield f"search: {settings.search.trials} trials of the regularisation"
             yield (
                 f"training: head {settings.head.name}, at most {self.config.recipe.epochs} epochs, "
                 f"{settings.seeds} seeds at once"
@@ -162,9 +164,15 @@ class Transfer(Job):
     def _open(self) -> None:
         config, encoder = self.config, self.config.encoder
         self.coverage: dict[str, float] = {}
+        self.initial: dict[str, np.ndarray] = {}
         if encoder in build.LEARNED:
             self.made_with = {"encoder": encoder, "vocab": config.vocab.to_dict()}
-            tokenizer = tokenizer_of(config, self.workdir, self.data)
+            if config.transfer.pieces:
+                self.made_with["pieces"] = state_of(config.transfer.pieces)
+                tokenizer, table = transfer_vocabulary.pretrained(config, self.workdir, self.data)
+                self.initial["embedder/embedding"] = table
+            else:
+                tokenizer = transfer_vocabulary.tokenizer_of(config, self.workdir, self.data)
             self.source = PieceTable(tokenizer)
             return
         where = encoder
@@ -196,11 +204,12 @@ class Transfer(Job):
 
     def _features(self) -> None:
         self.frozen = FrozenTransfer(
-            self.config, self.workdir, self.data, self.source, self.made_with
+            self.config, self.workdir, self.data, self.source, self.made_with, self.initial
         )
         self.frozen.features()
 
     def _train(self) -> bool:
+        self.trials: list[transfer_search.Trial] = []
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
         if self.tunes:
@@ -208,6 +217,10 @@ class Transfer(Job):
                 self.config, self.workdir, self.data, self.model, self.made_with
             )
             return self.tuned.train()
+        if self.config.transfer.search.trials:
+            self.trials = transfer_search.search(self.config, self.workdir, self.frozen)
+            chosen = transfer_search.best(self.trials).values
+            self.frozen = self.frozen.with_options(transfer_search.with_values(self.config, chosen))
         self.layers = self.frozen.train()
         return True
 
@@ -216,7 +229,7 @@ class Transfer(Job):
         if self.tunes:
             predictor = self.tuned.predictor()
             self.predicted[""] = {
-                language: self.tuned.predict(predictor, rows, self.data.spoken(language))
+                language: self.tuned.test(predictor, rows, self.data.spoken(language))
                 for language, rows in self.data.tests.items()
             }
         else:
@@ -235,13 +248,13 @@ class Transfer(Job):
         return max(self.layers, key=lambda layer: layer.development.mean()).name
 
     def _write_predictions(self) -> None:
-        """The share of right labels of each test row, for sign tests against other runs."""
+        """The counts of each test row, for comparisons with other runs."""
         os.makedirs(self.path(PREDICTIONS), exist_ok=True)
         for language, found in self.predicted[self.chosen].items():
             gold = self.data.gold(self.data.tests[language])
-            shares = [agreement.right_share(gold, mine, self.data.tags) for mine in found]
+            counts = [self.data.task.counts(gold, mine) for mine in found]
             with atomic.writing(self.path(PREDICTIONS, f"{language}.npz")) as file:
-                np.savez(file, right=np.stack(shares), gold=_hash(gold))
+                np.savez(file, counts=np.stack(counts), gold=_hash(gold))
 
     def _describe_labels(self) -> None:
         """Writes the facts that `api.load` reads."""

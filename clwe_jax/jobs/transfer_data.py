@@ -119,6 +119,8 @@ def read(config: ConfigDict) -> LabelledData:
         else _of_files(config, task)
     )
     train, dev, tests, skipped, files = found
+    if settings.lower_case:
+        train, dev, tests = map(_lowered, (train, dev, tests))
     labels = _labels(task, train)
     skipped = collections.Counter(skipped)
     for name, rows in (("development", dev), ("test", tests)):
@@ -135,6 +137,14 @@ def read(config: ConfigDict) -> LabelledData:
             "file of the same task: --config.transfer.dev=en:FILE"
         )
     return LabelledData(task, train, clean, tests, labels, dict(skipped), files, tuple(train))
+
+
+def _lowered(sets: Mapping[str, Rows]) -> dict[str, Rows]:
+    """Tagged rows with their words in lower case."""
+    return {
+        language: [row._replace(words=tuple(word.lower() for word in row.words)) for row in rows]
+        for language, rows in sets.items()
+    }
 
 
 def _embedded(config: ConfigDict, task: Task):

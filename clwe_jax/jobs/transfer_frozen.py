@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import json
@@ -64,19 +65,23 @@ class FrozenTransfer:
         data: LabelledData,
         source: Vectors | PieceTable,
         made_with: Mapping[str, Any],
+        initial: Mapping[str, np.ndarray],
     ):
         """Args:
         config, workdir: the run's.
         data: labelled rows.
         source: makes the features.
         made_with: facts of the encoder, for the records of what is kept.
+        initial: see `heads.fit`.
         """
+        self._initial = initial
         self._config, self._workdir, self._data, self._source = config, workdir, data, source
         settings = config.transfer
         self._made_with = {
             **made_with, "files": dict(data.files), "seed": config.seed, "task": settings.task,
             "translated": dict(data.coverage), "rows": settings.rows, "words": settings.words, "dev": settings.dev,
-            "features": str(getattr(source, "layers", "")),
+            "lower_case": settings.lower_case,
+            "features": str(getattr(source, "layers", "")), "pool": "after the mix",
         }  # fmt: skip
         self.cut: dict[str, int] = {}
         self._features: dict[str, Table] = {}
@@ -115,20 +120,40 @@ class FrozenTransfer:
             for name, table in self._features.items():
                 if name.startswith(split):
                     words = np.concatenate([x for row in table.rows for x in row])
-                    means[name.partition(" ")[2]] = table.values[words].mean(0)
+                    some = table.values[words]
+                    means[name.partition(" ")[2]] = some.reshape(-1, *some.shape[-2:]).mean(0)
         os.makedirs(os.path.join(self._workdir, HEADS), exist_ok=True)
         with atomic.writing(os.path.join(self._workdir, HEADS, CENTERS)) as file:
             np.savez(file, **means)
         return means
 
+    def with_options(self, config: ConfigDict) -> FrozenTransfer:
+        """The same features with other options of the head and its training."""
+        found = copy.copy(self)
+        found._config = config
+        return found
+
+    def facts(self) -> dict[str, Any]:
+        """The options and data of the trained heads, for the records of what is kept."""
+        return {
+            **self._made_with, "recipe": self._config.recipe.to_dict(), "mix": "scaled",
+            "transfer": json.loads(self._config.transfer.to_json_best_effort()),
+        }  # fmt: skip
+
+    def development(self) -> float:
+        """The development figure of heads that are not kept, mean over the seeds."""
+        _, facts = self._fit(self._bare(slice(None)), slice(None))
+        return float(np.max(facts["history"], axis=0).mean())
+
     def train(self) -> list[Layer]:
         """Trains the heads: on the features, or with layers='each' on every layer alone."""
-        count = next(iter(self._features.values())).values.shape[1]
+        count = next(iter(self._features.values())).values.shape[-2]
         if self._config.transfer.layers != "each" or count == 1:
             return [self._layer("", slice(None))]
         return [self._layer(f"layer{k}", slice(k, k + 1)) for k in range(count)]
 
-    def _layer(self, name: str, layers: slice) -> Layer:
+    def _bare(self, layers: slice) -> Frozen:
+        """Heads without parameters."""
         config, data = self._config, self._data
         size = 0
         if isinstance(self._source, PieceTable):
@@ -137,13 +162,12 @@ class FrozenTransfer:
         centers = self._centers
         if centers is not None:
             centers = {language: mean[layers] for language, mean in centers.items()}
-        bare = Frozen(self._source, labeller, None, data.labels, centers)
+        return Frozen(self._source, labeller, None, data.labels, centers)
+
+    def _layer(self, name: str, layers: slice) -> Layer:
+        bare = self._bare(layers)
         made = Kept(
-            os.path.join(self._workdir, HEADS, f"{name or 'head'}.npz"),
-            {
-                **self._made_with, "recipe": config.recipe.to_dict(), "mix": "scaled",
-                "transfer": json.loads(config.transfer.to_json_best_effort()),
-            },
+            os.path.join(self._workdir, HEADS, f"{name or 'head'}.npz"), self.facts(),
             functools.partial(self._fit, bare, layers),
             _save_heads, _load_heads,
         )  # fmt: skip
@@ -160,7 +184,7 @@ class FrozenTransfer:
         """The features that a predictor reads."""
         table = self._features[f"{split} {language}"]
         if layers != slice(None):
-            table = dataclasses.replace(table, values=table.values[:, layers])
+            table = dataclasses.replace(table, values=table.values[..., layers, :])
         return predictor.centered(table, language)
 
     def _fit(self, bare: Frozen, layers: slice) -> tuple[Any, dict[str, Any]]:
@@ -197,7 +221,7 @@ class FrozenTransfer:
         clock = time.monotonic()
         found = heads.fit(
             bare.labeller, table.values, sources, seeds, recipe,
-            -(-len(gold) // recipe.batch_size), measure,
+            -(-len(gold) // recipe.batch_size), measure, self._initial,
         )  # fmt: skip
         facts = {
             "history": found.history.tolist(), "losses": found.losses.tolist(),

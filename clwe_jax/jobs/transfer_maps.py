@@ -19,7 +19,7 @@ from clwe_jax import pocket
 from clwe_jax.align import procrustes
 from clwe_jax.api.base import Loaded
 from clwe_jax.api.model import Model
-from clwe_jax.evaluate import word_alignment
+from clwe_jax.evaluate import features, word_alignment
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.objectives import projected
@@ -135,25 +135,14 @@ def cross_products(
             else:
                 links = np.argwhere(aligner.of_sides(left, right, layers))
             if len(links):
-                xs.append(_pooled(*left, pool)[links[:, 0]])
-                ys.append(_pooled(*right, pool)[links[:, 1]])
+                xs.append(features.pooled(*left, pool)[links[:, 0]])
+                ys.append(features.pooled(*right, pool)[links[:, 1]])
         if xs:
             x, y = (np.concatenate(side).swapaxes(0, 1) for side in (xs, ys))
             product = np.matmul(x.swapaxes(1, 2), y, dtype=np.float32).astype(np.float64)
             total = product if total is None else total + product
             count += x.shape[1]
     return (np.zeros((encoder.layers, 1, 1)) if total is None else total), count
-
-
-def _pooled(vectors: np.ndarray, owners: np.ndarray, pool: str) -> np.ndarray:
-    """The vectors of words, [words, layers, D], from those of their pieces."""
-    starts = np.flatnonzero(np.diff(owners, prepend=-1))
-    if pool == "first":
-        return vectors[starts]
-    if pool == "max":
-        return np.maximum.reduceat(vectors, starts, axis=0)
-    counts = np.diff([*starts, len(owners)])[:, None, None]
-    return np.add.reduceat(vectors, starts, axis=0) / counts.astype(np.float32)
 
 
 def sentences(config: ConfigDict, encoder: Encoder, source: str, target: str) -> list[Linked]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import zipfile
 from typing import Any, Sequence
@@ -11,7 +10,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.evaluate import agreement
-from clwe_jax.jobs import transfer_groups
+from clwe_jax.jobs import transfer_groups, transfer_search
 from clwe_jax.report import data
 from clwe_jax.report.data import Block, Chart, Column, Language, Line, Metric, Number, Table, Word
 from clwe_jax.training import build
@@ -33,8 +32,8 @@ def sections(job: Any) -> list[Any]:
       job: a `transfer.Transfer` whose stages are done.
     """
     made = (
-        _by_language, _translation, transfer_groups.section, _layers, _signs, _confusions, _errors,
-        _curves,
+        _by_language, _translation, transfer_groups.section, _layers, _gains, _confusions, _errors,
+        _curves, transfer_search.section,
     )  # fmt: skip
     found = [make(job) for make in made]
     return [data.to_json(section) for section in found if section is not None]
@@ -163,59 +162,52 @@ def _layers(job: Any) -> data.Section | None:
     return data.Section(f"{task.title}: by layer", text, [chart])
 
 
-def _signs(job: Any) -> data.Section | None:
-    """Sign tests against the runs of config.report.compare_with, row by row (C8)."""
+def _gains(job: Any) -> data.Section | None:
+    """Gains over the runs of config.report.compare_with, and whether they are significant (C8)."""
     folders = [x.strip() for x in job.config.report.compare_with.split(",") if x.strip()]
-    tables = []
+    metric, tables = job.data.task.metric, []
     for folder in folders:
         rows = []
         for language in job.data.tests:
             ours, theirs = (
-                _right(os.path.join(where, "predictions", f"{language}.npz"))
+                _counts(os.path.join(where, "predictions", f"{language}.npz"))
                 for where in (job.workdir, folder)
             )
             if ours is None or theirs is None or ours[1] != theirs[1]:
                 continue
-            found = agreement.sign_test(ours[0].mean(0), theirs[0].mean(0))
-            verdict = "yes" if found.p < 0.05 else "no"
+            gain = agreement.bootstrap(ours[0], theirs[0], job.config.seed)
+            sign = agreement.fewer_errors(ours[0], theirs[0])
+            mine = float(np.mean([score[metric] for score in job.scores[job.chosen][language]]))
             rows.append([
-                Language(language), _gain(job, folder, language), Number(float(found.more), "count"),
-                Number(float(found.less), "count"), Number(found.p), verdict,
+                Language(language), Number(mine, "percent", change=gain.value),
+                Number(gain.value, "percent", low=gain.low, high=gain.high), Number(gain.p),
+                "yes" if gain.p < 0.05 else "no",
+                Number(float(sign.more), "count"), Number(float(sign.less), "count"), Number(sign.p),
             ])  # fmt: skip
         if rows:
-            metric = job.data.task.metric
-            title = Column(_NAMES.get(metric, metric), "percent")
-            columns = ["Language", title, "Better here", "Better there", "p", "Significant at .05"]
+            columns = [
+                "Language", Column(_NAMES.get(metric, metric), "percent"), Column("Gain", "percent"),
+                "p", "Significant at .05", "Better here", "Better there", "p (sign test)",
+            ]  # fmt: skip
             tables.append(Table(columns, rows, title=f"Against {os.path.basename(folder)}"))
         else:
-            logging.warning("%s has no predictions of the same test rows: no sign test", folder)
+            logging.warning("%s has no predictions of the same test rows: no comparison", folder)
     if not tables:
         return None
     text = (
-        "The share of right labels of each test row, mean over the seeds, paired between the runs. "
-        "Beside each figure is its gain over the other run. Rows in which both runs are equal do not "
-        "count. Intervals over seeds measure the training's "
-        "randomness; this test measures the test set's."
+        "Gain: the difference of the runs' figures, means over the seeds, with the 95% interval and p "
+        "of a paired bootstrap over the test rows. The sign test counts the test rows in which one run "
+        "has fewer errors, over all its seeds; rows with equally many do not count. Intervals over seeds "
+        "measure the training's randomness; both tests measure the test set's."
     )
-    return data.Section(f"{job.data.task.title}: sign tests", text, tables)
+    return data.Section(f"{job.data.task.title}: gains", text, tables)
 
 
-def _gain(job: Any, folder: str, language: str) -> Number:
-    """This run's figure and its gain over another run's (C8, Fig. 3)."""
-    metric = job.data.task.metric
-    mine = float(np.mean([score[metric] for score in job.scores[job.chosen][language]]))
-    try:
-        with open(os.path.join(folder, "results.json"), encoding="utf-8") as file:
-            theirs = json.load(file).get(f"{job.data.task.name}/{language}/{metric}")
-    except (OSError, ValueError):
-        theirs = None
-    return Number(mine, "percent", change=None if theirs is None else mine - theirs)
-
-
-def _right(path: str) -> tuple[np.ndarray, str] | None:
+def _counts(path: str) -> tuple[np.ndarray, str] | None:
+    """The counts of the test rows, int [seeds, N, 3], and the hash of their labels."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            return file["right"], str(file["gold"])
+            return file["counts"], str(file["gold"])
     except (OSError, KeyError, ValueError, zipfile.BadZipFile):
         return None
 

@@ -33,7 +33,7 @@ class TunedTransfer:
     the epoch with the best development figure stay.
 
     Attributes:
-      cut: reason -> number of training rows that lost their end.
+      cut: reason -> number of training and test rows that lost their end.
       metric: path of the development figure.
       histories: for each seed step -> development figure.
       speed: 'tokens_per_second', 'steps_per_second' and 'compile_seconds' of the last seed.
@@ -173,6 +173,13 @@ class TunedTransfer:
             self._objective, self._model.tokenizer, variables, self._data.labels, self._length,
             self._types,
         )  # fmt: skip
+
+    def test(self, predictor: Tuned, rows: Rows, language: str) -> list[Labels]:
+        """As `predict`, and counts the rows that lose their end."""
+        for reason, count in self._rows(rows, language).cut.items():
+            self.cut[f"test rows ({language}): {reason}"] = count
+            logging.warning("%d test rows (%s): %s", count, language, reason)
+        return self.predict(predictor, rows, language)
 
     def predict(self, predictor: Tuned, rows: Rows, language: str) -> list[Labels]:
         """For each seed the labels of rows of a language."""

@@ -22,7 +22,6 @@ from clwe_jax.models.transformer import parameter
 from clwe_jax.types import Array, Batch, Sums
 
 KINDS = ("bow", "gru", "lstm")
-_CUT = 3  # an LSTM reads at most so many pieces a word, on average over a row's positions
 
 
 class Mix(nn.Module):
@@ -37,17 +36,19 @@ class Mix(nn.Module):
         """The vectors of words, float32 [B, W, D].
 
         Args:
-          table: float32 [N, layers, D].
+          table: float32 [N, layers, D], or of words whose pieces are mixed before their maximum
+            [N, pieces, layers, D].
           words: rows of the table, int32 [B, W].
         """
         found = table[words].astype(jnp.float32)
 
         def unit(key: Array, shape: tuple[int, ...], dtype: Any = jnp.float32) -> Array:
             del key
-            square = jnp.mean(jnp.square(table.mean(1)[1:]))
+            square = jnp.mean(jnp.square(table.mean(-2)[1:]))
             return jnp.full(shape, jax.lax.rsqrt(jnp.maximum(square, 1e-12)), dtype)
 
-        return mix(self, found, unit)
+        mixed = mix(self, found, unit)
+        return mixed.max(2) if table.ndim == 4 else mixed
 
 
 def mix(module: nn.Module, x: Array, scale_init: Any = nn.initializers.ones) -> Array:
@@ -105,18 +106,15 @@ class Pieces(nn.Module):
         """LSTM layers over the pieces of whole rows."""
         rows, words, most = ids.shape
         flat = real.reshape(rows, -1)
-        length = min(_CUT * words, words * most)
-        order = jnp.argsort(~flat, axis=1, stable=True)[:, :length]  # padding goes to the end
+        order = jnp.argsort(~flat, axis=1, stable=True)  # padding goes to the end
         there = jnp.take_along_axis(flat, order, axis=1)
         pieces = jnp.take_along_axis(ids.reshape(rows, -1), order, axis=1)
         x = embedding[jnp.maximum(pieces, 0)] * there[..., None]
         layers = [found.max(2) for found in BiLstm(self.cells, self.layers, name="lstm")(x, there)]
         mixed = mix(self, jnp.stack(layers, axis=2))
-        numbers = jnp.arange(rows)[:, None]
-        back = jnp.zeros((rows, words * most, self.cells), mixed.dtype)
-        back = back.at[numbers, order].set(mixed)
-        read = jnp.zeros((rows, words * most), bool).at[numbers, order].set(there)
-        return _longest(back.reshape(rows, words, most, -1), read.reshape(rows, words, most))
+        places = jnp.argsort(order, axis=1)[..., None]
+        back = jnp.take_along_axis(mixed, places, axis=1)
+        return _longest(back.reshape(rows, words, most, -1), real)
 
 
 def _longest(x: Array, real: Array) -> Array:

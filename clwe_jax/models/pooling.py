@@ -55,15 +55,15 @@ def select(vectors: Array, layers: str | int) -> Array:
 
     Args:
       vectors: [..., layers + 1, D], the embedding output first, of NumPy or of JAX.
-      layers: 'mix': all; 'upper': all without the embeddings (LASER-elmo, C3); 'last'; 'top': of the
-        last layer of a bidirectional model the larger one of both directions (LASER-top, C2; its
-        factor gamma is a part of the head's first product); 'last4', the mean of the last four (of
-        all layers where there are fewer); 'sum4', their sum (E9); 'mean', of all without the
-        embeddings; or a number.
+      layers: 'mix': all; 'last'; 'top': of the last layer of a bidirectional model the larger one of
+        both directions (LASER-top, C2; its factor gamma is a part of the head's first product);
+        'upper': the same of every layer without the embeddings (LASER-elmo, C3); 'last4', the mean of
+        the last four (of all layers where there are fewer); 'sum4', their sum (E9); 'mean', of all
+        without the embeddings; or a number.
 
     Returns:
-      [..., layers + 1, D] for 'mix', [..., layers, D] for 'upper', [..., 1, D / 2] for 'top', else
-      [..., 1, D].
+      [..., layers + 1, D] for 'mix', [..., layers, D / 2] for 'upper', [..., 1, D / 2] for 'top',
+      else [..., 1, D].
 
     Raises:
       ValueError: an unknown name or number; the message lists the known ones.
@@ -71,12 +71,11 @@ def select(vectors: Array, layers: str | int) -> Array:
     most = vectors.shape[-2] - 1
     if layers == "mix":
         return vectors
-    if layers == "upper":
-        return vectors[..., min(1, most) :, :]
     if layers == "last":
         return vectors[..., -1:, :]
-    if layers == "top":
-        return vectors[..., -1:, :].reshape(*vectors.shape[:-2], 1, 2, -1).max(-2)
+    if layers in ("top", "upper"):
+        some = vectors[..., -1 if layers == "top" else min(1, most) :, :]
+        return some.reshape(*some.shape[:-1], 2, -1).max(-2)
     if layers in ("last4", "sum4"):
         some = vectors[..., last_layers(most), :]
         return (some.mean if layers == "last4" else some.sum)(-2, keepdims=True)

@@ -57,10 +57,10 @@ class TunedModel(nn.Module):
         filled = batch["segment_ids"] > 0
         ends = jnp.pad(filled[:, 1:], ((0, 0), (0, 1)))  # False at the last filled position: [SEP]
         pieces = filled & ends & (batch["positions"] > 0)
-        if "words" in batch:
-            x = words(x, batch["words"], pieces, self.words)
         x = x[:, :, 0] if x.shape[2] == 1 else mix(self, x)
         if "words" in batch:
+            # After the mix, as in the LASER paper: the maximum over pieces is not linear.
+            x = words(x, batch["words"], pieces, self.words)
             return [(x, batch["words"] > 0)]
         if self.pool == "cls":
             return [(x[:, :1], filled[:, :1])]

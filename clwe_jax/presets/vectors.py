@@ -102,6 +102,13 @@ def static(scale: str) -> ConfigDict:
                 dictionary_dim=0,  # dictionary vectors' width, beside the trained ones; 0: none
                 trained_length=0.6,  # of trained vectors beside those of the dictionary
                 trained="",  # a folder of trained vectors for several runs; '': WORKDIR/trained
+                mine=False,  # whether translations in the text add to the dictionary
+                judge="",  # an encoder that says which mined pairs are right: hf:DIR, run:DIR; '': none
+                mining=dict(
+                    rounds=5, min_words=4, max_words=40, neighbourhood=4, margin=1.02,
+                    support_lines=3, grow_lines=2, grow_cosine=0.33, least_supported=20,
+                    unsupported_margin=0.0, position=4.0, dim=256,
+                ),
             ),
             embeddings=dict(
                 dim=300, epochs=5, min_count=5, window=5, negatives=5, learning_rate=0.05,

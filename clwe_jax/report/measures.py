@@ -100,6 +100,7 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
         if sif:
             weighted = table(_SIF, pairs, columns, sif, "Pair", title=f"{title}, SIF{whole}")
         if name == "mean":
+            columns["mean_csls_k3"] = Column("CSLS, k = 3", "percent", main=False)
             columns["coverage"] = Column("Words with a vector", "percent", main=False)
         tables = table("retrieval", pairs, columns, found, "Pair", title=title + whole, note=note)
         blocks += floor.beside([*tables, *weighted], run, *levels)

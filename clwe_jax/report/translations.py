@@ -60,8 +60,8 @@ def sections(figures: Mapping[str, float], rows: Sequence[Mapping[str, Any]]) ->
         )
     if mined:
         said.append(
-            "Mining of sentence pairs by the margin of their vectors: a third of the sentences have "
-            "their translation on the other side."
+            "Mining of sentence pairs by the margin of their vectors: half of each side's sentences "
+            "have their translation on the other side."
         )
     text = " ".join(said)
     return [data.to_json(data.Section("Translation", text, blocks))]

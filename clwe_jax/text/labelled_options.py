@@ -52,6 +52,21 @@ def validate(config: ConfigDict) -> None:
             f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, laser:DIR, vec:en=FILE,de=FILE, "
             f"joint, or {', '.join(_LEARNED)}"
         )
+    if settings.pieces and encoder not in _LEARNED:
+        raise ValueError(
+            f"config.transfer.pieces={settings.pieces!r} is the start of {', '.join(_LEARNED)}, and "
+            f"config.encoder={encoder!r} has pieces of its own: --config.transfer.pieces=''"
+        )
+    if settings.lower_case and kind != "tags":
+        raise ValueError(
+            f"config.transfer.lower_case=True is of tagged words, and {settings.task!r} has none: "
+            "config.data.lower_case is the encoders' option"
+        )
+    if settings.search.trials and settings.mode == "frozen" and layers == "each":
+        raise ValueError(
+            f"config.transfer.search.trials={settings.search.trials} chooses for one head, and "
+            "config.transfer.layers='each' trains one a layer: --config.transfer.search.trials=0"
+        )
     if settings.mode == "tune":
         _tuning(config, form, head)
     if settings.translate and not config.data.dictionaries:

@@ -10,7 +10,7 @@ import dataclasses
 import math
 import time
 import zipfile
-from typing import Annotated, Any, Callable, Sequence
+from typing import Annotated, Any, Callable, Mapping, Sequence
 
 from absl import logging
 from flax import traverse_util
@@ -44,7 +44,8 @@ class Recipe:
         development set; 'onecycle' (Smith 2018), up and down over all epochs, with a momentum that
         does the opposite; 'linear', down to 0.
       patience: epochs without gain after which a member stops; with 'halve', after which its rate
-        is halved; they count from the first figure above 0. 0: it never stops.
+        is halved; they count from the first figure above 0. 0: it never stops, as 'onecycle' and
+        'linear' must: their last epochs have the lowest rates.
       least_rate: with 'halve', the learning rate below which a member stops.
       momentum: of sgd.
       l2: strength of the L2 penalty; for adamw the decoupled weight decay.
@@ -61,6 +62,19 @@ class Recipe:
     momentum: Rate = 0.0
     l2: Share = 0.0
     clip: Amount = 5.0
+
+    def __post_init__(self):
+        if self.schedule == "halve" and self.learning_rate < self.least_rate:
+            raise ValueError(
+                f"config.recipe.learning_rate={self.learning_rate:g} is below "
+                f"config.recipe.least_rate={self.least_rate:g}, at which every head stops after one "
+                "epoch: lower least_rate, or --config.recipe.schedule=constant"
+            )
+        if self.schedule in ("onecycle", "linear") and self.patience:
+            raise ValueError(
+                f"config.recipe.patience={self.patience} would cut config.recipe.schedule="
+                f"{self.schedule!r}, whose last epochs have the lowest rates: --config.recipe.patience=0"
+            )
 
     def build(self, steps: int) -> optax.GradientTransformation:
         """The transformation of a member's gradient, without the learning rate.
@@ -130,6 +144,7 @@ def fit(
     recipe: Recipe,
     steps_per_epoch: int,
     measure: Measure,
+    initial: Mapping[str, np.ndarray] | None = None,
 ) -> Fitted:
     """Trains one member for each source.
 
@@ -141,11 +156,16 @@ def fit(
       recipe: the optimizer.
       steps_per_epoch: number of batches of an epoch.
       measure: function from the members' parameters to their development figures, [members].
+      initial: path -> the start of a parameter, the same for all members.
     """
     steps = recipe.epochs * steps_per_epoch
     table = jnp.asarray(table)
     keys = jnp.stack([jax.random.key(seed, impl=KEY_TYPE) for seed in seeds])
     params = start(labeller, table, stacked([next(source) for source in sources]), keys)
+    flat = paths.flat(params)
+    for path, array in (initial or {}).items():
+        flat[path] = jnp.broadcast_to(jnp.asarray(array, flat[path].dtype), flat[path].shape)
+    params = traverse_util.unflatten_dict(flat, sep="/")
     opt_state = jax.jit(jax.vmap(recipe.build(steps).init))(params)
     step_fn = step(labeller, recipe, steps)
     rates = np.full(len(seeds), recipe.learning_rate, np.float32)

@@ -1,4 +1,4 @@
-"""Intervals over seeds, the sign test, confusions: against hand computations."""
+"""Intervals over seeds, tests of two runs, confusions: against hand computations."""
 
 import itertools
 
@@ -25,11 +25,57 @@ def test_sign_test_is_that_of_enumeration():
     assert agreement.sign_test(first, first).p == 1.0
 
 
-def test_shares_of_right_labels():
-    found = agreement.right_share([("A", "B"), (), ("A",)], [("A", "A"), (), ("A",)], True)
-    assert found.tolist() == [0.5, 1.0, 1.0]
-    assert agreement.right_share(["x", "y"], ["x", "x"], False).tolist() == [1.0, 0.0]
-    assert agreement.right_share([("A",), ()], [(), ()], False).tolist() == [0.0, 1.0]
+def counts(right, words):
+    """Counts of words: `right` [seeds, N] of `words` [N]."""
+    return np.stack([right, *2 * [np.broadcast_to(words, right.shape)]], axis=-1)
+
+
+@pytest.mark.parametrize("seeds, others", [([0] * 3, [0] * 5), ([0, 1, 2], [2, 1, 0])])
+def test_equal_predictions_are_no_gain(seeds, others):
+    """Means of float shares of 7 words differ by rounding, and the sign test counted that."""
+    rng = np.random.default_rng(0)
+    words = rng.integers(1, 12, 1_000)
+    right = rng.binomial(words, 0.7, (3, 1_000))
+    ours, theirs = counts(right[seeds], words), counts(right[others], words)
+    assert agreement.fewer_errors(ours, theirs) == (0, 0, 1.0)
+    found = agreement.bootstrap(ours, theirs, samples=200)
+    assert (found.value, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_rows_with_fewer_errors():
+    ours = np.array([[[1, 1, 1], [0, 1, 0], [1, 2, 2]]])
+    theirs = np.array([[[1, 1, 2], [0, 1, 1], [1, 2, 2]], [[1, 1, 1], [0, 1, 0], [2, 2, 2]]])
+    assert agreement.fewer_errors(ours, theirs)[:2] == (2, 1)
+    assert agreement.fewer_errors(theirs, ours)[:2] == (1, 2)
+
+
+def test_the_bootstrap_tests_the_figure_itself():
+    """A run that finds no name has more right words than one with wrong names, and F1 0."""
+    rng = np.random.default_rng(0)
+    wanted = rng.integers(0, 2, 300)
+    right = rng.binomial(wanted, 0.2)
+    ours = np.stack([right, wanted, right + 1], axis=-1)[None]
+    theirs = np.stack([0 * right, wanted, 0 * right], axis=-1)[None]
+    found = agreement.bootstrap(ours, theirs)
+    f1 = 2 * right.sum() / (wanted + right + 1).sum()
+    assert found.value == pytest.approx(f1)
+    assert found.low < f1 < found.high and found.p < 0.01
+    sign = agreement.fewer_errors(ours, theirs)  # a wrong name more a row
+    assert sign.less > sign.more
+    back = agreement.bootstrap(theirs, ours)
+    assert (back.value, back.p) == (-found.value, found.p)
+
+
+def test_the_interval_of_a_gain_is_that_of_paired_rows():
+    """For accuracies of one row each the bootstrap's spread is that of the paired difference."""
+    rng = np.random.default_rng(1)
+    ours, theirs = (counts(rng.binomial(1, p, (1, 900)), 1) for p in (0.6, 0.5))
+    found = agreement.bootstrap(ours, theirs)
+    difference = (ours - theirs)[0, :, 0]
+    half = 1.96 * difference.std() / 30
+    assert found.value == pytest.approx(difference.mean())
+    assert found.low == pytest.approx(difference.mean() - half, abs=0.01)
+    assert found.high == pytest.approx(difference.mean() + half, abs=0.01)
 
 
 def test_confusions():

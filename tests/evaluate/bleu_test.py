@@ -5,6 +5,7 @@ import types
 import numpy as np
 import pytest
 
+from clwe_jax.evaluate import bleu
 from clwe_jax.evaluate.bleu import Bleu, scores
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.translate import spelled, translate
@@ -44,11 +45,18 @@ def test_scores_are_sacrebleus():
     from sacrebleu import corpus_bleu
 
     found, wanted = ["the cat sat on a mat", "a dog"], ["the cat sat on the mat", "a dog"]
-    bleu, chrf, signature = scores(found, wanted)
-    assert bleu == corpus_bleu(found, [wanted]).score and 0 < bleu < 100 and 0 < chrf < 100
+    figure, chrf, signature = scores(found, wanted, "en")
+    assert figure == corpus_bleu(found, [wanted]).score and 0 < figure < 100 and 0 < chrf < 100
     assert "tok:13a" in signature and "version:" in signature
-    assert scores(wanted, wanted)[:2] == pytest.approx((100, 100))
-    assert "tok:char" in scores(["猫猫犬犬"], ["猫猫犬犬"])[2]
+    assert scores(wanted, wanted, "en")[:2] == pytest.approx((100, 100))
+    assert "tok:char" in scores(["แมวแมว"], ["แมวแมว"], "th")[2]
+
+
+def test_chinese_and_japanese_have_sacrebleus_tokenizers(monkeypatch):
+    assert "tok:zh" in scores(["猫猫犬犬"], ["猫猫犬犬"], "zh")[2]
+    for there, name in ((True, "ja-mecab"), (None, "char")):
+        monkeypatch.setattr(bleu.importlib.util, "find_spec", lambda _, there=there: there)
+        assert bleu.tokenizer_of("ja", ["猫と犬"]) == name
 
 
 def test_pieces_to_words(model):

@@ -8,6 +8,7 @@ from clwe_jax.embeddings.vectors import Vectors as WordVectors
 from clwe_jax.evaluate import features
 from clwe_jax.evaluate.features import Table, Vectors
 from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.models import labelling
 from clwe_jax.text.normalize import Normalizer
 
 
@@ -178,10 +179,51 @@ def test_a_span_keeps_the_words_that_the_encoder_keeps():
 
 
 def test_layers_of_laser():
-    """'top' is the larger direction of the last layer; 'upper' leaves the embeddings out."""
+    """'top' is the larger direction of the last layer; 'upper' of all without the embeddings."""
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4) * np.array([1, -1, -1, 1])
     found = features.select(x, "top")
     assert found.shape == (2, 1, 2)
     np.testing.assert_array_equal(found[:, 0], np.maximum(x[:, 2, :2], x[:, 2, 2:]))
-    np.testing.assert_array_equal(features.select(x, "upper"), x[:, 1:])
-    np.testing.assert_array_equal(features.select(x[:, :1], "upper"), x[:, :1])
+    np.testing.assert_array_equal(
+        features.select(x, "upper"), np.maximum(x[:, 1:, :2], x[:, 1:, 2:])
+    )
+
+
+def test_the_maximum_over_pieces_comes_after_the_mix():
+    """LASER-elmo, Eq. 3, in NumPy: gamma sum_l s_l max(forward, backward), then the maximum."""
+    rng = np.random.default_rng(0)
+    owners = [np.array([0, 1, 1, 1, 2]), np.array([0, 0])]
+    pieces = [rng.normal(size=(len(x), 3, 4)).astype(np.float32) for x in owners]
+    sentences = {("a", "b", "c"): 0, ("d",): 1}
+
+    class Encoder:
+        def of_words(self, *_):
+            raise AssertionError("a pool of each layer alone")
+
+        def pieces_of_words(self, found, language):
+            return [(pieces[sentences[tuple(x)]], owners[sentences[tuple(x)]]) for x in found]
+
+    source = Vectors(Encoder(), "upper", "max")
+    table = features.joined([source.of_sentences([x], "en") for x in sentences])
+    shares, gamma = np.array([0.3, 0.7], np.float32), np.float32(1.5)
+    variables = {"mix": np.log(shares), "mix_scale": np.full(1, gamma)}
+    for part, who, (words,) in zip(pieces, owners, table.rows):
+        found = labelling.Mix().apply({"params": variables}, table.values, words[None])[0]
+        mixed = gamma * np.einsum("pld,l->pd", np.maximum(part[:, 1:, :2], part[:, 1:, 2:]), shares)
+        expected = [mixed[who == word].max(0) for word in range(len(words))]
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    values, local = table.local(table.rows[0][0][None])
+    np.testing.assert_array_equal(values[local], table.values[table.rows[0][0][None]])
+
+
+def test_pieces_of_words_are_joined_and_a_lost_end_is_logged(make_tokenizer, caplog):
+    tokenizer = make_tokenizer(["bank"])
+    source = features.PieceTable(tokenizer, most=3)
+    short, long = (source.of_sentences([x], "de") for x in (["bank"], ["x", "abcde"]))
+    assert short.values.shape[1] == 1 and long.values.shape[1] == 3
+    assert "1 of 2 distinct words (de) have more than 3 pieces" in caplog.text
+    both = features.joined([short, long])
+    expected = [tokenizer.encode(word, "de")[0][:3] for word in ("bank", "x", "abcde")]
+    found = [both.values[number] for (words,) in both.rows for number in words]
+    assert [[x for x in ids if x >= 0] for ids in found] == expected
+    assert (both.values[0] == -1).all()

@@ -197,3 +197,10 @@ def test_bfloat16_in_safetensors(tmp_path):
     save_file({"a": NUMBERS.astype(ml_dtypes.bfloat16)}, str(tmp_path / "model.safetensors"))
     found = arrays.read(str(tmp_path))["a"]
     assert found.dtype == np.float32 and found.tolist() == NUMBERS.tolist()
+
+
+def test_weights_that_are_no_numbers_are_refused(tmp_path):
+    broken = np.where(NUMBERS == NUMBERS.max(), np.nan, NUMBERS).astype(np.float32)
+    save_file({"fine": NUMBERS, "broken": broken}, str(tmp_path / "model.safetensors"))
+    with pytest.raises(ValueError, match="the tensor broken has values that are no numbers"):
+        arrays.read(str(tmp_path))

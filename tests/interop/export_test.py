@@ -158,7 +158,8 @@ def test_lexicons_are_mentioned(tmp_path):
     objective, variables = a_model(CASES["plain"])
     tokenizer = a_tokenizer({"fr": ["東京"]})
     notes = to_huggingface.write(objective, tokenizer, variables, str(tmp_path / "out"))
-    assert any("in lexicons (fr)" in note for note in notes)
+    [note] = [note for note in notes if "in lexicons (fr)" in note]
+    assert "tokenizer.encode(TEXT, LANGUAGE)[0]" in note and "is_split_into_words" not in note
 
 
 def test_exports_of_loaded_models(tmp_path):
@@ -199,6 +200,13 @@ def test_transformers_opens_it(tmp_path):
         layers, scores = outputs(objective, variables, a_batch(objective, 1))
         for ours, theirs in zip(layers[:-2], found.hidden_states[:-1], strict=True):
             np.testing.assert_allclose(theirs[0], ours, atol=1e-5)
+        # Before the final normalisation until version 5, after it from then on.
+        normalised = int(transformers.__version__.partition(".")[0]) >= 5
+        np.testing.assert_allclose(
+            found.hidden_states[-1][0], layers[-1 if normalised else -2], atol=1e-4
+        )
+        readme = (tmp_path / case / "README.md").read_text(encoding="utf-8")
+        assert ("after the final normalisation" in readme) == (case == "pre")
         np.testing.assert_allclose(found.logits[0], scores, atol=1e-4)
         config = json.loads((tmp_path / case / "config.json").read_text(encoding="utf-8"))
         assert config["architectures"][0].endswith("ForMaskedLM")

@@ -46,12 +46,12 @@ def model():
     return api.Model(presets.translation("laptop"), tokenizer, objective, variables)
 
 
-@pytest.mark.parametrize("layers, words", [("top", "max"), ("last", "first"), ("upper", "mean")])
+@pytest.mark.parametrize("layers, words", [("top", "max"), ("top", "mean"), ("last", "first"), ("upper", "max")])
 def test_the_head_reads_the_frozen_features(model, layers, words):
     sentences = [["the", "bank", "x"], ["money"]]
     tokenizer = model.tokenizer
     encoder = ModelEncoder(model.objective, tokenizer, model.variables)
-    frozen = encoder.of_words(sentences, "en", words, lambda x: features.select(x, layers))
+    table = features.Vectors(encoder, layers, words).of_sentences(sentences, "en")
     tuned = TunedModel(Backbone(tokenizer.vocabulary.size, **SIZES), Labelling(Linear(2, True)),
                        layers=layers, words=words)  # fmt: skip
     rows = piece_rows.of_sentences(tokenizer, sentences, "en", 40)
@@ -62,10 +62,12 @@ def test_the_head_reads_the_frozen_features(model, layers, words):
         path.rpartition("/")[2]: x for path, x in params.items()}},
         "mix": np.zeros(2), "mix_scale": np.ones(1)}  # fmt: skip
     [(found, mask)] = tuned.apply({"params": nested}, batch, False, method="_texts")
-    for row, expected in enumerate(frozen):
+    for row, (numbers,) in enumerate(table.rows):
         count = len(sentences[row])
         assert np.asarray(mask)[row].sum() == count
-        np.testing.assert_allclose(found[row, :count], expected.mean(1), atol=1e-5)
+        expected = table.values[numbers].mean(-2)
+        expected = expected.max(1) if expected.ndim == 3 else expected
+        np.testing.assert_allclose(found[row, :count], expected, atol=1e-5)
 
 
 def test_it_learns_with_the_head_and_is_loaded(model, tmp_path, monkeypatch):
@@ -94,6 +96,31 @@ def test_it_learns_with_the_head_and_is_loaded(model, tmp_path, monkeypatch):
     for path, before in fine_tuned.backbone_of(model.variables).items():
         after = paths.flat(found["params"])[path]
         assert after.shape == before.shape and np.abs(after - before).max() > 1e-3, path
+
+
+def test_the_gru_starts_from_lasers_pieces(model, tmp_path, monkeypatch):
+    config = presets.laser_tagger("laptop", "ner")
+    config.encoder, config.data.languages = "gru", "en,de"
+    config.transfer.update(pieces="run:laser", seeds=2, embedded_rows=20, embedded_tests=10)
+    config.transfer.search.trials = 0
+    config.transfer.head.update(width=8, mlp_dim=8, layers=1)
+    config.transfer.embedder.width = 5
+    # No step: the heads keep their start.
+    config.recipe.update(name="adam", schedule="constant", learning_rate=0.0, epochs=1)
+    load = encoders.load
+    monkeypatch.setattr(
+        encoders, "load", lambda x, names: model if x == "run:laser" else load(x, names)
+    )
+    with pytest.raises(ValueError, match="--config.transfer.embedder.width=6"):
+        transfer.run(config, str(tmp_path / "run"))
+    config.transfer.embedder.width = 6
+    validation.validate(config)
+    assert transfer.run(config, str(tmp_path / "run"))
+    loaded = api.load(str(tmp_path / "run"))
+    table = np.asarray(loaded.predictor.params["embedder"]["embedding"])
+    for member in table:
+        np.testing.assert_array_equal(member, model.variables["params"]["source_pieces"][: len(member)])
+    assert loaded.tag(["the bank"], lang="de")[0][0][0] == "the"
 
 
 def test_texts_have_no_begin(model):

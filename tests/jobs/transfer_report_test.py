@@ -27,7 +27,7 @@ def job(tmp_path, seeds=2, tests=None, **changes):
     }
     facts = {"history": [[0.5] * seeds, [0.7] * seeds], "seconds": 2.0, "all_seconds": 3.0}
     found = types.SimpleNamespace(
-        config=config, chosen="", tunes=False, coverage={}, workdir=str(tmp_path), predicted={"": predicted},
+        config=config, chosen="", tunes=False, coverage={}, trials=[], workdir=str(tmp_path), predicted={"": predicted},
         scores={"": {language: [{"acc": 0.5, "f1": 0.4}] * seeds for language in tests}},
         layers=[types.SimpleNamespace(name="", facts=facts)], made_with={"encoder": "joint"},
         source=types.SimpleNamespace(encoder=types.SimpleNamespace(layers=1)),

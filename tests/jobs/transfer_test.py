@@ -15,12 +15,12 @@ from clwe_jax import api, pocket, presets, registry, validation
 from clwe_jax.api import encoders
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import evaluate, transfer, transfer_data, transfer_translate
+from clwe_jax.jobs import evaluate, transfer, transfer_data, transfer_search, transfer_translate
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.text import labelled_files
 from clwe_jax.text.base_vocab import SPECIALS
-from clwe_jax.text.labelled import Examples, Labelled, Tagged
+from clwe_jax.text.labelled import Examples, Labelled, Tagged, scores
 from clwe_jax.text.labelled.tagged import Pos
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
@@ -70,6 +70,9 @@ class ToyNames:
         named = sum(x != "O" for x, _ in pairs), sum(y != "O" for _, y in pairs)
         return {"f1": 2 * right / max(1, sum(named)), "recall": right / max(1, named[0])}
 
+    def counts(self, gold, predicted):
+        return scores.tag_counts(gold, predicted)
+
 
 class ToyPairs(ToyNames):
     """Whether two sentences are the same."""
@@ -86,6 +89,9 @@ class ToyPairs(ToyNames):
 
     def score(self, gold, predicted):
         return {"acc": float(np.mean([x == y for x, y in zip(gold, predicted, strict=True)]))}
+
+    def counts(self, gold, predicted):
+        return scores.row_counts(gold, predicted)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -232,13 +238,23 @@ def test_a_run_that_is_moved_with_its_encoder_loads_from_any_folder(
         api.load(tmp_path / "alone")
 
 
-def test_sign_tests_compare_with_another_run(frozen, tmp_path, vectors):
+def test_words_are_read_in_lower_case(frozen, vectors):
+    data = transfer_data.read(tiny(vectors, lower_case=True))
+    rows = [row for sets in (data.train, data.dev, data.tests) for x in sets.values() for row in x]
+    assert all(word == word.lower() for row in rows for word in row.words)
+    model = api.load(frozen[1])
+    model.config.transfer.lower_case = True
+    [upper], [lower] = (model.tag([words], lang="de") for words in (["BANK"], ["bank"]))
+    assert upper[0][0] == "BANK" and upper[0][1] == lower[0][1]
+
+
+def test_gains_over_another_run_are_tested(frozen, tmp_path, vectors):
     config = tiny(vectors)
     config.report.compare_with = frozen[1]
     config.recipe.epochs = 1
     assert transfer.run(config, str(tmp_path))
     titles = [section["title"] for section in read(tmp_path, "report.json")["sections"]]
-    assert "Names: sign tests" in titles
+    assert "Names: gains" in titles
 
 
 def test_the_mean_of_each_language_is_taken_away(vectors, tmp_path, frozen):
@@ -263,6 +279,21 @@ def test_pairs_of_texts_are_classified(head, vectors, tmp_path):
     assert model.classify([("the bank", "the bank")], lang="en")[0] in ("same", "other")
     with pytest.raises(ValueError, match="pairs"):
         model.classify(["the bank"], lang="en")
+
+
+def test_the_heads_have_the_regularisation_of_the_best_trial(vectors, tmp_path):
+    config = tiny(vectors, search={"trials": 2})
+    config.recipe.epochs = 1
+    assert transfer.run(config, str(tmp_path))
+    report = read(tmp_path, "report.json")
+    [found] = [x for x in report["sections"] if x["title"] == "Names: search"]
+    [table] = found["blocks"]
+    figures = [row[-1]["value"] for row in table["rows"]]
+    assert len(figures) == 2 and figures[0] >= figures[1]
+    record = read(tmp_path, "heads/head.npz.made_with.json")
+    best = {"l2": table["rows"][0][1]["value"], "dropout": table["rows"][0][2]["value"]}
+    assert record["recipe"]["l2"] == best["l2"]
+    assert record["transfer"]["head"]["dropout"] == best["dropout"]
 
 
 def test_an_encoder_may_learn_with_the_head(tmp_path):
@@ -353,8 +384,10 @@ def test_heads_on_every_layer_alone(pretrained, tmp_path):
 
 def test_pairs_are_fine_tuned_in_one_row(pretrained, tmp_path):
     config = tuning(pretrained, "xnli")
-    config.train.epochs = 1
+    config.train.epochs, config.transfer.length = 1, 16
     assert transfer.run(config, str(tmp_path))
+    skipped = read(tmp_path, "report.json")["skipped"]
+    assert skipped["texts longer than a row"] and skipped["test rows (de): texts longer than a row"]
     model, pair = api.load(str(tmp_path)), [("a bank", "a bank")]
     found = model.classify(pair, lang="de")
     assert ForkingPickler.loads(ForkingPickler.dumps(model)).classify(pair, lang="de") == found

@@ -251,6 +251,19 @@ def test_embedders_read_the_pieces_of_real_words(kind):
         assert abs(other[0, 0] - found[0, 0]).max() > 1e-4
 
 
+def test_the_lstm_reads_every_piece_of_long_words():
+    """Eight words of five pieces: a limit on the pieces of a row would leave words without any."""
+    table = np.concatenate([np.full((1, 5), -1), np.arange(40).reshape(8, 5) % 9]).astype(np.int32)
+    words = np.arange(1, 9, dtype=np.int32)[None]
+    module = labelling.Pieces("lstm", vocab_size=9, width=6, cells=6, layers=2)
+    params = params_of(module.init, jax.random.key(0), table, words)
+    found = np.asarray(applied(module, params, table, words))
+    assert np.abs(found).max(-1).min() > 0
+    padded = np.pad(words, ((0, 0), (0, 8)))
+    again = np.asarray(applied(module, params, table, padded))[:, :8]
+    np.testing.assert_allclose(found, again, atol=1e-6)
+
+
 @pytest.mark.parametrize("layers", [1, 3])
 def test_the_mix_of_layers_begins_as_their_mean_with_a_mean_square_of_one(layers):
     table = 0.01 * np.random.default_rng(0).normal(size=(4, layers, 5)).astype(np.float32)

@@ -19,7 +19,7 @@ def test_tables_a_chart_and_examples():
     [made] = translations.sections(FIGURES, [dict(kind="right"), ROW])
     table, chart, examples, mined = data.section_from_json(made).blocks
     assert [cell.metric for cell in table.rows[0][1:]] == ["bleu/en-de", "chrf/en-de"]
-    assert "a third" in made["text"] and "Word by word" not in made["text"]
+    assert "half of each side" in made["text"] and "Word by word" not in made["text"]
     assert len(table.rows) == 1 and table.note.endswith("of BLEU and chrF: nrefs:1")
     assert chart.lines[0].metric == "bleu/en-de"
     assert [(x.text, x.language) for x in examples.rows[0][1:]] == [

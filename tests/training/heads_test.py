@@ -93,11 +93,26 @@ def test_halving_ends_below_the_least_rate(data):
     assert len(found.history) == 3
 
 
+def test_a_rate_below_the_least_one_is_an_error():
+    with pytest.raises(ValueError, match="learning_rate=0.0001 is below config.recipe.least_rate"):
+        Recipe(schedule="halve", learning_rate=1e-4, least_rate=1e-3)
+    Recipe(schedule="constant", learning_rate=1e-4, least_rate=1e-3)
+
+
+@pytest.mark.parametrize("schedule", ["onecycle", "linear"])
+def test_early_stopping_does_not_cut_a_schedule_with_an_end(schedule, data):
+    with pytest.raises(ValueError, match="config.recipe.patience=0"):
+        Recipe(schedule=schedule, patience=2)
+    figures = iter([[0.5], [0.4], [0.3], [0.2], [0.9]])
+    recipe = dataclasses.replace(RECIPE, name="sgd", epochs=5, schedule=schedule, patience=0)
+    assert fitted(data, [0], recipe, lambda params: np.array(next(figures))).best.tolist() == [4]
+
+
 def test_onecycle_goes_up_and_down_and_the_momentum_does_the_opposite():
     rates = np.array([heads.onecycle(jnp.float32(t), 100) for t in range(100)])
     assert rates.argmax() == 30 and rates.max() == pytest.approx(1) and rates[0] < 0.05
     assert (np.diff(rates[:30]) > 0).all() and (np.diff(rates[31:]) < 0).all()
-    tx = Recipe(name="sgd", schedule="onecycle", momentum=0.9, clip=0.0).build(10)
+    tx = Recipe(name="sgd", schedule="onecycle", patience=0, momentum=0.9, clip=0.0).build(10)
     state = tx.init(jnp.zeros(1))
     moments = []
     for _ in range(4):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Mapping, NamedTuple, Protocol, Sequence
 
+import numpy as np
+
 
 class Tagged(NamedTuple):
     """A sentence with one tag a word; the words are the file's own, never segmented again.
@@ -121,4 +123,11 @@ class Task(Protocol):
 
         Raises:
           ValueError: the shapes differ.
+        """
+
+    def counts(self, gold: Sequence, predicted: Sequence) -> np.ndarray:
+        """The counts of each row from which F1 or accuracy follows, int64 [N, 3]; see `scores`.
+
+        Args:
+          gold, predicted: as of `score`.
         """

@@ -17,6 +17,8 @@ import itertools
 import json
 from typing import Any, Iterator, Sequence
 
+import numpy as np
+
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Spanned, folders, scores
 from clwe_jax.text.labelled.entities import entities
@@ -106,6 +108,12 @@ class _Edges:
     ) -> dict[str, float]:
         """{'f1', 'precision', 'recall'} as of `scores.label_f1`."""
         return scores.label_f1(gold, predicted)
+
+    def counts(
+        self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+    ) -> np.ndarray:
+        """As `Task.counts`."""
+        return scores.label_counts(gold, predicted)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,8 +1,14 @@
-"""Scores of predicted labels: F1 of entities and of sets of labels, accuracy, and Spearman's rank correlation."""
+"""Scores of predicted labels: F1 of entities and of sets of labels, accuracy, and Spearman's rank correlation.
+
+The counts of a row are its right, gold and predicted items: entities, labels, words, or the row itself.
+F1 over rows is 2 right / (gold + predicted), which is accuracy where both numbers are equal.
+"""
 
 from __future__ import annotations
 
 from typing import Collection, Sequence
+
+import numpy as np
 
 from clwe_jax.text.labelled.entities import entities
 
@@ -17,9 +23,35 @@ def entity_f1(gold: Tags, predicted: Tags) -> dict[str, float]:
     Raises:
       ValueError: the sentences differ in number or length.
     """
+    return _f1(entity_counts(gold, predicted))
+
+
+def entity_counts(gold: Tags, predicted: Tags) -> np.ndarray:
+    """The counts of entities of each sentence, int64 [N, 3]; see `entity_f1`."""
     _check_tags(gold, predicted)
-    wanted, found = set(entities(_joined(gold))), set(entities(_joined(predicted)))
-    return _f1(len(wanted & found), len(wanted), len(found))
+    both = ((set(entities(a)), set(entities(b))) for a, b in zip(gold, predicted))
+    return _counts([(len(a & b), len(a), len(b)) for a, b in both])
+
+
+def label_counts(
+    gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]
+) -> np.ndarray:
+    """The counts of labels of each row, int64 [N, 3]; see `label_f1`."""
+    _check_number(gold, predicted)
+    return _counts([(len(set(a) & set(b)), len(a), len(b)) for a, b in zip(gold, predicted)])
+
+
+def tag_counts(gold: Tags, predicted: Tags) -> np.ndarray:
+    """The counts of words of each sentence, int64 [N, 3]; see `tag_accuracy`."""
+    _check_tags(gold, predicted)
+    rights = (sum(x == y for x, y in zip(a, b)) for a, b in zip(gold, predicted))
+    return _counts([(right, len(tags), len(tags)) for right, tags in zip(rights, gold)])
+
+
+def row_counts(gold: Sequence[str], predicted: Sequence[str]) -> np.ndarray:
+    """The counts of each row, which has one label, int64 [N, 3]; see `accuracy`."""
+    _check_number(gold, predicted)
+    return _counts([(int(a == b), 1, 1) for a, b in zip(gold, predicted)])
 
 
 def label_f1(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> dict[str, float]:
@@ -33,12 +65,15 @@ def label_f1(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str
     Raises:
       ValueError: the numbers of rows differ.
     """
-    _check_number(gold, predicted)
-    right = sum(len(set(a) & set(b)) for a, b in zip(gold, predicted))
-    return _f1(right, sum(map(len, gold)), sum(map(len, predicted)))
+    return _f1(label_counts(gold, predicted))
 
 
-def _f1(right: int, wanted: int, found: int) -> dict[str, float]:
+def _counts(rows: Sequence[tuple[int, int, int]]) -> np.ndarray:
+    return np.array(rows, np.int64).reshape(len(rows), 3)
+
+
+def _f1(counts: np.ndarray) -> dict[str, float]:
+    right, wanted, found = counts.sum(0).tolist()
     precision = right / found if found else 0.0
     recall = right / wanted if wanted else 0.0
     both = precision + recall
@@ -52,9 +87,7 @@ def tag_accuracy(gold: Tags, predicted: Tags) -> float:
     Raises:
       ValueError: the sentences differ in number or length.
     """
-    _check_tags(gold, predicted)
-    right = sum(a == b for tags, guess in zip(gold, predicted) for a, b in zip(tags, guess))
-    return right / max(1, sum(map(len, gold)))
+    return _f1(tag_counts(gold, predicted))["recall"]
 
 
 def accuracy(gold: Sequence[str], predicted: Sequence[str]) -> float:
@@ -63,8 +96,7 @@ def accuracy(gold: Sequence[str], predicted: Sequence[str]) -> float:
     Raises:
       ValueError: the numbers of labels differ.
     """
-    _check_number(gold, predicted)
-    return sum(a == b for a, b in zip(gold, predicted)) / max(1, len(gold))
+    return _f1(row_counts(gold, predicted))["recall"]
 
 
 def spearman(gold: Sequence[str], predicted: Sequence[str]) -> float:
@@ -80,11 +112,6 @@ def spearman(gold: Sequence[str], predicted: Sequence[str]) -> float:
     if len(set(x)) < 2 or len(set(y)) < 2:
         return 0.0
     return float(stats.spearmanr(x, y).statistic)
-
-
-def _joined(sentences: Tags) -> list[str]:
-    """All tags with O after each sentence; seqeval, too, finds the entities of all at once."""
-    return [tag for sentence in sentences for tag in (*sentence, "O")]
 
 
 def _check_tags(gold: Tags, predicted: Tags) -> None:

@@ -16,8 +16,10 @@ import dataclasses
 import re
 from typing import Callable, NamedTuple, NoReturn, Sequence
 
+import numpy as np
+
 from clwe_jax.pocket import tasks as pocket
-from clwe_jax.text.labelled import Examples, Tagged, folders, scores
+from clwe_jax.text.labelled import Examples, Tagged, folders, petrov, scores
 from clwe_jax.text.labelled.entities import is_tag, scheme, to_iob2
 from clwe_jax.text.labelled.lines import fault, read_lines, shown
 
@@ -25,11 +27,12 @@ from clwe_jax.text.labelled.lines import fault, read_lines, shown
 UPOS = tuple(
     "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
 )
-PETROV = tuple(". ADJ ADP ADV CONJ DET NOUN NUM PRON PRT VERB X".split())
+PETROV = petrov.TAGS
 _TO_PETROV = {
     "AUX": "VERB", "CCONJ": "CONJ", "SCONJ": "CONJ", "INTJ": "X", "PART": "PRT", "PROPN": "NOUN",
     "PUNCT": ".", "SYM": ".",
 }  # fmt: skip
+_UNIVERSAL = frozenset((*UPOS, *PETROV))
 _COMMENT = re.compile(r"#\s*[\w.:-]+\s*=")
 _CONLLU = 10  # columns
 _TYPES = "PER,LOC,ORG,MISC"
@@ -218,13 +221,20 @@ class Ner:
         """{'f1', 'precision', 'recall'} as of `scores.entity_f1`."""
         return scores.entity_f1(gold, predicted)
 
+    def counts(
+        self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+    ) -> np.ndarray:
+        """As `Task.counts`."""
+        return scores.entity_counts(gold, predicted)
+
 
 @dataclasses.dataclass(frozen=True)
 class Pos:
     """Universal parts of speech (`Task`), scored by accuracy.
 
     Attributes:
-      tags: 17 (Universal Dependencies) or 12 (Petrov et al. 2012), to which 17 are mapped.
+      tags: 17 (Universal Dependencies) or 12 (Petrov et al. 2012), to which 17 and the languages' own
+        tags of CoNLL-2002 and 2003 are mapped.
       domains: domains of the embedded world, with commas between them; '' for the laptop's eight.
     """
 
@@ -250,8 +260,7 @@ class Pos:
             word_column, tag_column = 1, 3
             sentences = [[r for r in rows if r.columns[0].isdigit()] for rows in sentences]
         else:
-            known = {*UPOS, *PETROV}.__contains__
-            tag_column = _tag_column(sentences, known, first=True)
+            tag_column = self._column(sentences, language)
             word_column = _word_column(sentences, tag_column)
         tags = []
         for rows in sentences:
@@ -261,10 +270,11 @@ class Pos:
                 if self.tags == 17 and tag == "CONJ":
                     skipped["CONJ of Universal Dependencies 1, read as CCONJ"] += 1
                     tag = "CCONJ"
+                own = "" if tag in _UNIVERSAL else petrov.converted(tag, language)
                 if self.tags == 12:
-                    tag = _TO_PETROV.get(tag, tag)
+                    tag = own or _TO_PETROV.get(tag, tag)
                 if tag not in (UPOS if self.tags == 17 else PETROV):
-                    mend = "; config.transfer.tags=12 reads it" if tag in PETROV else ""
+                    mend = "; config.transfer.tags=12 reads it" if tag in PETROV or own else ""
                     fault(
                         path, number,
                         f"{tag!r} in column {tag_column + 1} is none of the {self.tags} universal "
@@ -272,6 +282,15 @@ class Pos:
                     )  # fmt: skip
                 tags[-1].append(tag)
         return _rows(_words(sentences, word_column, language), tags, skipped)
+
+    def _column(self, sentences: list[list[_Row]], language: str) -> int:
+        """The column of universal tags; where they are a minority in it, that of the own tags."""
+        column = _tag_column(sentences, _UNIVERSAL.__contains__, first=True)
+        rows = [row.columns for found in sentences for row in found]
+        if 2 * sum(row[column] in _UNIVERSAL for row in rows) > len(rows):
+            return column
+        own = lambda tag: bool(petrov.converted(tag, language))
+        return _tag_column(sentences, lambda tag: own(tag) or tag in _UNIVERSAL, first=True)
 
     def files(self, directory: str) -> dict[str, str]:
         """As `Task.files`."""
@@ -290,3 +309,9 @@ class Pos:
         """{'acc': accuracy of words, 'f1': XTREME's F1, seqeval's over the bare tags}."""
         f1 = scores.entity_f1(gold, predicted)["f1"]
         return {"acc": scores.tag_accuracy(gold, predicted), "f1": f1}
+
+    def counts(
+        self, gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+    ) -> np.ndarray:
+        """As `Task.counts`."""
+        return scores.tag_counts(gold, predicted)

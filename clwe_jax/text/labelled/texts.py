@@ -18,6 +18,8 @@ import math
 from typing import Mapping, NamedTuple, Sequence
 from xml.etree import ElementTree
 
+import numpy as np
+
 from clwe_jax.pocket import tasks as pocket
 from clwe_jax.text.labelled import Examples, Labelled, folders, scores, tables
 from clwe_jax.text.labelled.lines import fault, read_text
@@ -140,6 +142,10 @@ class _Texts:
     def score(self, gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
         """{'acc'}: the share of right labels."""
         return {"acc": scores.accuracy(gold, predicted)}
+
+    def counts(self, gold: Sequence[str], predicted: Sequence[str]) -> np.ndarray:
+        """As `Task.counts`."""
+        return scores.row_counts(gold, predicted)
 
 
 class Xnli(_Texts):

@@ -197,6 +197,7 @@ def test_tasks_have_the_protocol(name):
         return
     if task.kind == "spans":
         gold = [row.labels for row in generated(task)]
+        assert_figure(task, gold, [*gold[1:], ()])
         assert {len(row.spans) for row in generated(task)} == {task.texts}
         assert task.score(gold, gold)[task.metric] == pytest.approx(1.0)
         return
@@ -204,6 +205,17 @@ def test_tasks_have_the_protocol(name):
     rows = generated(task)
     gold = [row.tags for row in rows] if task.kind == "tags" else [row.label for row in rows]
     assert task.score(gold, gold)[task.metric] == pytest.approx(1.0)
+    others = [tags[::-1] for tags in gold] if task.kind == "tags" else gold[::-1]
+    assert_figure(task, gold, others)
+
+
+def assert_figure(task, gold, predicted):
+    """The figure follows from the sums of the rows' counts."""
+    if task.metric == "spearman":  # no sum over rows
+        return
+    right, wanted, found = task.counts(gold, predicted).sum(0)
+    figure = 2 * right / (wanted + found)
+    assert task.score(gold, predicted)[task.metric] == pytest.approx(figure)
 
 
 def generated(task):
@@ -213,3 +225,19 @@ def generated(task):
 def test_unknown_options_are_answered():
     with pytest.raises(ValueError, match="Did you mean 'types'"):
         registry.build("transfer_task", {"name": "ner", "type": "PER"})
+
+
+@pytest.mark.parametrize(
+    "language, text, expected",
+    [
+        ("es", "El DA O\nAbogado NC B-PER\n, Fc O\n", "El/DET Abogado/NOUN ,/."),
+        ("nl", "Wie Pron O\nBert N B-PER\nziet V O\n", "Wie/PRON Bert/NOUN ziet/VERB"),
+        ("en", "EU NNP B-NP B-ORG\nto TO O O\n. . O O\n", "EU/NOUN to/PRT ./."),
+        ("de", "Er PPER B-NC O\ngeht VVFIN B-VC O\n. $. O O\n", "Er/PRON geht/VERB ./."),
+    ],
+)
+def test_the_languages_own_parts_of_speech_become_universal(tmp_path, language, text, expected):
+    """C7: the columns of CoNLL-2002 and 2003."""
+    assert pairs(read(tmp_path, text, Pos(tags=12), language)) == [expected]
+    with pytest.raises(ValueError, match="config.transfer.tags=12 reads it"):
+        read(tmp_path, text, Pos(), language)

@@ -1,0 +1,46 @@
+"""The parts of speech of CoNLL-2002 and 2003 as the 12 universal ones (Petrov et al. 2012; C7).
+
+English has the tags of the Penn Treebank, German STTS, Dutch those of the MBT tagger and Spanish
+EAGLES.
+"""
+
+from __future__ import annotations
+
+import re
+
+TAGS = tuple(". ADJ ADP ADV CONJ DET NOUN NUM PRON PRT VERB X".split())
+
+_PENN = {
+    ".": "# $ '' ( ) , -LRB- -RRB- . : `` \"",
+    "ADJ": "JJ JJR JJS", "ADP": "IN", "ADV": "RB RBR RBS WRB", "CONJ": "CC", "DET": "DT EX PDT WDT",
+    "NOUN": "NN NNP NNPS NNS NN|SYM", "NUM": "CD", "PRON": "PRP PRP$ WP WP$", "PRT": "POS RP TO",
+    "VERB": "MD VB VBD VBG VBN VBP VBZ", "X": "FW LS SYM UH",
+}  # fmt: skip
+_STTS = {
+    ".": "$( $, $.", "ADJ": "ADJA ADJD", "ADP": "APPO APPR APPRART APZR", "ADV": "ADV PAV PROAV PROP PWAV",
+    "CONJ": "KOKOM KON KOUI KOUS", "DET": "ART", "NOUN": "NE NN NNE", "NUM": "CARD",
+    "PRON": "PDAT PDS PIAT PIDAT PIS PPER PPOSAT PPOSS PRELAT PRELS PRF PWAT PWS",
+    "PRT": "PTKA PTKANT PTKNEG PTKVZ PTKZU", "VERB": "VAFIN VAIMP VAINF VAPP VMFIN VMINF VMPP VVFIN "
+    "VVIMP VVINF VVIZU VVPP", "X": "FM ITJ TRUNC XY",
+}  # fmt: skip
+_DUTCH = {
+    ".": "Punc", "ADJ": "Adj", "ADP": "Prep", "ADV": "Adv", "CONJ": "Conj", "DET": "Art", "NOUN": "N",
+    "NUM": "Num", "PRON": "Pron", "VERB": "V", "X": "Int Misc",
+}  # fmt: skip
+_EAGLES_TAG = re.compile(r"[A-Z][A-Za-z0-9]*")
+# By the first letter, as DA, NC and VMI are an article, a common noun and an indicative.
+_EAGLES = {
+    "A": "ADJ", "C": "CONJ", "D": "DET", "F": ".", "I": "X", "N": "NOUN", "P": "PRON", "R": "ADV",
+    "S": "ADP", "V": "VERB", "W": "NUM", "X": "X", "Y": "X", "Z": "NUM",
+}  # fmt: skip
+_MAPS = {
+    language: {tag: name for name, tags in given.items() for tag in tags.split()}
+    for language, given in (("en", _PENN), ("de", _STTS), ("nl", _DUTCH))
+}
+
+
+def converted(tag: str, language: str) -> str:
+    """The universal part of speech of a language's own tag; '' where it is none."""
+    if language == "es":
+        return _EAGLES.get(tag[:1], "") if _EAGLES_TAG.fullmatch(tag) else ""
+    return _MAPS.get(language, {}).get(tag, "")

@@ -1,0 +1,88 @@
+"""The search for a head's regularisation: trials, their record, and the chosen values."""
+
+import types
+
+import pytest
+
+from clwe_jax import presets, validation
+from clwe_jax.jobs import transfer_search
+from clwe_jax.jobs.transfer_search import Trial
+
+
+class Frozen:
+    """A stand-in for features: its figure is highest at l2 = 1e-4 and dropout .3."""
+
+    def __init__(self, config, trained, most=99):
+        self.config, self.trained, self.most = config, trained, most
+
+    def with_options(self, config):
+        return Frozen(config, self.trained, self.most)
+
+    def facts(self):
+        return {"transfer": self.config.transfer.to_dict(), "recipe": self.config.recipe.to_dict()}
+
+    def development(self):
+        if len(self.trained) == self.most:
+            raise KeyboardInterrupt
+        assert self.config.transfer.seeds == 1
+        self.trained.append(self.config)
+        l2, rate = self.config.recipe.l2, self.config.transfer.head.dropout
+        return 1 - abs(rate - 0.3) - abs(l2 - 1e-4)
+
+
+@pytest.fixture
+def config():
+    found = presets.transfer("laptop", "ner", "linear")
+    found.transfer.search.trials = 8
+    return found
+
+
+def test_an_interrupted_search_goes_on_where_it_was(config, tmp_path):
+    whole = transfer_search.search(config, str(tmp_path / "a"), Frozen(config, []))
+    assert len(whole) == 8 and len({str(trial.values) for trial in whole}) == 8
+    assert whole[0].values == {"recipe.l2": 1e-6, "transfer.head.dropout": 0.1}  # the config's own
+    assert transfer_search.best(whole).figure > whole[0].figure
+    trained = []
+    with pytest.raises(KeyboardInterrupt):
+        transfer_search.search(config, str(tmp_path / "b"), Frozen(config, trained, most=3))
+    assert len(trained) == 3
+    assert transfer_search.search(config, str(tmp_path / "b"), Frozen(config, trained)) == whole
+    assert len(trained) == 8
+    assert transfer_search.search(config, str(tmp_path / "b"), Frozen(config, trained)) == whole
+    assert len(trained) == 8
+    config.recipe.learning_rate /= 2  # trials with other options are made again
+    transfer_search.search(config, str(tmp_path / "b"), Frozen(config, trained))
+    assert len(trained) == 16
+
+
+def test_every_rate_of_dropout_is_chosen():
+    config = presets.laser_tagger("laptop", "ner")
+    assert set(transfer_search.ranges(config)) == {
+        "recipe.l2", "transfer.head.dropout", "transfer.head.input_dropout"
+    }  # fmt: skip
+    changed = transfer_search.with_values(config, {"transfer.head.dropout": 0.5, "recipe.l2": 1e-3})
+    assert (changed.transfer.head.dropout, changed.recipe.l2) == (0.5, 1e-3)
+    assert config.transfer.head.dropout == 0.15 and config.recipe.l2 == 0
+
+
+def test_the_report_has_the_trials_in_the_order_of_their_figures():
+    trials = [Trial({"recipe.l2": 1e-4}, 0.5), Trial({"recipe.l2": 1e-3}, 0.7)]
+    task = types.SimpleNamespace(title="Names", metric="f1")
+    job = types.SimpleNamespace(trials=trials, data=types.SimpleNamespace(task=task))
+    [table] = transfer_search.section(job).blocks
+    assert [(row[0], row[1].value, row[2].value) for row in table.rows] == [
+        ("2", 1e-3, 0.7), ("1", 1e-4, 0.5)
+    ]  # fmt: skip
+    job.trials = []
+    assert transfer_search.section(job) is None
+
+
+def test_a_search_is_of_one_head(config):
+    validation.validate(config)
+    config.transfer.search.trials = -1
+    with pytest.raises(ValueError, match="config.transfer.search.trials=-1"):
+        validation.validate(config)
+    config.transfer.search.trials = 8
+    config.transfer.layers = "each"
+    with pytest.raises(ValueError, match="config.transfer.search.trials=8"):
+        validation.validate(config)
