@@ -9,7 +9,7 @@ from clwe_jax.presets.base import DOMAINS, YOUR_TEXT, Values, at, set_values
 
 _SCALES: dict[str, Values] = {
     "laptop": {
-        # A third language: of two, each is written from the other alone, and nothing but the start
+        # A third language: of two, each is written from the other alone, and the start alone
         # makes the vectors of a sentence and its translation alike.
         "data": dict(languages="en,de,fr", pocket_domains=DOMAINS, sequence_length=32),
         "vocab": dict(size=3_000),
