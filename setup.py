@@ -17,12 +17,27 @@ setup(
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     packages=find_packages(include=["clwe_jax", "clwe_jax.*"]),
-    package_data={"clwe_jax": ["pocket/*", "pocket/**/*", "report/templates/*"]},
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    author="The authors of clwe_jax",
+    keywords="cross-lingual, multilingual, word embeddings, language models, JAX",
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Science/Research",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Topic :: Text Processing :: Linguistic",
+        "Typing :: Typed",
+    ],
+    package_data={"clwe_jax": ["py.typed", "pocket/*", "pocket/**/*", "report/templates/*"]},
     # tensorflow-text has no wheels for 3.13.
     python_requires=">=3.11,<3.13",
     install_requires=[
         "absl-py>=2.0",
         "adjustText>=1.3",
+        # Approximate search among millions of sentences.
+        "faiss-cpu>=1.8",
         "flax>=0.12",
         "gensim>=4.4",
         # tensorflow-datasets imports it without asking for it.
@@ -35,7 +50,8 @@ setup(
         "opencc>=1.1",
         "optax>=0.2.5",
         "optuna>=4.0",
-        "orbax-checkpoint>=0.11.30",
+        # Its interface changes with 1.0.
+        "orbax-checkpoint>=0.11.30,<1",
         "pyarrow>=15.0",
         "rich>=13.0",
         "sacrebleu>=2.4",

@@ -60,6 +60,9 @@ def making_folder(path: str | os.PathLike[str]) -> Iterator[str]:
     above, name = os.path.split(os.path.abspath(path))
     os.makedirs(above, exist_ok=True)
     temporary = tempfile.mkdtemp(prefix=f"{name}.", suffix=".tmp", dir=above)
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(temporary, 0o777 & ~mask)  # as any new folder
     try:
         yield temporary
         with contextlib.suppress(OSError):  # a folder with files is never replaced

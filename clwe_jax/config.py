@@ -22,6 +22,8 @@ SCALES = ("laptop", "small", "base", "paper")
 LAYOUT = 2
 FILE = "config.json"
 _READ_BY = {1: "0.1.0"}
+# The key of config.json for the folder that relative paths of options begin in, as seen from WORKDIR.
+_STARTED_IN = "started_in"
 # The value of an option that names data: the embedded world's for a run on the embedded world, else
 # none; see `resolved`.
 SOURCE = "source"
@@ -44,7 +46,7 @@ def base_config() -> ConfigDict:
     """Every option with its default; config files and `--config.key=value` override them."""
     return ConfigDict(
         dict(
-            job="pretrain",  # pretrain | static | project | evaluate
+            job="pretrain",  # pretrain | static | project | transfer | clcr | evaluate
             system="",  # the name shown in reports
             scale="laptop",  # of --config=FILE:SCALE
             seed=0,  # of parameters, masks, dropout and the embedded world's text
@@ -68,6 +70,10 @@ def base_config() -> ConfigDict:
                 sample_bytes=100_000,  # text of a language that bli averages word vectors over
                 pocket_sentences=60_000,  # sentences of a language, when the source is pocket
                 pocket_domains="",  # their domains, with commas between them; '' for all
+                # share of a pocket text's lines that translate lines of the other languages' texts
+                pocket_shared=0.0,
+                pocket_shared_order="documents",  # documents (stretches in one order) | scattered
+                pocket_apart=False,  # whether each language's other lines have domains of their own
                 tfds_dir="",  # folder of TensorFlow Datasets; '' for its default
             ),
             vocab=dict(
@@ -192,12 +198,13 @@ def languages(config: ConfigDict) -> tuple[str, ...]:
     return names
 
 
-def vector_files(names: str, among: Sequence[str]) -> dict[str, str]:
+def vector_files(names: str, among: Sequence[str], option: str) -> dict[str, str]:
     """Language -> file of vectors.
 
     Args:
       names: 'de=FILE,en=FILE'; or 'wiki.de.vec,wiki.en.vec', where a part of the name is a language.
       among: the run's languages.
+      option: the option that names the files, for messages.
 
     Raises:
       ValueError: a file of no language of the run, or two of one.
@@ -211,7 +218,7 @@ def vector_files(names: str, among: Sequence[str]) -> dict[str, str]:
         if language not in among or language in found:
             why = "names a language twice" if language in found else "is in none of the languages"
             raise ValueError(
-                f"config.init.embeddings: {name!r} {why} ({','.join(among)}). Expected one file a "
+                f"{option}: {name!r} {why} ({','.join(among)}). Expected one file a "
                 "language, as de=FILE,en=FILE or wiki.de.vec,wiki.en.vec"
             )
         found[language] = path
@@ -323,7 +330,7 @@ def claim_workdir(config: ConfigDict, workdir: str, write: bool = True) -> None:
             )
     if write:
         os.makedirs(workdir, exist_ok=True)
-        write_config(config, workdir)
+        write_config(config, workdir, os.path.relpath(os.getcwd(), workdir))
 
 
 def read_config(workdir: str | os.PathLike[str]) -> ConfigDict:
@@ -333,6 +340,26 @@ def read_config(workdir: str | os.PathLike[str]) -> ConfigDict:
       FileNotFoundError: the folder holds no run.
       ValueError: config.json is damaged, or the folder has another layout than this release's.
     """
+    found = _stored(workdir)
+    found.pop(_STARTED_IN, None)
+    return ConfigDict(found)
+
+
+def placed(path: str, workdir: str | os.PathLike[str]) -> str:
+    """The path of a file or folder that an option of the run in `workdir` names.
+
+    A relative path begins in the folder where the run was started. This folder is kept as seen from
+    `workdir`, so that both may be moved together; where nothing is there, the path stays as it is.
+    """
+    if os.path.isabs(path):
+        return path
+    started_in = _stored(workdir).get(_STARTED_IN, "")
+    found = os.path.normpath(os.path.join(os.path.abspath(workdir), started_in, path))
+    return found if os.path.exists(found) else path
+
+
+def _stored(workdir: str | os.PathLike[str]) -> dict[str, Any]:
+    """The values of config.json, apart from the number of its layout; errors as of `read_config`."""
     path = _path(workdir)
     try:
         with open(path, encoding="utf-8") as file:
@@ -351,12 +378,20 @@ def read_config(workdir: str | os.PathLike[str]) -> ConfigDict:
             f"{path}: the folder has layout {layout}, which clwe_jax {reader} reads; clwe_jax "
             f"{__version__} reads layout {LAYOUT}. Train again with another --workdir=DIR."
         )
-    return ConfigDict(found)
+    return found
 
 
-def write_config(config: ConfigDict, workdir: str) -> None:
-    """Writes WORKDIR/config.json, with the number of the folder's layout."""
-    values = {"layout": LAYOUT, **_plain(config)}
+def write_config(config: ConfigDict, workdir: str, started_in: str = "") -> None:
+    """Writes WORKDIR/config.json, with the number of the folder's layout.
+
+    Args:
+      config: the run's config.
+      workdir: the run's folder.
+      started_in: the folder that relative paths of options begin in, as seen from `workdir`; '': as
+        the file says.
+    """
+    started_in = started_in or _stored(workdir).get(_STARTED_IN, "")
+    values = {"layout": LAYOUT, _STARTED_IN: started_in, **_plain(config)}
     atomic.write_json(_path(workdir), values, indent=2, sort_keys=True)
 
 

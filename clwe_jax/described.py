@@ -12,6 +12,7 @@ import functools
 import importlib.util
 import io
 import os
+import textwrap
 import tokenize
 from typing import Any, Iterator, NamedTuple
 
@@ -19,10 +20,15 @@ from ml_collections import ConfigDict
 
 from clwe_jax import fields, registry, validation
 
-# Files with options of no class, beside this one.
-_FILES = (
-    "config.py", "presets/vectors.py", "presets/words.py", "presets/transfer.py", "presets/clcr.py",
-)  # fmt: skip
+_SHARED = "config.py"
+# Section that one preset alone makes -> the file of this preset. A config's help comes from the
+# preset that builds it, then from `_SHARED`.
+_PRESETS = {
+    "clcr": "presets/clcr.py",
+    "transfer": "presets/transfer.py",
+    "static": "presets/vectors.py",
+}
+_OTHERS = "presets/words.py"  # of language models
 # Options of a config of one job -> their names in a config of another.
 _ELSEWHERE = {
     "train.steps": "embeddings.epochs",
@@ -33,6 +39,7 @@ _ELSEWHERE = {
     "vocab.min_count": "embeddings.min_count",
 }
 _WIDTH = 100
+_COLUMN = 46  # where descriptions begin
 _LONG = 24  # letters of a value in --help
 
 
@@ -67,7 +74,8 @@ def options(config: ConfigDict) -> list[Option]:
             if field.options:
                 inner = fields.of(field.options)
                 by_class |= {f"{section}.{key}.{name}": x.help for name, x in inner.items()}
-    by_comment = _comments()
+    preset = next((file for name, file in _PRESETS.items() if name in config), _OTHERS)
+    by_comment = {**_comments(_SHARED), **_comments(preset)}
     names = {f"{section}.name": registry.TABLES[kind] for kind, section in validation.named(config)}
     found = []
     for path, value in _leaves(config, ""):
@@ -83,7 +91,7 @@ def options(config: ConfigDict) -> list[Option]:
 
 
 def text(config: ConfigDict, title: str) -> str:
-    """The options of a config for the terminal, one option a line of 100 columns."""
+    """The options of a config for the terminal, in lines of at most 100 columns."""
     lines = [f"Options of {title} with their values; --config.OPTION=VALUE sets one:"]
     section = None
     for option in options(config):
@@ -91,9 +99,8 @@ def text(config: ConfigDict, title: str) -> str:
         if head != section:
             lines += [""]
             section = head
-        line = f"  {option.path}={_written(option.value)}"
-        line = f"{line:<44}  {option.help}" if option.help else line
-        lines.append(line if len(line) <= _WIDTH else f"{line[: _WIDTH - 4].rstrip()} ...")
+        name = f"  {option.path}={_written(option.value)}"
+        lines += _filled(f"{name:<{_COLUMN - 2}}  {option.help}")
     return "\n".join(lines)
 
 
@@ -109,9 +116,18 @@ def unknown(config: ConfigDict, path: str) -> str:
     return f"config.{path}: the config has no such option. {advice or '--help lists them.'}"
 
 
+def _filled(text: str) -> list[str]:
+    """The lines of an option; those after the first one begin where its description does."""
+    return textwrap.wrap(
+        text, _WIDTH, subsequent_indent=" " * _COLUMN, drop_whitespace=True,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
 def _written(value: Any) -> str:
+    """A value; of a long one the beginning and the end."""
     text = "''" if value == "" else str(value)
-    return text if len(text) <= _LONG else f"{text[:_LONG]}..."
+    return text if len(text) <= _LONG else f"{text[: _LONG - 6]}...{text[-6:]}"
 
 
 def _leaves(section: ConfigDict, prefix: str) -> Iterator[tuple[str, Any]]:
@@ -123,23 +139,29 @@ def _leaves(section: ConfigDict, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 @functools.cache
-def _comments() -> dict[str, str]:
-    """Path of an option -> the comment in the line where its default stands."""
+def _comments(name: str) -> dict[str, str]:
+    """Path of an option -> the comment behind its default, or the lines of comments above it.
+
+    Args:
+      name: a file with options, beside this one.
+    """
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+        source = file.read()
+    comments = {
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT and not token.string.startswith("# fmt:")
+    }
+    alone = {i for i, line in enumerate(source.splitlines(), 1) if line.lstrip().startswith("#")}
     found: dict[str, str] = {}
-    for name in _FILES:
-        with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
-            source = file.read()
-        tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-        comments = {
-            token.start[0]: token.string.lstrip("# ") for token in tokens
-            if token.type == tokenize.COMMENT and not token.string.startswith("# fmt:")
-        }  # fmt: skip
-        for prefix, call in _made_configs(ast.parse(source)):
-            for path, line in _keywords(call, prefix):
-                above = source.splitlines()[line - 2].lstrip().startswith("#")
-                text = comments.get(line) or comments.get(line - 1 if above else 0)
-                if text:
-                    found[path] = text
+    for prefix, call in _made_configs(ast.parse(source)):
+        for path, first, last in _keywords(call, prefix):
+            above = first
+            while above - 1 in alone:
+                above -= 1
+            block = " ".join(comments[line] for line in range(above, first))
+            if text := comments.get(last, block):
+                found[path] = text
     return found
 
 
@@ -154,8 +176,8 @@ def _made_configs(module: ast.Module) -> Iterator[tuple[str, ast.Call]]:
         yield (f"{path}." if path else ""), value
 
 
-def _keywords(call: ast.Call, prefix: str) -> Iterator[tuple[str, int]]:
-    """The paths of the keywords of nested `dict` calls, and the last line of each value."""
+def _keywords(call: ast.Call, prefix: str) -> Iterator[tuple[str, int, int]]:
+    """The paths of the keywords of nested `dict` calls, and the first and last line of each."""
     for argument in call.args:
         if isinstance(argument, ast.Call):
             yield from _keywords(argument, prefix)
@@ -164,4 +186,4 @@ def _keywords(call: ast.Call, prefix: str) -> Iterator[tuple[str, int]]:
         if isinstance(keyword.value, ast.Call):
             yield from _keywords(keyword.value, f"{path}.")
         else:
-            yield path, keyword.value.end_lineno
+            yield path, keyword.lineno, keyword.value.end_lineno

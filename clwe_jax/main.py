@@ -13,8 +13,6 @@ from ml_collections import ConfigDict, config_flags
 from clwe_jax import config as options
 from clwe_jax import described, registry, terminal, validation
 
-_UNFINISHED = 75  # the exit status of a run that was stopped and saved (EX_TEMPFAIL)
-
 _CONFIG = config_flags.DEFINE_config_file(
     "config",
     None,
@@ -47,10 +45,8 @@ def main(argv: list[str]) -> None:
     workdir = os.path.abspath(_WORKDIR.value or os.path.join("runs", _run_name()))
     try:
         options.check_folder(workdir)
-        if config.get("init", {}).get("parameters", "").startswith("hf:"):
-            from clwe_jax.interop import configuration  # reads text, which takes a second
-
-            configuration.follow(config)
+        if config.job in registry.TABLES["follow"]:
+            registry.lookup("follow", config.job)(config)
         validation.validate(options.resolved(config))
         if _PLAN.value:
             if config.job not in registry.TABLES["plan"]:
@@ -71,7 +67,7 @@ def main(argv: list[str]) -> None:
         logging.debug("%s", traceback.format_exc())
         sys.exit(f"error: {error}\n(--debug shows where.)")
     if not finished:
-        sys.exit(_UNFINISHED)
+        sys.exit(terminal.UNFINISHED)
 
 
 def _run_name() -> str:
@@ -131,7 +127,7 @@ def _known_configs(path: str) -> str:
 
 
 def entry() -> None:
-    app.run(main, flags_parser=_flags_parser)
+    terminal.until_stopped(lambda: app.run(main, flags_parser=_flags_parser))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,12 @@ TABLES: dict[str, dict[str, str]] = {
         "transfer": "clwe_jax.text.labelled_options:validate",
         "clcr": "clwe_jax.text.clcr_options:validate",
     },
+    # Sets options of a job that follow its files and models, with the same restriction.
+    "follow": {
+        "pretrain": "clwe_jax.interop.configuration:follow",
+        "transfer": "clwe_jax.text.labelled_languages:follow",
+        "evaluate": "clwe_jax.validation:trained_run",  # it follows the run's own options
+    },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {
         "pretrain": "clwe_jax.text.world:check",
@@ -150,6 +156,7 @@ SECTIONS = {
     "clcr.predictor": ("clwe_jax.align.predictors:Classifier",),
     "transfer.joint": ("clwe_jax.embeddings.train:FastText",),
     "embeddings": ("clwe_jax.embeddings.train:FastText", "clwe_jax.embeddings.duong:Duong"),
+    "static.mining": ("clwe_jax.embeddings.mining:Mining",),
 }
 
 

@@ -1,4 +1,4 @@
-"""The terminal: plain lines of the log, and progress in one line that changes in place.
+"""The terminal: plain lines of the log, progress in one line, and the end at a signal.
 
 On a terminal the progress of the task that began last stands in the last line, and the log is
 printed above it. Elsewhere the progress of a slow task is a line of the log once in a while.
@@ -10,10 +10,11 @@ import contextlib
 import logging as python_logging
 import math
 import os
+import signal
 import sys
 import tempfile
 import time
-from typing import IO, Callable, Iterator, Sequence
+from typing import IO, Any, Callable, Iterator, Sequence
 
 from absl import logging
 
@@ -21,6 +22,9 @@ _LOG_SECONDS = 10.0  # between two lines of the log about one task
 _DRAW_SECONDS = 0.1  # between two changes of a line that shows the same task
 _WIDTH = 80  # columns, where the terminal does not say
 _ERASE = "\r\x1b[2K"
+UNFINISHED = 75  # the exit status of a program that was stopped and goes on later (EX_TEMPFAIL)
+_INTERRUPTED = 130  # the exit status of a program that Ctrl-C ended
+_AGAIN_SECONDS = 1.0  # after which a signal that a library has dropped is raised again
 
 
 def plain_log() -> None:
@@ -36,6 +40,54 @@ class _Plain(python_logging.Formatter):
         return text
 
 
+class Stopped(KeyboardInterrupt):
+    """SIGINT or SIGTERM; the argument is the signal."""
+
+
+def until_stopped(program: Callable[[], None]) -> None:
+    """Runs a program, which Ctrl-C and SIGTERM end with one line and the exit status 130 or 75.
+
+    A program may handle the signals itself for a time. Otherwise `Stopped` is raised where it is, so
+    that `finally` blocks put away what is half done; it is raised again where a library drops it.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as of a job in the background
+            signal.signal(number, _stop)
+    sys.unraisablehook = _of_others
+    try:
+        program()
+    except KeyboardInterrupt as stop:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        [number] = stop.args or [signal.SIGINT]
+        name = signal.Signals(number).name
+        sys.stdout.flush()
+        print(f"Stopped by {name}. The same command goes on from what is saved.", file=sys.stderr)
+        sys.stderr.flush()
+        # Threads of libraries would print tracebacks or crash if the interpreter shut down.
+        os._exit(UNFINISHED if number == signal.SIGTERM else _INTERRUPTED)
+
+
+def _of_others(unraisable: Any) -> None:
+    """Reports what a callback cannot raise, unless it is `Stopped`, which is raised again."""
+    if not isinstance(unraisable.exc_value, Stopped):
+        sys.__unraisablehook__(unraisable)
+
+
+def _stop(number: int, frame: Any) -> None:
+    def again(alarm: int, frame: Any) -> None:
+        del alarm, frame
+        handled = sys.exception()
+        while handled is not None and not isinstance(handled, Stopped):
+            handled = handled.__context__
+        if handled is None:
+            raise Stopped(number)
+
+    del frame
+    signal.signal(signal.SIGALRM, again)
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS, _AGAIN_SECONDS)
+    raise Stopped(number)
+
+
 @contextlib.contextmanager
 def silent() -> Iterator[None]:
     """Hides what libraries write to stderr in the block, unless the block fails."""
@@ -49,7 +101,7 @@ def silent() -> Iterator[None]:
         os.dup2(written.fileno(), 2)
         try:
             yield
-        except BaseException:
+        except Exception:
             sys.stderr.flush()
             written.seek(0)
             os.write(stderr, written.read())

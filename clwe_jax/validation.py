@@ -25,6 +25,9 @@ _VALUES: dict[str, Any] = {
     "data.shuffle_lines": Size,
     "data.sample_bytes": Count,
     "data.pocket_sentences": Size,
+    "data.pocket_shared": Share,
+    "data.pocket_shared_order": Annotated[str, OneOf("documents", "scattered")],
+    "data.pocket_apart": bool,
     "vocab.kind": Annotated[str, OneOf("wordpiece", "unigram", "bpe", "word")],
     "vocab.size": Annotated[int, Range(16)],
     "vocab.min_count": Size,
@@ -85,14 +88,15 @@ _OF_CLASSES = ("task", "model", "objective")  # sections of one class of the reg
 
 def validate(config: ConfigDict) -> None:
     """Raises ValueError for settings that cannot work, before anything slow starts."""
-    options.languages(config)
     registry.check_name("job", config.job)
+    if config.data.languages or config.job not in registry.TABLES["follow"]:
+        options.languages(config)
     _check_values(config)
     registry.lookup("validation", config.job)(config)
 
 
 def trained_run(config: ConfigDict) -> None:
-    """Checks nothing: the options of a trained run were checked when it was trained."""
+    """Neither checks nor sets options of a trained run: they were checked when it was trained."""
 
 
 def language_model(config: ConfigDict) -> None:
@@ -183,7 +187,7 @@ def _word_vectors(config: ConfigDict) -> None:
             "vector files as de=FILE,en=FILE"
         )
     else:
-        for path in options.vector_files(init.embeddings, names).values():
+        for path in options.vector_files(init.embeddings, names, "config.init.embeddings").values():
             if not os.path.isfile(path):
                 raise ValueError(f"config.init.embeddings: {path} is no file of vectors")
     reads_characters = config.model.name == "bilm"
@@ -267,6 +271,13 @@ def static_vectors(config: ConfigDict) -> None:
             )
         if static.trained_length <= 0:
             raise ValueError(f"config.static.trained_length={static.trained_length}: must be > 0")
+    if static.mine:
+        needs.append("config.static.mine=True")
+        if any(given):
+            raise ValueError(
+                "config.static.mine=True looks for translations in text, and vectors that are given "
+                "have none: leave config.align.source_vectors out, or set it to False"
+            )
     if (static.refinement or all(given)) and config.align.name not in UNSUPERVISED:
         needs.append(f"config.align.name={config.align.name!r}")
     if needs and not config.data.dictionaries:

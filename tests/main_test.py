@@ -1,7 +1,9 @@
 """The command line: quick and helpful answers, and the check of the run's folder."""
 
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -81,6 +83,38 @@ def test_settings_that_cannot_work(key, value, expected):
         validation.validate(config)
 
 
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 75)])
+def test_a_signal_ends_the_program_in_one_line(tmp_path, number, status):
+    waits = tmp_path / "waits.py"
+    waits.write_text(
+        "import threading, time\n"
+        "def get_config(scale='laptop'):\n"
+        "    threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "    try:\n"
+        "        print('waits', flush=True)\n"
+        "        time.sleep(60)\n"
+        "    except BaseException:\n"
+        "        pass  # as some libraries do\n"
+        "    class Callback:\n"
+        "        def __del__(self): time.sleep(60)  # what it raises can only be reported\n"
+        "    Callback()\n"
+        "    try:\n"
+        "        time.sleep(60)\n"
+        "    finally:\n"
+        "        time.sleep(2.5)  # is not disturbed\n"
+        "        print('puts away')\n"
+    )
+    command = [sys.executable, "-m", "clwe_jax.main", f"--config={waits}"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "waits\n"
+        process.send_signal(number)
+        said, errors = process.communicate(timeout=50)
+    assert process.returncode == status and said == "puts away\n"
+    assert errors.startswith(f"Stopped by {number.name}.") and errors.count("\n") == 1
+
+
 def test_every_scale_is_valid():
     for scale in options.SCALES:
         validation.validate(presets.bert(scale))
@@ -92,6 +126,20 @@ def test_predictions_hold_the_masked_share_with_room():
         config.data.sequence_length = length
         found = options.max_predictions(config)
         assert 0.15 * length < found <= 0.2 * length + 4 and found % 4 == 0
+
+
+def test_relative_paths_of_options_begin_where_the_run_was_started(tmp_path, monkeypatch):
+    for folder in ("a/space", "b"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a")
+    options.claim_workdir(presets.bert("laptop"), str(tmp_path / "a" / "runs" / "x"))
+    monkeypatch.chdir(tmp_path / "b")
+    os.rename(tmp_path / "a", tmp_path / "c")
+    run = os.path.join("..", "c", "runs", "x")
+    options.write_config(options.read_config(run), run)  # as jobs on a finished run do
+    assert options.placed("space", run) == str(tmp_path / "c" / "space")
+    assert options.placed("absent", run) == "absent"
+    assert options.placed("/space", run) == "/space"
 
 
 def test_a_folder_belongs_to_one_run(tmp_path):

@@ -8,15 +8,15 @@ starts as a mean over the sentence and ends as a choice of one word. Eq. 2 maps 
 here the vectors are mapped first, because queries and keys of two models have no common space
 before. For one-hot attention both are equal.
 
-Plain arrays: sentences are rows of a table of vectors. The caller whitens them (`align.whitening`), so that
-the squared error of the mean vector is 1 a dimension.
+The vectors are those of pieces of words, as in the paper, or of words. Sentences are rows of a table
+(`align.sentences`), which may be a mapped file: only the sentences of some steps are in memory.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Annotated, Any, Mapping, NamedTuple, Sequence
+from typing import Annotated, Any, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -25,52 +25,16 @@ import optax
 
 from clwe_jax.align import pivots, places, procrustes
 from clwe_jax.align.pivots import Mapped
+from clwe_jax.align.sentences import Allocate, Sentences, in_memory
 from clwe_jax.fields import Amount, Count, OneOf, Size
 from clwe_jax.types import Array
 
-_CHUNK = 50  # steps of one call of the compiled program
+_CHUNK = 50  # steps of one call of the compiled program, where their vectors take
+_CHUNK_BYTES = 1 << 28  # at most so many bytes
 _ROWS = 65_536  # words that are mapped at once
 _FAR = -1e30  # score of padding
 STARTS = ("zero", "procrustes")
 Params = Mapping[str, Array]
-
-
-class Sentences(NamedTuple):
-    """Sentences as rows of a table of word vectors.
-
-    Attributes:
-      vectors: float32 [M + 1, D]; row 0 is padding.
-      rows: rows of the words of each sentence, int32 [N, W]; 0 after the last word.
-    """
-
-    vectors: np.ndarray
-    rows: np.ndarray
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """Number of words of each sentence, int [N]."""
-        return (self.rows > 0).sum(1)
-
-    def of(self, place: int) -> np.ndarray:
-        """The vectors of one sentence's words, float32 [words, D]."""
-        rows = self.rows[place]
-        return self.vectors[rows[rows > 0]]
-
-
-def sentences(found: Sequence[np.ndarray]) -> Sentences:
-    """Sentences of word vectors, float32 [words, D] each, as a table.
-
-    Raises:
-      ValueError: no sentence.
-    """
-    if not found:
-        raise ValueError("attention matching needs at least one pair of sentences")
-    ends = np.cumsum([1, *map(len, found)])
-    rows = np.zeros((len(found), max(1, *map(len, found))), np.int32)
-    for place, (start, end) in enumerate(zip(ends, ends[1:])):
-        rows[place, : end - start] = np.arange(start, end)
-    blank = np.zeros((1, found[0].shape[1]), np.float32)
-    return Sentences(np.concatenate([blank, *found]).astype(np.float32), rows)
 
 
 def transform(params: Params, x: Array) -> Array:
@@ -143,10 +107,15 @@ class Match:
     temperature: float
     history: Sequence[tuple[int, float]] = ()
 
-    def apply(self, x: np.ndarray) -> np.ndarray:
+    @property
+    def width(self) -> int:
+        """D', dimensions of the mapped vectors."""
+        return self.params["bias"].shape[0]
+
+    def apply(self, x: np.ndarray, allocate: Allocate = in_memory) -> np.ndarray:
         """T(x), float32 [N, D'] of [N, D]."""
-        params, wanted = dict(self.params), self.params["bias"].shape[0]
-        found = np.zeros((len(x), wanted), np.float32)
+        params = dict(self.params)
+        found = allocate((len(x), self.width))
         for start in range(0, len(x), _ROWS):  # the inner layer of all words would not fit
             part = slice(start, start + _ROWS)
             found[part] = _transform(params, x[part])
@@ -227,56 +196,60 @@ class AttentionMatching:
                 f"the source has {len(source.rows):,} sentences and the target "
                 f"{len(target.rows):,}: sentence n of one must translate sentence n of the other"
             )
-        tables = tuple(jnp.asarray(side.vectors) for side in (source, target))
         widths = source.vectors.shape[1], target.vectors.shape[1]
         params = self.initial(*widths, seed)
         if self.start == "procrustes":
             params["linear"] = pivot_map(source, target)
         opt_state = _optimizer(self).init(params)
         draw, history = np.random.default_rng([seed, 12]), []
-        starts = range(0, self.steps, _CHUNK)
-        sizes = [min(_CHUNK, self.steps - first) * self.batch_size for first in starts]
+        longest = max(side.rows.shape[1] for side in (source, target))
+        size = self.chunk(longest, widths)
+        starts = range(0, self.steps, size)
+        sizes = [min(size, self.steps - first) * self.batch_size for first in starts]
         for first, chosen in zip(starts, places.batches(len(source.rows), draw, sizes)):
             chosen = chosen.reshape(-1, self.batch_size)
+            rows = [side.rows[chosen] for side in (source, target)]
+            vectors = tuple(side.vectors[x] for side, x in zip((source, target), rows))
             params, opt_state, losses = _steps(
-                self, params, opt_state, tables, source.rows[chosen], target.rows[chosen],
-                np.int32(first),
-            )  # fmt: skip
+                self, params, opt_state, vectors, tuple(x > 0 for x in rows), np.int32(first)
+            )
             mean = float(np.mean(np.asarray(losses)))
             if not np.isfinite(mean):
                 raise ValueError(
-                    f"attention matching diverged before step {first + _CHUNK}: lower the learning "
+                    f"attention matching diverged before step {first + size}: lower the learning "
                     f"rate {self.learning_rate:g}"
                 )
             history.append((first + len(chosen), mean))
         found = {name: np.asarray(x) for name, x in params.items()}
         return Match(found, float(self.temperature(self.steps)), history)
 
+    def chunk(self, length: int, widths: tuple[int, int]) -> int:
+        """Steps of one call of the compiled program; arguments as of `traced`."""
+        step = 4 * self.batch_size * length * sum(widths)
+        return max(1, min(_CHUNK, _CHUNK_BYTES // step))
 
     def traced(
-        self, words: int, widths: tuple[int, int], length: int, sharding: Any
+        self, length: int, widths: tuple[int, int], sharding: Any
     ) -> tuple[jax.stages.Traced, int]:
         """The program of training as shapes, for a plan of its memory and time.
 
         Args:
-          words: number of words of a side.
-          widths: dimensions of the source's and of the target's vectors.
           length: words of the longest sentence.
+          widths: dimensions of the source's and of the target's vectors.
           sharding: of all arrays.
 
         Returns:
           The program, and its number of steps.
         """
-        shape = lambda *sizes: jax.ShapeDtypeStruct(sizes, jnp.float32, sharding=sharding)
-        params = {name: shape(*x.shape) for name, x in self.initial(*widths, 0).items()}
-        opt_state = jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding),
-            jax.eval_shape(_optimizer(self).init, params),
-        )
-        tables = tuple(shape(words + 1, width) for width in widths)
-        rows = jax.ShapeDtypeStruct((_CHUNK, self.batch_size, length), jnp.int32, sharding=sharding)
-        first = jax.ShapeDtypeStruct((), jnp.int32, sharding=sharding)
-        return _steps.trace(self, params, opt_state, tables, rows, rows, first), _CHUNK
+        make = lambda kind, *sizes: jax.ShapeDtypeStruct(sizes, kind, sharding=sharding)
+        shapes = lambda tree: jax.tree.map(lambda x: make(x.dtype, *x.shape), tree)
+        params = shapes(self.initial(*widths, 0))
+        opt_state = shapes(jax.eval_shape(_optimizer(self).init, params))
+        size = self.chunk(length, widths)
+        rows = size, self.batch_size, length
+        vectors = tuple(make(jnp.float32, *rows, width) for width in widths)
+        masks = (make(jnp.bool_, *rows),) * 2
+        return _steps.trace(self, params, opt_state, vectors, masks, make(jnp.int32)), size
 
 
 def regression(source: Sentences, target: Sentences, ridge: float = 1e-2) -> Match:
@@ -289,29 +262,32 @@ def regression(source: Sentences, target: Sentences, ridge: float = 1e-2) -> Mat
     Returns:
       A linear map, which is measured with the nearest word (temperature 0).
     """
-    x, y = (
-        side.vectors[side.rows].sum(1) / np.maximum(side.lengths, 1)[:, None]
-        for side in (source, target)
-    )
-    matrix = procrustes.least_squares(x, y, ridge * len(x) * float(np.square(x).mean()))
-    linear = matrix.astype(np.float32)
+    x, y = source.means(), target.means()
+    squares = procrustes.product(x, x)
+    squares += ridge * np.trace(squares) / len(squares) * np.eye(len(squares))
+    linear = np.linalg.solve(squares, procrustes.product(x, y)).astype(np.float32)
     return Match({"linear": linear, "bias": np.zeros(linear.shape[1], np.float32)}, 1e-6)
 
 
-def in_both_spaces(
-    there: Match, back: Match, source: Sentences, target: Sentences
-) -> tuple[list[Mapped], list[Mapped]]:
-    """The words of each sentence of both sides in both spaces; see `pivots`.
+def in_both_spaces(own: Sentences, mapped: Sentences) -> Sequence[Mapped]:
+    """The words of each sentence of a side in both spaces; see `pivots`."""
+    return _Both(own, mapped)
 
-    Args:
-      there, back: the maps of the source's words and of the target's.
-      source, target: parallel sentences.
-    """
-    found = []
-    for side, match in ((source, there), (target, back)):
-        mapped = side._replace(vectors=match.apply(side.vectors))
-        found.append([Mapped(side.of(k), mapped.of(k)) for k in range(len(side.rows))])
-    return found[0], found[1]
+
+@dataclasses.dataclass(frozen=True)
+class _Both(Sequence[Mapped]):
+    """Reads a sentence from both tables when it is asked for."""
+
+    own: Sentences
+    mapped: Sentences
+
+    def __len__(self) -> int:
+        return len(self.own.rows)
+
+    def __getitem__(self, place: int) -> Mapped:
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        return Mapped(self.own.of(place), self.mapped.of(place))
 
 
 def pivot_map(source: Sentences, target: Sentences) -> np.ndarray:
@@ -323,9 +299,12 @@ def pivot_map(source: Sentences, target: Sentences) -> np.ndarray:
     Returns:
       float32 [D, D'], with orthonormal rows or columns.
     """
-    maps = regression(source, target), regression(target, source)
+    views = []
+    for own, other in ((source, target), (target, source)):
+        mapped = own._replace(vectors=regression(own, other).apply(own.vectors))
+        views.append(in_both_spaces(own, mapped))
     pairs = []
-    for number, sides in enumerate(zip(*in_both_spaces(*maps, source, target))):
+    for number, sides in enumerate(zip(*views)):
         here, there = np.nonzero(pivots.links(pivots.symmetric_distances(*sides)))
         pairs.append((source.of(number)[here], target.of(number)[there]))
     x, y = (np.concatenate(side) for side in zip(*pairs))
@@ -344,28 +323,24 @@ def _steps(
     options: AttentionMatching,
     params: Any,
     opt_state: Any,
-    tables: tuple[Array, Array],
-    source: Array,
-    target: Array,
+    vectors: tuple[Array, Array],
+    masks: tuple[Array, Array],
     first: Array,
 ) -> tuple[Any, Any, Array]:
-    """Several steps; `source` and `target` are rows of sentences, int32 [steps, B, W]."""
+    """Several steps on vectors of both sides, [steps, B, W, D]; `masks`: whether a word is real."""
     tx = _optimizer(options)
 
     def one(carry, given):
         params, opt_state = carry
-        rows, step = given
-        vectors = tuple(table[x] for table, x in zip(tables, rows))
+        vectors, masks, step = given
         loss, grads = jax.value_and_grad(distance)(
-            params, *vectors, tuple(x > 0 for x in rows), options.temperature(step)
+            params, *vectors, masks, options.temperature(step)
         )
         updates, opt_state = tx.update(grads, opt_state, params)
         return (optax.apply_updates(params, updates), opt_state), loss
 
-    numbers = first + jnp.arange(source.shape[0], dtype=jnp.int32)
-    (params, opt_state), losses = jax.lax.scan(
-        one, (params, opt_state), ((source, target), numbers)
-    )
+    numbers = first + jnp.arange(masks[0].shape[0], dtype=jnp.int32)
+    (params, opt_state), losses = jax.lax.scan(one, (params, opt_state), (vectors, masks, numbers))
     return params, opt_state, losses
 
 

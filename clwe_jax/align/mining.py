@@ -1,12 +1,19 @@
 """Bitext mining with the margin criterion (Artetxe and Schwenk 2019, Margin-based mining).
 
 The score of x and y is their cosine over the mean cosine of both with their k nearest vectors of the
-other side (their Eq. 2 and 3, 'ratio'). Each vector of each side proposes the best of its k nearest;
-pairs are taken best first, and each vector once (their 'max. score').
+other side (their Eq. 2 and 3, 'ratio').
+
+    mined = mutual_best(nearest targets of the sources, nearest sources of the targets)
+    mined.take(supported(places of mined.source, places of mined.target))
+
+`mutual_best` keeps pairs that are each other's best, `supported` those beside another pair: in two
+texts that share documents, the translations of neighbouring lines are neighbours too. False pairs
+almost never meet by chance, whatever their margin. Support is this project's own.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -27,9 +34,28 @@ class Mined(NamedTuple):
     target: np.ndarray
     scores: np.ndarray
 
+    def take(self, chosen: np.ndarray) -> Mined:
+        """The pairs that `chosen` names: bool [P] or indices."""
+        return Mined(self.source[chosen], self.target[chosen], self.scores[chosen])
+
+
+class Nearest(NamedTuple):
+    """The k nearest keys of N queries, best first.
+
+    Attributes:
+      keys: their indices, int [N, k]; -1 where an approximate search found fewer.
+      cosines: float [N, k].
+    """
+
+    keys: np.ndarray
+    cosines: np.ndarray
+
 
 def mine(source: Array, target: Array, neighbourhood: int = 4) -> Mined:
     """The pairs of two sets of vectors, each vector at most once.
+
+    Each vector of each side proposes the best of its k nearest; pairs are taken best first (the
+    paper's 'max. score').
 
     Args:
       source, target: [N, D] and [M, D].
@@ -38,19 +64,11 @@ def mine(source: Array, target: Array, neighbourhood: int = 4) -> Mined:
     Raises:
       ValueError: as of `csls.nearest`.
     """
-    k = min(neighbourhood, len(source), len(target))
-    sides = [csls.nearest(source, target, k), csls.nearest(target, source, k)]
-    (ahead, of_source), (back, of_target) = (tuple(map(np.asarray, x)) for x in sides)
-    around = of_source.mean(1), of_target.mean(1)
-    firsts, seconds, scores = [], [], []
-    for turned, (near, cosines) in enumerate(((ahead, of_source), (back, of_target))):
-        margins = 2 * cosines / np.maximum(around[turned][:, None] + around[1 - turned][near], 1e-9)
-        own, best = np.arange(len(near)), margins.argmax(1)
-        chosen = near[own, best]
-        firsts.append(chosen if turned else own)
-        seconds.append(own if turned else chosen)
-        scores.append(margins[own, best])
-    first, second, score = map(np.concatenate, (firsts, seconds, scores))
+    sides = exact(source, target, neighbourhood)
+    (best, margins), (best_back, margins_back) = _best(*sides)
+    first = np.concatenate([np.arange(len(best)), best_back])
+    second = np.concatenate([best, np.arange(len(best_back))])
+    score = np.concatenate([margins, margins_back])
     kept, used = [], (set(), set())
     for place in np.argsort(-score, kind="stable"):
         i, j = int(first[place]), int(second[place])
@@ -59,6 +77,127 @@ def mine(source: Array, target: Array, neighbourhood: int = 4) -> Mined:
             used[1].add(j)
             kept.append(place)
     return Mined(first[kept], second[kept], score[kept])
+
+
+def exact(source: Array, target: Array, neighbourhood: int) -> tuple[Nearest, Nearest]:
+    """The nearest targets of the sources and the nearest sources of the targets.
+
+    Args, errors: as of `mine`.
+    """
+    k = min(neighbourhood, len(source), len(target))
+    sides = csls.nearest(source, target, k), csls.nearest(target, source, k)
+    ahead, back = (Nearest(*map(np.asarray, side)) for side in sides)
+    return ahead, back
+
+
+def mutual_best(ahead: Nearest, back: Nearest) -> Mined:
+    """The pairs that are each other's best by margin.
+
+    Args:
+      ahead: nearest targets of N sources.
+      back: nearest sources of M targets.
+    """
+    (best, margins), (best_back, _) = _best(ahead, back)
+    sources = np.flatnonzero(best_back[best] == np.arange(len(best)))
+    sources = sources[np.argsort(-margins[sources], kind="stable")]
+    return Mined(sources, best[sources], margins[sources])
+
+
+def _best(ahead: Nearest, back: Nearest) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For either side, the best key of each query by margin, and that margin."""
+    cosines = [np.where(side.keys < 0, 0, side.cosines) for side in (ahead, back)]
+    around = [x.mean(1) for x in cosines]
+    found = []
+    for turned, side in enumerate((ahead, back)):
+        means = around[turned][:, None] + around[1 - turned][side.keys]
+        margins = 2 * cosines[turned] / np.maximum(means, 1e-9)
+        queries, best = np.arange(len(margins)), margins.argmax(1)
+        found.append((side.keys[queries, best], margins[queries, best]))
+    return found
+
+
+def supported(source: np.ndarray, target: np.ndarray, lines: int = 3) -> np.ndarray:
+    """Whether another pair lies within some lines on both sides: bool [P].
+
+    Args:
+      source, target: places of the pairs' sentences in their texts, int [P], >= 0; files are
+        farther apart than `lines`.
+      lines: largest distance on either side.
+    """
+    span = int(target.max(initial=0)) + 2 * lines + 1
+    keys = (source.astype(np.int64) + lines) * span + target + lines
+    ordered, found = np.sort(keys), np.zeros(len(keys), bool)
+    steps = range(-lines, lines + 1)
+    for ahead, aside in itertools.product(steps, steps):
+        if (ahead, aside) != (0, 0) and len(keys):
+            wanted = keys + ahead * span + aside
+            near = np.minimum(np.searchsorted(ordered, wanted), len(keys) - 1)
+            found |= ordered[near] == wanted
+    return found
+
+
+class Text(NamedTuple):
+    """The sentences of one side in the order of their text.
+
+    Attributes:
+      vectors: float [N, D], of unit length.
+      places: place of each sentence, int [N].
+      at: the sentence at each place, int [places]; -1 where there is none.
+    """
+
+    vectors: np.ndarray
+    places: np.ndarray
+    at: np.ndarray
+
+    def near(self, sentences: np.ndarray, step: int) -> np.ndarray:
+        """The sentences `step` places behind the given ones; -1 where there is none."""
+        places = self.places[sentences] + step
+        inside = (places >= 0) & (places < len(self.at))
+        return np.where(inside, self.at[np.where(inside, places, 0)], -1)
+
+
+def grow(
+    pairs: Mined, source: Text, target: Text, lines: int = 2, cosine: float = 0.33, passes: int = 6
+) -> Mined:
+    """The pairs, and pairs of unused sentences beside them, each sentence once.
+
+    Args:
+      pairs: pairs to begin with.
+      source, target: both texts.
+      lines: largest distance from a pair on either side.
+      cosine: least cosine of a new pair; the best come first.
+      passes: at most so many times, the new pairs are begun with again.
+
+    Returns:
+      `pairs`, then the new ones, whose scores are NaN.
+    """
+    used = np.zeros(len(source.places), bool), np.zeros(len(target.places), bool)
+    used[0][pairs.source], used[1][pairs.target] = True, True
+    parts, last = [pairs], pairs
+    steps = range(-lines, lines + 1)
+    for _ in range(passes):
+        near = [
+            np.stack([source.near(last.source, i), target.near(last.target, j)], 1)
+            for i, j in itertools.product(steps, steps)
+        ]
+        rows = np.unique(np.concatenate(near), axis=0)
+        rows = rows[(rows >= 0).all(1)]
+        rows = rows[~used[0][rows[:, 0]] & ~used[1][rows[:, 1]]]
+        x, y = source.vectors[rows[:, 0]], target.vectors[rows[:, 1]]
+        cosines = np.einsum("nd,nd->n", x.astype(np.float32), y.astype(np.float32))
+        chosen = []
+        for place in np.argsort(-cosines, kind="stable"):
+            i, j = rows[place]
+            if cosines[place] < cosine:
+                break
+            if not used[0][i] and not used[1][j]:
+                used[0][i] = used[1][j] = True
+                chosen.append(place)
+        if not chosen:
+            break
+        last = Mined(rows[chosen, 0], rows[chosen, 1], np.full(len(chosen), np.nan))
+        parts.append(last)
+    return Mined(*map(np.concatenate, zip(*parts)))
 
 
 def best_threshold(scores: np.ndarray, right: np.ndarray, total: int) -> float:

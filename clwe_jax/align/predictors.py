@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Mapping
+from typing import Any, Mapping, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -12,12 +12,22 @@ import numpy as np
 import optax
 
 from clwe_jax.align import places
-from clwe_jax.fields import Amount, Share, Size
+from clwe_jax.fields import Amount, Rate, Size
 from clwe_jax.types import Array
 
 _CHUNK = 50  # steps of one call of the compiled program
 _ROWS = 8_192  # rows whose probabilities are computed at once
+_LEAST = 1e-12  # least probability of a cost
 _DISTANCES = 8  # a larger distance of two words counts as this one
+
+
+class Rows(Protocol):
+    """The rows that a classifier learns from: an array [N, D], or features made when they are read."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, places: Any) -> np.ndarray:
+        """float32 [n, D] of n places."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,10 +40,14 @@ class Predictor:
 
     params: Mapping[str, np.ndarray]
 
+    @property
+    def classes(self) -> int:
+        """K."""
+        return self.params["outer"].shape[1]
+
     def probabilities(self, x: np.ndarray) -> np.ndarray:
         """The probability of each class, float32 [N, K] of [N, D]."""
-        classes = self.params["outer"].shape[1]
-        found = [np.zeros((0, classes), np.float32)]
+        found = [np.zeros((0, self.classes), np.float32)]
         for start in range(0, len(x), _ROWS):
             part = x[start : start + _ROWS]
             size = min(_ROWS, 1 << max(0, len(part) - 1).bit_length())  # few shapes to compile
@@ -53,7 +67,7 @@ class Classifier:
       batch_size: rows of a step.
       learning_rate: highest learning rate.
       weight_decay: decoupled weight decay.
-      dropout: dropout rate of the hidden layer.
+      dropout: dropout rate of the hidden layer, below 1.
     """
 
     hidden: Size = 256
@@ -61,11 +75,11 @@ class Classifier:
     batch_size: Size = 256
     learning_rate: Amount = 1e-3
     weight_decay: Amount = 0.01
-    dropout: Share = 0.1
+    dropout: Rate = 0.1
 
     def fit(
         self,
-        x: np.ndarray,
+        x: Rows,
         labels: np.ndarray,
         classes: int = 2,
         weights: np.ndarray | None = None,
@@ -74,34 +88,41 @@ class Classifier:
         """Minimises the weighted cross-entropy.
 
         Args:
-          x: float32 [N, D].
+          x: N rows of D numbers; those of some steps are in memory at once.
           labels: int [N], below `classes`.
           classes: K.
           weights: float [N], at least 0; None: 1.
           seed: of parameters, dropout and the order of the rows.
 
         Raises:
-          ValueError: no row.
+          ValueError: no row, or a training that diverges.
         """
         if not len(x):
             raise ValueError("a predictor needs at least one row with a label")
         draw = np.random.default_rng([seed, 21])
-        inner = draw.normal(size=(x.shape[1], self.hidden)) / np.sqrt(x.shape[1])
+        width = x[:1].shape[1]
+        inner = draw.normal(size=(width, self.hidden)) / np.sqrt(width)
         params = {
             "inner": inner.astype(np.float32), "inner_bias": np.zeros(self.hidden, np.float32),
             "outer": np.zeros((self.hidden, classes), np.float32),
             "outer_bias": np.zeros(classes, np.float32),
         }  # fmt: skip
         opt_state = _optimizer(self).init(params)
-        rows = jnp.asarray(x, jnp.float32), jnp.asarray(labels, jnp.int32)
-        rows += (jnp.ones(len(x)) if weights is None else jnp.asarray(weights, jnp.float32),)
+        labels = np.asarray(labels, np.int32)
+        weights = np.ones(len(x), np.float32) if weights is None else np.asarray(weights, np.float32)
         key, starts = jax.random.key(seed), range(0, self.steps, _CHUNK)
         sizes = [min(_CHUNK, self.steps - first) * self.batch_size for first in starts]
         for first, chosen in zip(starts, places.batches(len(x), draw, sizes)):
-            chosen = chosen.reshape(-1, self.batch_size).astype(np.int32)
-            params, opt_state = _steps(
-                self, params, opt_state, rows, chosen, key, np.int32(first)
+            rows = tuple(
+                part[chosen].reshape(-1, self.batch_size, *shape)
+                for part, shape in ((x, (width,)), (labels, ()), (weights, ()))
             )
+            params, opt_state, losses = _steps(self, params, opt_state, rows, key, np.int32(first))
+            if not np.isfinite(losses).all():
+                raise ValueError(
+                    f"a predictor diverged before step {first + len(losses)}: lower "
+                    f"config.clcr.predictor.learning_rate={self.learning_rate:g}"
+                )
         return Predictor({name: np.asarray(value) for name, value in params.items()})
 
 
@@ -130,20 +151,63 @@ def confident_weights(
     return np.maximum(own - rate, 0) / (scale * np.maximum(own, 1e-12))
 
 
-def pair_features(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The input of relative order prediction: pairs of words and their distance.
+class PairRows(NamedTuple):
+    """The input of relative order prediction: pairs of words and their distance (`Rows`).
 
-    Args:
-      vectors: of the words in the source's order, [n, D].
+    A row has 2 D + 8 numbers: both vectors, and a one-hot vector of the distance.
 
-    Returns:
-      Pairs (i, j) with i < j, int [n (n - 1) / 2, 2]; float32 [pairs, 2 D + 8], both vectors and a
-      one-hot vector of j - i.
+    Attributes:
+      vectors: a table of words, [M, D].
+      pairs: rows of the table, int [N, 2].
+      apart: distances of the words of each pair, from 1, int [N].
     """
-    pairs = np.argwhere(np.triu(np.ones((len(vectors),) * 2, bool), 1))
-    apart = np.minimum(pairs[:, 1] - pairs[:, 0], _DISTANCES) - 1
-    parts = [vectors[pairs[:, 0]], vectors[pairs[:, 1]], np.eye(_DISTANCES)[apart]]
-    return pairs, np.concatenate(parts, axis=1).astype(np.float32)
+
+    vectors: np.ndarray
+    pairs: np.ndarray
+    apart: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __getitem__(self, places: Any) -> np.ndarray:
+        first, second = self.pairs[places].T
+        apart = np.eye(_DISTANCES)[np.minimum(self.apart[places], _DISTANCES) - 1]
+        parts = [self.vectors[first], self.vectors[second], apart]
+        return np.concatenate(parts, axis=1).astype(np.float32)
+
+
+def pairs_of(count: int) -> np.ndarray:
+    """The pairs (i, j) with i < j of so many words, int [n (n - 1) / 2, 2]."""
+    return np.argwhere(np.triu(np.ones((count, count), bool), 1))
+
+
+def pair_features(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs of a sentence's words in the source's order, [n, D], and their `PairRows`."""
+    pairs = pairs_of(len(vectors))
+    return pairs, PairRows(vectors, pairs, pairs[:, 1] - pairs[:, 0])[:]
+
+
+class PlaceRows(NamedTuple):
+    """The input of absolute order prediction: words and their places (`Rows`), D + `most` numbers.
+
+    Attributes:
+      vectors: a table of words, [M, D].
+      words: rows of the table, int [N].
+      places: place of each word among those that are ordered, int [N].
+      most: number of places; later ones count as the last one.
+    """
+
+    vectors: np.ndarray
+    words: np.ndarray
+    places: np.ndarray
+    most: int
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, places: Any) -> np.ndarray:
+        where = np.eye(self.most)[np.minimum(self.places[places], self.most - 1)]
+        return np.concatenate([self.vectors[self.words[places]], where], axis=1).astype(np.float32)
 
 
 def place_features(vectors: np.ndarray, most: int) -> np.ndarray:
@@ -153,8 +217,8 @@ def place_features(vectors: np.ndarray, most: int) -> np.ndarray:
       vectors: of the words in the source's order, [n, D].
       most: number of places; later words count as the last one.
     """
-    where = np.eye(most)[np.minimum(np.arange(len(vectors)), most - 1)]
-    return np.concatenate([vectors, where], axis=1).astype(np.float32)
+    places = np.arange(len(vectors))
+    return PlaceRows(vectors, places, places, most)[:]
 
 
 def pair_costs(pairs: np.ndarray, stays: np.ndarray, count: int) -> np.ndarray:
@@ -165,10 +229,24 @@ def pair_costs(pairs: np.ndarray, stays: np.ndarray, count: int) -> np.ndarray:
       stays: probability that i stays before j, [pairs].
       count: n.
     """
-    costs = np.zeros((count, count))
-    costs[pairs[:, 0], pairs[:, 1]] = 1 - stays
-    costs[pairs[:, 1], pairs[:, 0]] = stays
-    return costs
+    result = np.zeros((count, count))
+    result[pairs[:, 0], pairs[:, 1]] = costs(stays)
+    result[pairs[:, 1], pairs[:, 0]] = costs(1 - stays)
+    return result
+
+
+def place_costs(probabilities: np.ndarray) -> np.ndarray:
+    """The costs that `reorder.by_positions` reads, [n, max(n, K)], of probabilities of places, [n, K].
+
+    The last class stands for all later places too.
+    """
+    count, classes = probabilities.shape
+    return np.pad(costs(probabilities), ((0, 0), (0, max(0, count - classes))), mode="edge")
+
+
+def costs(probabilities: np.ndarray) -> np.ndarray:
+    """-log of the probabilities of what is asserted, in float64."""
+    return -np.log(np.maximum(np.asarray(probabilities, np.float64), _LEAST))
 
 
 def _scores(params: Mapping[str, Array], x: Array, kept: Array | float) -> Array:
@@ -187,11 +265,10 @@ def _steps(
     params: Any,
     opt_state: Any,
     rows: tuple[Array, Array, Array],
-    chosen: Array,
     key: Array,
     first: Array,
-) -> tuple[Any, Any]:
-    """Several steps on the rows `chosen`, int32 [steps, B]."""
+) -> tuple[Any, Any, Array]:
+    """Several steps on features [steps, B, D], labels and weights [steps, B]; also their losses."""
     tx, keep = _optimizer(options), 1 - options.dropout
 
     def loss(params, x, labels, weights, key):
@@ -201,14 +278,14 @@ def _steps(
 
     def one(carry, given):
         params, opt_state = carry
-        some, step = given
-        batch = (x[some] for x in rows)
-        grads = jax.grad(loss)(params, *batch, jax.random.fold_in(key, step))
+        batch, step = given
+        value, grads = jax.value_and_grad(loss)(params, *batch, jax.random.fold_in(key, step))
         updates, opt_state = tx.update(grads, opt_state, params)
-        return (optax.apply_updates(params, updates), opt_state), None
+        return (optax.apply_updates(params, updates), opt_state), value
 
-    numbers = first + jnp.arange(chosen.shape[0], dtype=jnp.int32)
-    return jax.lax.scan(one, (params, opt_state), (chosen, numbers))[0]
+    numbers = first + jnp.arange(len(rows[1]), dtype=jnp.int32)
+    (params, opt_state), losses = jax.lax.scan(one, (params, opt_state), (rows, numbers))
+    return params, opt_state, losses
 
 
 @jax.jit

@@ -2,18 +2,26 @@
 
 An order of n words is a permutation, int [n]: the word at each place. Predictions are costs. A
 position cost [n, P] is the cost of word i at place k (Eq. 7; P >= n). A pair cost [n, n] is the cost
-of word i anywhere before word j (Eq. 9). The cost of an order is the sum over its words or pairs.
+of word i anywhere before word j (Eq. 9). The cost of an order is the sum over its words or pairs:
+with -log p as the cost of each, the order of lowest cost is the likeliest one.
 """
 
 from __future__ import annotations
 
 import itertools
-from typing import Callable, Sequence
+from typing import NamedTuple, Sequence
 
 import numpy as np
 
 MOST_EXHAUSTIVE = 7  # words, above which there are too many orders to try
-_Step = Callable[[tuple[int, ...], np.ndarray], np.ndarray]  # (words so far, all words) -> costs
+
+
+class _State(NamedTuple):
+    """A partial order: its words as the bits of a number, in their order, and its cost."""
+
+    used: int
+    done: tuple[int, ...]
+    total: float
 
 
 def by_positions(costs: np.ndarray, beam: int = 10) -> np.ndarray:
@@ -26,7 +34,7 @@ def by_positions(costs: np.ndarray, beam: int = 10) -> np.ndarray:
     Returns:
       int [n].
     """
-    return _search(len(costs), beam, lambda done, words: costs[words, len(done)])
+    return _search(costs, beam, False)
 
 
 def by_pairs(costs: np.ndarray, beam: int = 10) -> np.ndarray:
@@ -39,14 +47,7 @@ def by_pairs(costs: np.ndarray, beam: int = 10) -> np.ndarray:
     Returns:
       int [n].
     """
-    costs = costs - np.diag(np.diag(costs))
-
-    def step(done: tuple[int, ...], words: np.ndarray) -> np.ndarray:
-        left = np.ones(len(costs), bool)
-        left[list(done)] = False
-        return costs[words][:, left].sum(1)  # a word placed now stands before all that are left
-
-    return _search(len(costs), beam, step)
+    return _search(costs - np.diag(np.diag(costs)), beam, True)
 
 
 def exhaustive(costs: np.ndarray, pairs: bool) -> np.ndarray:
@@ -114,17 +115,29 @@ def figures(found: Sequence[np.ndarray], gold: Sequence[np.ndarray]) -> dict[str
     return {**values, "tau": float(np.mean(long)) if long else 0.0}
 
 
-def _search(count: int, beam: int, step: _Step) -> np.ndarray:
-    """The best order of `count` words; partial orders of the same words keep the cheapest one."""
-    states: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {frozenset(): (0.0, ())}
-    for _ in range(count):
-        best: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {}
-        for used, (total, done) in states.items():
-            words = np.array([x for x in range(count) if x not in used])
-            for word, more in zip(words.tolist(), step(done, words)):
-                key, candidate = used | {word}, (total + float(more), (*done, word))
-                if key not in best or candidate < best[key]:
-                    best[key] = candidate
-        kept = sorted(best.items(), key=lambda item: item[1])[:beam]
-        states = dict(kept)
-    return np.array(min(states.values())[1], int)
+def _search(costs: np.ndarray, beam: int, pairs: bool) -> np.ndarray:
+    """The best order of all words; of partial orders of the same words the cheapest one is kept.
+
+    Time grows with beam n^2: each state carries the costs of its next words.
+    """
+    count = len(costs)
+    states = [_State(0, (), 0.0)]
+    left = costs.sum(1)[None]  # of pairs, for each state: the cost of a word before all that are left
+    for place in range(count):
+        following = left if pairs else costs[None, :, place]
+        totals = np.array([[state.total] for state in states]) + following
+        taken = np.array([[state.used >> word & 1 for word in range(count)] for state in states], bool)
+        totals[taken] = np.inf
+        chosen: dict[int, tuple[int, int]] = {}  # the words used -> the state, and the word added
+        for flat in np.argsort(totals, axis=None, kind="stable"):
+            state, word = divmod(int(flat), count)
+            if len(chosen) == beam or totals[state, word] == np.inf:
+                break
+            chosen.setdefault(states[state].used | 1 << word, (state, word))
+        sources, words = map(list, zip(*chosen.values()))
+        states = [
+            _State(used, (*states[state].done, word), float(totals[state, word]))
+            for used, (state, word) in chosen.items()
+        ]
+        left = left[sources] - costs[:, words].T if pairs else left
+    return np.array(states[0].done, int)

@@ -15,7 +15,7 @@ from typing import Mapping, Sequence
 
 from clwe_jax import config as options
 from clwe_jax import registry
-from clwe_jax.api import foreign
+from clwe_jax.api import encoders, foreign
 from clwe_jax.api.base import Loaded, Neighbour, Translation, WordLink
 from clwe_jax.api.model import Model
 from clwe_jax.api.pair import PairModel
@@ -44,7 +44,8 @@ def load(
     words, texts or spans.
 
     Args:
-      workdir: the run's folder. A language model needs config.json, vocab/ and checkpoints/, and
+      workdir: the run's folder, with or without 'run:' before it; or files of word vectors in one
+        space, 'wiki.de.vec' or 'vec:en=FILE,de=FILE'. A language model needs config.json, vocab/ and checkpoints/, and
         words.json for `neighbours`; static vectors need config.json, spaces.json, spaces/ and
         alignments/. A model of Hugging Face (BERT, multilingual BERT, XLM-R, XLM) is the folder that
         `save_pretrained` writes, with or without 'hf:' before it; see `interop.huggingface`. LASER's
@@ -52,7 +53,8 @@ def load(
       step: step of a checkpoint of the pretraining; None: the final parameters, of the newest
         readable checkpoint. Ignored for static vectors, which have no checkpoints.
       languages: of a model of Hugging Face, the codes of the text's languages; (): XLM's own, and for
-        the other models those of multilingual BERT.
+        the other models those of multilingual BERT. Of a file of vectors, its language where its name
+        has none.
       words: of a model of Hugging Face, language -> the frequent words that `neighbours` searches.
 
     Raises:
@@ -60,7 +62,11 @@ def load(
       ValueError: a file of the run is damaged, the folder has an older layout, or the checkpoint
         belongs to another model or vocabulary; `languages` or `words` for a run, which has its own.
     """
-    workdir = os.fspath(workdir)
+    workdir = os.fspath(workdir).removeprefix("run:")
+    if workdir.startswith("vec:") or os.path.isfile(workdir):
+        if words:
+            raise ValueError("words: files of vectors hold their own words")
+        return encoders.of_vectors(workdir.removeprefix("vec:"), languages)
     if workdir.startswith(PREFIX) or is_model(workdir) or is_laser(workdir):
         return foreign.load(workdir, languages, words)
     if languages or words:

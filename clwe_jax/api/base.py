@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import dataclasses
 import difflib
-import numbers
 import unicodedata
 from typing import Any, ClassVar, Iterable, NamedTuple, Sequence
 
@@ -13,19 +12,13 @@ import numpy as np
 
 from clwe_jax import registry
 from clwe_jax.align import mining, search
+from clwe_jax.api.checks import check_strings, check_texts, check_type
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
 from clwe_jax.evaluate.word_alignment import METHODS as METHODS_OF_WORDS, WordAligner
 from clwe_jax.text.frequencies import FILE
 from clwe_jax.types import Encoder
 
-# Name of a retrieval method -> its name in `align.csls`.
-METHODS = {
-    "nn": "cosine",
-    "cosine": "cosine",
-    "csls": "csls",
-    "inverted_softmax": "inverted_softmax",
-}
 _MOST_SEARCHED = 20_000  # frequent words that are searched for a similar spelling
 
 
@@ -79,11 +72,56 @@ class Loaded(abc.ABC):
     def languages(self) -> tuple[str, ...]:
         """The languages of the model."""
 
-    @abc.abstractmethod
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({shown(self.languages)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields that a copy in another process gets; the others are computed again."""
+        return {x.name: x.default_factory() if not x.init else getattr(self, x.name)
+                for x in dataclasses.fields(self)}  # fmt: skip
+
     def encode(
-        self, texts: Sequence[str], lang: str, layer: Layer | None = None, pool: str | None = "mean"
+        self,
+        texts: Iterable[str],
+        lang: str,
+        layer: Layer | None = None,
+        pool: str | None = "mean",
+        normalize: bool = False,
     ) -> np.ndarray | list[np.ndarray]:
-        """Vectors of sentences, float32 [N, D]; see `Model.encode`."""
+        """Vectors of sentences. A sentence longer than the model's rows is cut, with a warning.
+
+        Args:
+          texts: sentences.
+          lang: their language.
+          layer: number of a layer, 0 for the embeddings; 'mean_last4' (or None): the mean over the
+            last four layers; 'all': the vectors of all layers. Static vectors have the layer 0.
+          pool: 'mean': one vector for each sentence, the mean over its pieces (static vectors: over
+            its words with a vector; zeros where it has none); 'sif': the mean in which a piece
+            weighs a / (a + p), with a = 1e-3 and p its share in the run's text, often better for
+            retrieval; None: one vector for each piece (or word with a vector).
+          normalize: whether vectors have length 1, so that inner products are cosines.
+
+        Returns:
+          float32 [N, D]; with pool=None a list of [pieces, D]. With layer='all' the last axis [D]
+          becomes [layers + 1, D].
+
+        Raises:
+          ValueError: an unknown language (the nearest one is named), layer or kind of pooling, or
+            'sif' for a run that has kept no counts of words.
+        """
+        self._check_languages(lang=lang)
+        found = self._encode(check_texts(texts), lang, layer, pool)
+        if not normalize:
+            return found
+        if pool is None:
+            return [np.asarray(search.unit(vectors)) for vectors in found]
+        return np.asarray(search.unit(found))
+
+    @abc.abstractmethod
+    def _encode(
+        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None
+    ) -> np.ndarray | list[np.ndarray]:
+        """`encode` for checked sentences and a known language."""
 
     @abc.abstractmethod
     def words(
@@ -175,18 +213,18 @@ class Loaded(abc.ABC):
         ]
 
     def similarity(
-        self, a: str, b: str, lang: str, lang_b: str | None = None, layer: Layer | None = None
+        self, a: str, b: str, lang: str, to: str | None = None, layer: Layer | None = None
     ) -> float:
-        """The cosine of two sentences (or words), `b` in the language `lang_b` (None: the same).
+        """The cosine of two sentences (or words), `b` in the language `to` (None: the same).
 
         Compare it only with pairs of the same two languages, because a language model's vectors
         contain the mean of their language.
         """
-        lang_b = lang if lang_b is None else lang_b
-        self._check_languages(lang=lang, lang_b=lang_b)
+        to = lang if to is None else to
+        self._check_languages(lang=lang, to=to)
         check_strings(a=a, b=b)
-        x, y = (self.encode([t], x, layer)[0] for t, x in ((a, lang), (b, lang_b)))
-        return float(search.unit(x) @ search.unit(y))
+        x, y = (self.encode([t], x, layer, normalize=True)[0] for t, x in ((a, lang), (b, to)))
+        return float(x @ y)
 
     def translate_word(
         self, word: str, lang: str, to: str, k: int = 5, method: str = "csls"
@@ -224,8 +262,6 @@ class Loaded(abc.ABC):
 
     def sentence_vectors(self, texts: Sequence[str], lang: str) -> np.ndarray:
         """The encoder's own vectors of sentences, float32 [N, D]; see `Model.sentence_vectors`."""
-        self._check_languages(lang=lang)
-        check_texts(texts)
         return self.encode(texts, lang)
 
     def mine(
@@ -244,12 +280,12 @@ class Loaded(abc.ABC):
         Raises:
           ValueError: an unknown language, or no sentences.
         """
-        for side in (texts, others):
-            check_texts(side)
-            if not len(side):
-                raise ValueError("texts, others: expected sentences on both sides")
-        sides = self.sentence_vectors(texts, lang), self.sentence_vectors(others, to)
-        found = mining.mine(*sides)
+        given = check_texts(texts), check_texts(others)
+        if not all(given):
+            raise ValueError("texts, others: expected sentences on both sides")
+        found = mining.mine(
+            self.sentence_vectors(given[0], lang), self.sentence_vectors(given[1], to)
+        )
         return [(int(i), int(j), float(x)) for i, j, x in zip(*found) if x >= least]
 
     def translate_sentence(self, text: str, lang: str, to: str, **options: Any) -> str:
@@ -277,7 +313,7 @@ class Loaded(abc.ABC):
     def _check_languages(self, **codes: Any) -> None:
         """Raises ValueError, which names the argument, unless each is a language of the model."""
         for name, code in codes.items():
-            _check_type(name, code, str, "the code of a language, such as 'en'")
+            check_type(name, code, str, "the code of a language, such as 'en'")
             if code not in self.languages:
                 raise ValueError(
                     f"{name}={code!r} is not a language of this model. "
@@ -292,40 +328,11 @@ def _lacks_labels(method: str, config: str) -> ValueError:
     )
 
 
-def check_strings(**strings: Any) -> None:
-    """Raises ValueError, which names the argument, unless each is a string."""
-    for name, value in strings.items():
-        _check_type(name, value, str, "one string")
-
-
-def check_texts(texts: Any) -> None:
-    """Raises ValueError unless `texts` is a sequence of strings."""
-    if isinstance(texts, str):
-        raise ValueError("texts: expected a list of sentences, got one string; write [text]")
-    _check_type("texts", texts, Iterable, "a list of sentences")
-    for i, text in enumerate(texts):
-        _check_type(f"texts[{i}]", text, str, "a string")
-
-
-def check_search(k: Any, method: Any) -> str:
-    """The name of a retrieval method in `align.csls`.
-
-    Raises:
-      ValueError: an unknown method, or a `k` that is not a positive whole number.
-    """
-    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
-        raise ValueError(f"k={k!r}: expected a whole number, at least 1")
-    if method not in METHODS:
-        raise ValueError(f"There is no method {method!r}. {registry.nearest(str(method), METHODS)}")
-    return METHODS[method]
-
-
-def _check_type(name: str, value: Any, kind: type, expected: str) -> None:
-    if not isinstance(value, kind):
-        shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:59] + "…"
-        raise ValueError(
-            f"{name}={shown}: expected {expected}, got an object of type {type(value).__name__}"
-        )
+def shown(languages: Sequence[str], most: int = 8) -> str:
+    """'en, de, fr', for one line; of many languages the first ones and their number."""
+    if len(languages) <= most:
+        return ", ".join(languages)
+    return f"{', '.join(languages[:most])}, ... {len(languages)} languages"
 
 
 def select(vectors: np.ndarray, layer: Layer | None) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any, Mapping, NamedTuple
 import numpy as np
 
 from clwe_jax import atomic
+from clwe_jax import config as options
 from clwe_jax.align.whitening import Whitening
 from clwe_jax.align.predictors import Predictor
 from clwe_jax.api import encoders
@@ -53,7 +54,11 @@ def _settings(workdir: str) -> dict[str, Any]:
             f"python -m clwe_jax.main --config=configs/clcr.py --workdir={workdir}"
         )
     with open(path, encoding="utf-8") as file:
-        return json.load(file)
+        found = json.load(file)
+    for language, place in found["encoders"].items():
+        kind, _, where = place.partition(":")
+        found["encoders"][language] = f"{kind}:{options.placed(where, workdir)}"
+    return found
 
 
 def tuned_file(workdir: str, language: str) -> str:
@@ -87,13 +92,24 @@ def save(
     arrays = {
         "transform": dict(transform),
         "space": {
-            language: {"layers": np.array(x.layers, np.int32), **x.whitening._asdict()}
+            language: {
+                "layers": np.array(x.layers, np.int32),
+                **{name: np.asarray(y) for name, y in x.whitening._asdict().items()},
+            }
             for language, x in spaces.items()
         },
         **{name: dict(predictor.params) for name, predictor in predictors.items()},
     }
     heads.save(arrays, os.path.join(workdir, FILE))
-    atomic.write_json(os.path.join(workdir, SETTINGS), dict(settings))
+    movable = {language: _movable(place, workdir) for language, place in settings["encoders"].items()}
+    atomic.write_json(os.path.join(workdir, SETTINGS), {**settings, "encoders": movable})
+
+
+def _movable(place: str, workdir: str) -> str:
+    """An encoder's place; the path of one within the run is relative (see `config.placed`)."""
+    kind, _, where = place.partition(":")
+    inside = os.path.abspath(where).startswith(os.path.abspath(workdir) + os.sep)
+    return f"{kind}:{os.path.relpath(where)}" if inside else place
 
 
 def load(workdir: str, step: int | None = None) -> ClcrModel:
@@ -120,20 +136,22 @@ def load(workdir: str, step: int | None = None) -> ClcrModel:
     places = settings.pop("encoders")
     source = next(iter(places))
     moved, hub = settings.pop("reordered", source), settings.pop("hub", [])
-    models = {}
+    pivots = {language: Predictor(arrays["pivots"][language]) for language in places}
+    orders = {moved: Predictor(arrays["order"])}
+    models: dict[str, Model] = {}
+    for folder in hub:
+        other = load(options.placed(folder, workdir))
+        models |= {x: model for x, model in other.models.items() if x not in models}
+        pivots, orders = {**other.steps.pivots, **pivots}, {**other.steps.orders, **orders}
     for language, place in reversed(places.items()):
+        if language in models:
+            continue  # the hub's target, as its first run left it
         found = arrays["space"][language]
-        model = encoders.load(place, [language])
+        model = encoders.of_run(place, [language], workdir)
         if os.path.exists(tuned_file(workdir, language)):
             model = with_parameters(model, heads.load(tuned_file(workdir, language)))
         params = arrays["transform"] if language == source else None
         layers = tuple(found.pop("layers").tolist())
         mapped = Transformed(model.objective, layers, Whitening(**found), params)
         models[language] = dataclasses.replace(model, projection=mapped)
-    pivots = {language: Predictor(arrays["pivots"][language]) for language in places}
-    orders = {moved: Predictor(arrays["order"])}
-    for folder in hub:
-        other = load(folder)
-        models = {**other.models, **models}
-        pivots, orders = {**other.steps.pivots, **pivots}, {**other.steps.orders, **orders}
     return ClcrModel(models, Steps(pivots, orders, **settings))

@@ -8,7 +8,7 @@ from clwe_jax.api.pair import PairModel
 from clwe_jax.evaluate.clcr_encoder import ClcrEncoder, Steps
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class ClcrModel(PairModel):
     """Monolingual models; the source's is mapped to the target's space by T, as those of its hub are.
 

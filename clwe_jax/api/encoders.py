@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Sequence
 
 from ml_collections import ConfigDict
@@ -36,13 +37,50 @@ def load(encoder: str, languages: Sequence[str]) -> Loaded:
     """
     kind, _, where = encoder.partition(":")
     if kind == "vec":
-        places = options.vector_files(where, languages)
-        vectors = {language: files.read(path) for language, path in places.items()}
-        hub = next(iter(vectors))
-        return StaticModel(vectors, {}, {}, hub, Normalizer(lower_case=False))
+        return of_vectors(where, languages, "config.encoder")
     if kind in ("hf", "laser"):
         return foreign.load(encoder, languages)
     return registry.lookup("loader", options.read_config(where).job)(where, None)
+
+
+def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec") -> StaticModel:
+    """Files of word vectors in one space.
+
+    Args:
+      files_of: see `config.vector_files`.
+      languages: the languages that may be there; of one file without a language in its name, its own;
+        (): those of multilingual BERT and all that are named as LANGUAGE=FILE.
+      option: the option that names the files, for messages.
+
+    Raises:
+      ValueError, FileNotFoundError: files that cannot be read, or have no language or other widths.
+    """
+    known = languages or [
+        *options.MBERT_LANGUAGES.split(","),
+        *(part.partition("=")[0].strip() for part in files_of.split(",") if "=" in part),
+    ]
+    if len(languages) == 1 and "=" not in files_of and "," not in files_of:
+        files_of = f"{languages[0]}={files_of}"
+    vectors = files.read_space(options.vector_files(files_of, known, option), option)
+    return StaticModel(vectors, {}, {}, next(iter(vectors)), Normalizer(lower_case=False))
+
+
+def of_run(encoder: str, languages: Sequence[str], workdir: str) -> Loaded:
+    """`load` for the encoder that `config.encoder` of the run in `workdir` names.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `load`; the encoder is not where it was.
+    """
+    kind, _, where = encoder.partition(":")
+    parts = [part.rpartition("=") for part in where.split(",")] if kind == "vec" else [("", "", where)]
+    parts = [(*name, options.placed(path, workdir)) for *name, path in parts]
+    for *_, path in parts:
+        if not os.path.exists(path):
+            raise FileNotFoundError(
+                f"{workdir} needs its encoder, config.encoder={encoder}, and {path} is missing: move the "
+                "run and its encoder together, or load it in the folder where the run was started"
+            )
+    return load(f"{kind}:{','.join(map(''.join, parts))}", languages)
 
 
 def tunable(model: Loaded, encoder: str) -> Model:

@@ -9,6 +9,7 @@ from ml_collections import ConfigDict
 from clwe_jax import config as options
 from clwe_jax.api.model import Model
 from clwe_jax.interop import configuration, huggingface, laser
+from clwe_jax.text.foreign import own_languages
 
 
 def load(
@@ -23,8 +24,9 @@ def load(
     else:
         directory = directory.removeprefix(configuration.PREFIX)
         described = configuration.describe(directory)
-        # A folder does not say which languages a model was trained on, except XLM's.
-        chosen = tuple(languages or described.languages or options.MBERT_LANGUAGES.split(","))
+        # A folder does not say which languages a model was trained on, except XLM's and ours.
+        known = described.languages or own_languages(directory)
+        chosen = tuple(languages or known or options.MBERT_LANGUAGES.split(","))
         loaded = huggingface.load(directory, chosen)
         config.init.parameters = f"{configuration.PREFIX}{directory}"
         configuration.set_options(config, described)

@@ -27,9 +27,8 @@ import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax.api import senses as sense_api
-from clwe_jax.api.base import (
-    Loaded, Neighbour, check_strings, check_texts, did_you_mean, lacks_counts, near_words, select,
-)  # fmt: skip
+from clwe_jax.api.base import Loaded, Neighbour, did_you_mean, lacks_counts, near_words, select
+from clwe_jax.api.checks import check_strings
 from clwe_jax.api.nearest import Index, nearest_words
 from clwe_jax.api.texts import Texts, texts_of
 from clwe_jax.embeddings.vectors import Vectors
@@ -49,7 +48,7 @@ _SEVERAL = 1_000  # the log names the encoding of at least so many words
 _TEXT_BYTES = 4 << 20  # bytes of each language's text that are searched for examples of senses
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, repr=False)
 class Model(Loaded):
     """A trained model with its tokenizer.
 
@@ -87,34 +86,9 @@ class Model(Loaded):
         """The word pieces."""
         return self.tokenizer.vocabulary
 
-    def encode(
-        self,
-        texts: Sequence[str],
-        lang: str,
-        layer: Layer | None = None,
-        pool: str | None = "mean",
+    def _encode(
+        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None
     ) -> np.ndarray | list[np.ndarray]:
-        """Vectors of sentences. A sentence longer than the model's rows is cut, with a warning.
-
-        Args:
-          texts: sentences.
-          lang: their language.
-          layer: number of a layer, 0 for the embeddings; 'mean_last4' (or None): the mean over the
-            last four layers; 'all': the vectors of all layers.
-          pool: 'mean': one vector for each sentence, the mean over its pieces; 'sif': the mean in
-            which a piece weighs a / (a + p), with a = 1e-3 and p its share in the run's text, often
-            better for retrieval; None: one vector for each piece.
-
-        Returns:
-          float32 [N, D]; with pool=None a list of [pieces, D]. With layer='all' the last axis [D]
-          becomes [layers + 1, D].
-
-        Raises:
-          ValueError: an unknown language (the nearest one is named), layer or kind of pooling, or
-            'sif' for a run that has kept no counts of words.
-        """
-        self._check_languages(lang=lang)
-        check_texts(texts)
         if pool is None:
             return [select(vectors, layer) for vectors in self._encoder.pieces(texts, lang)]
         if pool not in POOLS:

@@ -7,8 +7,10 @@ from typing import Mapping, Protocol, Sequence
 
 import numpy as np
 
-from clwe_jax.align import csls, search
-from clwe_jax.api.base import Neighbour, check_search
+from clwe_jax.align import search
+from clwe_jax.align.retriever import Retriever
+from clwe_jax.api.base import Neighbour
+from clwe_jax.api.checks import check_search
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer
 
 
@@ -19,6 +21,15 @@ class Index:
     words: Sequence[str]
     vectors: np.ndarray
     mean: np.ndarray
+    _retrievers: dict[str, Retriever] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def retriever(self, method: str) -> Retriever:
+        """The search among the words by a method of `align.csls`, made once."""
+        if method not in self._retrievers:
+            self._retrievers[method] = Retriever(self.vectors, self.vectors, method)
+        return self._retrievers[method]
 
 
 class Searched(Protocol):
@@ -65,8 +76,7 @@ def nearest_words(
             continue
         there = models[language].index(language, layer)
         most = min(k + 1, len(there.words))  # one more: the word itself may be among them
-        places, _ = csls.nearest(query, there.vectors, most, method, pool=there.vectors)
-        places = np.asarray(places)[0]
+        places, _ = there.retriever(method).nearest(query[0], most)
         cosines = np.asarray(search.unit(there.vectors[places]) @ search.unit(query)[0])
         near = [
             Neighbour(there.words[place], language, float(cosine))

@@ -19,7 +19,7 @@ from clwe_jax.evaluate.pair_encoder import PairEncoder
 from clwe_jax.objectives import projected
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class PairModel(Loaded):
     """Monolingual models, each of which encodes its own language.
 
@@ -36,11 +36,9 @@ class PairModel(Loaded):
         """The languages of the models."""
         return tuple(self.models)
 
-    def encode(
-        self, texts: Sequence[str], lang: str, layer: Layer | None = None, pool: str | None = "mean"
+    def _encode(
+        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None
     ) -> np.ndarray | list[np.ndarray]:
-        """Vectors of sentences in the common space; see `Model.encode`."""
-        self._check_languages(lang=lang)
         return self.models[lang].encode(texts, lang, layer, pool)
 
     def words(
@@ -91,7 +89,8 @@ def load(workdir: str, step: int | None = None) -> PairModel:
       step: training step of both models' checkpoints; None: the newest readable ones.
     """
     settings = options.read_config(workdir).projection
-    target, source = (models.load(run, step) for run in (settings.target, settings.source))
+    places = (options.placed(run, workdir) for run in (settings.target, settings.source))
+    target, source = (models.load(run, step) for run in places)
     path = os.path.join(workdir, projected.FILE)
     projection = projected.load(path, source.objective, source.tokenizer.language_id)
     source = dataclasses.replace(source, projection=projection)

@@ -21,12 +21,10 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from clwe_jax import atomic
-from clwe_jax.align import csls
 from clwe_jax.align.alignment import Alignment
-from clwe_jax.api.base import (
-    Loaded, Neighbour, check_search, check_strings, check_texts, did_you_mean, lacks_counts,
-    near_words, select,
-)  # fmt: skip
+from clwe_jax.align.retriever import Retriever
+from clwe_jax.api.base import Loaded, Neighbour, did_you_mean, lacks_counts, near_words, select
+from clwe_jax.api.checks import check_search, check_strings
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import Layer
 from clwe_jax.evaluate.static_encoder import StaticEncoder, weighted_means
@@ -40,7 +38,7 @@ _RAW = "spaces"
 _ALIGNMENTS = "alignments"
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class StaticModel(Loaded):
     """The vectors of several languages and the maps between their spaces.
 
@@ -68,6 +66,10 @@ class StaticModel(Loaded):
         default_factory=dict, init=False, repr=False
     )
     _common_spaces: dict[str, tuple[Vectors, Vectors]] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
+    # (language, searched language, method) -> what a search needs of all their words.
+    _retrievers: dict[tuple[str, str, str], Retriever] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -102,26 +104,9 @@ class StaticModel(Loaded):
         check_strings(word=word)
         return self._find(word, lang, self.raw[lang]) is not None
 
-    def encode(
-        self, texts: Sequence[str], lang: str, layer: Layer | None = None, pool: str | None = "mean"
+    def _encode(
+        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None
     ) -> np.ndarray | list[np.ndarray]:
-        """Vectors of sentences in the hub's space: means of their words' vectors.
-
-        Args:
-          texts: sentences.
-          lang: their language.
-          layer: 0, 'mean_last4' (or None): static vectors have one layer; 'all' adds its axis.
-          pool: 'mean': one vector for each sentence, zeros for one without a known word; 'sif': the
-            mean weighted as for `Model.encode`; None: one vector for each known word.
-
-        Returns:
-          float32 [N, D]; with pool=None a list of [words, D].
-
-        Raises:
-          ValueError: an unknown language, layer or kind of pooling, or 'sif' for a run that has
-            kept no counts of words.
-        """
-        check_texts(texts)
         if pool not in ("mean", "sif", None):
             raise ValueError(
                 f"pool={pool!r}: expected 'mean', 'sif', or None for a vector of each word"
@@ -175,6 +160,8 @@ class StaticModel(Loaded):
     ) -> list[Neighbour]:
         """The words nearest to a word, the word itself left out.
 
+        The first call for two languages compares all their words and keeps what later calls need.
+
         Args:
           word: a word.
           lang: its language.
@@ -202,11 +189,12 @@ class StaticModel(Loaded):
         row = self._row(word, lang, x)
         own = lang == to
         most = min(k + own, len(y.words))
-        query = x.vectors[row : row + 1]
-        places, scores = csls.nearest(query, y.vectors, most, chosen, pool=x.vectors)
+        if (lang, to, chosen) not in self._retrievers:
+            self._retrievers[lang, to, chosen] = Retriever(y.vectors, x.vectors, chosen)
+        places, scores = self._retrievers[lang, to, chosen].nearest(x.vectors[row], most)
         near = [
             Neighbour(y.words[place], to, float(score))
-            for place, score in zip(np.asarray(places)[0], np.asarray(scores)[0])
+            for place, score in zip(places, scores)
             if not own or place != row
         ]
         return near[:k]

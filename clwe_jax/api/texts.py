@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Callable, Iterable, Sequence
 
@@ -31,4 +32,4 @@ def texts_of(source: str, workdir: str, languages: Sequence[str], limit: int) ->
     except (FileNotFoundError, ValueError) as error:
         logging.info("Senses have no examples, because the text is not found: %s", error)
         return None
-    return lambda language: corpus.lines(language, limit)
+    return functools.partial(corpus.lines, limit=limit)

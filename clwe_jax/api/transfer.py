@@ -23,7 +23,8 @@ import numpy as np
 from clwe_jax import config as options
 from clwe_jax import registry
 from clwe_jax.api import encoders
-from clwe_jax.api.base import Loaded, check_texts
+from clwe_jax.api.base import Loaded, shown
+from clwe_jax.api.checks import check_texts
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Frozen, Predictor, Tuned
 from clwe_jax.text.glossary import Glossary
@@ -45,7 +46,7 @@ _CALLS = {
 }
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class TransferModel:
     """A trained tagger, classifier or probe.
 
@@ -73,6 +74,9 @@ class TransferModel:
     _segmenters: dict[str, Segmenter] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
+
+    def __repr__(self) -> str:
+        return f"TransferModel({self.config.transfer.task}; {shown(self.languages)})"
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -207,10 +211,10 @@ def load(workdir: str, step: int | None = None) -> TransferModel:
     if config.encoder in build.LEARNED:
         tokenizer = Tokenizer.load(os.path.join(workdir, VOCABULARY))
     else:
-        where = config.encoder
-        if where == JOINT:
-            where = f"run:{os.path.join(workdir, ENCODER)}"
-        model = encoders.load(where, described["languages"])
+        if config.encoder == JOINT:
+            model = encoders.load(f"run:{os.path.join(workdir, ENCODER)}", described["languages"])
+        else:
+            model = encoders.of_run(config.encoder, described["languages"], workdir)
         tokenizer = encoders.tokenizer_of(model)
         maps = os.path.join(workdir, projected.FILE)
         if os.path.exists(maps):  # of `config.transfer.align`

@@ -189,4 +189,4 @@ if __name__ == "__main__":
     flags.DEFINE_string("out", None, "Folder to write.")
     flags.DEFINE_integer("rows", 0, "Rows to write; 0 means one pass through the text.")
     flags.DEFINE_integer("heldout_rows", 1_024, "Number of held-out rows of each language.")
-    app.run(main)
+    terminal.until_stopped(lambda: app.run(main))

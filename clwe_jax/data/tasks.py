@@ -87,7 +87,7 @@ class Tlm(Mlm):
     """Translation language modelling on parallel text, beside plain MLM (XLM, section 3.3).
 
     Attributes:
-      parallel: folder of files `xx-yy.xx` and `xx-yy.yy`, or `xx-yy.tsv`; each may end in `.gz`.
+      parallel: folder of parallel text or the beginning of its files' names, see `text.parallel`.
       parallel_share: share of the rows that hold sentence pairs.
     """
 

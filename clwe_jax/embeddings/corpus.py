@@ -19,6 +19,7 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from absl import logging
 import numpy as np
 
+from clwe_jax.text import corpora
 from clwe_jax.text.corpora import LineCounts, TextCorpus, mended, temperature_shares
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
@@ -28,6 +29,7 @@ _LONGEST = 1_000  # words of a sentence; longer lines are split, because gensim 
 _CACHED = 24  # maximum characters of a cached piece of text: longer pieces seldom repeat
 _MOST_CACHED = 1_000_000  # maximum number of cached pieces
 _BATCH = 4_096  # sentences converted at once
+APART = 1_000  # places between two files, more than any rule on neighbouring lines spans
 _LITTLE = 0.5  # share of a language's words in use at which a warning comes
 
 
@@ -39,12 +41,17 @@ class Corpus:
       words: words by id; equal spellings in two languages are one word.
       ids: language -> ids of its running words, int32.
       splits: language -> starts of the sentences in `ids` and their end, int64 [sentences + 1].
+      places: language -> place of each sentence, int64 [sentences], rising: lines of one file are
+        numbered one by one, and `APART` places lie between two files. None once sampled.
+      files: language -> its files and the place of their first line.
       mended: fault of the text's lines -> number of mended lines; see `corpora.mended`.
     """
 
     words: Sequence[str]
     ids: Mapping[str, np.ndarray]
     splits: Mapping[str, np.ndarray]
+    places: Mapping[str, np.ndarray] | None = None
+    files: Mapping[str, Sequence[tuple[str, int]]] = dataclasses.field(default_factory=dict)
     mended: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     @property
@@ -113,7 +120,7 @@ class Corpus:
                     language, 100 * (1 - share), min(sizes, key=sizes.get),
                     f"{min(sizes.values()):,}",
                 )  # fmt: skip
-        return dataclasses.replace(self, ids=ids, splits=splits)
+        return dataclasses.replace(self, ids=ids, splits=splits, places=None)
 
     def sentences(self, seed: int | None = 0) -> Sentences:
         """The sentences of all languages in a random order; `seed` None keeps their order."""
@@ -169,11 +176,11 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
     """
     numbers: collections.defaultdict[str, int] = collections.defaultdict()
     numbers.default_factory = numbers.__len__
-    ids, splits, read_lines = {}, {}, {}
+    ids, splits, places, files, read_lines = {}, {}, {}, {}, {}
     for language in text.languages:
         counts = read_lines[language] = LineCounts()
-        lines = text.lines(language, counts=counts)
-        ids[language], splits[language] = _numbered(lines, language, normalizer, segmenter, numbers)
+        found = _numbered(text, language, normalizer, segmenter, numbers, counts)
+        ids[language], splits[language], places[language], files[language] = found
         if not len(ids[language]):
             raise ValueError(
                 f"The text in {language} has no word ({', '.join(text.files[language])}): fill it "
@@ -188,34 +195,43 @@ def read(text: TextCorpus, normalizer: Normalizer, segmenter: Segmenter) -> Corp
                 "%s: %d of %d lines are not UTF-8; their invalid bytes become spaces", language,
                 counts.repaired_lines, counts.lines,
             )  # fmt: skip
-    return Corpus(list(numbers), ids, splits, mended(read_lines))
+    return Corpus(list(numbers), ids, splits, places, files, mended(read_lines))
 
 
 def _numbered(
-    lines: Iterator[str],
+    text: TextCorpus,
     language: str,
     normalizer: Normalizer,
     segmenter: Segmenter,
     numbers: collections.defaultdict[str, int],
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns (ids, splits) of lines of text."""
+    counts: LineCounts,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[str, int]]]:
+    """Returns ids, splits, places and files of a language's text; see `Corpus`."""
     # Most pieces between spaces repeat, so each is normalised and segmented once.
     known: dict[str, list[int]] = {}
-    ids, splits = array.array("i"), array.array("q", [0])
-    for line in lines:
-        for piece in line.split():
-            found = known.get(piece)
-            if found is None:
-                words = segmenter.words(normalizer(piece, language), language)
-                found = [numbers[word] for word in words]
-                if len(piece) <= _CACHED and len(known) < _MOST_CACHED:
-                    known[piece] = found
-            ids.extend(found)
-        while len(ids) - splits[-1] > _LONGEST:
-            splits.append(splits[-1] + _LONGEST)
-        if len(ids) > splits[-1]:
-            splits.append(len(ids))
-    return np.frombuffer(ids, np.int32), np.frombuffer(splits, np.int64)
+    ids, splits, places = array.array("i"), array.array("q", [0]), array.array("q")
+    files, place = [], 0
+    for path in text.files[language]:
+        files.append((path, place))
+        for line in corpora.file_lines(path, counts):
+            for piece in line.split():
+                found = known.get(piece)
+                if found is None:
+                    words = segmenter.words(normalizer(piece, language), language)
+                    found = [numbers[word] for word in words]
+                    if len(piece) <= _CACHED and len(known) < _MOST_CACHED:
+                        known[piece] = found
+                ids.extend(found)
+            while len(ids) - splits[-1] > _LONGEST:
+                splits.append(splits[-1] + _LONGEST)
+                places.append(place)
+            if len(ids) > splits[-1]:
+                splits.append(len(ids))
+                places.append(place)
+            place += 1
+        place += APART
+    arrays = [np.frombuffer(x, y) for x, y in ((ids, np.int32), (splits, "q"), (places, "q"))]
+    return *arrays, files
 
 
 class Links(NamedTuple):

@@ -15,7 +15,7 @@ import shutil
 import struct
 import tempfile
 import zlib
-from typing import BinaryIO, Callable
+from typing import BinaryIO, Callable, Mapping
 
 from absl import logging
 import numpy as np
@@ -80,6 +80,29 @@ def read(path: str, max_vocab: int | None = 200_000, *, cache: bool | str = True
                 "No binary twin at %s (%s): cache=FOLDER names another folder", twin, error
             )
     return vectors
+
+
+def read_space(places: Mapping[str, str], option: str) -> dict[str, Vectors]:
+    """The vectors of several languages in one space.
+
+    Args:
+      places: language -> path of its file.
+      option: the option that names the files, for messages.
+
+    Raises:
+      FileNotFoundError, ValueError: as of `read`; files of different widths.
+    """
+    found: dict[str, Vectors] = {}
+    for language, path in places.items():
+        found[language] = read(path)
+        first = next(iter(found))
+        if found[language].dim != found[first].dim:
+            raise ValueError(
+                f"{option}: {path}, line 1: {found[language].dim} numbers a word, and "
+                f"{found[first].dim} in {places[first]}, line 1: languages of one space have vectors of "
+                "one width"
+            )
+    return found
 
 
 def write(path: str, vectors: Vectors) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import collections
-import copy
 import dataclasses
 import functools
 import itertools
-from typing import Callable, Iterator, Mapping, Protocol, Sequence, runtime_checkable
+from typing import Any, Callable, Iterator, Mapping, Protocol, Sequence, runtime_checkable
 
 from absl import logging
 import numpy as np
@@ -64,6 +63,9 @@ class ModelEncoder:
         """
         self.objective, self.tokenizer = objective, tokenizer
         self.variables, self.step = variables, step
+        self._options = dict(
+            frequencies=frequencies, max_length=max_length, batch_size=batch_size
+        )
         self.seen: collections.Counter[str] = collections.Counter()
         self.cut: collections.Counter[str] = collections.Counter()
         self._warned: set[str] = set()
@@ -78,9 +80,15 @@ class ModelEncoder:
             functools.partial(encoder_of, objective, tokenizer, max_length, batch_size)
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The arguments, for a copy in another process: compiled programs stay here."""
+        made = functools.partial(type(self), **self._options)
+        return made, (self.objective, self.tokenizer, self.variables, self.step)
+
     def bind(self, variables: Variables, step: int = 0) -> ModelEncoder:
         """The encoder with other variables; it shares compiled programs and counts."""
-        bound = copy.copy(self)
+        bound = object.__new__(type(self))
+        bound.__dict__ |= self.__dict__
         bound.variables, bound.step = variables, step
         return bound
 
@@ -246,8 +254,15 @@ class ModelEncoder:
             for found in parts
         ]
 
-    def word_batch(self, sentences: Sequence[Sequence[str]], language: str) -> Batch:
+    def word_batch(
+        self, sentences: Sequence[Sequence[str]], language: str, length: int = 0
+    ) -> Batch:
         """One batch with a row for each sentence of given words, and the word of each piece: 'groups'.
+
+        Args:
+          sentences: the words of each sentence.
+          language: their language.
+          length: of a row, [CLS] and [SEP] included; 0: that of the longest one.
 
         Raises:
           ValueError: a sentence is longer than a row.
@@ -255,7 +270,7 @@ class ModelEncoder:
         rows, _ = self._word_rows(sentences, language, "mean")
         if len(rows) > len(sentences):
             raise ValueError(f"a sentence ({language}) has more pieces than a row of the model")
-        length = max(len(row.ids) for row in rows) + 2
+        length = length or max(len(row.ids) for row in rows) + 2
         return self._rows().batch(rows, len(rows), length)
 
     def _word_rows(

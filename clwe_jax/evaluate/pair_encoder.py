@@ -36,17 +36,25 @@ class PairEncoder:
         """See `types.Truncates`."""
         return sum((x.cut for x in self._encoders.values()), collections.Counter())
 
+    def _of(self, language: str) -> ModelEncoder:
+        if language not in self._encoders:
+            raise ValueError(
+                f"the language {language!r} is not in this space: its languages are "
+                f"{', '.join(self.languages)}"
+            )
+        return self._encoders[language]
+
     def between(self, source: str, target: str) -> PairEncoder:
         """The encoder itself: its languages share one space."""
         return self
 
     def words(self, text: str, language: str) -> list[str]:
         """See `ModelEncoder.words`."""
-        return self._encoders[language].words(text, language)
+        return self._of(language).words(text, language)
 
     def sentences(self, texts: Sequence[str], language: str) -> np.ndarray:
         """See `ModelEncoder.sentences`."""
-        return self._encoders[language].sentences(texts, language)
+        return self._of(language).sentences(texts, language)
 
     @property
     def pools(self) -> tuple[str, ...]:
@@ -55,12 +63,12 @@ class PairEncoder:
 
     def pooled(self, texts: Sequence[str], language: str) -> dict[str, np.ndarray]:
         """See `types.Pools`."""
-        found = self._encoders[language].pooled(texts, language)
+        found = self._of(language).pooled(texts, language)
         return {pool: found[pool] for pool in self.pools}
 
     def in_context(self, texts: Sequence[str], language: str) -> list[tuple[list[str], np.ndarray]]:
         """See `ModelEncoder.in_context`."""
-        return self._encoders[language].in_context(texts, language)
+        return self._of(language).in_context(texts, language)
 
     def of_words(
         self,
@@ -70,16 +78,16 @@ class PairEncoder:
         reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
     ) -> list[np.ndarray]:
         """See `ModelEncoder.of_words`."""
-        return self._encoders[language].of_words(sentences, language, pool, reduce)
+        return self._of(language).of_words(sentences, language, pool, reduce)
 
     def pieces_of_words(
         self, sentences: Sequence[Sequence[str]], language: str
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """See `features.EncodesPieces`."""
-        return self._encoders[language].pieces_of_words(sentences, language)
+        return self._of(language).pieces_of_words(sentences, language)
 
     def vocabulary(
         self, language: str, wanted: Sequence[str] = (), sample: WordSample = WordSample()
     ) -> WordSpace:
         """See `ModelEncoder.vocabulary`."""
-        return self._encoders[language].vocabulary(language, wanted, sample)
+        return self._of(language).vocabulary(language, wanted, sample)

@@ -23,6 +23,9 @@ from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
 # Comparison of sentences -> suffix of the metric's name.
 SUFFIXES = {"cosine": "", "centered": "_centered", "csls": "_csls"}
+# Neighbours of a further CSLS figure: where a sentence has one translation among its candidates, its
+# nearest few tell more of how many others are near than the ten of the papers.
+FEW, FEW_SUFFIX = 3, "_csls_k3"
 SIF = "retrieval/sif"  # beginning of the metrics of sentences pooled by SIF
 
 
@@ -80,6 +83,7 @@ class SentenceRetrieval:
         retrieval/{src}-{trg}/mean*: accuracy with the encoder's own sentence vector (for several
           layers the mean of the last four layers' vectors), in both directions; *_low and *_high:
           its 95% interval.
+        retrieval/{src}-{trg}/mean_csls_k3: the same by CSLS over three neighbours.
         retrieval/{src}-{trg}/coverage: the share of the source's running words that have a vector,
           for encoders that cover some words only.
         retrieval/{src}-{trg}/layer{k}/acc@1*: accuracy of every layer, where a model has several,
@@ -137,6 +141,7 @@ class SentenceRetrieval:
             for how, suffix in SUFFIXES.items():
                 right = matches(*sides, how, self.neighbourhood)
                 yield from _with_interval(f"{name}/mean{suffix}", float(right.mean()), len(right))
+            yield f"{name}/mean{FEW_SUFFIX}", float(matches(*sides, "csls", FEW).mean())
 
     def _by_layer(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, float]]:
         layers = x.shape[1]

@@ -19,6 +19,7 @@ from clwe_jax.text import foreign
 CONFIG = "config.json"
 PREFIX = "hf:"  # of a folder of Hugging Face, where an option or argument may name others
 LASER = "laser:"  # of a folder with LASER's released encoder; see `interop.laser`
+TYPE_LANGUAGES = "token_type_languages"  # key of an export of ours whose token types are languages
 LASER_WEIGHTS = "bilstm.*.pt"
 KINDS = ("bert", "xlm-roberta", "roberta-prelayernorm", "xlm")
 _ANY_LAYER = "backbone/layer_0/mlp/in_kernel"
@@ -33,7 +34,8 @@ class Description:
       options: the options of our `Transformer` that the architecture decides.
       rows: rows of the table of tokens.
       positions: number of pieces of the longest text.
-      languages: XLM's languages in the order of their ids; () for models without a language table.
+      languages: XLM's languages in the order of their ids, or those of an export of ours whose token
+        types are languages; () for models without a language table.
       first_position: the row of the table of positions of a text's first piece.
       dense: whether the MLM head has a dense layer.
     """
@@ -78,6 +80,7 @@ def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
     # RoBERTa's first position is the one after the id of the padding.
     first = 0 if kind == "bert" else config.get("pad_token_id", 1) + 1
     types = config.get("type_vocab_size", 2)
+    languages = tuple(config.get(TYPE_LANGUAGES, ()))
     options = dict(
         layers=config["num_hidden_layers"],
         width=config["hidden_size"],
@@ -85,12 +88,12 @@ def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
         mlp_dim=config["intermediate_size"],
         epsilon=config.get("layer_norm_eps", 1e-12),
         # One type is a constant, which the table of positions takes in.
-        types=types if types > 1 else 0,
-        language_embeddings=False,
+        types=types if types > 1 and not languages else 0,
+        language_embeddings=bool(languages),
         norm="pre" if kind == "roberta-prelayernorm" else "post",
     )
     positions = config["max_position_embeddings"] - first
-    return Description(kind, options, config["vocab_size"], positions, (), first)
+    return Description(kind, options, config["vocab_size"], positions, languages, first)
 
 
 def _xlm(path: str, config: Mapping[str, Any]) -> Description:

@@ -76,14 +76,15 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
     ours = {TOKENS: taken(prefix + layout.tokens, (rows, width))}
     places = taken(prefix + layout.positions, (described.positions + first, width))[first:]
     ours[POSITIONS] = places[: max_length or None]
-    if layout.types:
+    if described.languages:
+        table = prefix + (layout.languages or layout.types)
+        ours[LANGUAGES] = taken(table, (len(described.languages), width))
+    elif layout.types:
         types = taken(prefix + layout.types, (max(1, sizes["types"]), width))
         if sizes["types"]:
             ours[TYPES] = types
         else:
             ours[POSITIONS] = ours[POSITIONS] + types[0]
-    if described.languages:
-        ours[LANGUAGES] = taken(prefix + layout.languages, (len(described.languages), width))
     pooler = bool(layout.pooler) and f"{prefix}{layout.pooler}.weight" in found
     for pair in names.pairs(layout, model(described, rows, 1, pooler=pooler), prefix):
         ours[pair.ours] = taken.pair(pair, sizes)
@@ -217,7 +218,7 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
 
 
 def _rows(directory: str, described: Description, languages: Sequence[str]) -> list[int]:
-    """The rows of XLM's language table."""
+    """The rows of the table of languages."""
     absent = [language for language in languages if language not in described.languages]
     if absent:
         raise ValueError(

@@ -17,7 +17,7 @@ from safetensors.numpy import save
 
 from clwe_jax import atomic, registry
 from clwe_jax.interop import names, tokenizer_json
-from clwe_jax.interop.configuration import CONFIG
+from clwe_jax.interop.configuration import CONFIG, TYPE_LANGUAGES
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.text import foreign
 from clwe_jax.text.tokenizer import Tokenizer
@@ -89,12 +89,19 @@ def write(
         tie_word_embeddings="output_embedding" not in params,
         torch_dtype="float32",
     )
+    if by_type:
+        config[TYPE_LANGUAGES] = list(tokenizer.languages)
     notes = _notes(encoder, tokenizer, language, by_type, bool(head))
+    own = Tokenizer(
+        (language,) if language else tokenizer.languages, tokenizer.normalizer, tokenizer.segmenter,
+        tokenizer.vocabulary, tokenizer.whole_text,
+    )  # fmt: skip
     with atomic.making_folder(out) as folder:
         weights = save(arrays, metadata={"format": "pt"})
         atomic.write(os.path.join(folder, "model.safetensors"), weights)
         atomic.write(os.path.join(folder, CONFIG), json.dumps(config, indent=2) + "\n")
         _write_tokenizer(folder, tokenizer, encoder.max_length, by_type)
+        own.save(os.path.join(folder, foreign.OWN))
         atomic.write(os.path.join(folder, "README.md"), _readme(notes, encoder.norm == "pre"))
     return notes
 
@@ -241,6 +248,8 @@ def _readme(notes: list[str], prenorm: bool) -> str:
                 if prenorm
                 else "."
             ),
+            "`clwe_jax.api.load` opens the folder with the run's own tokenizer, which is in "
+            f"`{foreign.OWN}`.",
             "",
             *(f"- {note}" for note in notes),
             "",

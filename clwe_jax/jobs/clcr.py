@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import time
@@ -17,15 +18,21 @@ from clwe_jax import config as options
 from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
+from clwe_jax.align.sentences import Sentences
 from clwe_jax.api import clcr as api
 from clwe_jax.jobs import (
-    clcr_aligned, clcr_data, clcr_entailment, clcr_hub, clcr_report, clcr_steps, clcr_tune, facts,
+    clcr_aligned, clcr_data, clcr_entailment, clcr_hub, clcr_report, clcr_steps, clcr_tune,
+    clcr_vectors, facts,
 )  # fmt: skip
+from clwe_jax.jobs.clcr_data import Part
 from clwe_jax.jobs.clcr_steps import Extraction, Maps, OrderPredictors
 from clwe_jax.jobs.clcr_tune import Tuning
+from clwe_jax.jobs.clcr_vectors import Views
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.transfer import state_of
+from clwe_jax.text import clcr_options
+from clwe_jax.text.alignment_files import Linked
 from clwe_jax.training import heads, train
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
@@ -43,13 +50,18 @@ class Clcr(Job):
 
     Attributes:
       figures: the figures of the stages done.
-      train, test: the parallel sentences with their vectors.
+      train, test: the parallel sentences with the vectors of their pieces.
+      words: 'train' and 'test' -> their words in both spaces, by the final models and maps.
       maps: row of Table 1 -> its maps.
       phases: language -> the history of its model's fine-tuning in each round.
       contrast: arguments of `clcr_steps.distances`.
       curve: the pivots of the test sentences by their threshold, where these have gold links.
+      threshold: the largest distance of a pivot.
       links: the pivots of the training and of the test sentences, as links.
     """
+
+    def __init__(self, config: ConfigDict, workdir: str) -> None:
+        super().__init__(clcr_options.resolved(config), workdir)
 
     def check(self) -> None:
         if jax.process_count() > 1:
@@ -98,20 +110,31 @@ class Clcr(Job):
             yield f"entailment: {', '.join(rows)}; {seeds} heads each"
 
     def _encoders(self) -> bool:
+        self.models = clcr_data.given(self.config)
         return clcr_data.trained(self.config, self.workdir)
 
     def _read(self) -> None:
         self.places = clcr_data.places(self.config, self.workdir)
-        self.models = clcr_data.opened(self.config, self.workdir)
+        self.models = clcr_data.opened(self.config, self.workdir, self.models)
         rows, tests, gold = clcr_data.sentences(self.config, self.models)
         known = clcr_hub.space(self.config)
-        self.spaces, self.train = clcr_data.learned(self.config, self.models, rows, known)
-        self.test = clcr_data.part(self.models, self.spaces, tests, gold)
+        self.spaces, self.train = clcr_data.learned(
+            self.config, self.models, rows, known, self.workdir
+        )
+        self.test = self._part(tests, gold)
         self._made_with = {
             "encoders": {x: [place, state_of(place)] for x, place in self.places.items()},
             "sentences": [len(self.train.rows), len(self.test.rows)],
+            "space": [[*x.layers] for x in self.spaces.values()],
             "hub": [[folder, state_of(f"run:{folder}")] for folder in clcr_data.hub(self.config)],
         }
+
+    def _part(self, rows: Sequence[Linked], gold: bool = False) -> Part:
+        return clcr_data.part(self.models, self.spaces, rows, gold, self.workdir)
+
+    def views(self, part: Part, name: str = clcr_steps.MAIN) -> Views:
+        """The words of sentences in both spaces, by the maps of a row of Table 1."""
+        return clcr_vectors.views(self.maps[name], part.sides, clcr_vectors.files(self.workdir))
 
     def _kept(
         self, name: str, used: Sequence[str], make: Callable[[], Mapping[str, Mapping[str, Any]]]
@@ -133,12 +156,14 @@ class Clcr(Job):
             )
             found = self._kept(f"transform_{name}", ("transform",), lambda fit=fit: _arrays(fit()))
             self.maps[name] = Maps(*(_match(found[side]) for side in Maps._fields))
-            self.figures |= clcr_steps.measured(name, self.maps[name], self.test, *self.contrast)
+            views = self.views(self.test, name)
+            self.figures |= clcr_steps.measured(
+                name, self.maps[name], self.test, views, *self.contrast
+            )
         self._tune(matching)
-        maps, (source, target) = self.maps[clcr_steps.MAIN], self.test.vectors
-        mapped = maps.there.apply(clcr_steps.words(source))
-        for name, x in (("mapped", mapped), ("target", clcr_steps.words(target))):
-            variance, rank = clcr_steps.spread(x)
+        self.words = {"train": self.views(self.train), "test": self.views(self.test)}
+        for side, name in enumerate(("mapped", "target")):
+            variance, rank = clcr_steps.spread(self.common("test", side).words)
             self.figures |= {f"clcr/variance/{name}": variance, f"clcr/rank/{name}": rank}
             if clcr_steps.collapsed(variance, rank):
                 logging.warning(
@@ -146,31 +171,32 @@ class Clcr(Job):
                     "%.1f. Lower config.clcr.tune.learning_rate or .rounds, or train T for more steps",
                     name, variance, rank,
                 )  # fmt: skip
-        self.distances = {
-            "train": clcr_steps.distances(maps, self.train, *self.contrast),
-            "test": clcr_steps.distances(maps, self.test, *self.contrast),
-        }
+        self._link()
+
+    def _link(self) -> None:
+        """Finds the pivots of all sentences, and measures those of the test sentences."""
+        settings = self.config.clcr
+        self.threshold = settings.threshold
+        if not settings.contrast:
+            self.threshold *= clcr_steps.unit(self.words["train"])
+        distances = list(clcr_steps.distances(self.words["test"], *self.contrast))
+        train = clcr_steps.distances(self.words["train"], *self.contrast)
         self.links = {
-            split: [pivots.links(x, self.config.clcr.threshold) for x in found]
-            for split, found in self.distances.items()
+            split: [pivots.links(x, self.threshold) for x in found]
+            for split, found in (("train", train), ("test", distances))
         }
-        if self.test.gold:
-            nearest = [pivots.links(x) for x in self.distances["test"]]
-            self.figures |= {
-                f"clcr/alignment_{name}": value
-                for name, value in clcr_steps.alignment(nearest, self.test.rows).items()
-            }
-            found = clcr_steps.alignment(self.links["test"], self.test.rows)
-            self.figures |= {f"clcr/pivots/{x}": value for x, value in found.items()}
-            self.figures |= clcr_steps.aligners(maps, self.test)
-            self.curve = clcr_steps.pivot_curve(self.distances["test"], self.test.rows)
-            at = self.curve.precision_at(clcr_steps.RECALL)
-            if at is not None:
-                self.figures[f"clcr/pivots/precision@{clcr_steps.RECALL}"] = at
-        self.mapped = {
-            split: part.vectors[0]._replace(vectors=maps.there.apply(part.vectors[0].vectors))
-            for split, part in (("train", self.train), ("test", self.test))
-        }
+        if not self.test.gold:
+            return
+        rows = self.test.rows
+        nearest = clcr_steps.alignment([pivots.links(x) for x in distances], rows)
+        self.figures |= {f"clcr/alignment_{name}": value for name, value in nearest.items()}
+        found = clcr_steps.alignment(self.links["test"], rows)
+        self.figures |= {f"clcr/pivots/{x}": value for x, value in found.items()}
+        self.figures |= clcr_steps.aligners(self.words["test"], rows)
+        self.curve = clcr_steps.pivot_curve(distances, rows)
+        at = self.curve.precision_at(clcr_steps.RECALL)
+        if at is not None:
+            self.figures[f"clcr/pivots/precision@{clcr_steps.RECALL}"] = at
 
     def _tune(self, matching: AttentionMatching) -> None:
         """Fine-tunes the models in turns, and encodes the sentences again."""
@@ -183,7 +209,8 @@ class Clcr(Job):
                 def fit(language=language, match=match, side=side, words=words) -> Any:
                     found = clcr_tune.tuned(
                         self.models[language], (language, words), self.spaces[language], match,
-                        self.train.vectors[1 - side], matching, tuning, self.config.seed,
+                        self.train.sides[1 - side].table, self.train.sides[side].table.rows.shape[1],
+                        matching, tuning, self.config.seed,
                     )  # fmt: skip
                     return {"params": found.model.variables["params"], "history": found.history}
 
@@ -191,22 +218,26 @@ class Clcr(Job):
                 found = self._kept(name, ("transform", "tune"), fit)
                 self.models[language] = api.with_parameters(self.models[language], found["params"])
                 self.phases.setdefault(language, []).append(found["history"])
-                self.train = clcr_data.part(self.models, self.spaces, self.train.rows)
+                sides = list(self.train.sides)
+                sides[side] = clcr_data.one_side(
+                    self.models, self.spaces, self.train.rows, side, self.workdir
+                )
+                self.train = dataclasses.replace(self.train, sides=tuple(sides))
         if tuning.rounds:
-            gold = self.test.gold
-            self.test = clcr_data.part(self.models, self.spaces, self.test.rows, gold)
-            self.figures |= clcr_steps.measured(clcr_steps.TUNED, maps, self.test, *self.contrast)
+            self.test = self._part(self.test.rows, self.test.gold)
+            self.figures |= clcr_steps.measured(
+                clcr_steps.TUNED, maps, self.test, self.views(self.test), *self.contrast
+            )
 
-    def common(self, split: str, side: int) -> Any:
-        """The sentences of a side in the common space."""
-        part = self.train if split == "train" else self.test
-        return part.vectors[1] if side else self.mapped[split]
+    def common(self, split: str, side: int) -> Sentences:
+        """The words of a side of the sentences in the common space."""
+        return self.words[split].common(side)
 
     def _extract(self) -> None:
         options_of = Classifier(**self.config.clcr.predictor.to_dict())
         self.extraction: dict[str, Extraction] = {}
         for side, language in enumerate(self.languages):
-            x = clcr_steps.words(self.common("train", side))
+            x = self.common("train", side).words
             gold = clcr_steps.labels(self.links["train"], side)
             if not gold.any():
                 raise ValueError(clcr_steps.NO_PIVOT)
@@ -217,7 +248,7 @@ class Clcr(Job):
             )  # fmt: skip
             made = Extraction(*(Predictor(found[name]) for name in Extraction._fields))
             self.extraction[language] = made
-            x = clcr_steps.words(self.common("test", side))
+            x = self.common("test", side).words
             gold = clcr_steps.labels(self.links["test"], side)
             self.figures |= dict(clcr_steps.extracted(made, x, gold, language))
 

@@ -111,14 +111,12 @@ def _linked_words(
         )
         for own, other in texts.items()
     ]  # fmt: skip
-    maps, part = job.maps[clcr_steps.MAIN], clcr_data.part(job.models, job.spaces, cut)
-    distances = clcr_steps.distances(maps, part, *job.contrast)
+    views = job.views(clcr_data.part(job.models, job.spaces, cut))
     found = {}
-    for number, (row, x) in enumerate(zip(cut, distances)):
-        links = pivots.links(x, job.config.clcr.threshold)
+    for number, (row, x) in enumerate(zip(cut, clcr_steps.distances(views, *job.contrast))):
+        links = pivots.links(x, job.threshold)
         if x.size and not links.any():
             links[np.unravel_index(x.argmin(), x.shape)] = True
         places, ranks = pivots.orders(links)
-        vectors = part.vectors[0].of(number)[places[np.argsort(ranks)]]
-        found[tuple(row.source)] = maps.there.apply(vectors)[:, None]
+        found[tuple(row.source)] = views.common(0).of(number)[places[np.argsort(ranks)]][:, None]
     return found

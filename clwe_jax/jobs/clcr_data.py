@@ -12,11 +12,12 @@ import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax import pocket, presets
-from clwe_jax.align import attention_matching, whitening
-from clwe_jax.align.attention_matching import Sentences
+from clwe_jax.align import whitening
+from clwe_jax.align.sentences import Pieces
 from clwe_jax.api import clcr as api, encoders
 from clwe_jax.api.model import Model
 from clwe_jax.evaluate import word_alignment
+from clwe_jax.jobs import clcr_vectors
 from clwe_jax.jobs.pretrain import Pretraining
 from clwe_jax.text import alignment_files, parallel, pocket_files
 from clwe_jax.text.alignment_files import Linked
@@ -25,6 +26,8 @@ from clwe_jax.types import Encodes
 POCKET = "pocket"
 SIDES = ("source", "target")
 _SEED = "clcr"  # of the training sentences of the embedded world
+_PAPERS_DEPTH = 3 / 4  # layer 9 of 12
+_DEV = "links-dev"  # seed of the development sentences
 _NONE: frozenset[tuple[int, int]] = frozenset()
 
 
@@ -34,12 +37,12 @@ class Part:
 
     Attributes:
       rows: words of both sides, with gold links where they are known.
-      vectors: the whitened vectors of the words of the source and of the target.
+      sides: the pieces of the words of the source and of the target, in their spaces.
       gold: whether the rows have gold links.
     """
 
     rows: Sequence[Linked]
-    vectors: tuple[Sentences, Sentences]
+    sides: tuple[Pieces, Pieces]
     gold: bool
 
 
@@ -51,6 +54,8 @@ def encoder_config(config: ConfigDict, language: str) -> ConfigDict:
         languages=language, source=config.data.source, dictionaries="",
         lower_case=config.data.lower_case, simplify_chinese=config.data.simplify_chinese,
         pocket_sentences=config.data.pocket_sentences, pocket_domains=config.data.pocket_domains,
+        pocket_shared=config.data.pocket_shared, pocket_apart=config.data.pocket_apart,
+        pocket_shared_order=config.data.pocket_shared_order,
     )  # fmt: skip
     found.model.update(norm="pre", condition_on_language=False, language_embeddings=False)
     found.vocab.update(kind=settings.vocab_kind, size=settings.vocab_size)
@@ -67,7 +72,7 @@ def hub(config: ConfigDict) -> list[str]:
 
 
 def _given(config: ConfigDict) -> dict[str, str]:
-    """Language -> the encoder that the config names, for the target also by a run of its hub; or ''."""
+    """Language -> the encoder that the config names, or ''; the target's may come from a hub's run."""
     source, target = options.languages(config)
     found = {source: config.clcr.source, target: config.clcr.target}
     for folder in hub(config)[:1]:
@@ -83,6 +88,24 @@ def places(config: ConfigDict, workdir: str) -> dict[str, str]:
     }
 
 
+def given(config: ConfigDict) -> dict[str, Model]:
+    """Language -> the language model that the config names, opened before any other is trained.
+
+    Raises:
+      ValueError: an encoder that is no language model, that has not learned its language, or that has
+        not the layers of the config.
+    """
+    found: dict[str, Model] = {}
+    for side, (language, place) in zip(SIDES, _given(config).items()):
+        if place:
+            found[language] = _opened(config, side, language, place)
+            layers_of(config, language, found[language].encoder().layers)
+        else:
+            own = encoder_config(config, language).model.layers
+            layers_of(config, language, own + 1)
+    return found
+
+
 def trained(config: ConfigDict, workdir: str) -> bool:
     """Trains the encoders that the config does not name; False where a signal stopped it."""
     for name, place in _given(config).items():
@@ -93,31 +116,64 @@ def trained(config: ConfigDict, workdir: str) -> bool:
     return True
 
 
-def opened(config: ConfigDict, workdir: str) -> dict[str, Model]:
+def opened(config: ConfigDict, workdir: str, models: Mapping[str, Model]) -> dict[str, Model]:
     """Language -> its language model, the source's first.
 
-    Raises:
-      ValueError: an encoder that is no language model, or that has not learned its language.
+    Args:
+      config, workdir: the run's.
+      models: see `given`.
     """
-    found: dict[str, Model] = {}
-    for side, (language, place) in zip(SIDES, places(config, workdir).items()):
-        model = encoders.load(place, [language])
-        if not isinstance(model, Model) or not isinstance(model.objective, Encodes):
-            raise ValueError(
-                f"config.clcr.{side}={place} is no language model, whose layers CLCR maps: train one "
-                f"with --config=configs/mbert.py --config.data.languages={language} "
-                "--config.data.dictionaries="
-            )
-        if language not in model.languages:
-            raise ValueError(
-                f"config.clcr.{side}={place} is a model of {', '.join(model.languages)}, and the "
-                f"{side} is {language!r}: change it, or --config.data.languages (source,target)"
-            )
-        found[language] = model
+    found = {
+        language: models.get(language) or _opened(config, side, language, place)
+        for side, (language, place) in zip(SIDES, places(config, workdir).items())
+    }
     widths = [model.encoder().shape[1] for model in found.values()]
     if len(set(widths)) > 1:
         logging.info("The encoders have %d and %d dimensions; T maps between them", *widths)
     return found
+
+
+def _opened(config: ConfigDict, side: str, language: str, place: str) -> Model:
+    if side == "target" and hub(config):
+        # The hub's model, which its run may have fine-tuned, and not the encoder that it began with.
+        model = dataclasses.replace(api.load(hub(config)[0]).models[language], projection=None)
+    else:
+        model = encoders.load(place, [language])
+    if not isinstance(model, Model) or not isinstance(model.objective, Encodes):
+        raise ValueError(
+            f"config.clcr.{side}={place} is no language model, whose layers CLCR maps: train one "
+            f"with --config=configs/mbert.py --config.data.languages={language} "
+            "--config.data.dictionaries="
+        )
+    if language not in model.languages:
+        raise ValueError(
+            f"config.clcr.{side}={place} is a model of {', '.join(model.languages)}, and the "
+            f"{side} is {language!r}: change it, or --config.data.languages (source,target)"
+        )
+    return model
+
+
+def layers_of(config: ConfigDict, language: str, count: int) -> tuple[int, ...]:
+    """The layers of a language's model that are mapped.
+
+    Args:
+      config: the run's.
+      language: of the model.
+      count: the model's layers, with that of the embeddings.
+
+    Raises:
+      ValueError: there are no such layers.
+    """
+    settings = config.clcr
+    wanted, option = settings.layer, "config.clcr.layer"
+    if wanted == "" and settings.faithful:
+        wanted = round(_PAPERS_DEPTH * (count - 1))
+    elif wanted == "" and not _given(config)[language]:
+        wanted, option = settings.encoder.layer, "config.clcr.encoder.layer"
+    try:
+        return tuple(word_alignment.layers_of(wanted, count))
+    except ValueError as error:
+        raise ValueError(f"{option}, the model of {language}: {error}") from error
 
 
 def training_rows(config: ConfigDict, models: Mapping[str, Model]) -> list[Linked]:
@@ -174,22 +230,32 @@ def test_rows(config: ConfigDict) -> list[Linked]:
     found = gold_rows(config, pair)
     if config.clcr.gold and not found:
         raise ValueError(
-            f"config.clcr.gold={config.clcr.gold} has no gold links of {' and '.join(pair)}"
+            f"config.clcr.gold={config.clcr.gold} has no gold links of {' and '.join(pair)} "
+            f"(config.clcr.gold_part={config.clcr.gold_part})"
         )
     return found
 
 
 def gold_rows(config: ConfigDict, pair: Sequence[str]) -> list[Linked]:
-    """Sentences of two languages with gold links of `config.clcr.gold`; [] where it has none."""
+    """Sentences of two languages with gold links of `config.clcr.gold`; [] where it has none.
+
+    The development sentences are others than the test sentences: of the embedded world from another
+    draw, of a file those that follow.
+    """
     settings, (source, target) = config.clcr, pair
     if not settings.gold:
         return []
+    count, dev = settings.test_sentences, settings.gold_part == "dev"
     if settings.gold == POCKET:
         domains = pocket_files.domains(config)
-        rows = pocket.linked(source, target, settings.test_sentences, "links", "heldout", domains)
+        rows = pocket.linked(source, target, count, "links", "heldout", domains)
+        if dev:
+            tests = {text for row in rows for text in row[:2]}
+            rows = pocket.linked(source, target, 2 * count, _DEV, "heldout", domains)
+            rows = [row for row in rows if tests.isdisjoint(row[:2])][:count]
         return [Linked(*row) for row in rows]
     for files in alignment_files.find(settings.gold, (source, target), "config.clcr.gold"):
-        rows = alignment_files.read(files, settings.test_sentences)
+        rows = alignment_files.read(files, 2 * count if dev else count)[count if dev else 0 :]
         if (files.source, files.target) == (source, target):
             return rows
         if (files.source, files.target) == (target, source):
@@ -223,6 +289,7 @@ def learned(
     models: Mapping[str, Model],
     rows: Sequence[Linked],
     known: Mapping[str, api.Space],
+    folder: str | None = None,
 ) -> tuple[dict[str, api.Space], Part]:
     """The layers of each language's model with their whitening, learned on training sentences; and
     these sentences, which are encoded once.
@@ -231,17 +298,18 @@ def learned(
       config, models: the run's.
       rows: training sentences.
       known: the spaces of languages whose whitening is not learned again.
+      folder: of the files of vectors.
     """
-    found, sides = {}, []
+    settings, found, sides = config.clcr, {}, []
     for side, (language, model) in zip(SIDES, models.items()):
-        layers = tuple(word_alignment.layers_of(config.clcr.layer, model.encoder().layers))
-        if language in known:
-            layers = known[language].layers
-        words = _vectors(model, language, [getattr(row, side) for row in rows], layers)
-        found[language] = known.get(language) or api.Space(
-            layers, whitening.whitening(np.concatenate(words))
+        space = known.get(language)
+        layers = space.layers if space else layers_of(config, language, model.encoder().layers)
+        words = [getattr(row, side) for row in rows]
+        pieces = clcr_vectors.encoded(model, language, words, layers, folder)
+        found[language] = space or api.Space(
+            layers, whitening.whitening(pieces.table.words, settings.whiten, settings.unit_length)
         )
-        sides.append(_whitened(words, found[language]))
+        sides.append(clcr_vectors.into_space(pieces, found[language]))
     return found, Part(rows, (sides[0], sides[1]), False)
 
 
@@ -250,24 +318,22 @@ def part(
     found: Mapping[str, api.Space],
     rows: Sequence[Linked],
     gold: bool = False,
+    folder: str | None = None,
 ) -> Part:
-    """Sentences with the whitened vectors of their words."""
-    sides = []
-    for side, (language, model) in zip(SIDES, models.items()):
-        space = found[language]
-        words = _vectors(model, language, [getattr(row, side) for row in rows], space.layers)
-        sides.append(_whitened(words, space))
-    return Part(rows, (sides[0], sides[1]), gold)
+    """Sentences with the vectors of the pieces of their words, each in its space."""
+    source, target = (one_side(models, found, rows, side, folder) for side in (0, 1))
+    return Part(rows, (source, target), gold)
 
 
-def _whitened(words: Sequence[np.ndarray], space: api.Space) -> Sentences:
-    every = np.asarray(space.whitening.apply(np.concatenate(words)))
-    ends = np.cumsum([len(x) for x in words])[:-1]
-    return attention_matching.sentences(np.split(every, ends))
-
-
-def _vectors(
-    model: Model, language: str, words: Sequence[Sequence[str]], layers: Sequence[int]
-) -> list[np.ndarray]:
-    """The vectors of each sentence's words, float32 [words, D]."""
-    return model.encoder().of_words(words, language, "mean", lambda x: x[:, list(layers)].mean(1))
+def one_side(
+    models: Mapping[str, Model],
+    found: Mapping[str, api.Space],
+    rows: Sequence[Linked],
+    side: int,
+    folder: str | None = None,
+) -> Pieces:
+    """The pieces of the words of the source (0) or of the target (1), in their space."""
+    language, model = list(models.items())[side]
+    words = [row[side] for row in rows]
+    pieces = clcr_vectors.encoded(model, language, words, found[language].layers, folder)
+    return clcr_vectors.into_space(pieces, found[language])

@@ -16,9 +16,11 @@ from clwe_jax.jobs.transfer import Transfer
 
 FOLDER = "entailment"  # of the runs, one a row
 ALIGNED = "t_pga"  # the row of `clcr_aligned`
+MULTILINGUAL = "mbert"  # the row of one model of both languages
 TITLES = {
     ALIGNED: "pivots and order of translations (T + pGA)",
     "t": "all words (T)", "t_e": "pivots (T + E)", "t_e_r": "pivots, reordered (T + E + R)",
+    MULTILINGUAL: "one multilingual model (mBERT)",
     "translate_test": "translate-test, word by word",
     "translate_train": "translate-train, word by word",
 }  # fmt: skip
@@ -27,6 +29,7 @@ ROWS: Mapping[str, Mapping[str, str]] = {
     "t": {},
     "t_e": {"reduce": "extract"},
     "t_e_r": {"reduce": "extract,reorder"},
+    MULTILINGUAL: {},
     "translate_test": {"translate": "test"},
     "translate_train": {"translate": "train"},
 }
@@ -34,13 +37,15 @@ _TRANSLATED = "translate"
 
 
 def rows(config: ConfigDict) -> list[str]:
-    """The rows of a run: without a dictionary no translation."""
+    """The rows of a run: those of translation need a dictionary, that of mBERT needs its model."""
     dictionary = options.resolved(config).data.dictionaries
-    return [name for name, changed in ROWS.items() if dictionary or _TRANSLATED not in changed]
+    found = [name for name, changed in ROWS.items() if dictionary or _TRANSLATED not in changed]
+    multilingual = config.clcr.entailment.multilingual
+    return [name for name in found if multilingual or name != MULTILINGUAL]
 
 
 def row_config(config: ConfigDict, workdir: str, name: str) -> ConfigDict:
-    """The config of a row: ESIM on the finished model of the run.
+    """The config of a row: ESIM on the finished model of the run, or on a multilingual one.
 
     Args:
       config: the CLCR run's.
@@ -50,7 +55,7 @@ def row_config(config: ConfigDict, workdir: str, name: str) -> ConfigDict:
     source, target = options.languages(config)
     settings, found = config.clcr.entailment, presets.esim(config.scale)
     found.system, found.seed = f"ESIM, {TITLES[name]}", config.seed
-    found.encoder = f"run:{workdir}"
+    found.encoder = settings.multilingual if name == MULTILINGUAL else f"run:{workdir}"
     found.data.languages = f"{target},{source}"
     found.data.dictionaries = config.data.dictionaries
     found.transfer.update(

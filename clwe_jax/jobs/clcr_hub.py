@@ -6,6 +6,7 @@ import itertools
 from typing import Iterator, Mapping
 
 from absl import logging
+import jax
 from ml_collections import ConfigDict
 import numpy as np
 
@@ -14,6 +15,7 @@ from clwe_jax.align import pivots
 from clwe_jax.align.pivots import Mapped
 from clwe_jax.api import clcr as api
 from clwe_jax.api.clcr_model import ClcrModel
+from clwe_jax.api.model import Model
 from clwe_jax.jobs import clcr_data, clcr_steps
 
 
@@ -26,7 +28,7 @@ def space(config: ConfigDict) -> Mapping[str, api.Space]:
     """
     source, target = options.languages(config)
     found: dict[str, api.Space] = {}
-    taken = [source]
+    first, taken = None, [source]
     for folder in clcr_data.hub(config):
         model = api.load(folder)
         own, *others = model.models
@@ -43,7 +45,9 @@ def space(config: ConfigDict) -> Mapping[str, api.Space]:
         taken += others
         mapped = model.models[target].projection
         here = api.Space(tuple(mapped.layers), mapped.whitening)
-        if found and not _same(found[target], here):
+        first = first or model.models[target]
+        same = _same(found.get(target, here), here) and _same_parameters(first, model.models[target])
+        if not same:
             raise ValueError(
                 f"config.clcr.hub: {folder} has another space of {target!r} than the first run: train it "
                 f"again with --config.clcr.hub={clcr_data.hub(config)[0]}"
@@ -55,6 +59,11 @@ def space(config: ConfigDict) -> Mapping[str, api.Space]:
 def _same(first: api.Space, second: api.Space) -> bool:
     pairs = zip(first.whitening, second.whitening, strict=True)
     return first.layers == second.layers and all(np.array_equal(a, b) for a, b in pairs)
+
+
+def _same_parameters(first: Model, second: Model) -> bool:
+    pairs = zip(*(jax.tree.leaves(model.variables["params"]) for model in (first, second)), strict=True)
+    return all(np.array_equal(a, b) for a, b in pairs)
 
 
 def aligned(config: ConfigDict, model: ClcrModel) -> Iterator[tuple[str, float]]:

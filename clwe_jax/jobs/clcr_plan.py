@@ -1,4 +1,4 @@
-"""The plan of a CLCR run on one accelerator: memory and time of encoding and of T, without data."""
+"""The plan of a CLCR run on one accelerator, without data: its programs, its host's memory and disk."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import dataclasses
 from typing import Any
 
 import jax
+import numpy as np
 from ml_collections import ConfigDict
 from rich import box, console, table
 
 from clwe_jax import config as options
+from clwe_jax.align import whitening
 from clwe_jax.align.attention_matching import AttentionMatching
-from clwe_jax.jobs import clcr_data, clcr_steps
-from clwe_jax.models.transformer import Transformer
+from clwe_jax.api.clcr import Space
+from clwe_jax.jobs import clcr_data, clcr_steps, clcr_tune, clcr_vectors
+from clwe_jax.jobs.clcr_tune import Tuning
+from clwe_jax.text import clcr_options
 from clwe_jax.training import build, flops, memory, partition, slices
 from clwe_jax.types import Objective
 
 _WORDS = 25  # of a sentence, on average
 _PIECES = 32  # of such a sentence
+_WORD_BYTES = 64  # of a word as Python keeps it
+_LINKED = 15  # pivots of such a sentence
 _ROWS = 64  # sentences that are encoded at once
 _MAPPED = len(clcr_steps.ROWS) - 1  # rows of Table 1 that are trained; the first is least squares
 
@@ -43,8 +49,9 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
     """Compiles the programs of a CLCR run for one device, prints their figures and returns them.
 
     The sizes of the encoders are those of the models that the run would train; a sentence has 25
-    words. Reading of text, predictors of pivots and orders, and the search for orders are left out:
-    they are small.
+    words of 32 pieces. The vectors of all sentences are in files, and the device has those of a few
+    steps: its memory does not grow with the sentences. Predictors of pivots and orders and the search
+    for orders are small and left out.
 
     Args:
       config: the run's config.
@@ -52,7 +59,8 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
 
     Returns:
       'parts', as `Part`; 'needed_bytes', 'hbm_bytes', 'fits' (None: unknown), 'hours' (None:
-      unknown), 'sentences', the most that fit (None: unknown).
+      unknown), 'disk_bytes' of the files of vectors, 'host_bytes', and 'row_bytes', the host's memory
+      for the vectors of one row of entailment (0: without entailment).
 
     Raises:
       ValueError: an unknown slice, or one of several devices.
@@ -62,51 +70,91 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
         raise ValueError(
             f"--plan={topology} has {len(place.devices)} devices, and CLCR runs on one: --plan=v5e:1x1"
         )
-    config = options.resolved(config)
+    config = clcr_options.resolved(options.resolved(config))
     device = jax.sharding.SingleDeviceSharding(place.devices[0])
     rate = place.flops * config.plan.utilisation or None
-    parts = [_encoding(config, device, rate), _matching(config, device, rate)]
+    makers = [_encoding, _matching] + [_tuning] * bool(config.clcr.tune.rounds)
+    parts = [make(config, device, rate) for make in makers]
     needed = max(part.bytes for part in parts)
-    usable = slices.USABLE * place.hbm
     result: dict[str, Any] = {
         "parts": [dataclasses.asdict(part) for part in parts],
         "needed_bytes": needed, "hbm_bytes": place.hbm,
-        "fits": needed <= usable if place.hbm else None,
+        "fits": needed <= slices.USABLE * place.hbm if place.hbm else None,
         "hours": sum(part.seconds for part in parts) / 3600 if rate else None,
-        "sentences": None,
+        **_host(config),
     }  # fmt: skip
-    if place.hbm:
-        tables = _table_bytes(config) * config.clcr.sentences
-        result["sentences"] = int((usable - (parts[1].bytes - tables)) / _table_bytes(config))
     _show(config, topology, place, result)
     return result
 
 
-def _encoder(config: ConfigDict) -> tuple[Objective, Transformer]:
+def _host(config: ConfigDict) -> dict[str, int]:
+    """Bytes of the host: files of vectors, memory, and memory of a row of entailment."""
+    settings, model = config.clcr, _encoder(config).model
+    vector = 4 * model.width
+    # Of both sides the pieces, the words in their own space and the mapped words.
+    disk = 2 * settings.sentences * (_PIECES + 2 * _WORDS) * vector
+    pairs = _LINKED * (_LINKED - 1) // 2
+    text = 2 * settings.sentences * _WORDS * _WORD_BYTES
+    memories = (
+        clcr_vectors.SENTENCES * _PIECES * (model.layers + 1) * vector,  # sentences being encoded
+        2 * settings.sentences * vector,  # the means of the sentences, for linear regression
+        settings.sentences * (2 * 8 * _WORDS + 20 * pairs),  # contrast, and pairs of pivots
+    )
+    return {
+        "disk_bytes": disk, "host_bytes": text + max(memories),
+        "row_bytes": 2 * _WORDS * vector if settings.entailment.seeds else 0,
+    }  # fmt: skip
+
+
+def _encoder(config: ConfigDict) -> Objective:
     """The encoder that the run would train for its target."""
     found = options.resolved(clcr_data.encoder_config(config, options.languages(config)[1]))
     padded = options.padded_rows(found.vocab.size)
-    objective = build.build_objective(found, found.vocab.size, padded)
-    return objective, objective.model
+    return build.build_objective(found, found.vocab.size, padded)
+
+
+def _state(objective: Objective, device: Any) -> Any:
+    batch = _placed(objective.batch_shapes(_ROWS, _PIECES), device)
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    return _placed(partition.unbox(jax.eval_shape(objective.init, key, batch)), device)
 
 
 def _encoding(config: ConfigDict, device: Any, rate: float | None) -> Part:
-    """Both sides' training sentences, encoded once."""
-    objective, _ = _encoder(config)
+    """Both sides' training sentences, encoded once, and again after each fine-tuning."""
+    objective = _encoder(config)
     batch = _placed(objective.batch_shapes(_ROWS, _PIECES), device)
-    key = jax.eval_shape(lambda: jax.random.key(0))
-    state = _placed(partition.unbox(jax.eval_shape(objective.init, key, batch)), device)
     encode = lambda variables, batch: objective.encode(variables, batch).layers
-    count = 2 * config.clcr.sentences / _ROWS
-    return _part("encoding", jax.jit(encode).trace(state, batch), count, rate)
+    count = 2 * (1 + config.clcr.tune.rounds) * config.clcr.sentences / _ROWS
+    return _part("encoding", jax.jit(encode).trace(_state(objective, device), batch), count, rate)
 
 
 def _matching(config: ConfigDict, device: Any, rate: float | None) -> Part:
-    """T of all rows of Table 1 in both directions; the vectors of all words stay on the device."""
+    """T of all rows of Table 1 in both directions."""
     matching = AttentionMatching(**config.clcr.transform.to_dict())
-    width = _encoder(config)[1].width
-    traced, steps = matching.traced(config.clcr.sentences * _WORDS, (width, width), _WORDS, device)
+    width = _encoder(config).model.width
+    traced, steps = matching.traced(_PIECES, (width, width), device)
     return _part("matching", traced, 2 * _MAPPED * matching.steps / steps, rate)
+
+
+def _tuning(config: ConfigDict, device: Any, rate: float | None) -> Part:
+    """The fine-tuning of both encoders."""
+    objective, tuning = _encoder(config), Tuning(**config.clcr.tune.to_dict())
+    matching = AttentionMatching(**config.clcr.transform.to_dict())
+    width = objective.model.width
+    space = Space((objective.model.layers,), whitening.whitening(np.zeros((1, width)), whiten=False))
+    step = clcr_tune.program(
+        objective.encode, space, matching.initial(width, width, 0), matching, tuning
+    )
+    state = dict(_state(objective, device))
+    params, rows = state.pop("params"), (tuning.batch_size, _PIECES)
+    opt_state = _placed(jax.eval_shape(clcr_tune.optimizer(tuning).init, params), device)
+    shapes = [
+        jax.ShapeDtypeStruct(shape, kind, sharding=device)
+        for shape, kind in ((rows, bool), ((*rows, width), np.float32), (rows, bool), ((), np.int32))
+    ]
+    batch = _placed(objective.batch_shapes(*rows), device)
+    traced = step.trace(params, opt_state, state, batch, *shapes)
+    return _part("fine-tuning", traced, 2 * tuning.rounds * tuning.steps, rate)
 
 
 def _part(name: str, traced: jax.stages.Traced, calls: float, rate: float | None) -> Part:
@@ -119,11 +167,6 @@ def _placed(shapes: Any, device: Any) -> Any:
     return jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=device), shapes
     )
-
-
-def _table_bytes(config: ConfigDict) -> int:
-    """Bytes of the vectors of both sides of a sentence pair, in float32."""
-    return 2 * 4 * _WORDS * _encoder(config)[1].width
 
 
 def _show(config: ConfigDict, topology: str, place: slices.Slice, result: dict[str, Any]) -> None:
@@ -148,7 +191,13 @@ def _show(config: ConfigDict, topology: str, place: slices.Slice, result: dict[s
             "(config.plan.utilisation)."
         )
     if result["fits"] is False:
+        out.print(f"It does not fit into {result['hbm_bytes'] / slices.GIB:.0f} GiB.")
+    out.print(
+        f"Files of vectors in the run's folder: {result['disk_bytes'] / slices.GIB:,.1f} GiB, which vanish "
+        f"with the run; host memory beside them: {result['host_bytes'] / slices.GIB:,.1f} GiB."
+    )
+    if result["row_bytes"]:
         out.print(
-            f"It does not fit into {result['hbm_bytes'] / slices.GIB:.0f} GiB: at most "
-            f"--config.clcr.sentences={result['sentences']}"
+            "Entailment keeps the vectors of its texts in memory: "
+            f"{100_000 * result['row_bytes'] / slices.GIB:,.1f} GiB for 100,000 rows."
         )

@@ -70,7 +70,7 @@ def _transform(job: Any) -> data.Section:
         blocks.append(Chart("Distance while the models learn", tuned, y="squared error a dimension"))
     blocks.append(
         Facts({
-            "dimensions": " → ".join(str(x.vectors.shape[1]) for x in job.test.vectors),
+            "dimensions": " → ".join(str(x.table.vectors.shape[1]) for x in job.test.sides),
             "variance of a mapped dimension": Metric("clcr/variance/mapped"),
             "of a target dimension": Metric("clcr/variance/target"),
             "effective rank, mapped": Metric("clcr/rank/mapped"),

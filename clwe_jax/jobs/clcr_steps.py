@@ -7,18 +7,19 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from clwe_jax.align import attention_matching, pivots, predictors, reorder
-from clwe_jax.align.attention_matching import AttentionMatching, Match, Sentences
+from clwe_jax.align import attention_matching, pivots, predictors, reorder, whitening
+from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
+from clwe_jax.align.sentences import Sentences
 from clwe_jax.evaluate.word_alignment import Counts, WordAligner
 from clwe_jax.jobs.clcr_data import Part
+from clwe_jax.jobs.clcr_vectors import Views
 from clwe_jax.text.alignment_files import Linked
 
 MAIN = "annealed"  # the row whose map is kept
 TUNED = "tuned"  # the row of the main map after the fine-tuning of the encoders
 _BETAS: Mapping[str, float] = {"flat": 0.0, "slow": 0.001}  # other rows of Table 1 -> their beta
 ROWS = ("regression", *_BETAS, MAIN)
-PLACES = 16  # classes of absolute order prediction; later places count as the last one
 THRESHOLDS = (0.2, 0.5)  # of the probability of a pivot (Table 6)
 BEAMS = (1, 10)
 RECALL = 0.6  # at which the precision of pivots is a figure
@@ -29,7 +30,6 @@ NO_PIVOT = (
     "no pivot was found: no training sentence has words whose symmetric distance is below "
     "config.clcr.threshold. Raise it, or train the encoders and T for more steps"
 )
-_MOST_PAIRS = 400_000  # pairs of words that order prediction learns from
 
 
 class Maps(NamedTuple):
@@ -48,7 +48,7 @@ def fit(name: str, part: Part, options: AttentionMatching, seed: int) -> Maps:
       options: the training of the main row.
       seed: of parameters and batches.
     """
-    source, target = part.vectors
+    source, target = (side.table for side in part.sides)
     if name == "regression":
         return Maps(
             attention_matching.regression(source, target),
@@ -59,20 +59,25 @@ def fit(name: str, part: Part, options: AttentionMatching, seed: int) -> Maps:
     return Maps(options.fit(source, target, seed), options.fit(target, source, seed + 1))
 
 
-def distances(maps: Maps, part: Part, others: int = 0, seed: int = 0) -> list[np.ndarray]:
-    """The symmetric distances of all words of each sentence pair, [M, N] each.
+def distances(views: Views, others: int = 0, seed: int = 0) -> Iterator[np.ndarray]:
+    """Yields the symmetric distances of all words of each sentence pair, [M, N].
 
     Args:
-      maps, part: maps, and sentences.
-      others: `clcr.contrast`: number of other sentences, in units of whose distances these are; 0: none.
+      views: the words in both spaces.
+      others: `clcr.contrast`: the number of other sentences with whose distances these are compared
+        (`pivots.contrasted`); 0: the plain distances.
       seed: of their choice.
     """
-    sides = attention_matching.in_both_spaces(*maps, *part.vectors)
-    found = [pivots.symmetric_distances(*pair) for pair in zip(*sides)]
-    if not others:
-        return found
-    near = pivots.elsewhere(*sides, others, seed)
-    return [pivots.contrasted(x, *both) for x, both in zip(found, near)]
+    source, target = views.both
+    near = pivots.elsewhere(source, target, others, seed) if others else None
+    for place, pair in enumerate(zip(source, target)):
+        found = pivots.symmetric_distances(*pair)
+        yield pivots.contrasted(found, *near[place]) if near else found
+
+
+def unit(views: Views) -> float:
+    """The mean of both sides' variance of a dimension: the distance of words to their mean vector."""
+    return float(np.mean([np.diag(whitening.moments(x.words)[1]).mean() for x in views.own]))
 
 
 def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
@@ -83,33 +88,39 @@ def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, 
     return counts.figures()
 
 
-def measured(name: str, maps: Maps, part: Part, others: int = 0, seed: int = 0) -> dict[str, float]:
+def measured(
+    name: str, maps: Maps, part: Part, views: Views, others: int = 0, seed: int = 0
+) -> dict[str, float]:
     """The figures of a row of Table 1 on test sentences: distances and, with gold links, F1.
 
-    'distance' is at the map's own temperature, 'nearest' with one-hot attention for all maps. Other
-    arguments as of `distances`.
+    'distance' is at the map's own temperature, 'nearest' with one-hot attention for all maps; both are
+    of pieces, F1 is of words.
+
+    Args:
+      name: of the row.
+      maps, part: the maps and the sentences.
+      views: the words of the sentences by these maps.
+      others, seed: see `distances`.
     """
-    (source, target), found = part.vectors, {}
+    (source, target), found = (side.table for side in part.sides), {}
     there, back = maps.there.distances(source, target), maps.back.distances(target, source)
     found[f"clcr/distance/{name}"], found[f"clcr/cosine/{name}"] = there
     found[f"clcr/distance_back/{name}"], found[f"clcr/cosine_back/{name}"] = back
     one = dataclasses.replace(maps.there, temperature=_ONE_WORD)
     found[f"clcr/nearest/{name}"] = one.distances(source, target)[0]
     if part.gold:
-        links = [pivots.links(x) for x in distances(maps, part, others, seed)]
+        links = [pivots.links(x) for x in distances(views, others, seed)]
         found[f"clcr/f1/{name}"] = alignment(links, part.rows)["f1"]
     return found
 
 
-def aligners(maps: Maps, part: Part) -> dict[str, float]:
+def aligners(views: Views, rows: Sequence[Linked]) -> dict[str, float]:
     """F1 of other aligners on the mapped source and the target: SimAlign's and awesome-align's."""
-    source, target = part.vectors
-    mapped = source._replace(vectors=maps.there.apply(source.vectors))
-    found = {}
+    (mapped, target), found = (views.common(side) for side in (0, 1)), {}
     for method in ("mutual_argmax", "itermax", "softmax"):
         aligner = WordAligner(method=method, temperature=float(np.sqrt(target.vectors.shape[1])))
-        links = [aligner.links(mapped.of(k), target.of(k)) for k in range(len(part.rows))]
-        found[f"clcr/f1/{method}"] = alignment(links, part.rows)["f1"]
+        links = [aligner.links(mapped.of(k), target.of(k)) for k in range(len(rows))]
+        found[f"clcr/f1/{method}"] = alignment(links, rows)["f1"]
     return found
 
 
@@ -153,7 +164,7 @@ def pivot_curve(found: Sequence[np.ndarray], rows: Sequence[Linked]) -> Curve:
 def spread(vectors: np.ndarray) -> tuple[float, float]:
     """The mean variance of a dimension, and the effective rank: exp of the entropy of the shares of
     the principal variances. Both fall towards 0 and 1 where representations collapse."""
-    variances = np.linalg.eigvalsh(np.cov(vectors.T)).clip(0)
+    variances = np.linalg.eigvalsh(whitening.moments(vectors)[1]).clip(0)
     shares = variances / max(variances.sum(), 1e-12)
     shares = shares[shares > 0]
     return float(variances.mean()), float(np.exp(-(shares * np.log(shares)).sum()))
@@ -167,11 +178,6 @@ def collapsed(variance: float, rank: float) -> bool:
 def labels(links: Sequence[np.ndarray], side: int) -> np.ndarray:
     """Whether each word of a side is a pivot, int [words]."""
     return np.concatenate([x.any(1 - side) for x in links]).astype(int)
-
-
-def words(sentences: Sentences) -> np.ndarray:
-    """The vectors of all words, in the order of `labels`."""
-    return sentences.vectors[sentences.rows[sentences.rows > 0]]
 
 
 class Extraction(NamedTuple):
@@ -257,7 +263,9 @@ class OrderPredictors(NamedTuple):
 def order_predictors(
     source: Sentences, given: Sequence[Order], options: Classifier, seed: int
 ) -> OrderPredictors:
-    """Learns orders from pivots of parallel sentences.
+    """Learns orders from the pivots of all parallel sentences.
+
+    The classes of absolute order prediction are the places of the longest order.
 
     Args:
       source: words of the side that is reordered, in the common space.
@@ -267,22 +275,23 @@ def order_predictors(
     Raises:
       ValueError: no sentence has two pivots.
     """
-    pairs, stays, places, ranks = [], [], [], []
-    for number, order in enumerate(given):
-        if len(order.places) < 2:
-            continue
-        vectors = source.of(number)[order.places]
-        numbers, x = predictors.pair_features(vectors)
-        pairs.append(x)
-        stays.append(order.ranks[numbers[:, 0]] < order.ranks[numbers[:, 1]])
-        places.append(predictors.place_features(vectors, PLACES))
-        ranks.append(np.minimum(order.ranks, PLACES - 1))
-        if sum(map(len, stays)) > _MOST_PAIRS:
-            break
-    if not pairs:
+    long = [number for number, order in enumerate(given) if len(order.places) > 1]
+    if not long:
         raise ValueError(NO_PIVOT)
-    relative = options.fit(np.concatenate(pairs), np.concatenate(stays).astype(int), seed=seed)
-    absolute = options.fit(np.concatenate(places), np.concatenate(ranks), PLACES, seed=seed)
+    chosen, rows = [given[number] for number in long], []
+    pairs, apart, stays = [], [], []
+    for number, order in zip(long, chosen):
+        rows.append(source.rows[number][order.places])
+        here = predictors.pairs_of(len(order.places)).astype(np.int32)
+        pairs.append(rows[-1][here])
+        apart.append(here[:, 1] - here[:, 0])
+        stays.append(order.ranks[here[:, 0]] < order.ranks[here[:, 1]])
+    x = predictors.PairRows(source.vectors, np.concatenate(pairs), np.concatenate(apart))
+    relative = options.fit(x, np.concatenate(stays).astype(int), seed=seed)
+    most = max(map(len, rows))
+    places = np.concatenate([np.arange(len(x)) for x in rows])
+    x = predictors.PlaceRows(source.vectors, np.concatenate(rows), places, most)
+    absolute = options.fit(x, np.concatenate([x.ranks for x in chosen]), most, seed=seed)
     return OrderPredictors(relative, absolute)
 
 
@@ -296,9 +305,9 @@ def order_costs(
         pairs, x = predictors.pair_features(vectors)
         stays = found.relative.probabilities(x)[:, 1]
         relative.append(predictors.pair_costs(pairs, stays, len(vectors)))
-        costs = 1 - found.absolute.probabilities(predictors.place_features(vectors, PLACES))
-        more = max(0, len(vectors) - PLACES)  # places beyond the last class cost the same for all
-        absolute.append(np.pad(costs, ((0, 0), (0, more))))
+        places = predictors.place_features(vectors, found.absolute.classes)
+        likely = found.absolute.probabilities(places)
+        absolute.append(predictors.place_costs(likely))
     return {"relative": relative, "absolute": absolute}
 
 

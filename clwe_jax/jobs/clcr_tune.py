@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 from absl import logging
 import jax
@@ -13,11 +13,12 @@ import numpy as np
 import optax
 
 from clwe_jax.align import attention_matching, places
-from clwe_jax.align.attention_matching import AttentionMatching, Match, Sentences
+from clwe_jax.align.attention_matching import AttentionMatching, Match, Params
+from clwe_jax.align.sentences import Sentences
 from clwe_jax.api.clcr import Space, with_parameters
 from clwe_jax.api.model import Model
-from clwe_jax.evaluate.encode import pooling
 from clwe_jax.fields import Amount, Count, Size
+from clwe_jax.types import EncodeFn
 
 _LOGGED = 10  # steps of one entry of the history
 
@@ -42,6 +43,44 @@ class Tuning:
     learning_rate: Amount = 1e-4
 
 
+def program(
+    encode: EncodeFn,
+    space: Space,
+    transform: Params,
+    matching: AttentionMatching,
+    tuning: Tuning,
+) -> jax.stages.Wrapped:
+    """The compiled step of the fine-tuning.
+
+    It maps parameters, optimizer state, the other variables, a batch, whether each of its positions is
+    a piece of a word, the vectors of the translations, [B, W, D], whether these are real, and the
+    number of the step to new parameters, new state and the distance.
+    """
+    tx = optimizer(tuning)
+
+    def loss(params, rest, batch, real, target, there, temperature):
+        hidden = encode({**rest, "params": params}, batch)
+        chosen = [hidden.layers[layer].astype(jnp.float32) for layer in space.layers]
+        x = space.whitening.apply(sum(chosen) / len(chosen))
+        return attention_matching.distance(transform, x, target, (real, there), temperature)
+
+    @functools.partial(jax.jit, donate_argnums=(1,))
+    def step(params, opt_state, rest, batch, real, target, there, number):
+        temperature = matching.temperature(number)
+        value, grads = jax.value_and_grad(loss)(
+            params, rest, batch, real, target, there, temperature
+        )
+        updates, opt_state = tx.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, value
+
+    return step
+
+
+def optimizer(tuning: Tuning) -> optax.GradientTransformation:
+    """Adam, whose rate falls linearly to 0."""
+    return optax.adam(optax.linear_schedule(tuning.learning_rate, 0.0, tuning.steps))
+
+
 class Tuned(NamedTuple):
     """A model after its fine-tuning.
 
@@ -60,6 +99,7 @@ def tuned(
     space: Space,
     match: Match,
     other: Sentences,
+    longest: int,
     matching: AttentionMatching,
     tuning: Tuning,
     seed: int,
@@ -71,7 +111,8 @@ def tuned(
       texts: its language, and the words of each sentence.
       space: its layers and their whitening.
       match: the map from this space to the other's.
-      other: the translations in the other space.
+      other: the pieces of the translations in the other space.
+      longest: pieces of the longest sentence of the texts.
       matching: the annealing of the temperature.
       tuning: the steps.
       seed: of the order of the sentences.
@@ -80,37 +121,18 @@ def tuned(
       ValueError: a sentence is longer than a row of the model, or the loss is not finite.
     """
     language, words = texts
-    batch = {
-        key: np.asarray(x) for key, x in model.encoder().word_batch(words, language).items()
-    }
-    lengths = np.array([len(x) for x in words])
-    slots = int(lengths.max())
-    tx = optax.adam(optax.linear_schedule(tuning.learning_rate, 0.0, tuning.steps))
-    pool = pooling(model.objective.encode)
-    rest = {name: x for name, x in model.variables.items() if name != "params"}
-    table, layers = jnp.asarray(other.vectors), list(space.layers)
-
-    def loss(params: Any, rows: Mapping[str, Any], real: Any, target: Any, temperature: Any) -> Any:
-        found = pool({**rest, "params": params}, rows, slots=slots)[:, 0]
-        x = space.whitening.apply(found[:, :, jnp.array(layers)].mean(2))
-        masks = real, target > 0
-        return attention_matching.distance(match.params, x, table[target], masks, temperature)
-
-    @functools.partial(jax.jit, donate_argnums=(1,))
-    def step(params, opt_state, rows, real, target, number):
-        temperature = matching.temperature(number)
-        value, grads = jax.value_and_grad(loss)(params, rows, real, target, temperature)
-        updates, opt_state = tx.update(grads, opt_state, params)
-        return optax.apply_updates(params, updates), opt_state, value
-
+    encoder, tx = model.encoder(), optimizer(tuning)
+    step = program(model.objective.encode, space, match.params, matching, tuning)
     params, draw = model.variables["params"], np.random.default_rng([seed, 31])
+    rest = {name: x for name, x in model.variables.items() if name != "params"}
     opt_state, losses = tx.init(params), []
     sizes = [tuning.batch_size] * tuning.steps
     for number, some in enumerate(places.batches(len(words), draw, sizes)):
-        rows = {key: x[some] for key, x in batch.items()}
-        real = np.arange(slots) < lengths[some, None]
+        batch = encoder.word_batch([words[place] for place in some], language, longest + 2)
+        real = np.asarray(batch.pop("groups")) >= 0
+        target = other.rows[some]
         params, opt_state, value = step(
-            params, opt_state, rows, real, other.rows[some], np.int32(number)
+            params, opt_state, rest, batch, real, other.vectors[target], target > 0, np.int32(number)
         )
         losses.append(value)
     history = np.array([float(x) for x in losses])

@@ -23,7 +23,9 @@ def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
       ValueError, FileNotFoundError: `workdir` holds no finished run of this config.
     """
     config = config.copy_and_resolve_references()
-    config.job = options.read_config(workdir).job
+    trained = options.read_config(workdir)
+    config.job = trained.job
+    config.data.languages = config.data.languages or trained.data.languages
     return registry.lookup("evaluation", config.job)(config, workdir, dry)
 
 

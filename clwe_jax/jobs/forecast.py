@@ -16,8 +16,7 @@ from clwe_jax import config as options
 from clwe_jax import presets, registry
 from clwe_jax.embeddings import train as static_training
 from clwe_jax.embeddings.corpus import Sentences
-from clwe_jax.text import corpora, parallel, pocket_files, world as worlds
-from clwe_jax.text.dictionary import files as dictionary_files
+from clwe_jax.text import corpora, parallel, pocket_files, training_dictionary, world as worlds
 from clwe_jax.training import build, finish, optim, partition, phases, train, train_state
 from clwe_jax.types import Encodes, Generates, Objective, Variables
 
@@ -51,15 +50,14 @@ def text_files(config: ConfigDict, workdir: str) -> Iterator[str]:
 
 def dictionaries(config: ConfigDict, workdir: str) -> Iterator[str]:
     """The dictionaries between the run's languages."""
-    languages = options.languages(config)
     place = worlds.folders_of(config, workdir)["dictionaries"]
-    left_out = "; test words are left out" if config.data.exclude_tests else ""
+    left_out = "; test words are left out" if training_dictionary.excludes_tests(config) else ""
     if not place:
         yield "dictionaries: none (--config.data.dictionaries=DIR)"
     elif worlds.in_pocket(place, workdir):
         yield f"dictionaries: the embedded world's{left_out}"
     else:
-        found = [file.path for file in dictionary_files.find(place, languages)]
+        found = training_dictionary.files(config, place)
         yield f"dictionaries: {_files(found)} in {place}{left_out}"
 
 
@@ -280,6 +278,16 @@ def _fasttext(config: ConfigDict, training: str, given: ConfigDict) -> str:
     static_training.fasttext(sample, settings)
     seconds = (time.monotonic() - started) * words / _WORDS
     return f"{line}: {_minutes(seconds)} here, from {_WORDS:,} timed words"
+
+
+def mining(config: ConfigDict) -> str:
+    """The search for translations in the text."""
+    count = len(options.languages(config))
+    rounds = config.static.mining.rounds
+    return (
+        f"mining: sentences of {count * (count - 1) // 2} pairs of languages, at most {rounds} rounds, "
+        "each over the pairs that share text"
+    )
 
 
 def alignment(config: ConfigDict) -> str:

@@ -11,7 +11,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax.api.static import StaticModel
-from clwe_jax.embeddings import files
+from clwe_jax.embeddings import dictionary_text, files
 from clwe_jax.embeddings.collect import KEPT
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.static_encoder import StaticEncoder
@@ -33,7 +33,6 @@ class Given:
     stage = "reading"
     aligned = True
     frequencies: Frequencies | None = None
-    counts: Mapping[str, Mapping[str, int]] = {}
 
     def __init__(self, config: ConfigDict, workdir: str):
         self._config = config
@@ -74,9 +73,14 @@ class Given:
                 if count and name not in KEPT:
                     entry = f"{os.path.basename(path)}: {name.replace('_', ' ')}"
                     self._skipped[entry] = count
-        self.counts = {language: _counts(vectors) for language, vectors in raw.items()}
-        self.frequencies = frequencies.most_frequent(self.counts)
+        self._counts = {language: _counts(vectors) for language, vectors in raw.items()}
+        self._dictionary = dictionary
+        self.frequencies = frequencies.most_frequent(self._counts)
         return Vocabularies(raw)
+
+    def dictionary_vectors(self, dim: int) -> dict[str, Vectors]:
+        """See `trainer.Trainer`."""
+        return dictionary_text.vectors(self._dictionary, self._counts, dim, self._config.seed)
 
     def encoder(self, model: StaticModel) -> StaticEncoder:
         """See `trainer.Trainer`."""

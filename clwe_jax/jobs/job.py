@@ -18,7 +18,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import atomic
 from clwe_jax import config as options
-from clwe_jax.jobs import kept
+from clwe_jax.jobs import kept, lock
 from clwe_jax.report import html, tables
 from clwe_jax.training import metrics
 
@@ -109,6 +109,7 @@ class Job:
 
         Raises:
           ValueError, FileNotFoundError: an option, a file or a folder that cannot work.
+          lock.InUse: another process works in the folder.
         """
         first_host = jax.process_index() == 0
         options.claim_workdir(self.config, self.workdir, write=False)
@@ -160,24 +161,26 @@ class Job:
 
     @contextlib.contextmanager
     def _claimed(self, first_host: bool) -> Iterator[None]:
-        """Writes config.json. A new run that stops before its training leaves nothing behind.
+        """Locks the folder and writes config.json. A new run that stops before its training leaves nothing behind.
 
         Its files would be those of the wrong options, and the folder would refuse the right ones.
         """
         existed = os.path.isdir(self.workdir)
-        before = set(os.listdir(self.workdir)) if existed else set()
-        options.claim_workdir(self.config, self.workdir, self.writes_config and first_host)
-        try:
-            yield
-        except BaseException:
-            new = self.writes_config and options.FILE not in before
-            if first_host and new and not self._has_trained():
-                for name in set(os.listdir(self.workdir)) - before:
-                    path = self.path(name)
-                    shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
-                if not existed:
-                    os.rmdir(self.workdir)
-            raise
+        os.makedirs(self.workdir, exist_ok=True)
+        with lock.held(self.workdir):
+            before = set(os.listdir(self.workdir)) - {lock.FILE}
+            options.claim_workdir(self.config, self.workdir, self.writes_config and first_host)
+            try:
+                yield
+            except BaseException:
+                new = self.writes_config and options.FILE not in before
+                if first_host and new and not self._has_trained():
+                    for name in set(os.listdir(self.workdir)) - before:
+                        path = self.path(name)
+                        shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+                    if not existed:
+                        os.rmdir(self.workdir)
+                raise
 
     def _has_trained(self) -> bool:
         """Whether the folder holds steps of training or a result that is kept."""

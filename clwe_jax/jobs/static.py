@@ -16,11 +16,11 @@ import numpy as np
 from clwe_jax import config as options
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.api.static import StaticModel
-from clwe_jax.embeddings import beside, dictionary_text, files
+from clwe_jax.embeddings import beside, files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.context import Context
 from clwe_jax.jobs import (
-    evaluators, facts, floor, forecast, inputs, lexica, pictures, refine, shared_space,
+    evaluators, facts, floor, forecast, inputs, lexica, mined, pictures, refine, shared_space,
 )  # fmt: skip
 from clwe_jax.jobs.given import Given
 from clwe_jax.jobs.job import FIGURES, Job, Results, Stage
@@ -49,6 +49,7 @@ class Static(Job):
     """
 
     with_floor = True
+    mined: mined.Written = mined.Written()
 
     def check(self) -> None:
         refine.aligner(self.config)  # raises ValueError for an unknown aligner or option
@@ -73,6 +74,7 @@ class Static(Job):
                 self._read_dictionaries,
                 lambda: forecast.dictionaries(self.config, self.workdir),
             ),
+            *([Stage("mining", self._mine, self._about_mining)] if self.config.static.mine else []),
             Stage(self.source.stage, self._read_vocabularies, self.source.about),
             Stage("alignment", self._align, self._about_alignment),
             Stage("writing", self._write_vectors),
@@ -83,6 +85,9 @@ class Static(Job):
             ),
             Stage("induced dictionaries", self._induce),
         ]
+
+    def _about_mining(self) -> list[str]:
+        return [forecast.mining(self.config)]
 
     def _about_alignment(self) -> list[str]:
         return [forecast.alignment(self.config)] if self.source.aligned else []
@@ -100,6 +105,13 @@ class Static(Job):
         )
         # Built before training, so that a wrong option of an evaluator fails at once.
         self.evaluators = evaluators.build(self.config, self.context, folders)
+
+    def _mine(self) -> None:
+        self.grown = self.source.mine(self.dictionary, self.tests)
+        gold = self.source.folders["text"] if self.config.data.source == "pocket" else ""
+        self.mined = mined.write(
+            self.grown, self.dictionary, self.path(mined.FOLDER), gold, self.config.static.judge
+        )
 
     def _read_vocabularies(self) -> None:
         self.vocabularies = self.source.vocabularies(self.dictionary, self.tests)
@@ -120,9 +132,7 @@ class Static(Job):
     def _beside_dictionary(self, model: StaticModel) -> StaticModel:
         """The vectors in the hub's space, each behind the dictionary's vector of the word."""
         static = self.config.static
-        known = dictionary_text.vectors(
-            self.dictionary, self.source.counts, static.dictionary_dim, self.config.seed
-        )
+        known = self.source.dictionary_vectors(static.dictionary_dim)
         trained = {language: model.vectors(language) for language in model.languages}
         joined = beside.concatenated(known, trained, static.trained_length)
         return dataclasses.replace(model, raw=joined, shared={}, alignments={})
@@ -157,6 +167,7 @@ class Static(Job):
     def _evaluate(self) -> None:
         encoder = self.source.encoder(self.model)
         self.figures, self.rows = evaluators.measure(self.evaluators, encoder)
+        self.figures |= self.mined.figures
         if self.with_floor:
             made = evaluators.build(
                 self.config, self.context, self.source.folders, names=floor.EVALUATORS
@@ -200,7 +211,10 @@ class Static(Job):
             "notes": self.notes,
             **self.source.description(),
             "static": static,
-            "sections": [x for page in _PAGES for x in page.sections(self.figures, self.rows)],
+            "sections": [
+                *self.mined.sections,
+                *(x for page in _PAGES for x in page.sections(self.figures, self.rows)),
+            ],
         }
         if self.dictionary is not None:
             described = world.describe_dictionary(self.dictionary)

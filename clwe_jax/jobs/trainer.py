@@ -13,8 +13,11 @@ from ml_collections import ConfigDict
 from clwe_jax import atomic
 from clwe_jax import config as options
 from clwe_jax.api.static import StaticModel
-from clwe_jax.embeddings import corpus as corpora, dictionary_text, duong, train
+from clwe_jax.embeddings import (
+    corpus as corpora, dictionary_text, duong, mining, train, word_graph,
+)  # fmt: skip
 from clwe_jax.embeddings.corpus import Corpus
+from clwe_jax.embeddings.mining import Grown
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.static_encoder import StaticEncoder
@@ -34,6 +37,7 @@ SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
 _TEXT = (
     "source", "languages", "lower_case", "simplify_chinese", "dictionaries", "dictionary_clean",
     "exclude_dictionaries", "pocket_sentences", "pocket_domains",
+    "pocket_shared", "pocket_shared_order", "pocket_apart",
 )  # fmt: skip
 
 
@@ -63,6 +67,7 @@ class Trainer:
         self._languages = options.languages(config)
         self._dictionary: Dictionary | None = None
         self._segmenter = Segmenter({})
+        self._grown = Grown()
 
     @functools.cached_property
     def folders(self) -> dict[str, str]:
@@ -84,14 +89,7 @@ class Trainer:
           tests: test sets, whose words the segmenter of text without spaces has to know, or they
             would not occur in the segmented text. Their translations are not used.
         """
-        lexicons = {
-            language: set(dictionary.lexicon(language)) if dictionary is not None else set()
-            for language in self._languages
-        }
-        for test in tests:
-            lexicons[test.source] |= set(test.entries)
-            lexicons[test.target] |= set().union(*test.entries.values())
-        self._dictionary, self._segmenter = dictionary, Segmenter(lexicons)
+        self._set_words(dictionary, tests)
         config, kind = self._config, self._config.static.training
         most, hub = config.embeddings.max_vocab, options.hub_of(config)
         apart = {
@@ -102,15 +100,48 @@ class Trainer:
             return Vocabularies({language: found[language].top(most) for language in found})
         joint = self._joint(replaced=kind == "replace")
         if not config.static.reallocation:
-            return vocabularies.shared_by_text(joint, self._counts, hub, most)
+            return vocabularies.shared_by_text(joint, self._balanced_counts, hub, most)
         separate = self._separate() if config.static.rule == "neighbours" else None
-        return vocabularies.reallocated(config, joint, self._counts, hub, separate)
+        return vocabularies.reallocated(config, joint, self._balanced_counts, hub, separate)
+
+    def mine(self, dictionary: Dictionary | None, tests: Sequence[TestSet]) -> Grown:
+        """Mines the whole text for links that the dictionary lacks; see `embeddings.mining`.
+
+        Args: as of `vocabularies`, which takes the result into account.
+        """
+        self._set_words(dictionary, tests)
+        options = mining.Mining(**self._config.static.mining.to_dict())
+
+        def made() -> Grown:
+            graph = word_graph.WordGraph(dictionary, self._dictionary_counts)
+            return mining.grow(graph, self._text, options, self._config.seed)
+
+        self._grown = self._kept("mined.npz", made, Grown.save, Grown.load)
+        return self._grown
+
+    def dictionary_vectors(self, dim: int) -> dict[str, Vectors]:
+        """Vectors of the dictionary, and of what was mined, for the words of the text."""
+        return dictionary_text.vectors(
+            self._dictionary, self._dictionary_counts, dim, self._config.seed, self._grown.links
+        )
+
+    def _set_words(self, dictionary: Dictionary | None, tests: Sequence[TestSet]) -> None:
+        lexicons = {
+            language: set(dictionary.lexicon(language)) if dictionary is not None else set()
+            for language in self._languages
+        }
+        for test in tests:
+            lexicons[test.source] |= set(test.entries)
+            lexicons[test.target] |= set().union(*test.entries.values())
+        self._dictionary, self._segmenter = dictionary, Segmenter(lexicons)
 
     @property
-    def counts(self) -> dict[str, dict[str, int]]:
-        """language -> word -> occurrences in the text, of the words that occur more than once."""
+    def _dictionary_counts(self) -> dict[str, dict[str, int]]:
+        """language -> word -> occurrences, of the words of the text that dictionary vectors have."""
+        apart = self._config.static.training == "dictionary"
+        least = self._config.embeddings.min_count if apart else 2
         return {
-            language: {word: count for word, count in words.items() if count > 1}
+            language: {word: count for word, count in words.items() if count >= least}
             for language, words in self._counts.items()
         }
 
@@ -138,22 +169,34 @@ class Trainer:
                 covered = sum(words.get(word, 0) for word in known)
                 rows[language]["coverage"] = covered / max(1, total)
         # An earlier start may have kept all results that depend on the text.
-        read = self.__dict__.get("_corpus")
+        read = self.__dict__.get("_text")
         return {"languages": rows, "skipped": dict(read.mended) if read else {}}
 
     @functools.cached_property
     def _corpus(self) -> Corpus:
         """The running words of the text, in the balance of `static.temperature`."""
+        return self._text.sampled(self._config.static.temperature, self._config.seed)
+
+    @functools.cached_property
+    def _text(self) -> Corpus:
+        """The running words of the whole text."""
         text = TextCorpus(self.folders["text"], self._languages)
-        read = corpora.read(text, self.normalizer, self._segmenter)
-        return read.sampled(self._config.static.temperature, self._config.seed)
+        return corpora.read(text, self.normalizer, self._segmenter)
 
     @functools.cached_property
     def _counts(self) -> dict[str, dict[str, int]]:
-        """language -> word -> occurrences in the text, most frequent first."""
+        """language -> word -> occurrences in the whole text, most frequent first."""
+        return self._kept_counts("counts.json", lambda: self._text)
+
+    @functools.cached_property
+    def _balanced_counts(self) -> dict[str, dict[str, int]]:
+        """As `_counts`, of the text that vectors are trained on."""
+        return self._kept_counts("balanced_counts.json", lambda: self._corpus)
+
+    def _kept_counts(self, name: str, text: Callable[[], Corpus]) -> dict[str, dict[str, int]]:
         return self._kept(
-            "counts.json",
-            lambda: {language: self._corpus.counts(language) for language in self._languages},
+            name,
+            lambda: {language: text().counts(language) for language in self._languages},
             save=lambda counts, path: atomic.write_json(path, counts),
             load=_read_json,
         )
@@ -206,13 +249,7 @@ class Trainer:
 
     def _of_dictionary(self) -> dict[str, Vectors]:
         """Vectors of the dictionary for the words of the text, without training."""
-        least = self._config.embeddings.min_count
-        counts = {
-            language: {word: count for word, count in words.items() if count >= least}
-            for language, words in self._counts.items()
-        }
-        dim, seed = self._config.embeddings.dim, self._config.seed
-        return dictionary_text.vectors(self._dictionary, counts, dim, seed)
+        return self.dictionary_vectors(self._config.embeddings.dim)
 
     def _settings(self, kind: Any) -> Any:
         names = {field.name for field in dataclasses.fields(kind)}
@@ -224,8 +261,16 @@ class Trainer:
         config, kind = self._config, name.partition(".")[0].partition("-")[0]
         found = {key: config.data[key] for key in _TEXT}
         found |= {"split": config.align.split, "seed": config.seed}
+        if kind == "mined":
+            return found | {
+                "mining": config.static.mining.to_dict(), "training": config.static.training,
+                "min_count": config.embeddings.min_count,
+                "tests": training_dictionary.tests_of(config),
+            }  # fmt: skip
+        if kind == "counts":
+            return found
         found["temperature"] = config.static.temperature
-        if kind != "counts":
+        if kind != "balanced_counts":
             found |= {k: v for k, v in config.embeddings.to_dict().items() if k != "max_vocab"}
         if kind == "replace":
             found["replace_share"] = config.static.replace_share

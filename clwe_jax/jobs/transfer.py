@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import time
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Sequence
 
 from absl import logging
 import jax
@@ -17,6 +17,7 @@ import numpy as np
 
 from clwe_jax import atomic, presets, registry
 from clwe_jax.api import encoders, transfer as api
+from clwe_jax.api.base import Loaded
 from clwe_jax.evaluate import agreement
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Labels
@@ -103,7 +104,13 @@ class Transfer(Job):
         elif encoder in build.LEARNED:
             yield f"encoder: {encoder}, which learns with the head from labelled rows alone"
         else:
-            yield f"encoder: {encoder}"
+            data = transfer_data.read(self.config)
+            translated = self.config.transfer.translate == "test"  # into a training language
+            read = tuple({**data.train, **data.dev}) if translated else data.languages
+            model = self._opened(encoder, read)
+            yield f"encoder: {encoder}, {model!r}"
+            if self.tunes:
+                encoders.tunable(model, encoder)
         if self.config.transfer.align.parallel:
             yield f"mapped by word-aligned sentences: {self.config.transfer.align.parallel}"
 
@@ -142,6 +149,18 @@ class Transfer(Job):
         found.embeddings.update(config.transfer.joint.to_dict())
         return found
 
+    def _opened(self, where: str, wanted: Sequence[str]) -> Loaded:
+        """The encoder, which knows the languages that are wanted."""
+        model = encoders.load(where, wanted)
+        for language in wanted:
+            if language not in model.languages:
+                raise ValueError(
+                    f"config.encoder={self.config.encoder} knows {', '.join(model.languages)}, and "
+                    f"the labelled rows are in {', '.join(wanted)}: name languages of both with "
+                    f"--config.data.languages (without {language!r})"
+                )
+        return model
+
     def _open(self) -> None:
         config, encoder = self.config, self.config.encoder
         self.coverage: dict[str, float] = {}
@@ -161,14 +180,7 @@ class Transfer(Job):
             Static(self._joint_config(), self.path(api.ENCODER)).run()
             where = f"run:{self.path(api.ENCODER)}"
         wanted = self.data.languages
-        self.model = encoders.load(where, wanted)
-        for language in wanted:
-            if language not in self.model.languages:
-                raise ValueError(
-                    f"config.encoder={encoder} knows {', '.join(self.model.languages)}, and "
-                    f"the labelled rows are in {', '.join(wanted)}: name languages of both with "
-                    f"--config.data.languages (without {language!r})"
-                )
+        self.model = self._opened(where, wanted)
         self.made_with = {"encoder": where, "state": state_of(where)}
         spoken = map(self.data.spoken, [*self.data.train, *wanted])
         self.model, maps = transfer_maps.mapped(

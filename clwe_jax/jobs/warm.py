@@ -107,15 +107,12 @@ def read(source: str, languages: Sequence[str]) -> dict[str, Vectors]:
         model = static_api.load(source)
         found = {name: model.vectors(name) for name in model.languages if name in languages}
     else:
-        places = options.vector_files(source, languages)
-        found = {language: files.read(path) for language, path in places.items()}
-    dims = {vectors.dim for vectors in found.values()}
-    if len(dims) != 1:
+        option = "config.init.embeddings"
+        found = files.read_space(options.vector_files(source, languages, option), option)
+    if not found:
         raise ValueError(
-            f"config.init.embeddings={source}: "
-            + (f"vectors of {sorted(dims)} dimensions are not in one space" if dims
-               else f"it has vectors in none of {', '.join(languages)}")
-        )  # fmt: skip
+            f"config.init.embeddings={source}: it has vectors in none of {', '.join(languages)}"
+        )
     for language in languages:
         if language not in found:
             logging.warning("config.init.embeddings=%s: no vectors in %s", source, language)

@@ -1,10 +1,11 @@
 """The embedded world: a handwritten lexicon and six small grammars that generate endless text.
 
 The sentences are grammatical English, German, Spanish, French, Japanese and Chinese about everyday
-domains. The sense of every word is known, and the text is NOT parallel across languages. `meanings`
-draws a meaning (who does what to what, where, when, how) from the combinations that the lexicon
-(`lexicon/*.txt`) allows; a grammar (`english`, `german`, ...) renders it. One meaning in eight is
-held out of the training text; `parallel` renders held-out meanings in every language.
+domains. The sense of every word is known, and the text is NOT parallel across languages, unless
+`Shared` plants translations in it, all of which `shared_pairs` knows. `meanings` draws a meaning
+(who does what to what, where, when, how) from the combinations that the lexicon (`lexicon/*.txt`)
+allows; a grammar (`english`, `german`, ...) renders it. One meaning in eight is held out of the
+training text; `parallel` renders held-out meanings in every language.
 
     >>> from clwe_jax import pocket
     >>> row = pocket.parallel(pocket.LANGUAGES, 1)[0]
@@ -37,12 +38,14 @@ from clwe_jax.pocket.generate import (
 )
 from clwe_jax.pocket.gold import GoldSentence, gold_sentences, occurrences, senses, shares
 from clwe_jax.pocket.links import LinkedSentences, linked
+from clwe_jax.pocket.planted import Shared, SharedPair, read_pairs, shared_pairs
 from clwe_jax.pocket.write import (
     write_bli,
     write_corpus,
     write_dictionaries,
     write_parallel,
     write_retrieval,
+    write_shared,
 )
 
 __all__ = [
@@ -50,6 +53,8 @@ __all__ = [
     "LANGUAGES",
     "LinkedSentences",
     "Sentence",
+    "Shared",
+    "SharedPair",
     "Token",
     "ambiguous",
     "concepts",
@@ -59,8 +64,10 @@ __all__ = [
     "linked",
     "occurrences",
     "parallel",
+    "read_pairs",
     "senses",
     "sentences",
+    "shared_pairs",
     "shares",
     "translations",
     "write_bli",
@@ -68,4 +75,5 @@ __all__ = [
     "write_dictionaries",
     "write_parallel",
     "write_retrieval",
+    "write_shared",
 ]

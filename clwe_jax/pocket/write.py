@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import zlib
 from collections.abc import Iterable
-from itertools import islice
 
 from clwe_jax import atomic
-from clwe_jax.pocket import generate
+from clwe_jax.pocket import generate, planted
 from clwe_jax.pocket.base import LANGUAGES
 
 ISO_639_3 = {"de": "deu", "en": "eng", "es": "spa", "fr": "fra", "ja": "jpn", "zh": "cmn"}
@@ -22,15 +22,35 @@ def _write(path: str, lines: Iterable[str]) -> None:
         file.writelines(f"{line}\n" for line in lines)
 
 
-def write_corpus(directory, languages=LANGUAGES, sentences=40000, seed=0, among=()) -> None:
+def write_corpus(
+    directory, languages=LANGUAGES, sentences=40000, seed=0, among=(), shared=planted.Shared()
+) -> None:
     """Writes DIR/{lang}.txt: `sentences` lines of the split 'train', each language drawn alone.
 
     Args:
       among: domains to draw from (`pocket.domains`), here and in the other functions; () means all.
+      shared: a `pocket.Shared` or its values.
     """
     for language in languages:
-        stream = islice(generate.sentences(language, seed, among=among), sentences)
-        _write(os.path.join(directory, f"{language}.txt"), (s.text for s in stream))
+        render = generate.grammar(language).render
+        found = planted.lines(language, sentences, seed, among, planted.Shared(*shared))
+        texts = (render(line.meaning).text for line in found)
+        _write(os.path.join(directory, f"{language}.txt"), texts)
+
+
+def write_shared(
+    directory, languages=LANGUAGES, sentences=40000, seed=0, among=(), shared=planted.Shared()
+) -> None:
+    """Writes DIR/xx-yy.tsv for all pairs of languages (xx < yy): `planted.shared_pairs` of the
+    texts that `write_corpus` writes with the same arguments.
+
+    A line has the line number in xx.txt, that in yy.txt, both from 1, and 'planted' or 'chance'.
+    """
+    for pair in itertools.combinations(sorted(languages), 2):
+        found = planted.shared_pairs(*pair, sentences, seed, among, planted.Shared(*shared))
+        kinds = ("chance", "planted")
+        rows = (f"{i}\t{j}\t{kinds[both]}" for i, j, both in found)
+        _write(os.path.join(directory, f"{'-'.join(pair)}.tsv"), rows)
 
 
 def dictionary_pairs(languages=LANGUAGES) -> list[tuple[str, str]]:

@@ -42,11 +42,15 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
             job="transfer",
             system="",
             scale=scale,
-            seed=0,  # of the first head; the next ones have seed + 1, ...
+            seed=0,  # of the first head; the next ones have seed + 1, seed + 2 and so on
             # run:DIR | hf:DIR | laser:DIR | vec:en=FILE,de=FILE | joint, joint-align vectors of
             # config.data, trained first | bow, gru, lstm, which learn from the labelled rows alone
             encoder="joint",
-            data={name: base.data[name] for name in _OF_TEXT},
+            data=dict(
+                {name: base.data[name] for name in _OF_TEXT},
+                languages="",  # to test | '': those of the test files that the encoder knows
+                source="pocket",  # text of the encoders joint, bow, gru and lstm: pocket | text:DIR
+            ),
             vocab=dict(  # for the encoders bow, gru and lstm
                 kind="bpe", size=50_000, sample_bytes=20_000_000
             ),
@@ -124,7 +128,6 @@ def transfer(scale: str, task: str, head: str) -> ConfigDict:
             ),
         )
     )  # fmt: skip
-    config.data.source = "pocket"  # text of the encoders joint, bow, gru and lstm: pocket | text:DIR
     if laptop:
         config.transfer.seeds = 3
         config.data.pocket_sentences = 20_000

@@ -81,7 +81,10 @@ def static(scale: str) -> ConfigDict:
             system="",
             scale=scale,
             seed=0,  # of vectors and aligners
-            data=data,  # source: pocket | text:DIR
+            data=dict(
+                data,
+                source="pocket",  # pocket | text:DIR
+            ),
             task=dict(),
             static=dict(
                 temperature=0.0,  # of the languages' sizes; 1: all text; 0: as small as the smallest
@@ -99,6 +102,13 @@ def static(scale: str) -> ConfigDict:
                 dictionary_dim=0,  # dictionary vectors' width, beside the trained ones; 0: none
                 trained_length=0.6,  # of trained vectors beside those of the dictionary
                 trained="",  # a folder of trained vectors for several runs; '': WORKDIR/trained
+                mine=False,  # whether translations in the text add to the dictionary
+                judge="",  # an encoder that says which mined pairs are right: hf:DIR, run:DIR; '': none
+                mining=dict(
+                    rounds=5, min_words=4, max_words=40, neighbourhood=4, margin=1.02,
+                    support_lines=3, grow_lines=2, grow_cosine=0.33, least_supported=20,
+                    unsupported_margin=0.0, position=4.0, dim=256,
+                ),
             ),
             embeddings=dict(
                 dim=300, epochs=5, min_count=5, window=5, negatives=5, learning_rate=0.05,
@@ -123,7 +133,9 @@ def static(scale: str) -> ConfigDict:
                 ),
                 similarity=dict(name="similarity", data=""),
                 retrieval=dict(name="retrieval", data=options.SOURCE, max_sentences=1_000),
-                bleu=dict(name="bleu", data="", max_sentences=1_000),  # word by word
+                bleu=dict(  # word by word
+                    name="bleu", data="", max_sentences=1_000
+                ),
             ),
             report=dict(
                 base.report,

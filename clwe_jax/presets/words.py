@@ -136,12 +136,12 @@ def elmo(scale: str, languages: str) -> ConfigDict:
         )
     )  # fmt: skip
     config.objective.update(name="bilm", sense_input="own", senses=_PRUNING[scale])
+    # A2: the loss is summed over the window's steps, so that its gradients are not scaled.
     config.optimizer = ConfigDict(
         dict(
             name="adagrad", learning_rate=0.2, warmup_steps=0, schedule="constant",
             initial_accumulator=1.0, eps=1e-8, clip=10.0,
-            scale=0.0,  # A2: the loss is summed over the window's steps
-            groups={},
+            scale=0.0, groups={},
         )
     )  # fmt: skip
     set_values(config, _ELMO[scale])

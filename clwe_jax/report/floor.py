@@ -6,6 +6,7 @@ import dataclasses
 from typing import Mapping, Sequence
 
 from clwe_jax.report.data import NEUTRAL, ORANGE, Chart, Column, Line, Number, Table
+from clwe_jax.report.figures import SENTENCE_METHODS
 from clwe_jax.report.run_folder import Run
 
 TEXT = (
@@ -34,7 +35,17 @@ def mean(run: Run, path: str) -> float | None:
     return run.figures.get(path.replace("*/", ""))
 
 
-def beside(tables: Sequence[Table], run: Run, path: str, chance: str) -> list[Table]:
+def method_of_retrieval(run: Run) -> str:
+    """The last method of `figures.SENTENCE_METHODS` with a floor, whose column stands beside it."""
+    measured = [
+        how for how, x in SENTENCE_METHODS.items() if mean(run, of_retrieval(run, x)) is not None
+    ]
+    return measured[-1] if measured else next(iter(SENTENCE_METHODS))
+
+
+def beside(
+    tables: Sequence[Table], run: Run, path: str, chance: str, method: str = ""
+) -> list[Table]:
     """The tables of language pairs with a column for the floor and one for chance.
 
     Other runs add no columns: they share the dictionary and the test set.
@@ -43,10 +54,11 @@ def beside(tables: Sequence[Table], run: Run, path: str, chance: str) -> list[Ta
       tables: tables whose first column has the pairs.
       run: the page's run.
       path, chance: paths of the figures, with a star for the pair.
+      method: name of the floor's method, for the column's head.
     """
-    made = []
+    made, named = [], f"{_HEAD}, {method}" if method else _HEAD
     for table in tables:
-        for head, figure in ((_HEAD, path), ("Chance", chance)):
+        for head, figure in ((named, path), ("Chance", chance)):
             cells = [
                 Number(run.figures.get(figure.replace("*", str(row[0]).replace(_ARROW, "-"))))
                 for row in table.rows
@@ -90,11 +102,13 @@ def drawn(chart: Chart, values: Mapping[str, float | None]) -> Chart:
     return dataclasses.replace(chart, lines=[*chart.lines, *level])
 
 
-def levels(run: Run, path: str, chance: str) -> dict[str, float | None]:
+def levels(run: Run, path: str, chance: str, method: str = "") -> dict[str, float | None]:
     """The labels and values of the lines of the floor and of chance.
 
     Args:
       run: the page's run.
       path, chance: paths of the figures, with a star for the pair.
+      method: name of the floor's method, for the label.
     """
-    return {"dictionary floor": mean(run, path), "chance": mean(run, chance)}
+    label = f"dictionary floor, {method}" if method else "dictionary floor"
+    return {label: mean(run, path), "chance": mean(run, chance)}

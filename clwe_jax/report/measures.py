@@ -89,6 +89,8 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
         text += floor.TEXT
     whole = test_sets.of_all(run, "retrieval")
     whole = f" ({whole})" if whole else ""
+    how = floor.method_of_retrieval(run)
+    levels = floor.of_retrieval(run, SENTENCE_METHODS[how]), "retrieval/*/chance", how
     for name, title in (
         ("mean_last4", f"By language pair, mean of {last}"),
         ("mean", "By language pair, the encoder's own sentence vector"),
@@ -98,18 +100,14 @@ def retrieval(run: Run, others: Sequence[Run]) -> Section | None:
         if sif:
             weighted = table(_SIF, pairs, columns, sif, "Pair", title=f"{title}, SIF{whole}")
         if name == "mean":
+            columns["mean_csls_k3"] = Column("CSLS, k = 3", "percent", main=False)
             columns["coverage"] = Column("Words with a vector", "percent", main=False)
         tables = table("retrieval", pairs, columns, found, "Pair", title=title + whole, note=note)
-        blocks += floor.beside(
-            [*tables, *weighted], run, floor.of_retrieval(run), "retrieval/*/chance"
-        )
+        blocks += floor.beside([*tables, *weighted], run, *levels)
     lines = [Line(how, f"retrieval/mean_last4{x}") for how, x in SENTENCE_METHODS.items()]
     steps = finite(run.series.get(lines[0].metric, {}))
     if steps:
-        lines += floor.lines(
-            (min(steps), max(steps)),
-            floor.levels(run, floor.of_retrieval(run), "retrieval/*/chance"),
-        )
+        lines += floor.lines((min(steps), max(steps)), floor.levels(run, *levels))
     blocks.append(Chart(f"Over training, mean of {last}", lines, form="percent"))
     weighted = [Line(how, f"{_SIF}/mean_last4{x}") for how, x in SENTENCE_METHODS.items()]
     blocks.append(Chart(f"Over training, SIF, mean of {last}", weighted, form="percent"))

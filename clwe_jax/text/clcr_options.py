@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Annotated, Any
 
 from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax import fields, pocket
-from clwe_jax.fields import Amount, Count, OneOf, Range, Share, Size
+from clwe_jax.fields import Count, OneOf, Range, Share, Size
 from clwe_jax.text import alignment_files, parallel
 
+# Options of `config.clcr` beyond the paper -> the values that switch them off; and the paper's phases 2
+# and 3.
+AS_PRINTED: dict[str, Any] = {
+    "whiten": False, "unit_length": False, "contrast": 0, "transform.start": "zero", "tune.rounds": 1,
+}  # fmt: skip
 _KINDS = ("run", "hf")
+_LAYER = re.compile(r"(\d+)(?:-(\d+))?")
 _VALUES: dict[str, Any] = {
     "sentences": Size,
     "test_sentences": Size,
     "length": Annotated[int, Range(2)],
     "contrast": Count,
-    "threshold": Amount,
+    "threshold": Annotated[float, Range(1e-12)],
+    "gold_part": Annotated[str, OneOf("test", "dev")],
+    "faithful": bool,
+    "whiten": bool,
+    "unit_length": bool,
     "pivot_probability": Share,
     "beam": Size,
     "reordered": Annotated[str, OneOf("source", "target")],
@@ -29,8 +40,21 @@ _VALUES: dict[str, Any] = {
 }
 
 
+def resolved(config: ConfigDict) -> ConfigDict:
+    """A copy with the paper's values where `clcr.faithful`, and gold links that follow the sentences."""
+    config = config.copy_and_resolve_references()
+    settings = config.clcr
+    if settings.gold == options.SOURCE:
+        settings.gold = "pocket" if settings.parallel == "pocket" else ""
+    for path, value in AS_PRINTED.items() if settings.faithful else ():
+        section, _, name = path.rpartition(".")
+        (settings[section] if section else settings)[name] = value
+    return config
+
+
 def validate(config: ConfigDict) -> None:
     """Raises ValueError for options that cannot work."""
+    config = resolved(config)
     settings, names = config.clcr, options.languages(config)
     if len(names) != 2:
         raise ValueError(
@@ -42,6 +66,8 @@ def validate(config: ConfigDict) -> None:
         for key in path.split("."):
             value = value[key]
         fields.check_value(annotation, value, f"config.clcr.{path}")
+    for name, wanted in (("layer", settings.layer), ("encoder.layer", settings.encoder.layer)):
+        _check_layer(f"config.clcr.{name}", wanted)
     for side in ("source", "target"):
         kind, _, where = settings[side].partition(":")
         if settings[side] and (kind not in _KINDS or not where):
@@ -63,7 +89,7 @@ def validate(config: ConfigDict) -> None:
     if settings.hub and (settings.reordered != "source" or settings.tune.rounds):
         raise ValueError(
             "config.clcr.hub: the target keeps its space and its order for all languages: "
-            "--config.clcr.reordered=source --config.clcr.tune.rounds=0"
+            "--config.clcr.reordered=source --config.clcr.tune.rounds=0 --config.clcr.faithful=False"
         )
     if not settings.parallel:
         raise ValueError(
@@ -85,12 +111,29 @@ def validate(config: ConfigDict) -> None:
         )
 
 
+def _check_layer(option: str, wanted: Any) -> None:
+    """Raises ValueError for what names no layers of any model."""
+    match = _LAYER.fullmatch(str(wanted))
+    if wanted in ("", "mean_last4") or match and int(match[1]) <= int(match[2] or match[1]):
+        return
+    raise ValueError(
+        f"{option}={wanted!r}: expected a number (0: the embeddings), a rising range such as '0-1', "
+        "'mean_last4', or ''"
+    )
+
+
 def _check_entailment(config: ConfigDict, names: tuple[str, ...]) -> None:
     settings = config.clcr.entailment
     if bool(settings.train) != bool(settings.tests):
         raise ValueError(
             f"config.clcr.entailment.train={settings.train!r}, tests={settings.tests!r}: give training "
             f"files ({names[1]}:FILE) and a folder of test files, or neither for the embedded world"
+        )
+    kind, _, where = settings.multilingual.partition(":")
+    if settings.multilingual and (kind not in _KINDS or not where):
+        raise ValueError(
+            f"config.clcr.entailment.multilingual={settings.multilingual!r}: expected run:DIR or hf:DIR, "
+            "one model of both languages, or ''"
         )
     unknown = [x for x in names if x not in pocket.LANGUAGES]
     if settings.seeds and not settings.train and unknown:
@@ -107,6 +150,7 @@ def check(config: ConfigDict, workdir: str) -> None:
       ValueError, FileNotFoundError: files that are absent, or of other languages.
     """
     del workdir
+    config = resolved(config)
     settings, names = config.clcr, options.languages(config)
     for side, language in zip(("source", "target"), names):
         where = settings[side].partition(":")[2]
@@ -116,6 +160,13 @@ def check(config: ConfigDict, workdir: str) -> None:
                 f"with --config=configs/mbert.py --workdir={where} --config.data.languages="
                 f"{language} --config.data.dictionaries=, or leave the option empty"
             )
+    where = settings.entailment.multilingual.partition(":")[2]
+    if where and not os.path.isdir(where):
+        raise FileNotFoundError(
+            f"config.clcr.entailment.multilingual={settings.entailment.multilingual}: {where} is no folder. "
+            f"Train a model of both languages with --config=configs/mbert.py --workdir={where} "
+            f"--config.data.languages={names[1]},{names[0]}"
+        )
     for folder in filter(None, map(str.strip, settings.hub.split(","))):
         if not os.path.isfile(os.path.join(folder, "clcr.json")):
             raise FileNotFoundError(
@@ -123,6 +174,7 @@ def check(config: ConfigDict, workdir: str) -> None:
                 f"--config=configs/clcr.py --workdir={folder} --config.data.languages=xx,{names[1]}"
             )
     if settings.parallel != "pocket":
-        parallel.find(settings.parallel, names, "clcr.parallel")
+        for files in parallel.find(settings.parallel, names, "clcr.parallel"):
+            parallel.read(files)  # unequal or empty sides are found before the encoders are trained
     if settings.gold and settings.gold != "pocket":
         alignment_files.find(settings.gold, names, "config.clcr.gold")

@@ -8,7 +8,7 @@ import gzip
 import itertools
 import os
 import zlib
-from typing import BinaryIO, Callable, Iterator, Mapping, Sequence
+from typing import BinaryIO, Callable, Generator, Iterator, Mapping, Sequence
 
 from absl import logging
 
@@ -170,13 +170,30 @@ class TextCorpus:
         read = 0.0
         for path, size in zip(files, sizes):
             part = None if limit is None else limit * size / max(1, sum(sizes))
-            with open(path, "rb") as raw:
-                try:
-                    yield from _read(raw, path, part, counts)
-                except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                    raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
-                read += min(raw.tell(), size)
+            read += min((yield from _file_blocks(path, part, counts)), size)
         counts.share = read / max(1, sum(sizes))
+
+
+def file_lines(path: str, counts: LineCounts | None = None) -> Iterator[str]:
+    """Yields the lines of a file, as `TextCorpus.lines` does for all files of a language."""
+    for block in _file_blocks(path, None, counts or LineCounts()):
+        yield from block
+
+
+def _file_blocks(
+    path: str, limit: float | None, counts: LineCounts
+) -> Generator[list[str], None, int]:
+    """Yields the lines of one file in lists; returns the number of bytes read from the file.
+
+    Raises:
+      ValueError: a .gz file is damaged.
+    """
+    with open(path, "rb") as raw:
+        try:
+            yield from _read(raw, path, limit, counts)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{path} is damaged ({error}): fetch it again") from error
+        return raw.tell()
 
 
 def _read(raw: BinaryIO, path: str, limit: float | None, counts: LineCounts) -> Iterator[list[str]]:

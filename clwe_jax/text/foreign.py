@@ -21,6 +21,7 @@ from clwe_jax.text.words import Segmenter
 
 TOKENIZER_FILE, CONFIG_FILE = "tokenizer.json", "tokenizer_config.json"
 WORDPIECE_FILE, SENTENCEPIECE_FILE = "vocab.txt", "sentencepiece.bpe.model"
+OWN = "clwe_jax"  # the folder with our tokenizer in an export of ours
 FASTBPE_FILE, MERGES_FILE = "vocab.json", "merges.txt"
 _EXPECTED = (
     f"expected {TOKENIZER_FILE}, {WORDPIECE_FILE} (BERT), {SENTENCEPIECE_FILE} (XLM-R) or "
@@ -47,6 +48,8 @@ def is_folder(path: str) -> bool:
 
 def normalizer(path: str) -> Normalizer:
     """The normalizer of the text that `tokenizer` reads; see there."""
+    if own := _own(path):
+        return own.normalizer
     tokenizer_json = _optional(path, TOKENIZER_FILE)
     if tokenizer_json is not None and _kind(path, tokenizer_json) != "WordPiece":
         return Normalizer(lower_case=False)
@@ -54,6 +57,17 @@ def normalizer(path: str) -> Normalizer:
         lower = is_xlm(path) and _lower_case_of_xlm(path)
         return Normalizer(lower, False, bert=is_xlm(path), strip_accents=lower)
     return _basic(path, tokenizer_json or {})
+
+
+def own_languages(path: str) -> tuple[str, ...]:
+    """The languages of an export of ours; () for other folders."""
+    own = _own(path)
+    return own.languages if own else ()
+
+
+def _own(path: str) -> Tokenizer | None:
+    folder = os.path.join(path, OWN)
+    return Tokenizer.load(folder) if os.path.isdir(folder) else None
 
 
 def is_xlm(path: str) -> bool:
@@ -75,7 +89,7 @@ def tokenizer(
     """The tokenizer in a folder of Hugging Face.
 
     Args:
-      path: the folder, with tokenizer.json, vocab.txt or sentencepiece.bpe.model, and for BERT
+      path: the folder: an export of ours, or one with tokenizer.json, vocab.txt or sentencepiece.bpe.model, and for BERT
         tokenizer_config.json, which says whether the text is lower-cased.
       languages: languages of the model.
       lexicons: of the `Segmenter`, whose words are those of `Tokenizer.words`; BERT uses none.
@@ -84,6 +98,8 @@ def tokenizer(
       FileNotFoundError: the folder has no such file.
       ValueError: a file is damaged, or is of another kind of tokenizer.
     """
+    if own := _own(path):
+        return Tokenizer(languages, own.normalizer, own.segmenter, own.vocabulary, own.whole_text)
     found = _optional(path, TOKENIZER_FILE)
     sentencepiece = os.path.join(path, SENTENCEPIECE_FILE)
     text = os.path.join(path, WORDPIECE_FILE)

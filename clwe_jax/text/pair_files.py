@@ -16,6 +16,7 @@ from typing import Iterable, Iterator, NamedTuple
 
 _NAME = re.compile(r"([a-z]{2,3})-([a-z]{2,3})(?:\.(.+))?\.txt(?:\.gz)?")
 _NAMED_LINES = 3  # bad lines of a file that the log describes
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 class PairFile(NamedTuple):
@@ -80,8 +81,9 @@ class Pairs:
 def read_pairs(path: str) -> Pairs:
     """The raw pairs of a file in MUSE's format, in the order of the file.
 
-    A line has two columns, separated by a tab or, where it has no tab, by spaces. A line with
-    another number of columns, or that is not UTF-8, is skipped, counted and described.
+    A line has two columns, separated by a tab or, where it has no tab, by spaces. A third column
+    behind a tab may be a number, such as the pair's weight, and is not read. A line with another
+    number of columns, or that is not UTF-8, is skipped, counted and described.
 
     Raises:
       OSError: the file cannot be read.
@@ -109,6 +111,8 @@ def read_pairs(path: str) -> Pairs:
                 continue
             columns = line.split("\t") if "\t" in line else line.split()
             columns = [column.strip() for column in columns]
+            if len(columns) == 3 and "\t" in line and _NUMBER.fullmatch(columns[2]):
+                columns = columns[:2]
             if len(columns) != 2 or not all(columns):
                 pairs.skip(number, f"expected 2 columns, found {len(columns)}: {line[:60]!r}")
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ TESTED = 1_000  # sentences of a language in the retrieval test
 MOST_CACHED = 512 << 20  # bytes of files that the cache keeps
 _PARALLEL_SEED = 1  # of parallel text to train on
 _SEVERAL = 10_000  # sentences of a language from which on further processes pay
+_SLOW = ("text", "shared")  # folders of the files that these processes write
 _STALE = 86_400  # seconds after which an unfinished folder of the cache is nobody's
 _PROGRAM = (
     "import json, sys; from clwe_jax.text import pocket_files; "
@@ -59,7 +61,11 @@ def parts(config: ConfigDict, languages: Sequence[str]) -> list[Part]:
     among = domains(config)
     found = []
     if config.data.source == "pocket":
-        found = [Part("write_corpus", ([x], count, seed, among), "text") for x in languages]
+        text = (count, seed, among, shared(config))
+        found = [Part("write_corpus", ([x], *text), "text") for x in languages]
+        if config.data.pocket_shared:
+            pairs = itertools.combinations(languages, 2)
+            found += [Part("write_shared", (pair, *text), "shared") for pair in pairs]
     found.append(Part("write_dictionaries", (languages,), "dictionaries"))
     found.append(Part("write_retrieval", (languages, TESTED, 0, among), "retrieval"))
     found.append(Part("write_bli", (languages,), "bli"))
@@ -72,6 +78,12 @@ def parts(config: ConfigDict, languages: Sequence[str]) -> list[Part]:
 def domains(config: ConfigDict) -> tuple[str, ...]:
     """The domains of the embedded world's text; () for all."""
     return tuple(name for name in config.data.pocket_domains.split(",") if name)
+
+
+def shared(config: ConfigDict) -> pocket.Shared:
+    """The settings of the lines that the texts of the embedded world share."""
+    data = config.data
+    return pocket.Shared(data.pocket_shared, data.pocket_shared_order, data.pocket_apart)
 
 
 def write(config: ConfigDict, languages: Sequence[str], folder: str) -> None:
@@ -96,7 +108,7 @@ def write(config: ConfigDict, languages: Sequence[str], folder: str) -> None:
     if new:
         logging.info("Writing the embedded world to %s", folder)
         if config.data.pocket_sentences >= _SEVERAL:
-            _keep_beside([part for part in new if part.function == "write_corpus"])
+            _keep_beside([part for part in new if part.folder in _SLOW])
     for part in wanted:
         _take(part, os.path.join(folder, part.folder))
     trim(MOST_CACHED)

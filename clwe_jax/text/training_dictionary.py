@@ -77,10 +77,14 @@ def check(config: ConfigDict, directory: str) -> None:
     Raises:
       FileNotFoundError, ValueError: as of `load`.
     """
+    files(config, directory)
+
+
+def files(config: ConfigDict, directory: str) -> list[str]:
+    """The paths of the dictionary files that `load` reads; errors as of `load`."""
     if _split_name(config):
-        _split_files(config, directory)
-    else:
-        dictionary_files.find(directory, options.languages(config))
+        return _split_files(config, directory)
+    return [file.path for file in dictionary_files.find(directory, options.languages(config))]
 
 
 def tests(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
@@ -94,7 +98,7 @@ def tests(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
       FileNotFoundError: a folder of test dictionaries is missing.
     """
     found = [folders["tests"]] if folders["tests"] else []
-    if not _excludes_tests(config):
+    if not excludes_tests(config):
         return found
     languages, places = options.languages(config), test_folders(config, folders)
     if os.path.isdir(folders["dictionaries"]):
@@ -137,14 +141,15 @@ def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str,
 
 def tests_of(config: ConfigDict) -> str:
     """The options whose test words the training leaves out, with their values, for `Kept`."""
-    if not _excludes_tests(config):
+    if not excludes_tests(config):
         return ""
     named = {f"evals.{x}.data": spec.data for x, spec in config.evals.items() if spec.name == "bli"}
     named["data.dictionaries"] = config.data.dictionaries
     return ", ".join(f"{option}={value}" for option, value in named.items() if value)
 
 
-def _excludes_tests(config: ConfigDict) -> bool:
+def excludes_tests(config: ConfigDict) -> bool:
+    """Whether the words of all known tests are left out; a published split stays as it is."""
     return config.data.exclude_tests and not _split_name(config)
 
 

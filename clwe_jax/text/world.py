@@ -128,13 +128,8 @@ def check(config: ConfigDict, workdir: str) -> None:
     if yours["dictionaries"] and not source.startswith("batches:"):  # these hold translations
         training_dictionary.check(config, yours["dictionaries"])
     dictionary_files.tests(yours["tests"], languages)
-    if yours["parallel"] and config.task.name == "translation":
+    if yours["parallel"]:
         parallel.find(yours["parallel"], languages, "task.parallel")
-    elif yours["parallel"] and not os.path.isdir(yours["parallel"]):
-        raise FileNotFoundError(
-            f"config.task.parallel={yours['parallel']} is not a folder: expected xx-yy.xx and "
-            "xx-yy.yy, or xx-yy.tsv there"
-        )
 
 
 def _check_spoken(languages: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ import orbax.checkpoint as ocp
 from orbax.checkpoint import checkpoint_managers as policies
 
 from clwe_jax.training import paths
-from clwe_jax.training.orbax_extras import BytesRestore, BytesSave, quiet
+from clwe_jax.training.orbax_extras import BytesRestore, BytesSave, flat, quiet, sizes, unflat
 from clwe_jax.training.train_state import TrainState
 
 
@@ -134,7 +134,7 @@ class Checkpointer:
             return True
         items = {
             "params": ocp.args.StandardSave(state.params),
-            "opt_state": ocp.args.StandardSave(_flat(state.opt_state)),
+            "opt_state": ocp.args.StandardSave(flat(state.opt_state)),
             "data": BytesSave(data),
             "meta": ocp.args.JsonSave({**meta, **_counters(state), "sizes": sizes(state.params)}),
         }
@@ -175,6 +175,20 @@ class Checkpointer:
             self._manager.check_for_errors()
         except Exception as error:
             self._failed(step, error)
+
+    def check_last(self, step: int) -> None:
+        """Waits for the save of a training's last step.
+
+        Raises:
+          OSError: it could not be written, so that the training's result is in no file.
+        """
+        self.check(wait=True)
+        if step not in self.steps():
+            raise OSError(
+                f"the last checkpoint, of step {step}, could not be written to {self.directory} "
+                "(the log has the reason): make room on the disk and give the same command again. It "
+                f"trains on from the newest checkpoint: {self.newest()}"
+            )
 
     def close(self) -> None:
         """Waits for the last save and closes the folder."""
@@ -240,7 +254,7 @@ class Checkpointer:
         return None
 
     def _read(self, step: int, target: TrainState, meta: dict[str, Any]) -> Restored:
-        opt_state = _flat(target.opt_state)
+        opt_state = flat(target.opt_state)
         items = {
             "params": ocp.args.StandardRestore(target.params),
             "opt_state": ocp.args.StandardRestore(opt_state),
@@ -256,7 +270,7 @@ class Checkpointer:
 
         state = TrainState(
             params=found.params,
-            opt_state=_unflat(found.opt_state, target.opt_state),
+            opt_state=unflat(found.opt_state, target.opt_state),
             collections={name: found[name] for name in target.collections},
             **{name: counter(name) for name in _COUNTERS},
         )
@@ -285,21 +299,6 @@ _COUNTERS = ("step", "seed", "skipped", "skipped_in_row")
 
 def _counters(state: TrainState) -> dict[str, Any]:
     return {name: np.asarray(jax.device_get(getattr(state, name))).tolist() for name in _COUNTERS}
-
-
-def _flat(tree: Any) -> dict[str, Any]:
-    """Path -> leaf, so that the file does not depend on optax's tuples and placeholders."""
-    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
-    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
-
-
-def _unflat(flat: Mapping[str, Any], like: Any) -> Any:
-    return jax.tree.unflatten(jax.tree.structure(like), [flat[key] for key in _flat(like)])
-
-
-def sizes(params: Any) -> dict[str, list[int]]:
-    """Parameter path -> shape."""
-    return {key: list(leaf.shape) for key, leaf in _flat(params).items()}
 
 
 def check_match(found: Mapping[str, Any], params: Any, meta: Mapping[str, Any], where: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging as python_logging
-from typing import Any
+from typing import Any, Mapping
 import zlib
 
 from absl import logging
@@ -68,3 +68,19 @@ def quiet() -> None:
 def _is_no_orbax_info(record: python_logging.LogRecord) -> bool:
     loud = "orbax" in record.pathname or "functional_saver" in record.pathname
     return record.levelno >= python_logging.ERROR or not loud
+
+
+def flat(tree: Any) -> dict[str, Any]:
+    """Path -> leaf, so that the file does not depend on optax's tuples and placeholders."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
+
+
+def unflat(found: Mapping[str, Any], like: Any) -> Any:
+    """The tree `like` with the leaves of `flat` of such a tree."""
+    return jax.tree.unflatten(jax.tree.structure(like), [found[key] for key in flat(like)])
+
+
+def sizes(params: Any) -> dict[str, list[int]]:
+    """Parameter path -> shape."""
+    return {key: list(leaf.shape) for key, leaf in flat(params).items()}

@@ -108,7 +108,7 @@ def fit(
         phases or initial parameters that do not fit the model.
       step_log.Diverged: `max_skipped_in_row` steps in a row or most steps of the run were not
         finite, or the loss at the end is absurd.
-      checkpoint.Damaged: no checkpoint of the run can be read.
+      OSError: no checkpoint of the run can be read, or the last one cannot be written.
     """
     meta, steps = dict(meta or {}), train_cfg["steps"]
     first_host = jax.process_index() == 0
@@ -222,7 +222,7 @@ def fit(
             evaluate(evaluators)
             finished = not stop.received
         save()
-        checkpointer.check(wait=True)
+        checkpointer.check_last(step)
     finally:
         progress.close()
         prefetcher.close()

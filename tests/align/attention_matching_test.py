@@ -8,6 +8,7 @@ import pytest
 
 from clwe_jax.align import attention_matching as matching, pivots
 from clwe_jax.align.attention_matching import AttentionMatching
+from clwe_jax.align.sentences import sentences
 
 
 def params(seed, width=5, hidden=4, wanted=3):
@@ -35,7 +36,7 @@ def by_hand(given, source, target, temperature):
 
 
 def padded(texts):
-    found = matching.sentences([x.astype("f4") for x in texts])
+    found = sentences([x.astype("f4") for x in texts])
     return found.vectors[found.rows], found.rows > 0
 
 
@@ -88,7 +89,7 @@ def planted(seed=0, words=40, width=16, count=400):
         source.append((table[chosen] + 0.1 * r.normal(size=(len(chosen), width))).astype("f4"))
         target.append((table[chosen[order]] @ turn).astype("f4"))
         orders.append(order)
-    return matching.sentences(source), matching.sentences(target), orders
+    return sentences(source), sentences(target), orders
 
 
 def right(match, source, target, orders):
@@ -151,7 +152,7 @@ def test_many_words_are_mapped_part_by_part(monkeypatch):
 
 def test_widths_may_differ():
     r = np.random.default_rng(0)
-    sides = [matching.sentences([r.normal(size=(3, d)).astype("f4")] * 4) for d in (6, 4)]
+    sides = [sentences([r.normal(size=(3, d)).astype("f4")] * 4) for d in (6, 4)]
     found = AttentionMatching(steps=2, hidden=3, batch_size=2).fit(*sides)
     assert found.apply(np.zeros((5, 6), "f4")).shape == (5, 4)
 
@@ -164,14 +165,14 @@ def test_sides_of_different_length_and_a_diverging_training_are_refused():
     with pytest.raises(ValueError, match="diverged before step 50: lower the learning rate"):
         AttentionMatching(steps=50, hidden=0, batch_size=2).fit(broken, target)
     with pytest.raises(ValueError, match="at least one pair"):
-        matching.sentences([])
+        sentences([])
 
 
 def test_the_start_on_pivots_is_the_orthogonal_map_of_mutually_nearest_words():
     source, target, orders = planted(count=200)
     r = np.random.default_rng(5)  # a third of the sources has a word without a translation
     texts = [np.concatenate([source.of(k), r.normal(size=(int(k % 3 == 0), 16))]) for k in range(200)]
-    source = matching.sentences(texts)
+    source = sentences(texts)
     found = matching.pivot_map(source, target)
     # By hand: both regressions, all distances of a pair, mutual neighbours, Procrustes.
     there, back = matching.regression(source, target), matching.regression(target, source)

@@ -54,3 +54,59 @@ def test_threshold_and_quality():
     assert mining.quality(right[:4], 4) == (0.75, 0.75, 0.75)
     assert mining.quality(right[:0], 4) == (0.0, 0.0, 0.0)
     assert mining.best_threshold(scores[:0], right[:0], 4) == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mutual_best_pairs_are_each_others_best_by_margin(seed):
+    random = np.random.RandomState(seed)
+    x, y = random.rand(12, 5).astype(np.float32), random.rand(9, 5).astype(np.float32)
+    found = mining.mutual_best(*mining.exact(x, y, 3))
+    kept = {(i, j): margin for i, j, margin in oracle(x, y, 3)}
+    # A pair that both propose is taken by the oracle too, because no better one has either vector.
+    for i, j, score in zip(*found):
+        assert kept[i, j] == pytest.approx(score, rel=1e-4)
+    assert list(found.scores) == sorted(found.scores, reverse=True)
+    best = max(kept, key=kept.get)
+    assert (found.source[0], found.target[0]) == best
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_support_equals_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    places = rng.permutation(60)[:25], rng.permutation(60)[:25]
+    found = mining.supported(*places, 3)
+    for n, (i, j) in enumerate(zip(*places)):
+        others = ((a, b) for m, (a, b) in enumerate(zip(*places)) if m != n)
+        assert found[n] == any(abs(a - i) <= 3 and abs(b - j) <= 3 for a, b in others)
+
+
+def test_no_pair_supports_itself():
+    assert not mining.supported(np.array([5]), np.array([5])).any()
+    assert not mining.supported(np.array([], int), np.array([], int)).any()
+
+
+def _text(vectors):
+    """A text with an empty line behind each sentence."""
+    at = np.full(2 * len(vectors), -1)
+    at[::2] = np.arange(len(vectors))
+    return mining.Text(np.asarray(vectors, np.float32), 2 * np.arange(len(vectors)), at)
+
+
+def test_pairs_grow_along_both_texts_until_nothing_fits():
+    eye = np.eye(6)
+    other = eye.copy()
+    other[4] = eye[0]  # sentence 4 has no translation; 5 is too far from 3
+    start = mining.Mined(np.array([1]), np.array([1]), np.array([1.4]))
+    found = mining.grow(start, _text(eye), _text(other), lines=2, cosine=0.5)
+    assert sorted(zip(found.source, found.target)) == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    assert found.scores[0] == 1.4 and np.isnan(found.scores[1:]).all()
+    once = mining.grow(start, _text(eye), _text(other), lines=2, cosine=0.5, passes=1)
+    assert sorted(zip(once.source, once.target)) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_the_nearest_neighbours_grow_first_and_a_sentence_once():
+    x = np.eye(3)
+    y = np.array([[1, 0, 0], [0, 0.6, 0.8], [0, 0.8, 0.6]])
+    start = mining.Mined(np.array([0]), np.array([0]), np.array([1.4]))
+    found = mining.grow(start, _text(x), _text(y), lines=4, cosine=0.5)
+    assert sorted(zip(found.source, found.target)) == [(0, 0), (1, 2), (2, 1)]

@@ -47,6 +47,13 @@ def test_a_consistent_prediction_is_followed_by_a_beam_of_one():
     assert (reorder.by_positions(places, 1) == gold).all()
 
 
+def test_long_sentences_are_ordered():
+    gold = np.random.default_rng(0).permutation(200)
+    before = np.argsort(gold)[:, None] < np.argsort(gold)[None]
+    assert (reorder.by_pairs(1.0 - before) == gold).all()
+    assert (reorder.by_positions(1.0 - np.eye(200)[np.argsort(gold)]) == gold).all()
+
+
 def test_the_diagonal_and_places_beyond_the_words_do_not_count():
     costs = np.random.default_rng(1).random((4, 4))
     marked = costs + np.diag([5.0, 0, 9, 0])

@@ -56,7 +56,7 @@ def test_methods_have_the_same_arguments():
         ("method 'clsl'.*Did you mean 'csls'", lambda m: m.neighbours("a", "en", method="clsl")),
         ("to='en' is the word's own", lambda m: m.translate_word("a", lang="en", to="en")),
         ("b=3: expected one string", lambda m: m.similarity("a", 3, lang="en")),
-        ("lang_b='d'", lambda m: m.similarity("a", "b", lang="en", lang_b="d")),
+        ("to='d'", lambda m: m.similarity("a", "b", lang="en", to="d")),
         ("word=3: expected one string", lambda m: m.knows(3, lang="en")),
     ],
 )

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from multiprocessing.reduction import ForkingPickler
 
 import jax
 import numpy as np
@@ -161,6 +162,33 @@ def test_neighbours_are_ranked_by_centred_cosine(model, by_hand, method):
     assert [(n.language, n.word) for n in german] == [w for w in expected if w[0] == "de"][:2]
     own = model.neighbours("geld", lang="en", to="de", layer=1)
     assert "geld" in [near.word for near in own]  # another language's word of that spelling stays
+
+
+def test_texts_may_come_from_a_generator(model):
+    texts = ["The bank", "money, by the"]
+    expected = model.encode(texts, lang="de")
+    np.testing.assert_array_equal(model.encode((x for x in texts), lang="de"), expected)
+    mined = model.mine((x for x in texts), "en", iter(texts), "de", least=0)
+    assert {(i, j) for i, j, _ in mined} <= {(0, 0), (0, 1), (1, 0), (1, 1)} and mined
+
+
+def test_normalized_vectors_have_length_one(model):
+    texts = ["The bank", "money, by the"]
+    plain, scaled = (model.encode(texts, lang="de", normalize=x) for x in (False, True))
+    np.testing.assert_allclose(np.linalg.norm(scaled, axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(scaled * np.linalg.norm(plain, axis=1)[:, None], plain, rtol=1e-4)
+    for pieces in model.encode(texts, lang="de", pool=None, normalize=True):
+        np.testing.assert_allclose(np.linalg.norm(pieces, axis=1), 1, atol=1e-6)
+
+
+def test_a_model_is_one_line_and_can_be_pickled(model):
+    assert repr(model) == "Model(en, de)"
+    near = model.neighbours("bank", lang="en")  # what was computed is left out
+    again = ForkingPickler.loads(ForkingPickler.dumps(model))
+    assert again.neighbours("bank", lang="en") == near and not model.texts
+    np.testing.assert_array_equal(again.encode(["bank"], "en"), model.encode(["bank"], "en"))
+    pair = ForkingPickler.loads(ForkingPickler.dumps(api.PairModel({"en": model, "de": model})))
+    assert repr(pair) == "PairModel(en, de)" and pair.neighbours("bank", lang="en")
 
 
 def test_similarity(model):

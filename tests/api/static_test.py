@@ -1,13 +1,20 @@
 """Spaces, translations and files of a run of static embeddings."""
 
 import dataclasses
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
+from ml_collections import ConfigDict
 
+from clwe_jax import api
+from clwe_jax import config as options
+from clwe_jax.api import encoders
 from clwe_jax.api import static as static_api
+from clwe_jax.align import csls, search
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.preprocess import fit as preprocess
+from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.api.static import StaticModel
 from clwe_jax.text.frequencies import Frequencies
@@ -127,7 +134,55 @@ def test_sentences_are_means_of_their_words(planted):
     np.testing.assert_array_equal(pieces[0], vectors.vectors[[3, 5]])
     assert planted.encode(["de3"], lang="de", layer="all").shape == (1, 1, D)
     assert [word for word, _ in planted.words("de3 x", lang="de")] == ["de3", "x"]
-    assert planted.similarity("de3", "en3", lang="de", lang_b="en") > 0.99
+    assert planted.similarity("de3", "en3", lang="de", to="en") > 0.99
+
+
+def test_a_model_is_one_line_and_can_be_pickled(planted):
+    assert repr(planted) == "StaticModel(en, de, fr)"
+    near = planted.neighbours("de4", lang="de", method="csls")
+    again = ForkingPickler.loads(ForkingPickler.dumps(planted))
+    assert again.neighbours("de4", lang="de", method="csls") == near
+    assert np.array_equal(again.encode(["de4"], "de"), planted.encode(["de4"], "de"))
+    many = StaticModel({f"x{i}": planted.raw["en"] for i in range(104)}, {}, {}, "x0")
+    assert repr(many).endswith("x7, ... 104 languages)")
+
+
+@pytest.mark.parametrize("method", csls.METHODS)
+def test_words_are_translated_by_the_scores_of_all_words(planted, method, monkeypatch):
+    x, y = planted.space("fr", "de")
+    places, scores = csls.nearest(x.vectors[4:5], y.vectors, 3, method, pool=x.vectors)
+    for _ in range(2):
+        found = planted.translate_word("fr4", lang="fr", to="de", k=3, method=method)
+        assert [word for word, _ in found] == [y.words[i] for i in np.asarray(places)[0]]
+        np.testing.assert_allclose([score for _, score in found], np.asarray(scores)[0], atol=1e-5)
+        for name in ("means", "log_mass"):  # the second call compares no two sets of vectors
+            monkeypatch.delattr(search, name, raising=False)
+
+
+def test_files_of_vectors_are_loaded(planted, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for language in ("en", "fr"):
+        files.write(f"wiki.{language}.vec", planted.raw[language])
+    files.write("mine.vec", planted.raw["de"])
+    one = api.load("wiki.en.vec")
+    assert one.languages == ("en",) and one.neighbours("en4", lang="en", k=3)
+    assert api.load(tmp_path / "mine.vec", languages=("xx",)).knows("de4", lang="xx")
+    both = api.load("vec:xx=mine.vec,wiki.fr.vec")
+    assert both.languages == ("xx", "fr")
+    with pytest.raises(ValueError, match="vec: 'mine.vec' is in none of the languages"):
+        api.load("vec:mine.vec,wiki.fr.vec")
+    planted.save("run")
+    options.write_config(ConfigDict({"job": "static"}), "run", "..")
+    assert api.load("run:run").languages == planted.languages
+
+
+def test_files_of_different_widths_are_refused_with_their_lines(planted, tmp_path):
+    files.write(str(tmp_path / "en.vec"), planted.raw["en"])
+    (tmp_path / "de.vec").write_text("2 3\nhaus 1 2 3\nhund 3 2 1\n")
+    with pytest.raises(
+        ValueError, match="config.encoder: .*de.vec, line 1: 3 numbers a word, and 6 in .*en.vec"
+    ):
+        encoders.load(f"vec:en={tmp_path}/en.vec,de={tmp_path}/de.vec", ("en", "de"))
 
 
 def test_a_model_comes_back_from_its_files(planted, tmp_path):

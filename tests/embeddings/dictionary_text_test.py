@@ -1,10 +1,6 @@
 """Vectors of a dictionary for a text's words: translations, synonyms, equal strings, spelling."""
 
-import itertools
-import os
-
 import numpy as np
-import pytest
 
 from clwe_jax.embeddings import dictionary_text
 from clwe_jax.text.merged import Dictionary
@@ -89,20 +85,6 @@ def test_other_words_are_near_those_that_begin_alike():
     assert "dogma" not in en  # 3 of 5 letters, but a word of 3 letters is not compared
     assert "running" not in en  # 3 of 7 letters
     assert "水道" not in found["ja"]  # a half
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_compared_words_are_those_with_a_long_enough_beginning(seed):
-    """Of all pairs of random words exactly those that share 0.6 of the longer word count."""
-    rng = np.random.default_rng(seed)
-    words = sorted({"".join(rng.choice(list("ab"), rng.integers(2, 9))) for _ in range(60)})
-    known, others = words[::2], words[1::2]
-    rows = np.eye(len(known), dtype=np.float32)
-    found = dictionary_text._alike(others, known, rows, {})
-    for (i, a), (j, b) in itertools.product(enumerate(others), enumerate(known)):
-        share = len(os.path.commonprefix((a, b))) / max(len(a), len(b))
-        near = min(len(a), len(b)) >= 4 and share >= 0.6
-        assert (found[i, j] > 0) == near, (a, b)
 
 
 def test_words_are_in_the_order_of_the_text_and_have_their_counts():

@@ -107,7 +107,7 @@ def test_the_metrics(world, toy_objective):
         assert 0 <= low <= both[1] <= high <= 1 and low < high
     assert found["retrieval/cut"] == 0
     assert found["retrieval/de-en/chance"] == found["retrieval/chance"] == 1 / 120
-    assert len(found) == 3 * (7 + 3 + 7 + 1) + 3 * (2 * 3 + 1) + 1 + 3
+    assert len(found) == 3 * (7 + 3 + 7 + 1) + 3 * (2 * 3 + 1) + (2 + 1) + 1 + 3
     assert not any("fr-en" in name for name in found)
     # The languages' embeddings hide the translation from the plain cosine.
     assert found["retrieval/de-en/layer0/acc@1"] < 0.7
@@ -248,6 +248,11 @@ class Drawn:
 def test_any_encoder_is_measured(world):
     model = Drawn()
     assert isinstance(model, Encoder)
-    found = dict(build(world).run(model))
+    evaluator = build(world)
+    found = dict(evaluator.run(model))
+    [(pair, source, target)] = evaluator._pairs
+    sides = model.sentences(source, "de")[:, 0], model.sentences(target, "en")[:, 0]
+    few = retrieval.matches(*sides, "csls", 3).mean()
+    assert found["retrieval/de-en/mean_csls_k3"] == pytest.approx(few)
     assert found["retrieval/de-en/mean"] == found["retrieval/mean_csls"] > 0.7
     assert not any("layer" in name or "last4" in name or "cut" in name for name in found)

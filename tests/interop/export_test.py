@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, registry
+from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.interop import configuration, export, huggingface, to_huggingface
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
@@ -68,7 +69,8 @@ def read_back(folder):
     described = configuration.describe(folder)
     found = huggingface.parameters(folder)
     pooler = "backbone/pooler_kernel" in found
-    model = huggingface.model(described, described.rows, 1, pooler=pooler)
+    languages = max(1, len(described.languages))
+    model = huggingface.model(described, described.rows, languages, pooler=pooler)
     objective = MlmObjective(model, described.rows, 2, tied=huggingface.OUTPUT not in found)
     return objective, {"params": traverse_util.unflatten_dict(found, sep="/")}
 
@@ -98,12 +100,35 @@ def test_all_languages_as_token_types(tmp_path):
     again, theirs = read_back(folder)
     for language in range(3):
         layers, _ = outputs(objective, variables, a_batch(objective, language))
-        batch = a_batch(again)
-        batch["type_ids"] = batch["language_ids"] + language
-        found, scores = outputs(again, theirs, batch)
+        found, scores = outputs(again, theirs, a_batch(again, language))
         assert scores is None
         for ours, exported in zip(layers, found, strict=True):
             np.testing.assert_allclose(exported, ours, atol=1e-5)
+
+
+@pytest.mark.parametrize("case, language", [("post", ""), ("pre", "de"), ("plain", "")])
+def test_an_export_is_loaded_as_the_run(case, language, tmp_path):
+    """With the run's own tokenizer, which finds words of a lexicon."""
+    objective, variables = a_model(CASES[case])
+    tokenizer = Tokenizer(
+        LANGUAGES, Normalizer(simplify_chinese=True), Segmenter({"fr": ["東京"]}),
+        WordPieceVocabulary([*PIECES, "東京", "東", "##京"]),
+    )  # fmt: skip
+    folder = str(tmp_path / "out")
+    to_huggingface.write(objective, tokenizer, variables, folder, language)
+    assert os.stat(folder).st_mode & 0o777 == 0o777 & ~umask()
+    model = api.load(f"hf:{folder}")
+    assert model.languages == ((language,) if language else LANGUAGES)
+    for code in model.languages:
+        texts = ["The banks anà,", "東京"]
+        ours = ModelEncoder(objective, tokenizer, variables).sentences(texts, code)
+        np.testing.assert_allclose(model.encode(texts, code, layer="all"), ours, atol=1e-5)
+
+
+def umask():
+    found = os.umask(0)
+    os.umask(found)
+    return found
 
 
 def test_models_that_cannot_be_exported(tmp_path):

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, pocket, presets, validation
-from clwe_jax.align import attention_matching, pivots
+from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier
+from clwe_jax.align.sentences import in_memory, sentences, whole_words
 from clwe_jax.api import encoders
 from clwe_jax.api.static import StaticModel
-from clwe_jax.jobs import clcr, clcr_aligned, clcr_data, clcr_entailment, clcr_hub, clcr_steps, clcr_tune
+from clwe_jax.jobs import (
+    clcr, clcr_aligned, clcr_data, clcr_entailment, clcr_hub, clcr_steps, clcr_tune, clcr_vectors,
+)  # fmt: skip
 from clwe_jax.jobs.clcr_steps import Maps, Order
 from clwe_jax.jobs.clcr_tune import Tuning
 from clwe_jax.models.transformer import Transformer
@@ -31,18 +34,18 @@ from clwe_jax.training import heads, partition
 WIDTHS = {"de": 16, "en": 24}
 
 
-def random_model(language, width):
+def random_model(language, width, languages=()):
     rows = pocket.linked(language, "en" if language != "en" else "de", 80, "clcr", "train", ("money",))
     words = {t.lower() for row in rows for t in row[0]}
     letters = sorted({mark + x for word in words for x in word for mark in ("", "##")})
-    pieces = [*SPECIALS, *letters, *sorted(words - set(letters))]
-    tokenizer = Tokenizer((language,), Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
+    pieces = [*SPECIALS, *letters, *sorted(words - set(letters))[::2]]  # half of the words are cut
+    tokenizer = Tokenizer(languages or (language,), Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
     backbone = Transformer(
-        tokenizer.vocabulary.size, 1, layers=1, width=width, heads=2, mlp_dim=24, max_length=32,
+        tokenizer.vocabulary.size, len(tokenizer.languages), layers=1, width=width, heads=2, mlp_dim=24, max_length=128,
         dropout=0.0,
     )  # fmt: skip
     objective = MlmObjective(backbone, len(pieces), 4)
-    batch = {key: np.zeros(x.shape, x.dtype) for key, x in objective.batch_shapes(1, 32).items()}
+    batch = {key: np.zeros(x.shape, x.dtype) for key, x in objective.batch_shapes(1, 128).items()}
     variables = partition.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
     return api.Model(presets.bert("laptop"), tokenizer, objective, variables, {language: ["a"]})
 
@@ -61,7 +64,7 @@ def config(models, monkeypatch, tmp_path):
     for side, language in (("source", "de"), ("target", "en")):
         (tmp_path / language).mkdir()
         found.clcr[side] = f"run:{tmp_path / language}"
-    found.clcr.update(sentences=60, test_sentences=15, threshold=9.0, layer="0")
+    found.clcr.update(sentences=60, test_sentences=15, threshold=9.0, layer="0", gold="pocket")
     found.clcr.transform.update(steps=60, hidden=8, batch_size=16, learning_rate=2e-2)
     found.clcr.predictor.update(steps=50, hidden=8, batch_size=32)
     found.clcr.entailment.seeds = 0
@@ -77,7 +80,8 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     folder = str(tmp_path / "run")
     validation.validate(config)
     clcr_options.check(config, folder)
-    assert clcr.run(config, folder)
+    job = clcr.Clcr(config, folder)
+    assert job.run()
     figures = json.loads((tmp_path / "run" / "results.json").read_text())
     assert figures["clcr/distance/annealed"] < 1
     for name in ("alignment_f1", "pivots/precision", "pivots/recall", "reorder/bleu4", "f1/itermax"):
@@ -95,14 +99,23 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     assert loaded.languages == ("en", "de")
     de, en = (loaded.encoder().of_words([["der", "kunde"]], x)[0] for x in ("de", "en"))
     assert de.shape == en.shape == (2, 1, WIDTHS["en"])
-    plain = models["de"].encoder().of_words([["der", "kunde"]], "de")[0][:, 0]
     with np.load(tmp_path / "run" / "clcr.npz") as file:
         arrays = dict(file)
-    x = (plain - arrays["space/de/mean"]) @ arrays["space/de/matrix"]
-    x *= 4 / np.linalg.norm(x, axis=1, keepdims=True)
     params = {name[10:]: x for name, x in arrays.items() if name.startswith("transform/")}
-    # Both words are one piece, so that the map of the pieces' mean is the mean of their maps.
-    np.testing.assert_allclose(de[:, 0], Match(params, 1.0).apply(x), atol=1e-4)
+    cut = 0
+    for place, row in enumerate(job.test.rows):  # a word is the mean of its mapped pieces, everywhere
+        [(pieces, owners)] = models["de"].encoder().pieces_of_words([row.source], "de")
+        x = (pieces[:, 0] - arrays["space/de/mean"]) @ arrays["space/de/matrix"]
+        x *= 4 / np.linalg.norm(x, axis=1, keepdims=True)
+        mapped = Match(params, 1.0).apply(x)
+        expected = np.array([mapped[owners == k].mean(0) for k in range(len(row.source))])
+        [source] = loaded.encoder().of_words([row.source], "de")
+        [target] = loaded.encoder().of_words([row.target], "en")
+        np.testing.assert_allclose(source[:, 0], expected, atol=1e-4)
+        np.testing.assert_allclose(job.common("test", 0).of(place), expected, atol=1e-4)
+        np.testing.assert_allclose(job.common("test", 1).of(place), target[:, 0], atol=1e-4)
+        cut += len(pieces) - len(row.source)
+    assert cut > 10
     assert loaded.encode(["der kunde"], "de").shape == (1, WIDTHS["en"])
 
     texts = [row.source for row in clcr_data.test_rows(config)]
@@ -166,6 +179,7 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
     first, second = str(tmp_path / "first"), str(tmp_path / "second")
     config.clcr.transform.steps = config.clcr.predictor.steps = 5
     config.clcr.sentences = 20
+    config.clcr.tune.update(rounds=1, steps=3, batch_size=8, learning_rate=1e-2)
     assert clcr.run(config, first)
     every = {**models, "es": random_model("es", 20)}
     monkeypatch.setattr(encoders, "load", lambda place, names: every[place[-2:]])
@@ -173,9 +187,11 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
     joined = config.copy_and_resolve_references()
     joined.data.languages = "es,en"
     joined.clcr.update(source=f"run:{tmp_path / 'es'}", target="", hub=first)
+    joined.clcr.tune.rounds = 0
     validation.validate(joined)
     clcr_options.check(joined, second)
-    assert clcr.run(joined, second)
+    job = clcr.Clcr(joined, second)
+    assert job.run()
 
     alone, hub = api.load(first), api.load(second)
     assert hub.languages == ("en", "de", "es") and set(hub.reduced().languages) == set(hub.languages)
@@ -183,6 +199,11 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
     for language, given in words.items():
         a, b = (x.reduced().of_words(given, language) for x in (alone, hub))
         np.testing.assert_allclose(a[0], b[0], atol=1e-5)
+    # T of the second run learned from the target's model as the first run left it, fine-tuned.
+    [target] = alone.encoder().of_words([job.test.rows[0].target], "en")
+    np.testing.assert_allclose(job.common("test", 1).of(0), target[:, 0], atol=1e-5)
+    with pytest.raises(ValueError, match="'fr' is not in this space: its languages are en, de, es"):
+        hub.reduced().of_words([["un"]], "fr")
     figures = json.loads((tmp_path / "second" / "results.json").read_text())
     assert {x.split("/")[2] for x in figures if "clcr/hub/" in x} == {"de-en", "es-en", "de-es"}
     right = found = 0
@@ -235,10 +256,13 @@ def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch
         found.recipe.epochs = 1
         return found
 
-    load = lambda x, names: api.load(str(folder)) if x == f"run:{folder}" else models[x[-2:]]
+    both = random_model("de", 16, ("de", "en"))
+    found = {f"run:{folder}": lambda: api.load(str(folder)), f"run:{tmp_path}": lambda: both}
+    load = lambda x, names: found.get(x, lambda: models[x[-2:]])()
     monkeypatch.setattr(encoders, "load", load)
     monkeypatch.setattr(presets, "esim", small)
     config.clcr.sentences, config.clcr.entailment.seeds = 20, 2
+    config.clcr.entailment.multilingual = f"run:{tmp_path}"
     config.clcr.transform.steps = config.clcr.predictor.steps = 5
     validation.validate(config)
     assert clcr.run(config, str(folder))
@@ -270,14 +294,18 @@ def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch
     monkeypatch.setattr(clcr_entailment, "Transfer", None)
     assert clcr.run(config, str(folder))
     assert json.loads((folder / "results.json").read_text()) == figures
+    encoder = json.loads((folder / "entailment" / "mbert" / "config.json").read_text())["encoder"]
+    assert encoder == f"run:{tmp_path}" and titles[4] == "one multilingual model (mBERT)"
     config.data.dictionaries = ""
+    assert clcr_entailment.rows(config) == ["t", "t_e", "t_e_r", "mbert"]
+    config.clcr.entailment.multilingual = ""
     assert clcr_entailment.rows(config) == ["t", "t_e", "t_e_r"]
 
 
 def test_words_with_links_to_the_translation_are_read_in_its_order(config, models, tmp_path):
     config.clcr.threshold = 0.9
     config.clcr.entailment.seeds = 2
-    job = clcr.Clcr(config, str(tmp_path / "run"))
+    job = clcr.Clcr(config, str(tmp_path))
     for stage in job.stages()[:3]:  # up to the maps
         stage.do()
     rows = clcr_aligned.parallel_tests(config, job.workdir)[:10]
@@ -289,18 +317,18 @@ def test_words_with_links_to_the_translation_are_read_in_its_order(config, model
         Linked(words[x], models["en"].tokenizer.words(y, "en"), frozenset(), frozenset())
         for x, y in texts.items()
     ]
-    distances = clcr_steps.distances(
-        job.maps["annealed"], clcr_data.part(job.models, job.spaces, cut), *job.contrast
-    )
+    part = clcr_data.part(job.models, job.spaces, cut)
+    distances = clcr_steps.distances(job.views(part), *job.contrast)
     short = 0
     for row, x in zip(cut, distances):
         here, there = x.argmin(1), x.argmin(0)
         pairs = [(j, i) for i, j in enumerate(here) if there[j] == i and x[i, j] < 0.9]
         short += not pairs
         places = [i for _, i in sorted(pairs)] or [x.min(1).argmin()]
-        [own] = models["de"].encoder().of_words([row.source], "de")
+        [(own, owners)] = models["de"].encoder().pieces_of_words([row.source], "de")
         own = job.spaces["de"].whitening.apply(own[:, list(job.spaces["de"].layers)].mean(1))
-        expected = job.maps["annealed"].there.apply(own)[places]
+        mapped = job.maps["annealed"].there.apply(own)
+        expected = np.array([mapped[owners == place].mean(0) for place in places])
         np.testing.assert_allclose(found[tuple(row.source)][:, 0], expected, rtol=1e-4, atol=1e-5)
     assert short < len(cut)
 
@@ -349,6 +377,13 @@ def test_what_is_no_model_of_the_language_is_refused(config, monkeypatch, models
         ("config.clcr.threshold=-1", {"threshold": -1.0}),
         ("config.clcr.contrast=-1", {"contrast": -1}),
         ("config.clcr.beam=0", {"beam": 0}),
+        ("config.clcr.threshold=0.0", {"threshold": 0.0}),
+        ("config.clcr.layer='abc': expected a number", {"layer": "abc"}),
+        ("config.clcr.layer='1-0': expected a number", {"layer": "1-0"}),
+        ("config.clcr.encoder.layer='x'", {"encoder": {"layer": "x"}}),
+        ("config.clcr.predictor.dropout=1.0", {"predictor": {"dropout": 1.0}}),
+        ("config.clcr.gold_part='train'", {"gold_part": "train"}),
+        ("config.clcr.entailment.multilingual='x'", {"entailment": {"multilingual": "x"}}),
         ("config.clcr.gold='pocket' are sentences of the embedded", {"parallel": "x"}),
     ],
 )
@@ -356,6 +391,90 @@ def test_wrong_options_are_named_at_once(config, message, options):
     config.clcr.update(options)
     with pytest.raises(ValueError, match=message):
         validation.validate(config)
+
+
+def test_layers_that_a_model_lacks_are_named_before_the_other_model_is_trained(config, tmp_path):
+    config.clcr.update(target="", layer="99")
+    with pytest.raises(ValueError, match="config.clcr.layer, the model of de: layers='99': .* 0 .* to 1"):
+        clcr.run(config, str(tmp_path / "run"))
+    config.clcr.update(source="", target=config.clcr.source)
+    config.clcr.layer, config.clcr.encoder.layer = "", "3"
+    with pytest.raises(ValueError, match="config.clcr.encoder.layer, the model of de: layers='3'"):
+        clcr.run(config, str(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_layers_of_the_laptop_are_those_of_the_models_that_it_trains(config):
+    config = clcr_options.resolved(config)
+    config.clcr.layer = ""
+    of = lambda count: clcr_data.layers_of(config, "de", count)
+    assert config.clcr.encoder.layer == "0-1" and of(13) == (8,)
+    config.clcr.faithful = True
+    assert of(13) == (9,)
+    config.clcr.faithful, config.clcr.source = False, ""
+    assert of(3) == (0, 1)
+
+
+def test_the_papers_method_is_one_option():
+    config = presets.clcr("laptop")
+    config.clcr.update(faithful=True, contrast=5)
+    config.clcr.transform.start = "procrustes"
+    found = clcr_options.resolved(config).clcr
+    assert (found.whiten, found.unit_length, found.contrast, found.tune.rounds) == (False, False, 0, 1)
+    assert found.transform.start == "zero" and config.clcr.contrast == 5
+    paper = presets.clcr("paper")
+    assert paper.clcr.faithful and paper.data.languages == "zh,en" and paper.clcr.entailment.seeds
+    assert not presets.clcr("base").clcr.faithful
+    validation.validate(paper)
+
+
+def test_a_run_as_printed_maps_plain_hidden_states(config, tmp_path, models):
+    config.clcr.faithful = True
+    config.clcr.sentences = 20
+    config.clcr.predictor.steps = config.clcr.tune.steps = 2
+    job = clcr.Clcr(config, str(tmp_path / "run"))
+    assert job.run()
+    tuned = dataclasses.replace(api.load(job.workdir).models["en"], projection=None)
+    [expected] = tuned.encoder().of_words([job.test.rows[0].target], "en")
+    np.testing.assert_allclose(job.common("test", 1).of(0), expected[:, 0], atol=1e-5)
+    assert job.threshold == pytest.approx(9 * clcr_steps.unit(job.words["train"]))
+
+
+def test_development_sentences_are_no_test_sentences(config, tmp_path):
+    tests = clcr_data.test_rows(config)
+    config.clcr.gold_part = "dev"
+    dev = clcr_data.test_rows(config)
+    assert len(dev) == len(tests) == 15 and all(row.sure for row in dev)
+    for side in (0, 1):
+        assert {row[side] for row in dev}.isdisjoint(row[side] for row in tests)
+    config.clcr.update(gold=str(tmp_path), parallel="x", test_sentences=2)
+    for language in ("de", "en"):
+        (tmp_path / f"de-en.{language}").write_text("".join(f"{language} {x}\n" for x in range(5)))
+    (tmp_path / "de-en.gold").write_text("0-0 1-1\n" * 5)
+    assert [row.source[1] for row in clcr_data.test_rows(config)] == ["2", "3"]
+    config.clcr.gold_part = "test"
+    assert [row.source[1] for row in clcr_data.test_rows(config)] == ["0", "1"]
+
+
+def test_gold_links_follow_the_sentences():
+    config = presets.clcr("laptop")
+    assert clcr_options.resolved(config).clcr.gold == "pocket"
+    config.clcr.parallel = "/nonexistent/train"
+    assert clcr_options.resolved(config).clcr.gold == ""
+    validation.validate(config)
+    with pytest.raises(FileNotFoundError, match="config.clcr.parallel=/nonexistent/train names no"):
+        clcr_options.check(config, "run")
+
+
+def test_parallel_files_are_read_before_any_model_is_trained(config, tmp_path):
+    (tmp_path / "train.de").write_text("eins\nzwei\n")
+    (tmp_path / "train.en").write_text("one\n")
+    config.clcr.update(parallel=str(tmp_path / "train"), gold="")
+    with pytest.raises(ValueError, match="train.de has 2 lines and .*train.en 1"):
+        clcr_options.check(config, "run")
+    (tmp_path / "train.en").write_text("\n\n")
+    with pytest.raises(ValueError, match="no line has a sentence and its translation"):
+        clcr_options.check(config, "run")
 
 
 def test_entailment_outside_the_embedded_world_needs_files(config):
@@ -404,7 +523,7 @@ def test_the_encoders_are_monolingual_models_of_the_runs_text(config):
 
 
 def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models):
-    config.clcr.tune.update(rounds=1, steps=30, batch_size=16, learning_rate=1e-3)
+    config.clcr.tune.update(rounds=1, steps=60, batch_size=16, learning_rate=1e-3)
     folder = tmp_path / "run"
     assert clcr.run(config, str(folder))
     figures = json.loads((folder / "results.json").read_text())
@@ -421,7 +540,7 @@ def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models
     kept = folder / "steps" / "tuned_0_de.npz"
     mine, final = heads.load(str(kept)), heads.load(str(folder / "tuned_de.npz"))
     jax.tree.map(np.testing.assert_array_equal, mine["params"], final)
-    assert mine["history"][:, 0].tolist() == [10, 20, 30]
+    assert mine["history"][:, 0].tolist() == [10, 20, 30, 40, 50, 60]
     charts = [x for x in report_blocks(folder, "CLCR: transform") if x["kind"] == "chart"]
     assert [line["label"] for line in charts[1]["lines"]] == ["model of de, round 1", "model of en, round 1"]
     assert charts[1]["lines"][0]["points"] == mine["history"].tolist()
@@ -430,41 +549,43 @@ def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models
 def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(config, models, monkeypatch):
     rows = clcr_data.training_rows(config, models)[:8]
     found, given = clcr_data.learned(config, models, rows, {})
-    match = AttentionMatching(steps=1, hidden=4).fit(*given.vectors)
+    tables = [side.table for side in given.sides]
+    match = AttentionMatching(steps=1, hidden=4).fit(*tables)
     match = dataclasses.replace(match, params={x: y + 0.1 for x, y in match.params.items()})
     logged = []
     monkeypatch.setattr(clcr_tune.logging, "info", lambda text, *args: logged.append(args))
     tuning = Tuning(rounds=1, steps=1, batch_size=8, learning_rate=0.0)
     texts = "de", [row.source for row in rows]
     after = clcr_tune.tuned(
-        models["de"], texts, found["de"], match, given.vectors[1], AttentionMatching(), tuning, 0
-    )
+        models["de"], texts, found["de"], match, tables[1], tables[0].rows.shape[1],
+        AttentionMatching(), tuning, 0,
+    )  # fmt: skip
     language, first, _ = logged[-1]
-    expected = dataclasses.replace(match, temperature=1.0).distances(*given.vectors)[0]
+    expected = dataclasses.replace(match, temperature=1.0).distances(*tables)[0]
     assert language == "de" and first == pytest.approx(expected, rel=1e-3)
     jax.tree.map(np.testing.assert_array_equal, after.model.variables, models["de"].variables)
     assert after.history.tolist() == [[1, pytest.approx(first)]]
 
 
-def part(sources, targets, rows):
-    sides = (attention_matching.sentences([x.astype("f4") for x in y]) for y in (sources, targets))
-    return clcr_data.Part(rows, tuple(sides), True)
-
-
-def test_distances_of_a_part_are_those_of_its_sentences():
+def test_distances_are_those_of_sentences_in_both_spaces():
     r = np.random.default_rng(0)
-    sources, targets = ([r.normal(size=(n, 4)) for n in sizes] for sizes in ((3, 2), (1, 4)))
+    sides = [
+        whole_words([r.normal(size=(n, 4)).astype("f4") for n in sizes]) for sizes in ((3, 2), (1, 4))
+    ]
     maps = Maps(*(Match({"linear": r.normal(size=(4, 4)), "bias": np.zeros(4)}, 1.0) for _ in "ab"))
-    found = clcr_steps.distances(maps, part(sources, targets, [None, None]))
-    for distance, x, y in zip(found, sources, targets):
-        sides = pivots.Mapped(x, maps.there.apply(x)), pivots.Mapped(y, maps.back.apply(y))
-        np.testing.assert_allclose(distance, pivots.symmetric_distances(*sides), rtol=1e-4)
-    whole = attention_matching.in_both_spaces(*maps, *part(sources, targets, [None, None]).vectors)
-    near = pivots.elsewhere(*whole, 1)
-    for mine, plain, both in zip(
-        clcr_steps.distances(maps, part(sources, targets, [None, None]), 1), found, near
-    ):
-        np.testing.assert_allclose(mine, pivots.contrasted(plain, *both))
+    views = clcr_vectors.views(maps, sides, in_memory)
+    pairs = []
+    for place in range(2):
+        x, y = (side.table.of(place) for side in sides)
+        pairs.append((pivots.Mapped(x, maps.there.apply(x)), pivots.Mapped(y, maps.back.apply(y))))
+    expected = [pivots.symmetric_distances(*pair) for pair in pairs]
+    for found, by_hand in zip(clcr_steps.distances(views), expected, strict=True):
+        np.testing.assert_allclose(found, by_hand, rtol=1e-4)
+    near = pivots.elsewhere(*zip(*pairs), 1)
+    for found, plain, both in zip(clcr_steps.distances(views, 1), expected, near, strict=True):
+        np.testing.assert_allclose(found, pivots.contrasted(plain, *both), rtol=1e-4)
+    variances = [np.concatenate([side.table.of(k) for k in range(2)]).var(0) for side in sides]
+    assert clcr_steps.unit(views) == pytest.approx(np.mean(variances))
 
 
 def test_the_curve_of_pivots_has_all_thresholds():
@@ -514,7 +635,7 @@ def test_the_lowest_cost_is_that_of_all_orders():
 def test_a_reversal_is_learned_by_both_predictors_and_the_identity_is_the_baseline():
     r = np.random.default_rng(0)
     given = [Order(np.arange(n), np.arange(n)[::-1]) for n in r.integers(4, 7, 60)]
-    source = attention_matching.sentences([r.normal(size=(len(x.places), 3)) for x in given])
+    source = sentences([r.normal(size=(len(x.places), 3)) for x in given])
     options = Classifier(hidden=16, steps=200, batch_size=64, learning_rate=2e-2)
     found = clcr_steps.order_predictors(source, given, options, 0)
     figures = dict(clcr_steps.reordered(found, source, given))

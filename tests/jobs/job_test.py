@@ -1,8 +1,12 @@
 """The skeleton of the jobs: stages in order, what they leave, and starting again."""
 
+import errno
 import json
 import logging
+import os
 import pathlib
+import subprocess
+import sys
 
 import pytest
 from absl import logging as absl_logging
@@ -10,7 +14,7 @@ from ml_collections import ConfigDict
 
 from clwe_jax import config as options
 from clwe_jax import presets, registry
-from clwe_jax.jobs import forecast, pretrain, static
+from clwe_jax.jobs import forecast, lock, pretrain, static
 from clwe_jax.jobs.job import Job, Results, Stage
 
 
@@ -70,6 +74,38 @@ def test_a_job_that_a_signal_stopped_leaves_no_figures(config, tmp_path):
     assert not Counting(config, str(tmp_path), done, stops=True).run()
     assert (tmp_path / "config.json").exists() and not (tmp_path / "results.json").exists()
     assert Counting(config, str(tmp_path), done).run() and done == ["one", "two"] * 2
+
+
+def test_a_second_process_in_the_folder_is_refused(config, tmp_path):
+    class Twice(Counting):
+        def _two(self):
+            with pytest.raises(lock.InUse, match=f"in use by process {os.getpid()} on .*--workdir"):
+                Counting(self.config, self.workdir, self.done).run()
+            assert (tmp_path / "config.json").exists()
+            return super()._two()
+
+    done = []
+    assert Twice(config, str(tmp_path), done).run() and done == ["one", "two"]
+    assert not (tmp_path / lock.FILE).exists()
+
+
+def test_the_lock_of_a_dead_process_does_not_block(config, tmp_path):
+    code = (
+        "import os, sys; from clwe_jax.jobs import lock; held = lock.held(sys.argv[1]);"
+        "held.__enter__(); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert done.returncode == -9 and "process" in (tmp_path / lock.FILE).read_text()
+    assert Counting(config, str(tmp_path), []).run()
+
+
+def test_a_folder_without_locks_is_used_with_a_warning(config, tmp_path, monkeypatch):
+    def refuse(handle, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    job = Counting(config, str(tmp_path), [])
+    assert job.run() and (tmp_path / "results.json").exists()
 
 
 def test_damaged_figures_are_written_again(config, tmp_path):
@@ -134,6 +170,11 @@ def test_a_dry_run_of_static_vectors(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "text: en, 1 file, 2.0 MB" in said and "at most 0.5 million words: about" in said
     assert "dictionaries: none" in said and not (tmp_path / "run").exists()
+    (tmp_path / "muse").mkdir()
+    (tmp_path / "muse" / "de-en.0-5000.txt").write_text("wort word\n")
+    config.data.dictionaries, config.align.split = str(tmp_path / "muse"), "0-5000"
+    assert static.run(config, str(tmp_path / "run"), dry=True)
+    assert f"dictionaries: 1 file, 0.0 MB, in {tmp_path / 'muse'}\n" in capsys.readouterr().out
 
 
 class Failing(Counting):

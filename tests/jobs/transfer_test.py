@@ -4,6 +4,8 @@ import dataclasses
 import itertools
 import json
 import os
+import shutil
+from multiprocessing.reduction import ForkingPickler
 
 import jax
 import numpy as np
@@ -13,7 +15,7 @@ from clwe_jax import api, pocket, presets, registry, validation
 from clwe_jax.api import encoders
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import transfer, transfer_data, transfer_search, transfer_translate
+from clwe_jax.jobs import evaluate, transfer, transfer_data, transfer_search, transfer_translate
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.text import labelled_files
@@ -182,6 +184,14 @@ def test_a_finished_part_is_not_done_twice(frozen, monkeypatch):
     assert read(folder, "results.json") == before  # the time of training too
 
 
+def test_an_evaluation_has_the_languages_of_the_run(frozen, caplog):
+    config, folder = frozen
+    config = config.copy_and_resolve_references()
+    config.job, config.data.languages = "evaluate", ""
+    validation.validate(config)
+    assert evaluate.run(config, folder)
+
+
 def test_the_floor_is_the_most_frequent_label_of_the_training_rows():
     def tagged(text):
         return [Tagged(tuple(text), tuple(text))]
@@ -200,10 +210,32 @@ def test_a_loaded_tagger_labels_text_and_given_words(frozen):
     [cut] = model.tag([" ".join(row.words)], lang="de")
     assert [label for _, label in cut] == [label for _, label in found]
     assert model.tag(["", " "], lang="de") == [[], []]
+    assert repr(model) == "TransferModel(ner; en, de)"
+    again = ForkingPickler.loads(ForkingPickler.dumps(model))
+    assert again.tag([list(row.words)], lang="de") == [found]
     with pytest.raises(ValueError, match="tag"):
         model.classify(["x"], lang="de")
     with pytest.raises(ValueError, match="not a language"):
         model.tag(["x"], lang="fr")
+
+
+def test_a_run_that_is_moved_with_its_encoder_loads_from_any_folder(
+    tmp_path, vectors, monkeypatch
+):
+    (tmp_path / "here" / "space").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    for part in vectors.removeprefix("vec:").split(","):
+        shutil.copy(part.partition("=")[2], "space")
+    config = tiny("vec:" + ",".join(f"{x}=space/{x}.vec" for x in LANGUAGES))
+    config.recipe.epochs = config.transfer.seeds = 1
+    assert transfer.run(config, str(tmp_path / "here" / "runs" / "ner"))
+    os.rename(tmp_path / "here", tmp_path / "there")
+    monkeypatch.chdir(tmp_path)
+    moved = tmp_path / "there" / "runs" / "ner"
+    assert api.load(moved).tag(["Anna"], lang="de")
+    os.rename(moved, tmp_path / "alone")
+    with pytest.raises(FileNotFoundError, match="alone needs its encoder.*move the run and its"):
+        api.load(tmp_path / "alone")
 
 
 def test_words_are_read_in_lower_case(frozen, vectors):
@@ -345,7 +377,9 @@ def test_heads_on_every_layer_alone(pretrained, tmp_path):
     assert transfer.run(config, str(tmp_path))
     figures = read(tmp_path, "results.json")
     assert {f"ner/de/layer{k}/f1" for k in range(3)} <= figures.keys()
-    assert api.load(str(tmp_path)).tag(["the bank"], lang="en")
+    model = api.load(str(tmp_path))
+    found = model.tag(["the bank"], lang="en")
+    assert ForkingPickler.loads(ForkingPickler.dumps(model)).tag(["the bank"], lang="en") == found
 
 
 def test_pairs_are_fine_tuned_in_one_row(pretrained, tmp_path):
@@ -354,7 +388,9 @@ def test_pairs_are_fine_tuned_in_one_row(pretrained, tmp_path):
     assert transfer.run(config, str(tmp_path))
     skipped = read(tmp_path, "report.json")["skipped"]
     assert skipped["texts longer than a row"] and skipped["test rows (de): texts longer than a row"]
-    assert api.load(str(tmp_path)).classify([("a bank", "a bank")], lang="de")
+    model, pair = api.load(str(tmp_path)), [("a bank", "a bank")]
+    found = model.classify(pair, lang="de")
+    assert ForkingPickler.loads(ForkingPickler.dumps(model)).classify(pair, lang="de") == found
     speed = read(tmp_path, "report.json")["speed"]
     assert (
         speed["tokens_per_second"] == read(tmp_path, "results.json")["speed/tokens_per_second"] > 0
@@ -480,8 +516,19 @@ def test_an_encoder_that_is_absent_is_named_with_its_command():
 def test_a_language_that_the_encoder_lacks_is_named(vectors, tmp_path):
     config = tiny(vectors)
     config.data.languages = "en,fr"
-    with pytest.raises(ValueError, match="fr"):
-        transfer.run(config, str(tmp_path / "run"))
+    for dry in (False, True):
+        with pytest.raises(ValueError, match="fr"):
+            transfer.run(config, str(tmp_path / "run"), dry)
+
+
+def test_a_dry_run_opens_the_encoder(vectors, tmp_path, capsys):
+    assert transfer.run(tiny(vectors), str(tmp_path / "run"), dry=True)
+    assert ", StaticModel(en, de)" in capsys.readouterr().out
+    (tmp_path / "de.vec").write_text("haus 1 2\n")
+    narrow = f"{vectors.partition(',')[0]},de={tmp_path}/de.vec"
+    with pytest.raises(ValueError, match="de.vec, line 1: 2 numbers a word, and 32 in"):
+        transfer.run(tiny(narrow), str(tmp_path / "run"), dry=True)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_model_without_labels_names_a_config(pretrained):

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from clwe_jax import pocket
-from clwe_jax.pocket import generate, meanings
+from clwe_jax.pocket import generate, meanings, planted
 from clwe_jax.pocket.base import NP, Clause, Meaning, Place
 from clwe_jax.pocket.french_forms import conjugate as french_verb
 from clwe_jax.pocket.german_forms import conjugate as german_verb
@@ -641,11 +641,13 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     pocket.write_corpus(tmp_path, ("en",), sentences=5)
     before = (tmp_path / "en.txt").read_bytes()
 
-    def broken(language, seed, among):
-        yield from itertools.islice(pocket.sentences(language, 1), 3)
+    first = list(planted.lines("en", 3, 1))
+
+    def broken(*arguments):
+        yield from first
         raise OSError("disk full")
 
-    monkeypatch.setattr(generate, "sentences", broken)
+    monkeypatch.setattr(planted, "lines", broken)
     with pytest.raises(OSError, match="disk full"):
         pocket.write_corpus(tmp_path, ("en",), sentences=5)
     assert [p.name for p in tmp_path.iterdir()] == ["en.txt"]

@@ -242,6 +242,14 @@ def test_cache_is_used_and_renewed(folder, tmp_path, monkeypatch, warnings):
     assert stored in os.listdir(cache)
 
 
+def test_a_third_column_of_numbers_is_no_fault(tmp_path):
+    path = tmp_path / "en-de.txt"
+    path.write_text("house\tHaus\t3.50\nbig house\tgroßes Haus\t2\na\tb\tc\n", encoding="utf-8")
+    found = pair_files.read_pairs(str(path))
+    assert list(zip(found.left, found.right)) == [("house", "Haus"), ("big house", "großes Haus")]
+    assert found.bad_count == 1
+
+
 def test_swapped_columns_are_pointed_out(folder, warnings):
     english = [f"word{i}" for i in range(100)]
     german = [f"wort{i}" for i in range(100)]

@@ -8,6 +8,7 @@ from ml_collections import ConfigDict
 import pytest
 
 from clwe_jax import pocket
+from clwe_jax.config import base_config
 from clwe_jax.text import pocket_files
 
 LANGUAGES = ("de", "en")
@@ -19,8 +20,8 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache" / "clwe_jax" / "pocket"
 
 
-def config(count=50, among="", seed=3, parallel="pocket"):
-    data = dict(source="pocket", pocket_sentences=count, pocket_domains=among)
+def config(count=50, among="", seed=3, parallel="pocket", **data):
+    data = base_config().data.to_dict() | dict(pocket_sentences=count, pocket_domains=among, **data)
     return ConfigDict(dict(data=data, seed=seed, task=dict(parallel=parallel)))
 
 
@@ -70,12 +71,41 @@ def test_edited_files_of_a_run_leave_the_cache_as_it_is(tmp_path, written):
     assert contents(tmp_path / "second") == written
 
 
-@pytest.mark.parametrize("other", [dict(count=51), dict(seed=4), dict(among="money")])
+def test_shared_lines_come_with_their_gold(tmp_path, cache, monkeypatch):
+    monkeypatch.setattr(pocket_files, "_SEVERAL", 1)  # in processes beside
+    monkeypatch.setattr(pocket_files.os, "cpu_count", lambda: 2)
+    shared = dict(pocket_shared=0.2, pocket_shared_order="scattered")
+    pocket_files.write(config(parallel="", **shared), ("en", "de"), str(tmp_path / "run"))
+    shared = pocket.Shared(0.2, "scattered")
+    pocket.write_corpus(tmp_path / "expected" / "text", LANGUAGES, 50, 3, (), shared)
+    pocket.write_shared(tmp_path / "expected" / "shared", LANGUAGES, 50, 3, (), shared)
+    expected = contents(tmp_path / "expected")
+    assert list(expected) == ["shared/de-en.tsv", "text/de.txt", "text/en.txt"]
+    assert expected.items() <= contents(tmp_path / "run").items()
+    assert len(list(cache.iterdir())) == 6
+
+
+OTHERS = [
+    dict(count=51), dict(seed=4), dict(among="money"), dict(pocket_shared=0.1),
+    dict(pocket_apart=True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", OTHERS)
 def test_other_parameters_have_files_of_their_own(tmp_path, other):
     pocket_files.write(config(), LANGUAGES, str(tmp_path / "first"))
     pocket_files.write(config(**other), LANGUAGES, str(tmp_path / "second"))
     one, two = (tmp_path / run / "text" / "de.txt" for run in ("first", "second"))
     assert one.read_bytes() != two.read_bytes()
+
+
+def test_the_order_of_shared_lines_has_files_of_its_own():
+    one, two = (
+        pocket_files.parts(config(pocket_shared=0.1, pocket_shared_order=order), LANGUAGES)
+        for order in ("documents", "scattered")
+    )
+    assert not {x.cached for x in one[:3]} & {x.cached for x in two[:3]}
+    assert [x.folder for x in one[:4]] == ["text", "text", "shared", "dictionaries"]
 
 
 def test_other_code_has_files_of_its_own(monkeypatch):

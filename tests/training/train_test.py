@@ -205,10 +205,20 @@ def test_a_signal_saves_and_the_same_call_goes_on(toy, tmp_path, caplog, number)
 
 
 def test_failed_checkpoints_do_not_stop_training(toy, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Full", (), {"free": 0})())
+    free = iter([0, 0, 1 << 40])
+    full = lambda path: type("Disk", (), {"free": next(free)})()
+    monkeypatch.setattr("shutil.disk_usage", full)
     result = toy.fit(tmp_path)
-    assert result.finished and result.step == 8 and result.failed_checkpoints == 3
+    assert result.finished and result.step == 8 and result.failed_checkpoints == 2
     assert "Training goes on" in caplog.text
+
+
+def test_a_last_checkpoint_that_fails_is_an_error(toy, tmp_path, monkeypatch):
+    with monkeypatch.context() as full:
+        full.setattr("shutil.disk_usage", lambda path: type("Disk", (), {"free": 0})())
+        with pytest.raises(OSError, match="step 8, could not be written .* checkpoint: none"):
+            toy.fit(tmp_path)
+    assert toy.fit(tmp_path).finished
 
 
 @pytest.mark.slow

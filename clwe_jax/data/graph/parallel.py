@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import os
 from typing import Sequence
 
 import seqio
 import tensorflow as tf
-from absl import logging
 
 from clwe_jax.data.graph import chunks, sources
+from clwe_jax.text import parallel
 
 _BLOCK_PAIRS = 8
 _LONGEST = 1 << 14  # bytes of a sentence that are read; a row holds far less
-_HELP = (
-    "config.task.parallel names a folder of xx-yy.xx and xx-yy.yy (line n translates line n) or "
-    "xx-yy.tsv (two columns), each may end in .gz"
-)
 
 
 class ParallelSource(sources.BlockSource):
@@ -81,66 +76,32 @@ def _columns(lines: tf.Tensor) -> dict[str, tf.Tensor]:
     return {"first": table[:, 0], "second": table[:, 1]}
 
 
-def find(directory: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, ParallelSource]:
-    """The language pairs in a folder: name ('de-en') -> source; the log names the other pairs.
+def find(place: str, languages: Sequence[str], shuffle_lines: int) -> dict[str, ParallelSource]:
+    """The language pairs at a place (`text.parallel.find`): name ('de-en') -> source.
 
     Raises:
-      FileNotFoundError: the folder is missing.
-      ValueError: the folder has no pair of the languages, or two sides differ in their numbers of
+      ValueError, FileNotFoundError: as of `text.parallel.find`; two sides differ in their numbers of
         lines.
     """
-    if not os.path.isdir(directory):
-        raise FileNotFoundError(f"{directory!r} is not a folder of parallel text. {_HELP}")
-    found: dict[str, list[str]] = {}
-    for name in sorted(os.listdir(directory)):
-        stem, _, end = name.removesuffix(".gz").partition(".")
-        pair = stem.split("-")
-        if len(pair) == 2 and end in ("tsv", *pair):
-            found.setdefault(stem, []).append(os.path.join(directory, name))
-    result, absent = {}, []
-    known = [stem for stem in found if set(stem.split("-")) <= set(languages)]
-    buffer = sources.shuffle_share(shuffle_lines, len(known))
-    for stem, paths in found.items():
-        pair = stem.split("-")
-        if stem not in known:
-            absent.append(stem)
-            continue
-        numbers = (languages.index(pair[0]), languages.index(pair[1]))
-        for number, files in enumerate(_sides(stem, paths)):
-            name = f"{stem}.{number}" if number else stem
-            result[name] = ParallelSource(files, name, numbers, len(result), buffer)
-    if absent:
-        logging.info("Parallel text of other languages left out: %s", ", ".join(absent))
-    if not result:
-        raise ValueError(
-            f"{directory} has no parallel text in {', '.join(languages)}; it has "
-            f"{', '.join(found) or 'none'}. {_HELP}"
-        )
+    found = parallel.find(place, languages, "task.parallel")
+    buffer = sources.shuffle_share(shuffle_lines, len({files.name for files in found}))
+    result: dict[str, ParallelSource] = {}
+    for files in found:
+        _check_lines(files.paths)
+        number = sum(name.partition(".")[0] == files.name for name in result)
+        name = f"{files.name}.{number}" if number else files.name
+        pair = languages.index(files.source), languages.index(files.target)
+        result[name] = ParallelSource(files.paths, name, pair, len(result), buffer)
     return result
 
 
-def _sides(stem: str, paths: list[str]) -> list[tuple[str, ...]]:
-    """The sources of a language pair: a file with two columns, a file per side, or both."""
-    columns = [(path,) for path in paths if path.removesuffix(".gz").endswith(".tsv")]
-    sides = {}
-    for path in paths:
-        language = path.removesuffix(".gz").rpartition(".")[2]
-        if language != "tsv":
-            sides[language] = path
-    if not sides:
-        return columns
-    wanted = stem.split("-")
-    missing = [language for language in wanted if language not in sides]
-    if missing:
-        raise ValueError(f"{next(iter(sides.values()))} lacks its other side {stem}.{missing[0]}")
-    pair = tuple(sides[language] for language in wanted)
-    counts = [_count_lines(path) for path in pair]
-    if counts[0] != counts[1]:
+def _check_lines(paths: Sequence[str]) -> None:
+    counts = [_count_lines(path) for path in paths]
+    if len(set(counts)) > 1:
         raise ValueError(
-            f"{pair[0]} has {counts[0]:,} lines and {pair[1]} {counts[1]:,}: line n of one must "
+            f"{paths[0]} has {counts[0]:,} lines and {paths[1]} {counts[1]:,}: line n of one must "
             "translate line n of the other"
         )
-    return [*columns, pair]
 
 
 def _count_lines(path: str) -> int:

@@ -129,4 +129,4 @@ def _download(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    terminal.until_stopped(main)

@@ -58,16 +58,25 @@ def test_files_are_paired(tmp_path):
     assert dealt[0] != sorted(dealt[0])
 
 
+def test_the_beginning_of_the_files_names_is_a_place(tmp_path):
+    write(tmp_path, {"train.en": ["one"], "train.de": ["eins"], "train.fr.gz": ["un"]})
+    found = parallel.find(str(tmp_path / "train"), LANGUAGES, 100)
+    assert {name: pairs_of(source) for name, source in found.items()} == {
+        "de-en": [("eins", "one")], "de-fr": [("eins", "un")], "en-fr": [("one", "un")],
+    }  # fmt: skip
+    assert found["en-fr"].languages == (1, 2)
+
+
 def test_bad_folders_are_answered(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere. is not a folder of parallel text"):
+    with pytest.raises(FileNotFoundError, match="config.task.parallel=.*nowhere names no parallel text"):
         parallel.find(str(tmp_path / "nowhere"), LANGUAGES, 10)
-    with pytest.raises(ValueError, match="no parallel text in de, en, fr; it has none"):
+    with pytest.raises(FileNotFoundError, match="names no parallel text: expected xx-yy.xx"):
         parallel.find(str(tmp_path), LANGUAGES, 10)
     write(tmp_path, {"de-en.de": ["a", "b"], "de-en.en": ["a"]})
     with pytest.raises(ValueError, match="2 lines and .*de-en.en 1"):
         parallel.find(str(tmp_path), LANGUAGES, 10)
     (tmp_path / "de-en.en").unlink()
-    with pytest.raises(ValueError, match="lacks its other side de-en.en"):
+    with pytest.raises(ValueError, match="no other side: de-en.en is missing"):
         parallel.find(str(tmp_path), LANGUAGES, 10)
 
 

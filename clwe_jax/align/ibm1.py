@@ -1,0 +1,130 @@
+"""IBM model 1 in both directions: which words of two sentences translate each other.
+
+Brown et al. 1993, The Mathematics of Statistical Machine Translation, section 4.2, with what is
+known before: the words' similarity is the first table and adds to the counts of every iteration, and
+a word rather links to a place of the same share of the sentence (as the prior of fast_align, Dyer et
+al. 2013, section 2). A link's weight is the geometric mean of both directions' posteriors.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, NamedTuple, Sequence
+
+import numpy as np
+
+_LEAST = 1e-30
+
+
+class WordPairs(NamedTuple):
+    """Pairs of words and how often they are linked.
+
+    Attributes:
+      source, target: numbers of the words, int [K]; no pair occurs twice.
+      counts: sums of the links' weights, float [K].
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    counts: np.ndarray
+
+
+class _Cells(NamedTuple):
+    """All pairs of places in pairs of sentences.
+
+    Attributes:
+      pair: number of the pair of words, int32 [C].
+      nearness: exp(-position |distance|), float32 [C].
+      source, target: number of the running word of either side, int32 [C].
+    """
+
+    pair: np.ndarray
+    nearness: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+
+
+def align(
+    source: Sequence[np.ndarray],
+    target: Sequence[np.ndarray],
+    similarity: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    *,
+    iterations: int = 5,
+    position: float = 4.0,
+    flat: float = 0.05,
+    pseudo_count: float = 0.3,
+    least: float = 0.2,
+) -> WordPairs:
+    """Links the words of sentences and their translations.
+
+    Args:
+      source, target: for each pair of sentences, the numbers of either side's words.
+      similarity: function (source words [K], target words [K]) -> similarities [K]; negative ones
+        count as 0.
+      iterations: of expectation maximisation.
+      position: a place d (in shares of the sentences) away weighs exp(-position |d|).
+      flat: added to the similarities in the first table.
+      pseudo_count: times the similarities, is added to the counts.
+      least: posterior below which a link is dropped.
+    """
+    cells, words = _cells(source, target, position)
+    if not len(cells.pair):
+        return WordPairs(*words, np.zeros(0))
+    near = np.maximum(similarity(*words), 0).astype(np.float64)
+    ahead = _posteriors(cells, words[0], cells.target, near, iterations, flat, pseudo_count)
+    back = _posteriors(cells, words[1], cells.source, near, iterations, flat, pseudo_count)
+    both = np.sqrt(ahead * back)
+    both[both < least] = 0
+    return WordPairs(*words, np.bincount(cells.pair, both, len(near)))
+
+
+def _cells(
+    source: Sequence[np.ndarray], target: Sequence[np.ndarray], position: float
+) -> tuple[_Cells, tuple[np.ndarray, np.ndarray]]:
+    """The cells, and the words of each pair of words."""
+    parts, running = [], [0, 0]
+    for x, y in zip(source, target, strict=True):
+        i, j = np.repeat(np.arange(len(x)), len(y)), np.tile(np.arange(len(y)), len(x))
+        apart = np.abs((i + 0.5) / max(1, len(x)) - (j + 0.5) / max(1, len(y)))
+        nearness = np.exp(-position * apart).astype(np.float32)
+        parts.append((x[i], y[j], nearness, i + running[0], j + running[1]))
+        running = [running[0] + len(x), running[1] + len(y)]
+    if not parts:
+        empty = np.zeros(0, np.int32)
+        return _Cells(*[empty] * 4), (empty, empty)
+    x, y, nearness, i, j = map(np.concatenate, zip(*parts))
+    span = np.int64(y.max(initial=0) + 1)
+    pairs, pair = np.unique(x.astype(np.int64) * span + y, return_inverse=True)
+    cells = _Cells(pair.astype(np.int32), nearness, i.astype(np.int32), j.astype(np.int32))
+    return cells, (pairs // span, pairs % span)
+
+
+def _posteriors(
+    cells: _Cells,
+    given: np.ndarray,
+    generated: np.ndarray,
+    near: np.ndarray,
+    iterations: int,
+    flat: float,
+    pseudo_count: float,
+) -> np.ndarray:
+    """The probability that each generated running word comes from each place of the other side: [C].
+
+    Args:
+      given: the word of each pair that the other is generated from, [K].
+      generated: number of the running word that a cell generates, [C].
+      near: similarity of each pair of words, [K].
+    """
+
+    def normalised(counts: np.ndarray) -> np.ndarray:
+        return counts / np.maximum(np.bincount(given, counts)[given], _LEAST)
+
+    table = normalised(flat + near)
+    for _ in range(iterations):
+        counts = np.bincount(cells.pair, _shares(table, cells, generated), len(near))
+        table = normalised(counts + pseudo_count * near)
+    return _shares(table, cells, generated)
+
+
+def _shares(table: np.ndarray, cells: _Cells, generated: np.ndarray) -> np.ndarray:
+    weights = table[cells.pair] * cells.nearness
+    return weights / np.maximum(np.bincount(generated, weights)[generated], _LEAST)

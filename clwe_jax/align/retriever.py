@@ -1,0 +1,112 @@
+"""Retrieval of one query at a time among keys that stay: all that does not depend on the query is kept.
+
+The results are those of `csls.nearest`, which is faster for many queries.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clwe_jax import registry
+from clwe_jax.align import bounded, csls, search
+
+_MORE = 8  # keys beyond k whose numbers are computed together
+
+
+class Retriever:
+    """The keys nearest to a query by a method of `csls`."""
+
+    def __init__(
+        self,
+        keys: np.ndarray,
+        pool: np.ndarray,
+        method: str = "csls",
+        neighbourhood: int = 10,
+        beta: float = 30.0,
+    ) -> None:
+        """Computes of every key the number that its scores lack; of many keys, a bound of it.
+
+        Args:
+          keys, pool, method, neighbourhood, beta: see `csls.nearest`.
+
+        Raises:
+          ValueError: an unknown method, or vectors of different widths.
+        """
+        if method not in csls.METHODS:
+            raise ValueError(
+                f"Unknown retrieval method {method!r}. {registry.nearest(method, csls.METHODS)}"
+            )
+        self._keys, self._pool = (np.asarray(x, np.float32) for x in (keys, pool))
+        search.check(self._pool, self._keys, k=1)
+        self._inverse, self._pool_inverse = _inverse(self._keys), _inverse(self._pool)
+        self._method, self._neighbourhood, self._beta = method, neighbourhood, beta
+        self._scale = {"cosine": 1.0, "csls": 2.0, "inverted_softmax": beta}[method]
+        # The number of each key, or less, and whether it is the number.
+        self._numbers = np.zeros(len(self._keys), np.float32)
+        self._exact = np.ones(len(self._keys), bool)
+        if method == "cosine":
+            return
+        limits = dict(memory_bytes=search.MEMORY_BYTES)
+        if bounded.pays(1, len(self._keys)):
+            around = bounded.Around(
+                self._keys, self._pool, methods=(method,), neighbourhood=neighbourhood, beta=beta, **limits
+            )
+            self._numbers, self._exact = around.bounds[method], around.exact
+        elif method == "csls":
+            self._numbers = np.array(search.means(self._keys, self._pool, neighbourhood, **limits))
+        else:
+            self._numbers = np.array(search.log_mass(self._keys, self._pool, beta, **limits))
+
+    def nearest(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k best keys of a query [D], best first: places int [k] and scores float32 [k].
+
+        Raises:
+          ValueError: a k outside [1, number of keys], or a query that is not finite.
+        """
+        query = np.asarray(query, np.float32)
+        search.check(query[None], self._keys, k)
+        if not np.isfinite(query).all():
+            raise ValueError("the query holds NaN or infinity")
+        cosines = (self._keys @ (query * _inverse(query[None]))) * self._inverse
+        scores = self._scale * cosines - self._numbers
+        while True:
+            found = _best(scores, k)
+            if self._exact[found].all():
+                break
+            wider = _best(scores, min(k + _MORE, len(scores)))
+            wanted = wider[~self._exact[wider]]
+            self._settle(wanted)
+            scores[wanted] = self._scale * cosines[wanted] - self._numbers[wanted]
+        values = scores[found]
+        if self._method == "csls":
+            values = values - _mean_of_largest(cosines[None], self._neighbourhood)
+        return found, values
+
+    def _settle(self, wanted: np.ndarray) -> None:
+        """Computes the numbers of the keys in these rows."""
+        keys = self._keys[wanted] * self._inverse[wanted, None]
+        cosines = (keys @ self._pool.T) * self._pool_inverse
+        if self._method == "csls":
+            self._numbers[wanted] = _mean_of_largest(cosines, self._neighbourhood)
+        else:
+            self._numbers[wanted] = np.logaddexp.reduce(self._beta * cosines, 1)
+        self._exact[wanted] = True
+
+
+def _inverse(x: np.ndarray) -> np.ndarray:
+    """One over the lengths of rows [N, D]; 0 for rows of zeros."""
+    lengths = np.sqrt(np.einsum("nd,nd->n", x, x, dtype=np.float64))
+    return np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
+
+
+def _best(scores: np.ndarray, k: int) -> np.ndarray:
+    """The k largest scores, the largest first; of equal ones the lowest index."""
+    least = np.partition(scores, len(scores) - k)[len(scores) - k]
+    places = np.flatnonzero(scores >= least)
+    return places[np.lexsort((places, -scores[places]))][:k]
+
+
+def _mean_of_largest(cosines: np.ndarray, k: int) -> np.ndarray:
+    """The mean of the k largest values of each row, or of all."""
+    k = min(k, cosines.shape[1])
+    return np.partition(cosines, -k, axis=1)[:, -k:].mean(1)

@@ -1,0 +1,390 @@
+"""Mine, align, grow: translated sentences that the texts of several languages share, and what they teach.
+
+In each round, the current vectors of words make vectors of sentences; sentences that are each
+other's best by margin, and beside another such pair in the text, are taken as translations
+(`align.mining`); their words are linked (`align.ibm1`); and the counted links add to the dictionary
+(`word_graph`), from which the next round's vectors follow. Two texts without common documents support
+no pair, and nothing changes. The method is this project's own; CRISS (Tran et al. 2020) and Keung et
+al. 2020 do the same with large models.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import time
+import zipfile
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+
+from absl import logging
+import jax
+import numpy as np
+from scipy import sparse
+
+from clwe_jax import atomic
+from clwe_jax.align import ibm1, inverted_lists, mining
+from clwe_jax.align.mining import Mined, Text
+from clwe_jax.embeddings.corpus import Corpus
+from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.embeddings.word_graph import Links, WordGraph
+from clwe_jax.fields import Count, Size
+from clwe_jax.text import frequencies
+
+_LENGTHS = 0.4, 2.5  # words of a source sentence for each word of its translation
+_EXACT = 2e9  # products of sentences up to which the search is exact on a CPU
+_ALIGNED = 50_000  # pairs of sentences whose words are linked, the best ones
+_CHUNK = 20_000  # pairs of words whose similarity is computed at once
+_LEAST_COUNT, _LEAST_SHARE = 0.5, 0.05  # of a link: its count, and of its word's links
+_CHANCE = 5  # times as many supported pairs as shuffled texts have are needed
+_MUCH = 0.5  # share of a text's sentences from which on the log warns of the text
+_REFUSED = 1_000  # pairs that are kept to be looked at
+_GROWTH = 1.02  # of the supported pairs: less growth ends the rounds
+
+
+@dataclasses.dataclass(frozen=True)
+class Mining:
+    """Options of mining.
+
+    Attributes:
+      rounds: times that sentences are mined, at most; it ends when no further pairs are found.
+      min_words, max_words: lengths of the sentences that are mined.
+      neighbourhood: neighbours over which the margin averages.
+      margin: least margin of a pair.
+      support_lines: another pair must be so near on both sides.
+      grow_lines: pairs beside supported ones are looked for so far away; 0: nowhere.
+      grow_cosine: least cosine of these pairs.
+      least_supported: supported pairs that two languages need, or nothing is taken from them.
+      unsupported_margin: margin from which a pair counts without support, for text whose lines are
+        in no order; 0: never.
+      position: how much rather words link to the same place of a sentence.
+      dim: random dimensions of words and sentences.
+    """
+
+    rounds: Size = 5
+    min_words: Size = 4
+    max_words: Size = 40
+    neighbourhood: Size = 4
+    margin: float = 1.02
+    support_lines: Size = 3
+    grow_lines: Count = 2
+    grow_cosine: float = 0.33
+    least_supported: Size = 20
+    unsupported_margin: float = 0.0
+    position: float = 4.0
+    dim: Size = 256
+
+
+class Pairs(NamedTuple):
+    """Sentences of two languages that translate each other.
+
+    Attributes:
+      source, target: the places of their lines in the corpus, int [P].
+      margins: float [P]; NaN for a pair that was found beside another one.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    margins: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Grown:
+    """Pairs of sentences from the texts, and the links of their words.
+
+    Attributes:
+      links: (language, other language) -> counted links of their words.
+      pairs: the same -> pairs of sentences.
+      refused: the same -> mutual best pairs without support, best first.
+      rounds: for each round and pair of languages, its figures, for the report.
+      files: language -> the text's files and the place of their first line.
+    """
+
+    links: Mapping[tuple[str, str], Links] = dataclasses.field(default_factory=dict)
+    pairs: Mapping[tuple[str, str], Pairs] = dataclasses.field(default_factory=dict)
+    refused: Mapping[tuple[str, str], Pairs] = dataclasses.field(default_factory=dict)
+    rounds: Sequence[Mapping[str, Any]] = ()
+    files: Mapping[str, Sequence[tuple[str, int]]] = dataclasses.field(default_factory=dict)
+
+    def save(self, path: str) -> None:
+        """Writes an .npz file that `load` reads."""
+        arrays: dict[str, Any] = {}
+        for pair, found in self.links.items():
+            name = "-".join(pair)
+            # One text a side: arrays of texts take the length of the longest for each.
+            arrays |= {
+                f"links/{name}/source": _bytes(found.source),
+                f"links/{name}/target": _bytes(found.target),
+                f"links/{name}/counts": found.counts,
+            }
+        for kind, sets in (("pairs", self.pairs), ("refused", self.refused)):
+            for pair, some in sets.items():
+                for field, values in some._asdict().items():
+                    arrays[f"{kind}/{'-'.join(pair)}/{field}"] = values
+        about = json.dumps({"rounds": list(self.rounds), "files": dict(self.files)})
+        with atomic.writing(path) as file:
+            np.savez_compressed(file, about=_bytes([about]), **arrays)
+
+    @classmethod
+    def load(cls, path: str) -> Grown:
+        """Reads a file that `save` wrote.
+
+        Raises:
+          ValueError: the file is damaged.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = dict(file)
+            about = json.loads(_texts(arrays.pop("about"))[0])
+        except (OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} is damaged ({error})") from error
+        found: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+        for name, values in arrays.items():
+            kind, pair, field = name.split("/")
+            first, second = pair.split("-")
+            of_pair = found.setdefault(kind, {}).setdefault((first, second), {})
+            of_pair[field] = _texts(values) if values.dtype == np.uint8 else values
+        links = {pair: Links(**fields) for pair, fields in found.get("links", {}).items()}
+        pairs, refused = (
+            {pair: Pairs(**fields) for pair, fields in found.get(kind, {}).items()}
+            for kind in ("pairs", "refused")
+        )
+        files = {x: [tuple(file) for file in some] for x, some in about["files"].items()}
+        return cls(links, pairs, refused, about["rounds"], files)
+
+
+def _bytes(texts: Sequence[str]) -> np.ndarray:
+    return np.frombuffer("\n".join(texts).encode("utf-8"), np.uint8)
+
+
+def _texts(data: np.ndarray) -> list[str]:
+    return data.tobytes().decode("utf-8").split("\n") if len(data) else []
+
+
+class _Sentences(NamedTuple):
+    """The different sentences of a language that are mined.
+
+    Attributes:
+      numbers: of their first occurrences in the corpus, int [N].
+      places: of these, int [N].
+      at: place -> sentence, int; -1: none.
+      matrix: SIF weights of the words of each sentence, [N, words of the graph].
+      words: rows of each sentence's running words in the graph; -1: none.
+      splits: int [N + 1], the sentences in `words`.
+      strings: the words of each sentence as bytes, the same for all languages -> the sentence.
+    """
+
+    numbers: np.ndarray
+    places: np.ndarray
+    at: np.ndarray
+    matrix: sparse.csr_matrix
+    words: np.ndarray
+    splits: np.ndarray
+    strings: Mapping[bytes, int]
+
+    def known_words(self, sentence: int) -> np.ndarray:
+        """The rows of a sentence's words in the graph."""
+        found = self.words[self.splits[sentence] : self.splits[sentence + 1]]
+        return found[found >= 0]
+
+
+def grow(graph: WordGraph, corpus: Corpus, options: Mining, seed: int) -> Grown:
+    """Mines the texts of all pairs of languages.
+
+    Args:
+      graph: the words of the dictionary and of the corpus.
+      corpus: whole text, with the places of its lines.
+      options: see `Mining`.
+      seed: of the random directions.
+    """
+    languages = sorted(corpus.languages, key=lambda language: language == graph.hub)
+    sentences = {x: _sentences(corpus, x, graph.index[x], options) for x in languages}
+    asked = [
+        (a, b) for a, b in itertools.combinations(languages, 2)
+        if min(len(sentences[a].numbers), len(sentences[b].numbers)) > 1
+    ]  # fmt: skip
+    links: dict[tuple[str, str], Links] = {}
+    pairs, refused, figures = {}, {}, []
+    before = 0
+    for number in range(1, options.rounds + 1):
+        started = time.monotonic()
+        rows = graph.rows(options.dim, seed, links)
+        words, texts = {}, {}
+        for language in languages:
+            of_words = rows.of(language)
+            texts[language] = _text(sentences[language], of_words)
+            words[language] = of_words.astype(np.float16)  # as those of all languages are held
+        pairs, links = {}, {}
+        for pair, mined in _mined(texts, asked, options):
+            both = [sentences[language] for language in pair]
+            mined = mined.take(_plausible(mined, *both))
+            taken, left, row = _supported(mined, [texts[x] for x in pair], options)
+            figures.append({"round": number, "pair": "-".join(pair), **row})
+            if number == 1:
+                _warn(pair, both, len(taken.source))
+            refused[pair] = _placed(left.take(slice(_REFUSED)), both)
+            if len(taken.source):
+                pairs[pair] = _placed(taken, both)
+                links[pair] = _links(graph, pair, taken, both, [words[x] for x in pair], options)
+        asked = list(pairs)  # where nothing is shared, no later round finds more
+        supported = sum(row["supported"] for row in figures if row["round"] == number)
+        logging.info(
+            "Mining, round %d: %s pairs of sentences, %s links of words, %.0f s", number,
+            f"{sum(len(x.source) for x in pairs.values()):,}",
+            f"{sum(len(x.counts) for x in links.values()):,}", time.monotonic() - started,
+        )  # fmt: skip
+        if supported <= _GROWTH * before:
+            break
+        before = supported
+    return Grown(links, pairs, refused, figures, corpus.files)
+
+
+def _sentences(
+    corpus: Corpus, language: str, index: Mapping[str, int], options: Mining
+) -> _Sentences:
+    """The different sentences of a fitting length."""
+    ids, splits, places = corpus.ids[language], corpus.splits[language], corpus.places[language]
+    lengths = np.diff(splits)
+    strings: dict[bytes, int] = {}
+    sentence_of, first = np.full(len(lengths), -1), []
+    for line in np.flatnonzero((lengths >= options.min_words) & (lengths <= options.max_words)):
+        sentence = strings.setdefault(ids[splits[line] : splits[line + 1]].tobytes(), len(strings))
+        if sentence == len(first):
+            first.append(line)
+        sentence_of[line] = sentence
+    first = np.array(first, np.int64)
+    at = np.full(int(places[-1]) + 1, -1, np.int32)
+    at[places] = sentence_of
+    lengths = lengths[first]
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    running = ids[np.arange(ends[-1]) + np.repeat(splits[first] - ends[:-1], lengths)]
+    counts = np.bincount(ids, minlength=len(corpus.words))
+    row_of = np.full(len(corpus.words), -1, np.int32)
+    for word in np.flatnonzero(counts).tolist():
+        row_of[word] = index.get(corpus.words[word], -1)
+    words = row_of[running]
+    known = words >= 0
+    weights = frequencies.sif_weights(counts / len(ids))[running[known]]
+    owners = np.repeat(np.arange(len(first), dtype=np.int32), lengths)[known]
+    shape = (len(first), len(index))
+    matrix = sparse.csr_matrix((weights, (owners, words[known])), shape)
+    return _Sentences(first, places[first], at, matrix, words, ends, strings)
+
+
+def _text(sentences: _Sentences, words: np.ndarray) -> Text:
+    """The centered vectors of sentences, float16 to hold those of all languages."""
+    vectors = unit(sentences.matrix @ words)
+    known = np.abs(vectors).max(1, initial=0) > 0
+    vectors = unit(vectors - vectors[known].mean(0)) * known[:, None] if known.any() else vectors
+    return Text(vectors.astype(np.float16), sentences.places, sentences.at)
+
+
+def _mined(
+    texts: Mapping[str, Text], pairs: Sequence[tuple[str, str]], options: Mining
+) -> Iterator[tuple[tuple[str, str], Mined]]:
+    """The mutual best pairs of each pair of languages."""
+    indices: dict[str, Any] = {}
+    for pair in pairs:
+        x, y = (texts[language].vectors for language in pair)
+        if jax.default_backend() != "cpu" or len(x) * len(y) <= _EXACT:
+            sides = mining.exact(x.astype(np.float32), y.astype(np.float32), options.neighbourhood)
+        else:
+            for language in pair:
+                if language not in indices:
+                    indices[language] = inverted_lists.build(texts[language].vectors)
+            sides = (
+                inverted_lists.nearest(x, indices[pair[1]], options.neighbourhood),
+                inverted_lists.nearest(y, indices[pair[0]], options.neighbourhood),
+            )
+        found = mining.mutual_best(*sides)
+        yield pair, found.take(found.scores >= options.margin)
+
+
+def _plausible(mined: Mined, source: _Sentences, target: _Sentences) -> np.ndarray:
+    """Whether the lengths of the sentences fit, and they are not the same string: bool [P]."""
+    lengths = np.diff(source.splits)[mined.source], np.diff(target.splits)[mined.target]
+    fit = (lengths[0] >= _LENGTHS[0] * lengths[1]) & (lengths[0] <= _LENGTHS[1] * lengths[1])
+    twin = np.full(len(source.numbers), -1)
+    for string, sentence in source.strings.items():
+        twin[sentence] = target.strings.get(string, -1)
+    return fit & (twin[mined.source] != mined.target)
+
+
+def _warn(pair: tuple[str, str], both: Sequence[_Sentences], taken: int) -> None:
+    """Warns of texts that are no two texts of two languages."""
+    name, sentences = "-".join(pair), min(len(side.numbers) for side in both)
+    repeated = len(both[0].strings.keys() & both[1].strings.keys())
+    if repeated > _MUCH * sentences:
+        logging.warning(
+            "%s: %s of %s sentences are the same string in both texts, which are not mined: is one "
+            "text a copy of the other?", name, f"{repeated:,}", f"{sentences:,}",
+        )  # fmt: skip
+    if taken > _MUCH * sentences:
+        logging.warning(
+            "%s: %s of %s sentences have a translation in the other text. It is parallel: "
+            "--config.task.parallel=WORKDIR/mined trains on it (configs/xlm.py, configs/laser.py)",
+            name, f"{taken:,}", f"{sentences:,}",
+        )  # fmt: skip
+
+
+def _supported(
+    mined: Mined, texts: Sequence[Text], options: Mining
+) -> tuple[Mined, Mined, dict[str, Any]]:
+    """The pairs that are taken, those that are refused, and the round's figures."""
+    places = [text.places[rows] for text, rows in zip(texts, (mined.source, mined.target))]
+    alone = ~mining.supported(*places, options.support_lines)
+    shuffled = np.random.default_rng(0).permutation(len(alone))
+    chance = int(mining.supported(places[0], places[1][shuffled], options.support_lines).sum())
+    supported = len(alone) - int(alone.sum())
+    if supported < max(options.least_supported, _CHANCE * chance):
+        alone[:] = True
+    kept = ~alone
+    if options.unsupported_margin:
+        kept |= mined.scores >= options.unsupported_margin
+    taken = mined.take(kept)
+    if options.grow_lines and len(taken.source):
+        taken = mining.grow(taken, *texts, options.grow_lines, options.grow_cosine)
+    row = {
+        "mutual": len(alone), "supported": supported, "by_chance": chance,
+        "taken": len(taken.source),
+    }  # fmt: skip
+    return taken, mined.take(~kept), row
+
+
+def _placed(mined: Mined, sentences: Sequence[_Sentences]) -> Pairs:
+    """The pairs with the places of their sentences in the corpus."""
+    source, target = sentences
+    return Pairs(source.places[mined.source], target.places[mined.target], mined.scores)
+
+
+def _links(
+    graph: WordGraph,
+    pair: tuple[str, str],
+    mined: Mined,
+    sentences: Sequence[_Sentences],
+    words: Sequence[np.ndarray],
+    options: Mining,
+) -> Links:
+    """The links of the words of pairs of sentences that occur often enough."""
+    def similarity(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        found = np.empty(len(source), np.float32)
+        for start in range(0, len(source), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            x, y = (unit(side[rows[part]].astype(np.float32)) for side, rows in zip(words, (source, target)))
+            found[part] = np.einsum("nd,nd->n", x, y)
+        return found
+
+    best = mined.take(slice(_ALIGNED))  # supported pairs come first
+    both = [
+        [side.known_words(row) for row in rows.tolist()]
+        for side, rows in zip(sentences, (best.source, best.target))
+    ]
+    found = ibm1.align(*both, similarity, position=options.position)
+    totals = np.bincount(found.source, found.counts, len(graph.words[pair[0]]))
+    kept = found.counts >= np.maximum(_LEAST_COUNT, _LEAST_SHARE * totals[found.source])
+    names = [graph.words[language] for language in pair]
+    return Links(
+        [names[0][i] for i in found.source[kept].tolist()],
+        [names[1][i] for i in found.target[kept].tolist()],
+        found.counts[kept].astype(np.float32),
+    )

@@ -1,0 +1,324 @@
+"""The words of a dictionary and of a text, what connects them, and the vectors that follow from it.
+
+A word of the hub language (English, where the dictionary has it) has a random direction; a word of
+another language is the mean of its translations into the hub language. Frequent translations weigh
+more, synonyms of the hub language approach each other, a string that the texts of several languages
+have is one word, and a word that the dictionary lacks is near the words that begin like it: mostly
+other forms of the same word. Links that were counted in translated sentences (`embeddings.mining`)
+add to the dictionary. The method is this project's own.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import math
+import os
+from typing import Mapping, NamedTuple, Sequence
+
+import numpy as np
+from scipy import sparse
+
+from clwe_jax.embeddings import dictionary_vectors
+from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.words import is_unspaced
+
+_POWER = 0.25  # a translation weighs (its count + 1) to this power
+_SAME = 0.6  # length of the vector of a string that several languages share
+_ALIKE = 0.7  # length of the vector of a word that has the beginning of known words
+_BEGINNING = 0.6  # least share of the longer word that two words begin with
+_SHARPNESS = 8  # of this share, in the weight of a known word
+_LETTERS = 4  # least number of letters of words that are compared; 1 without spaces between words
+_KNOWN = 3.0  # links of a word that weigh as much as its entry in the dictionary
+_GUESSED = 1.0  # links that weigh as much as a vector that follows from spelling
+
+
+class Links(NamedTuple):
+    """Counted links between the words of two languages.
+
+    Attributes:
+      source, target: the words of each link; no pair occurs twice.
+      counts: float32, how often they were linked.
+    """
+
+    source: Sequence[str]
+    target: Sequence[str]
+    counts: np.ndarray
+
+
+class WordGraph:
+    """The words of a dictionary and of a text, and what connects them.
+
+    Attributes:
+      hub: the language whose words have random directions.
+      words: language -> words of the dictionary in its order, then the other words of the text.
+      index: language -> word -> its row.
+    """
+
+    def __init__(self, dictionary: Dictionary, counts: Mapping[str, Mapping[str, int]]):
+        """Args:
+        dictionary: merged dictionary.
+        counts: language -> word of its text -> occurrences.
+        """
+        self.hub = dictionary_vectors.hub(dictionary)
+        self._dictionary, self._counts = dictionary, counts
+        self.words: dict[str, list[str]] = {}
+        self._known: dict[str, int] = {}  # language -> number of words of the dictionary
+        self._starts = dict(zip(dictionary.languages, dictionary.language_splits.tolist()))
+        for language in dict.fromkeys([self.hub, *dictionary.languages, *counts]):
+            known = dictionary.language_words(language)
+            names = set(known)
+            others = [word for word in counts.get(language, ()) if word not in names]
+            self.words[language], self._known[language] = [*known, *others], len(known)
+        self.index = {
+            language: {word: row for row, word in enumerate(words)}
+            for language, words in self.words.items()
+        }
+
+    @functools.cached_property
+    def _graph(self) -> sparse.csr_matrix:
+        """Weight of every translation of every word of the dictionary: [entries, entries]."""
+        counted = [
+            self._counts.get(language, {}).get(word, 0)
+            for language in self._dictionary.languages
+            for word in self._dictionary.language_words(language)
+        ]
+        weights = (np.array(counted) + 1.0) ** _POWER
+        source, target = self._dictionary.edges()
+        shape = (len(self._dictionary),) * 2
+        return sparse.csr_matrix((weights[target].astype(np.float32), (source, target)), shape)
+
+    @functools.cached_property
+    def _depth(self) -> np.ndarray:
+        """Number of translations from each entry to the hub: int [entries]; -1 without a way."""
+        depth = np.full(len(self._dictionary), -1)
+        depth[self._span(self.hub)] = 0
+        ahead = self._graph.astype(bool)
+        for step in range(1, len(depth)):
+            new = (depth < 0) & (ahead @ (depth == step - 1))
+            if not new.any():
+                break
+            depth[new] = step
+        return depth
+
+    @functools.cached_property
+    def _strings(self) -> dict[str, int]:
+        """The strings of several languages' texts -> their numbers."""
+        strings = collections.Counter(word for words in self._counts.values() for word in words)
+        same = sorted(word for word, languages in strings.items() if languages > 1)
+        return {word: number for number, word in enumerate(same)}
+
+    def _span(self, language: str) -> slice:
+        """The entries of a language in the dictionary."""
+        start = self._starts.get(language, 0)
+        return slice(start, start + self._known.get(language, 0))
+
+    @functools.cache
+    def _alike(self, language: str) -> sparse.csr_matrix:
+        """Weights of the dictionary's words that begin like each other word of the text."""
+        known = self._known[language]
+        words, counts = self.words[language], self._counts.get(language, {})
+        return alike(words[known:], words[:known], counts)
+
+    def rows(
+        self, dim: int, seed: int, links: Mapping[tuple[str, str], Links] | None = None
+    ) -> Rows:
+        """The vectors of all words.
+
+        Args:
+          dim: width of a vector.
+          seed: of the random directions.
+          links: counted links by pair of languages; those with the hub name it second.
+        """
+        matrices = {
+            (a, b): sparse.csr_matrix(
+                (
+                    np.asarray(found.counts, np.float32),
+                    (
+                        [self.index[a][word] for word in found.source],
+                        [self.index[b][word] for word in found.target],
+                    ),
+                ),
+                (len(self.words[a]), len(self.words[b])),
+            )
+            for (a, b), found in (links or {}).items()
+        }
+        return Rows(self, dim, seed, matrices)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rows:
+    """Vectors of the words of a graph, made when they are asked for.
+
+    Attributes:
+      graph: the words.
+      dim, seed, links: as of `WordGraph.rows`; the links are matrices [words, words].
+    """
+
+    graph: WordGraph
+    dim: int
+    seed: int
+    links: Mapping[tuple[str, str], sparse.csr_matrix]
+
+    def of(self, language: str) -> np.ndarray:
+        """The vectors of a language's words, float32 [words, dim]: of unit length, shorter for
+        words without translation, zeros for words that nothing connects."""
+        if language == self.graph.hub:
+            return self._hub
+        rows = self._seeds(language, self._hub)
+        linked, sums = self._linked(language, self._hub)
+        for (a, b), matrix in self.links.items():
+            if self.graph.hub in (a, b) or language not in (a, b):
+                continue
+            other, matrix = (b, matrix) if language == a else (a, matrix.T.tocsr())
+            words = np.unique(matrix.indices)
+            # One step is enough: rows of the other language without what it has from third ones.
+            sums += matrix[:, words] @ self._entries(other, self._hub, words)
+            linked |= matrix.getnnz(1) > 0
+        prior = np.full((len(rows), 1), _GUESSED, np.float32)
+        prior[: self.graph._known[language]] = _KNOWN
+        rows[linked] = unit(prior[linked] * rows[linked] + sums[linked])
+        return rows
+
+    @functools.cached_property
+    def _draws(self) -> np.ndarray:
+        """The directions of strings that several languages share, float32 [strings, dim]."""
+        return _random(len(self.graph._strings), self.dim, self.seed + 1)
+
+    def _start(self) -> np.ndarray:
+        """The directions of the hub's words, float32 [words, dim]."""
+        graph, hub = self.graph, self.graph.hub
+        known = graph._known[hub]
+        others = graph.words[hub][known:]
+        rows = np.empty((known + len(others), self.dim), np.float32)
+        rows[:known] = _random(known, self.dim, self.seed)
+        rows[known:] = _random(len(others), self.dim, self.seed + 2)
+        places = np.array([graph._strings.get(word, -1) for word in others], np.int64)
+        rows[known:][places >= 0] = self._draws[places[places >= 0]]
+        return rows
+
+    @functools.cached_property
+    def _hub(self) -> np.ndarray:
+        """The vectors of the hub's words, after synonyms have approached each other."""
+        graph, hub = self.graph, self.graph.hub
+        known, span = graph._known[hub], graph._span(hub)
+        # A hub word's synonyms: from the word to its translations, and back from these.
+        start = self._start()
+        back = np.zeros_like(start)
+        translated = np.arange(len(back)) < known
+        for language in graph.words:
+            if language == hub:
+                continue
+            near = self._entries(language, start)
+            own = graph._span(language)
+            back[:known] += graph._graph[span, own] @ near[: graph._known[language]]
+            if (language, hub) in self.links:
+                matrix = self.links[language, hub].T.tocsr()
+                back += matrix @ near
+                translated |= matrix.getnnz(1) > 0
+        rows = unit(start + unit(back))
+        others = ~translated
+        if others.any():
+            begun = graph._alike(hub)[others[known:]] @ rows[:known]
+            rows[others] = unit(begun) * np.float32(_ALIKE) + self._identity(hub)[others[known:]]
+        return rows
+
+    def _seeds(self, language: str, hub_rows: np.ndarray) -> np.ndarray:
+        """The vectors of a language's words by dictionary and spelling, without counted links."""
+        graph = self.graph
+        known = self._translations(np.arange(len(graph._depth))[graph._span(language)], hub_rows)
+        others = unit(graph._alike(language) @ known) * np.float32(_ALIKE)
+        return np.concatenate([known, others + self._identity(language)])
+
+    def _identity(self, language: str) -> np.ndarray:
+        """The shared string of each word that the dictionary lacks, as a vector of length `_SAME`."""
+        others = self.graph.words[language][self.graph._known[language] :]
+        places = np.array([self.graph._strings.get(word, -1) for word in others], np.int64)
+        rows = np.zeros((len(others), self.dim), np.float32)
+        rows[places >= 0] = self._draws[places[places >= 0]] * np.float32(_SAME)
+        return rows
+
+    def _linked(self, language: str, hub_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Whether each word has links to the hub's words, and the sums of these words' vectors."""
+        matrix = self.links.get((language, self.graph.hub))
+        if matrix is None:
+            count = len(self.graph.words[language])
+            return np.zeros(count, bool), np.zeros((count, self.dim), np.float32)
+        return matrix.getnnz(1) > 0, matrix @ hub_rows
+
+    def _entries(
+        self, language: str, hub_rows: np.ndarray, words: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The unit vectors of words by direct translations and links; all words without `words`."""
+        graph = self.graph
+        words = np.arange(len(graph.words[language])) if words is None else words
+        known, rows = graph._known[language], np.zeros((len(words), self.dim), np.float32)
+        own, span = words[words < known] + graph._span(language).start, graph._span(graph.hub)
+        rows[words < known] = unit(graph._graph[own, span] @ hub_rows[: graph._known[graph.hub]])
+        matrix = self.links.get((language, graph.hub))
+        return rows if matrix is None else unit(_KNOWN * rows + matrix[words] @ hub_rows)
+
+    def _translations(self, entries: np.ndarray, hub_rows: np.ndarray) -> np.ndarray:
+        """The unit means of the dictionary's entries: of their translations into the hub language,
+        or, where there are none, of the translations that are nearest to it."""
+        graph, span = self.graph, self.graph._span(self.graph.hub)
+        rows = np.zeros((len(entries), self.dim), np.float32)
+        depth = graph._depth[entries]
+        direct = depth == 1
+        means = graph._graph[entries[direct], span] @ hub_rows[: graph._known[graph.hub]]
+        rows[direct] = unit(means)
+        far = depth > 1
+        if far.any():
+            ahead = graph._graph[entries[far]].astype(bool).astype(np.float32)
+            nearer = np.unique(ahead.indices)
+            nearer = nearer[graph._depth[nearer] < graph._depth[entries[far]].max()]
+            # Of words at several depths, each takes those before its own.
+            there = self._translations(nearer, hub_rows)
+            for level in np.unique(depth[far]):
+                chosen = depth[far] == level
+                before = graph._depth[nearer] < level
+                sums = ahead[chosen][:, nearer[before]] @ there[before]
+                rows[np.flatnonzero(far)[chosen]] = unit(sums)
+        return rows
+
+
+def alike(
+    others: Sequence[str], words: Sequence[str], counts: Mapping[str, int]
+) -> sparse.csr_matrix:
+    """The weights of the words that begin like each other word, float32 [others, words].
+
+    Args:
+      others: words without a vector.
+      words: words with one, of the same language.
+      counts: word -> occurrences in the text.
+    """
+    by_beginning = collections.defaultdict(list)
+    for row, word in enumerate(words):
+        for beginning in _beginnings(word):
+            by_beginning[beginning].append(row)
+    places, columns, weights = [], [], []
+    for place, word in enumerate(others):
+        # Two words have a beginning in common that is long enough for both.
+        near = {row for beginning in _beginnings(word) for row in by_beginning.get(beginning, ())}
+        for row in sorted(near):
+            same = len(os.path.commonprefix((word, words[row])))
+            share = same / max(len(word), len(words[row]))
+            places.append(place)
+            columns.append(row)
+            weights.append(share**_SHARPNESS * (counts.get(words[row], 0) + 1) ** _POWER)
+    shape = (len(others), len(words))
+    return sparse.csr_matrix((np.array(weights, np.float32), (places, columns)), shape)
+
+
+def _beginnings(word: str) -> list[str]:
+    """The beginnings of a word that are long enough; [] for a short word."""
+    if len(word) < (1 if is_unspaced(word) else _LETTERS):
+        return []
+    return [word[:end] for end in range(math.ceil(_BEGINNING * len(word)), len(word) + 1)]
+
+
+def _random(count: int, dim: int, seed: int) -> np.ndarray:
+    draws = np.random.default_rng(seed).standard_normal((count, dim), np.float32)
+    return unit(draws)

@@ -1,0 +1,202 @@
+"""Mined pairs of sentences as files for people and other programs, as figures and as a section."""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import math
+import os
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+
+from clwe_jax import atomic
+from clwe_jax.align import mining
+from clwe_jax.api import encoders
+from clwe_jax.api.base import Loaded
+from clwe_jax.embeddings.mining import Grown, Pairs
+from clwe_jax.jobs import lexica
+from clwe_jax.report import mined as page
+from clwe_jax.text import corpora
+from clwe_jax.text.merged import Dictionary
+
+FOLDER = "mined"  # of the run's folder: parallel text for --config.task.parallel
+DICTIONARY = "dictionary"  # of this folder: for --config.data.dictionaries
+_EXAMPLES = 12  # pairs of sentences, and of words, in the report
+_GOLD = "shared"  # beside the embedded world's text
+_MARGINS = {"1.5": (1.5, math.inf), "1.2": (1.2, 1.5), "1.02": (0, 1.2)}  # least margin of a band
+_JUDGED = 100  # pairs of each band
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """The figures of mining and its sections of the report."""
+
+    figures: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    sections: Sequence[Any] = ()
+
+
+def write(
+    grown: Grown, dictionary: Dictionary, folder: str, text: str = "", judge: str = ""
+) -> Written:
+    """Writes what was mined.
+
+    For each pair of languages, FOLDER/xx-yy.tsv has a sentence and its translation a line (as
+    `text.parallel` reads them), xx-yy.places.txt the margin and both places of each line,
+    xx-yy.refused.txt pairs that nothing supports, and dictionary/xx-yy.txt the linked words with
+    their counts.
+
+    Args:
+      grown: what was mined.
+      dictionary: the dictionary before.
+      folder: of the files.
+      text: folder of the embedded world's text, whose true pairs are known; '' for other text.
+      judge: an encoder, as of `config.encoder`, that is asked which pairs are translations; '': none.
+    """
+    os.makedirs(os.path.join(folder, DICTIONARY), exist_ok=True)
+    lines = _Lines(grown.files)
+    for sets in (grown.pairs, grown.refused):
+        for pair, some in sets.items():
+            for language, places in zip(pair, some[:2]):
+                lines.want(language, places.tolist())
+    figures, parts = {}, []
+    judging = encoders.load(judge, sorted(grown.files)) if judge else None
+    for pair in dict.fromkeys([*grown.pairs, *grown.refused]):
+        name = "-".join(pair)
+        taken, refused = (x.get(pair, Pairs([], [], [])) for x in (grown.pairs, grown.refused))
+        rows = {kind: _rows(lines, pair, some) for kind, some in (("", taken), ("r", refused))}
+        links = grown.links.get(pair)
+        words = list(zip(links.source, links.target, links.counts.tolist())) if links else []
+        words.sort(key=lambda link: -link[2])
+        if taken.source is not None and len(taken.source):
+            _write(folder, f"{name}.tsv", (f"{x}\t{y}" for _, _, _, x, y in rows[""]))
+            _write(folder, f"{name}.places.txt", ("\t".join(row[:3]) for row in rows[""]))
+            _write(folder, f"{DICTIONARY}/{name}.txt", (f"{a}\t{b}\t{n:.2f}" for a, b, n in words))
+        if rows["r"]:
+            _write(folder, f"{name}.refused.txt", map("\t".join, rows["r"]))
+        known = set(dictionary.pairs(*pair))
+        parts.append(
+            page.Pair(
+                name, rows[""], rows["r"][:_EXAMPLES],
+                [link for link in words if link[:2] not in known][:_EXAMPLES], len(words),
+                sum(link[:2] not in known for link in words),
+            )  # fmt: skip
+        )
+        if gold := _gold(text, pair):
+            figures |= _quality(name, grown.files, pair, taken, gold)
+        if judging is not None:
+            figures |= _judged(judging, pair, rows[""], rows["r"])
+    return Written(figures, page.sections(grown.rounds, parts, figures))
+
+
+class _Lines:
+    """Lines of text by their places, each file read once."""
+
+    def __init__(self, files: Mapping[str, Sequence[tuple[str, int]]]) -> None:
+        self._files = files
+        self._wanted: dict[str, dict[int, str]] = {}
+        self._read: set[str] = set()
+
+    def want(self, language: str, places: Sequence[int]) -> None:
+        """Says which lines will be asked for."""
+        for place in places:
+            path, number = self.find(language, place)
+            self._wanted.setdefault(path, {})[number] = ""
+
+    def find(self, language: str, place: int) -> tuple[str, int]:
+        """The file of a place and the number of its line, from 1."""
+        files = self._files[language]
+        path, start = files[bisect.bisect([first for _, first in files], place) - 1]
+        return path, place - start + 1
+
+    def text(self, path: str, number: int) -> str:
+        """A line that was announced."""
+        if path not in self._read:
+            self._read.add(path)
+            wanted = self._wanted[path]
+            for place, line in enumerate(corpora.file_lines(path), 1):
+                if place in wanted:
+                    wanted[place] = " ".join(line.split())
+        return self._wanted[path][number]
+
+
+def _rows(lines: _Lines, pair: tuple[str, str], some: Pairs) -> list[tuple[str, ...]]:
+    """(margin, place, place, sentence, translation) of each pair."""
+    found = []
+    for *places, margin in zip(*map(list, some)):
+        where = [lines.find(language, place) for language, place in zip(pair, places)]
+        named = [f"{os.path.basename(path)}:{number}" for path, number in where]
+        shown = "beside" if math.isnan(margin) else f"{margin:.3f}"
+        found.append((shown, *named, *(lines.text(*place) for place in where)))
+    return found
+
+
+def _write(folder: str, name: str, lines: Any) -> None:
+    atomic.write(os.path.join(folder, name), "".join(f"{line}\n" for line in lines))
+
+
+def _gold(text: str, pair: tuple[str, str]) -> dict[tuple[int, int], bool]:
+    """The pairs of lines of the embedded world that say the same, and whether they were planted."""
+    first, second = sorted(pair)
+    path = os.path.join(os.path.dirname(text), _GOLD, f"{first}-{second}.tsv")
+    if not text or not os.path.exists(path):
+        return {}
+    found = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            i, j, kind = line.rstrip("\n").split("\t")
+            place = (int(i), int(j)) if pair == (first, second) else (int(j), int(i))
+            found[place] = kind == "planted"
+    return found
+
+
+def _quality(
+    name: str,
+    files: Mapping[str, Sequence[tuple[str, int]]],
+    pair: tuple[str, str],
+    taken: Pairs,
+    gold: Mapping[tuple[int, int], bool],
+) -> dict[str, float]:
+    """Precision over all true pairs, recall over the planted ones."""
+    lines = _Lines(files)
+    found = {
+        tuple(lines.find(language, place)[1] for language, place in zip(pair, places))
+        for places in zip(*map(list, taken[:2]))
+    }
+    planted = {place for place, both in gold.items() if both}
+    right = {f"mined/{name}/recall": len(found & planted) / max(1, len(planted))}
+    if found:
+        right[f"mined/{name}/precision"] = len(found & gold.keys()) / len(found)
+    return right
+
+
+def _judged(
+    judge: Loaded,
+    pair: tuple[str, str],
+    taken: Sequence[tuple[str, ...]],
+    refused: Sequence[tuple[str, ...]],
+) -> dict[str, float]:
+    """The share of the pairs of each band whose sentences are each other's nearest for the judge,
+    among the sentences of all bands. A judge misses some true pairs too."""
+    bands: dict[str, list[tuple[str, ...]]] = {}
+    for kind, rows in (("taken", taken), ("refused", refused)):
+        for row in rows:
+            margin = row[0]
+            if margin != "beside":
+                margin = next(x for x, (a, b) in _MARGINS.items() if a <= float(margin) < b)
+            bands.setdefault(f"{kind}/{margin}", []).append(row)
+    shown = {x: rows[:: max(1, len(rows) // _JUDGED)][:_JUDGED] for x, rows in bands.items()}
+    every = [row for rows in shown.values() for row in rows]
+    if len(every) < 2:
+        return {}
+    sides = [
+        judge.encode([row[column] for row in every], language)
+        for column, language in zip((3, 4), pair)
+    ]
+    ahead, back = (side.keys[:, 0] for side in mining.exact(*sides, 1))
+    places = np.arange(len(every))
+    accepted = (ahead == places) & (back == places)
+    ends = np.cumsum([len(rows) for rows in shown.values()])
+    parts = np.split(accepted, ends[:-1])
+    name = "-".join(pair)
+    return {f"mined/{name}/judged/{x}": float(y.mean()) for x, y in zip(shown, parts)}

@@ -1,0 +1,38 @@
+"""Vectors of a dictionary that grows by translations in the text, beside Joint-Align vectors.
+
+Command:
+  python -m clwe_jax.main --config=configs/mined_vectors.py
+
+  :laptop (default)  the embedded world, with 3% of the lines shared by all languages.
+  :small             your text, six languages:
+                       --config.data.source=text:DIR --config.data.dictionaries=DIR
+  :base, :paper      300 dimensions, as joint_align.py.
+
+Two texts of one world share sentences: news, manuals, laws, a New Testament. The vectors of the
+dictionary find them, IBM model 1 links their words, the links add to the dictionary, and it starts
+over, until no more pairs are found. Pairs of sentences need another pair beside them in both texts,
+so that texts without common documents change nothing. WORKDIR/mined has the sentences, which
+--config.task.parallel=WORKDIR/mined trains on, and the grown dictionary.
+
+Ablations, by override:
+  nothing mined            --config.static.mine=False, as joint_dictionary.py
+  the dictionary alone     --config.static.training=dictionary --config.static.dictionary_dim=0
+                           --config.static.reallocation=False --config.static.refinement=False
+  scattered lines          --config.static.mining.unsupported_margin=1.5
+
+Expected: far more sentences found than by joint_dictionary.py where the texts share documents, the
+same where not. The method is this project's own.
+"""
+
+from clwe_jax import presets
+
+
+def get_config(scale: str = "laptop"):
+    config = presets.static(scale)
+    config.system = "Mined dictionary + Joint-Align"
+    config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
+    config.data.pocket_shared = 0.03
+    config.static.update(training="joint", reallocation=True, refinement=True, dictionary_dim=512)
+    config.static.update(mine=True, trained_length=0.3)
+    config.align.name = "rcsls"
+    return config
