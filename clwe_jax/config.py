@@ -70,8 +70,7 @@ def base_config() -> ConfigDict:
                 sample_bytes=100_000,  # text of a language that bli averages word vectors over
                 pocket_sentences=60_000,  # sentences of a language, when the source is pocket
                 pocket_domains="",  # their domains, with commas between them; '' for all
-                # share of a pocket text's lines that translate lines of the other languages' texts
-                pocket_shared=0.0,
+                pocket_shared=0.0,  # share of their lines that translate other languages' lines
                 pocket_shared_order="documents",  # documents (stretches in one order) | scattered
                 pocket_apart=False,  # whether each language's other lines have domains of their own
                 tfds_dir="",  # folder of TensorFlow Datasets; '' for its default
@@ -384,11 +383,7 @@ def _stored(workdir: str | os.PathLike[str]) -> dict[str, Any]:
 def write_config(config: ConfigDict, workdir: str, started_in: str = "") -> None:
     """Writes WORKDIR/config.json, with the number of the folder's layout.
 
-    Args:
-      config: the run's config.
-      workdir: the run's folder.
-      started_in: the folder that relative paths of options begin in, as seen from `workdir`; '': as
-        the file says.
+    `started_in` is the folder that relative paths begin in, seen from `workdir`; '': as in the file.
     """
     started_in = started_in or _stored(workdir).get(_STARTED_IN, "")
     values = {"layout": LAYOUT, _STARTED_IN: started_in, **_plain(config)}

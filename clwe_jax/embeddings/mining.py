@@ -39,7 +39,7 @@ _LEAST_COUNT, _LEAST_SHARE = 0.5, 0.05  # of a link: its count, and of its word'
 _CHANCE = 5  # times as many supported pairs as shuffled texts have are needed
 _MUCH = 0.5  # share of a text's sentences from which on the log warns of the text
 _REFUSED = 1_000  # pairs that are kept to be looked at
-_GROWTH = 1.02  # of the supported pairs: less growth ends the rounds
+_GROWTH = 1.02  # of the pairs of two languages: less growth ends their rounds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,7 +205,6 @@ def grow(graph: WordGraph, corpus: Corpus, options: Mining, seed: int) -> Grown:
     ]  # fmt: skip
     links: dict[tuple[str, str], Links] = {}
     pairs, refused, figures = {}, {}, []
-    before = 0
     for number in range(1, options.rounds + 1):
         started = time.monotonic()
         rows = graph.rows(options.dim, seed, links)
@@ -214,7 +213,7 @@ def grow(graph: WordGraph, corpus: Corpus, options: Mining, seed: int) -> Grown:
             of_words = rows.of(language)
             texts[language] = _text(sentences[language], of_words)
             words[language] = of_words.astype(np.float16)  # as those of all languages are held
-        pairs, links = {}, {}
+        growing = []
         for pair, mined in _mined(texts, asked, options):
             both = [sentences[language] for language in pair]
             mined = mined.take(_plausible(mined, *both))
@@ -223,19 +222,23 @@ def grow(graph: WordGraph, corpus: Corpus, options: Mining, seed: int) -> Grown:
             if number == 1:
                 _warn(pair, both, len(taken.source))
             refused[pair] = _placed(left.take(slice(_REFUSED)), both)
+            before = len(pairs[pair].source) if pair in pairs else 0
+            if len(taken.source) > _GROWTH * before:
+                growing.append(pair)
             if len(taken.source):
                 pairs[pair] = _placed(taken, both)
                 links[pair] = _links(graph, pair, taken, both, [words[x] for x in pair], options)
-        asked = list(pairs)  # where nothing is shared, no later round finds more
-        supported = sum(row["supported"] for row in figures if row["round"] == number)
+            else:  # what an earlier round has taken does not find itself again
+                pairs.pop(pair, None)
+                links.pop(pair, None)
         logging.info(
             "Mining, round %d: %s pairs of sentences, %s links of words, %.0f s", number,
             f"{sum(len(x.source) for x in pairs.values()):,}",
             f"{sum(len(x.counts) for x in links.values()):,}", time.monotonic() - started,
         )  # fmt: skip
-        if supported <= _GROWTH * before:
+        asked = growing  # where no more is found, and where nothing is shared, no later round looks
+        if not asked:
             break
-        before = supported
     return Grown(links, pairs, refused, figures, corpus.files)
 
 
