@@ -90,7 +90,7 @@ def test_text_without_common_documents_changes_nothing(tmp_path):
     assert found[True] == found[False]
 
 
-def test_a_judge_tells_taken_pairs_from_refused_ones(run, tmp_path):
+def test_a_judge_accepts_taken_pairs_and_few_refused_ones(run, tmp_path):
     """The judge is the run itself; with other vectors it would be independent."""
     grown = mining.Grown.load(os.path.join(run, "trained", "mined.npz"))
     dictionary = Dictionary.from_pairs({("de", "en"): pocket.dictionary("de", "en")})
