@@ -31,7 +31,7 @@ setup(
         "Typing :: Typed",
     ],
     package_data={"clwe_jax": ["py.typed", "pocket/*", "pocket/**/*", "report/templates/*"]},
-    # tensorflow-text has no wheels for 3.13.
+    # The versions that are tested.
     python_requires=">=3.11,<3.13",
     install_requires=[
         "absl-py>=2.0",

@@ -318,6 +318,11 @@ def static_vectors(config: ConfigDict) -> None:
                 "config.static.mine=True looks for translations in text, and vectors that are given "
                 "have none: leave config.align.source_vectors out, or set it to False"
             )
+        if not static.dictionary_dim and static.training != "dictionary":
+            raise ValueError(
+                "config.static.mine=True adds to the vectors of a dictionary, and this run has none: "
+                "--config.static.dictionary_dim=300 sets them beside the trained ones"
+            )
     if (static.refinement or all(given)) and config.align.name not in UNSUPERVISED:
         needs.append(f"config.align.name={config.align.name!r}")
     if needs and not config.data.dictionaries:

@@ -23,5 +23,5 @@ def get_config(scale: str = "laptop"):
         config.recipe.l2 = 1e-5
     else:
         config.transfer.pieces = "run:laser"
-        config.transfer.embedder.width = presets.translation(scale).model.width
+        config.transfer.embedder.width = 256 if scale == "small" else 320  # LASER's
     return config

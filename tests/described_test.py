@@ -59,7 +59,7 @@ def whole_comments(path):
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_description_is_a_whole_comment_of_the_preset_that_builds_the_config(path, monkeypatch):
-    [maker] = re.findall(r"presets\.(\w+)\(", path.read_text(encoding="utf-8"))
+    maker, *_ = re.findall(r"presets\.(\w+)\(", path.read_text(encoding="utf-8"))
     own = sys.modules[getattr(presets, maker).__module__].__file__
     known = whole_comments(own) | whole_comments(options.__file__)
     config = described.load(str(path))

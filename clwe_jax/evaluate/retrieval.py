@@ -23,8 +23,8 @@ from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
 # Comparison of sentences -> suffix of the metric's name.
 SUFFIXES = {"cosine": "", "centered": "_centered", "csls": "_csls"}
-# Neighbours of a further CSLS figure: where a sentence has one translation among its candidates, its
-# nearest few tell more of how many others are near than the ten of the papers.
+# Neighbours of a further CSLS figure: a sentence has one translation among its candidates, and the ten
+# nearest of the papers reach far beyond it.
 FEW, FEW_SUFFIX = 3, "_csls_k3"
 SIF = "retrieval/sif"  # beginning of the metrics of sentences pooled by SIF
 

@@ -67,6 +67,7 @@ def write(
         rows = {kind: _rows(lines, pair, some) for kind, some in (("", taken), ("r", refused))}
         links = grown.links.get(pair)
         words = list(zip(links.source, links.target, links.counts.tolist())) if links else []
+        words = [link for link in words if all(any(map(str.isalpha, x)) for x in link[:2])]
         words.sort(key=lambda link: -link[2])
         if taken.source is not None and len(taken.source):
             _write(folder, f"{name}.tsv", (f"{x}\t{y}" for _, _, _, x, y in rows[""]))

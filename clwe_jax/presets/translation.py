@@ -9,8 +9,8 @@ from clwe_jax.presets.base import DOMAINS, YOUR_TEXT, Values, at, set_values
 
 _SCALES: dict[str, Values] = {
     "laptop": {
-        # A third language: of two, each is written from the other alone, and nothing but the start
-        # makes the vectors of a sentence and its translation alike.
+        # Of two languages each is written from the other alone, and nothing except the start makes a
+        # sentence's vector like its translation's; a third language does.
         "data": dict(languages="en,de,fr", pocket_domains=DOMAINS, sequence_length=32),
         "vocab": dict(size=3_000),
         # Without word vectors at the start, minutes are too few.

@@ -21,8 +21,8 @@ _SHOWN = 12  # pairs of sentences of each pair of languages
 _TEXT = (
     "Sentences of two languages that are each other's best by margin, and that lie beside another "
     "such pair in both texts, are taken as translations; links of their words add to the dictionary. "
-    "By chance: as many pairs would be supported in shuffled text. From two languages with too few "
-    "supported pairs nothing is taken. mined/ has all pairs, and those that were refused."
+    "By chance: the pairs that shuffled text would support. From two languages with too few supported "
+    "pairs nothing is taken. mined/ has all pairs, and those that were refused."
 )
 
 

@@ -90,7 +90,7 @@ def test_text_without_common_documents_changes_nothing(tmp_path):
     assert found[True] == found[False]
 
 
-def test_a_judge_tells_taken_pairs_from_refused_ones(run, tmp_path):
+def test_a_judge_accepts_taken_pairs_and_few_refused_ones(run, tmp_path):
     """The judge is the run itself; with other vectors it would be independent."""
     grown = mining.Grown.load(os.path.join(run, "trained", "mined.npz"))
     dictionary = Dictionary.from_pairs({("de", "en"): pocket.dictionary("de", "en")})
@@ -101,7 +101,9 @@ def test_a_judge_tells_taken_pairs_from_refused_ones(run, tmp_path):
     assert any(x.get("title") == "Pairs that the judge accepts" for x in section["blocks"])
 
 
-def test_vectors_that_are_given_cannot_be_mined(tmp_path):
+def test_mining_needs_text_and_vectors_of_a_dictionary():
+    with pytest.raises(ValueError, match="static.mine=True adds to the vectors of a dictionary"):
+        _config(**{"static.training": "joint"})
     overrides = {"align.source_vectors": "a.vec", "align.target_vectors": "b.vec"}
     with pytest.raises(ValueError, match="static.mine=True looks for translations in text"):
         _config(**overrides)
