@@ -66,6 +66,7 @@ class WordGraph:
         self._dictionary, self._counts = dictionary, counts
         self.words: dict[str, list[str]] = {}
         self._known: dict[str, int] = {}  # language -> number of words of the dictionary
+        self._alike_kept: dict[str, sparse.csr_matrix] = {}
         self._starts = dict(zip(dictionary.languages, dictionary.language_splits.tolist()))
         for language in dict.fromkeys([self.hub, *dictionary.languages, *counts]):
             known = dictionary.language_words(language)
@@ -115,12 +116,13 @@ class WordGraph:
         start = self._starts.get(language, 0)
         return slice(start, start + self._known.get(language, 0))
 
-    @functools.cache
     def _alike(self, language: str) -> sparse.csr_matrix:
         """Weights of the dictionary's words that begin like each other word of the text."""
-        known = self._known[language]
-        words, counts = self.words[language], self._counts.get(language, {})
-        return alike(words[known:], words[:known], counts)
+        if language not in self._alike_kept:
+            known = self._known[language]
+            words, counts = self.words[language], self._counts.get(language, {})
+            self._alike_kept[language] = alike(words[known:], words[:known], counts)
+        return self._alike_kept[language]
 
     def rows(
         self, dim: int, seed: int, links: Mapping[tuple[str, str], Links] | None = None
