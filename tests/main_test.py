@@ -106,8 +106,10 @@ def test_a_signal_ends_the_program_in_one_line(tmp_path, number, status):
     )
     command = [sys.executable, "-m", "clwe_jax.main", f"--config={waits}"]
     with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # Tests that run in the background of a shell inherit that SIGINT is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:  # fmt: skip
         assert process.stdout.readline() == "waits\n"
         process.send_signal(number)
         said, errors = process.communicate(timeout=50)

@@ -22,7 +22,7 @@ _SCALES: dict[str, Values] = {
         "train": dict(steps=1_200, batch_size=64, log_every_steps=50),
         "checkpoint": dict(every_steps=600),
         "evals": dict(
-            retrieval=dict(every_steps=600), bleu=dict(every_steps=600, max_sentences=100)
+            retrieval=dict(every_steps=600), bleu=dict(every_steps=600, max_sentences=60)
         ),
     },
     "small": {
