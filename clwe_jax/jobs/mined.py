@@ -69,7 +69,7 @@ def write(
         words = list(zip(links.source, links.target, links.counts.tolist())) if links else []
         words = [link for link in words if all(any(map(str.isalpha, x)) for x in link[:2])]
         words.sort(key=lambda link: -link[2])
-        if taken.source is not None and len(taken.source):
+        if len(taken.source):
             _write(folder, f"{name}.tsv", (f"{x}\t{y}" for _, _, _, x, y in rows[""]))
             _write(folder, f"{name}.places.txt", ("\t".join(row[:3]) for row in rows[""]))
             _write(folder, f"{DICTIONARY}/{name}.txt", (f"{a}\t{b}\t{n:.2f}" for a, b, n in words))
