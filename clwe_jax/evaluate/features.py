@@ -13,7 +13,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.fields import OneOf
-from clwe_jax.models.pooling import LAYERS, select
+from clwe_jax.models.pooling import select
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Batch, Encoder
 

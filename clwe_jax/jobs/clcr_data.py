@@ -8,7 +8,6 @@ from typing import Iterator, Mapping, Sequence
 
 from absl import logging
 from ml_collections import ConfigDict
-import numpy as np
 
 from clwe_jax import config as options
 from clwe_jax import pocket, presets

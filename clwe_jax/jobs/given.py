@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Mapping, Sequence
+from typing import Any, Sequence
 
 from absl import logging
 from ml_collections import ConfigDict
