@@ -1,10 +1,10 @@
 """The papers' printed settings of the sense-aware systems (A11) stand in their `:paper` configs."""
 
-import importlib.util
 import pathlib
 
 import pytest
 
+from clwe_jax import described
 from clwe_jax.models.senses.config import AS_PRINTED
 from clwe_jax.objectives.sense_loss import sense_config
 from clwe_jax.training import optim
@@ -13,10 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def config(name, scale="paper"):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "configs" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.get_config(scale)
+    return described.load(f"{ROOT / 'configs' / name}.py:{scale}")
 
 
 @pytest.mark.parametrize(

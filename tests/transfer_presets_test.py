@@ -1,11 +1,10 @@
 """The papers' settings of transfer and translation stand in their `:paper` configs (C, D, E)."""
 
-import importlib.util
 import pathlib
 
 import pytest
 
-from clwe_jax import presets
+from clwe_jax import described, presets
 from clwe_jax.text.labelled_options import validate
 from clwe_jax.training.heads import Recipe
 
@@ -13,10 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def config(name, scale="paper"):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "configs" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.get_config(scale)
+    return described.load(f"{ROOT / 'configs' / name}.py:{scale}")
 
 
 TRANSFER = sorted(

@@ -171,7 +171,7 @@ class _Sentences(NamedTuple):
       matrix: SIF weights of the words of each sentence, [N, words of the graph].
       words: rows of each sentence's running words in the graph; -1: none.
       splits: int [N + 1], the sentences in `words`.
-      strings: the words of each sentence as bytes, the same for all languages -> the sentence.
+      strings: number of each sentence's string, the same in all languages, int [N].
     """
 
     numbers: np.ndarray
@@ -180,7 +180,7 @@ class _Sentences(NamedTuple):
     matrix: sparse.csr_matrix
     words: np.ndarray
     splits: np.ndarray
-    strings: Mapping[bytes, int]
+    strings: np.ndarray
 
     def known_words(self, sentence: int) -> np.ndarray:
         """The rows of a sentence's words in the graph."""
@@ -198,7 +198,8 @@ def grow(graph: WordGraph, corpus: Corpus, options: Mining, seed: int) -> Grown:
       seed: of the random directions.
     """
     languages = sorted(corpus.languages, key=lambda language: language == graph.hub)
-    sentences = {x: _sentences(corpus, x, graph.index[x], options) for x in languages}
+    strings: dict[bytes, int] = {}
+    sentences = {x: _sentences(corpus, x, graph.index[x], options, strings) for x in languages}
     asked = [
         (a, b) for a, b in itertools.combinations(languages, 2)
         if min(len(sentences[a].numbers), len(sentences[b].numbers)) > 1
@@ -243,21 +244,22 @@ def grow(graph: WordGraph, corpus: Corpus, options: Mining, seed: int) -> Grown:
 
 
 def _sentences(
-    corpus: Corpus, language: str, index: Mapping[str, int], options: Mining
+    corpus: Corpus,
+    language: str,
+    index: Mapping[str, int],
+    options: Mining,
+    strings: dict[bytes, int],
 ) -> _Sentences:
-    """The different sentences of a fitting length."""
+    """The different sentences of a fitting length; `strings` numbers those of all languages."""
     ids, splits, places = corpus.ids[language], corpus.splits[language], corpus.places[language]
     lengths = np.diff(splits)
-    strings: dict[bytes, int] = {}
-    sentence_of, first = np.full(len(lengths), -1), []
-    for line in np.flatnonzero((lengths >= options.min_words) & (lengths <= options.max_words)):
-        sentence = strings.setdefault(ids[splits[line] : splits[line + 1]].tobytes(), len(strings))
-        if sentence == len(first):
-            first.append(line)
-        sentence_of[line] = sentence
-    first = np.array(first, np.int64)
-    at = np.full(int(places[-1]) + 1, -1, np.int32)
-    at[places] = sentence_of
+    lines = np.flatnonzero((lengths >= options.min_words) & (lengths <= options.max_words))
+    texts = (ids[splits[line] : splits[line + 1]].tobytes() for line in lines)
+    named = np.array([strings.setdefault(text, len(strings)) for text in texts], np.int64)
+    distinct, begin, sentence = np.unique(named, return_index=True, return_inverse=True)
+    order = np.argsort(begin)  # sentences are in the order of the text
+    first, at = lines[begin[order]], np.full(int(places[-1]) + 1, -1, np.int32)
+    at[places[lines]] = np.argsort(order)[sentence]
     lengths = lengths[first]
     ends = np.concatenate([[0], np.cumsum(lengths)])
     running = ids[np.arange(ends[-1]) + np.repeat(splits[first] - ends[:-1], lengths)]
@@ -271,7 +273,7 @@ def _sentences(
     owners = np.repeat(np.arange(len(first), dtype=np.int32), lengths)[known]
     shape = (len(first), len(index))
     matrix = sparse.csr_matrix((weights, (owners, words[known])), shape)
-    return _Sentences(first, places[first], at, matrix, words, ends, strings)
+    return _Sentences(first, places[first], at, matrix, words, ends, distinct[order])
 
 
 def _text(sentences: _Sentences, words: np.ndarray) -> Text:
@@ -307,16 +309,13 @@ def _plausible(mined: Mined, source: _Sentences, target: _Sentences) -> np.ndarr
     """Whether the lengths of the sentences fit, and they are not the same string: bool [P]."""
     lengths = np.diff(source.splits)[mined.source], np.diff(target.splits)[mined.target]
     fit = (lengths[0] >= _LENGTHS[0] * lengths[1]) & (lengths[0] <= _LENGTHS[1] * lengths[1])
-    twin = np.full(len(source.numbers), -1)
-    for string, sentence in source.strings.items():
-        twin[sentence] = target.strings.get(string, -1)
-    return fit & (twin[mined.source] != mined.target)
+    return fit & (source.strings[mined.source] != target.strings[mined.target])
 
 
 def _warn(pair: tuple[str, str], both: Sequence[_Sentences], taken: int) -> None:
     """Warns of texts that are no two texts of two languages."""
     name, sentences = "-".join(pair), min(len(side.numbers) for side in both)
-    repeated = len(both[0].strings.keys() & both[1].strings.keys())
+    repeated = len(np.intersect1d(*(side.strings for side in both)))
     if repeated > _MUCH * sentences:
         logging.warning(
             "%s: %s of %s sentences are the same string in both texts, which are not mined: is one "
@@ -369,11 +368,15 @@ def _links(
     options: Mining,
 ) -> Links:
     """The links of the words of pairs of sentences that occur often enough."""
+
     def similarity(source: np.ndarray, target: np.ndarray) -> np.ndarray:
         found = np.empty(len(source), np.float32)
         for start in range(0, len(source), _CHUNK):
             part = slice(start, start + _CHUNK)
-            x, y = (unit(side[rows[part]].astype(np.float32)) for side, rows in zip(words, (source, target)))
+            x, y = (
+                unit(side[rows[part]].astype(np.float32))
+                for side, rows in zip(words, (source, target))
+            )
             found[part] = np.einsum("nd,nd->n", x, y)
         return found
 

@@ -111,6 +111,12 @@ class WordGraph:
         same = sorted(word for word, languages in strings.items() if languages > 1)
         return {word: number for number, word in enumerate(same)}
 
+    def _string_numbers(self, language: str) -> np.ndarray:
+        """The number of each word's string in `_strings`, of the words that the dictionary lacks; -1
+        for strings of one language's text."""
+        others = self.words[language][self._known[language] :]
+        return np.array([self._strings.get(word, -1) for word in others], np.int64)
+
     def _span(self, language: str) -> slice:
         """The entries of a language in the dictionary."""
         start = self._starts.get(language, 0)
@@ -192,12 +198,10 @@ class Rows:
     def _start(self) -> np.ndarray:
         """The directions of the hub's words, float32 [words, dim]."""
         graph, hub = self.graph, self.graph.hub
-        known = graph._known[hub]
-        others = graph.words[hub][known:]
-        rows = np.empty((known + len(others), self.dim), np.float32)
+        known, places = graph._known[hub], graph._string_numbers(hub)
+        rows = np.empty((known + len(places), self.dim), np.float32)
         rows[:known] = _random(known, self.dim, self.seed)
-        rows[known:] = _random(len(others), self.dim, self.seed + 2)
-        places = np.array([graph._strings.get(word, -1) for word in others], np.int64)
+        rows[known:] = _random(len(places), self.dim, self.seed + 2)
         rows[known:][places >= 0] = self._draws[places[places >= 0]]
         return rows
 
@@ -236,9 +240,8 @@ class Rows:
 
     def _identity(self, language: str) -> np.ndarray:
         """The shared string of each word that the dictionary lacks, as a vector of length `_SAME`."""
-        others = self.graph.words[language][self.graph._known[language] :]
-        places = np.array([self.graph._strings.get(word, -1) for word in others], np.int64)
-        rows = np.zeros((len(others), self.dim), np.float32)
+        places = self.graph._string_numbers(language)
+        rows = np.zeros((len(places), self.dim), np.float32)
         rows[places >= 0] = self._draws[places[places >= 0]] * np.float32(_SAME)
         return rows
 

@@ -10,7 +10,7 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax import atomic
+from clwe_jax import atomic, pocket
 from clwe_jax.align import mining
 from clwe_jax.api import encoders
 from clwe_jax.api.base import Loaded
@@ -63,29 +63,25 @@ def write(
     for pair in dict.fromkeys([*grown.pairs, *grown.refused]):
         name = "-".join(pair)
         taken, refused = (x.get(pair, Pairs([], [], [])) for x in (grown.pairs, grown.refused))
-        rows = {kind: _rows(lines, pair, some) for kind, some in (("", taken), ("r", refused))}
+        rows, refused_rows = _rows(lines, pair, taken), _rows(lines, pair, refused)
         links = grown.links.get(pair)
         words = list(zip(links.source, links.target, links.counts.tolist())) if links else []
         words = [link for link in words if all(any(map(str.isalpha, x)) for x in link[:2])]
         words.sort(key=lambda link: -link[2])
         if len(taken.source):
-            _write(folder, f"{name}.tsv", (f"{x}\t{y}" for _, _, _, x, y in rows[""]))
-            _write(folder, f"{name}.places.txt", ("\t".join(row[:3]) for row in rows[""]))
+            _write(folder, f"{name}.tsv", (f"{x}\t{y}" for _, _, _, x, y in rows))
+            _write(folder, f"{name}.places.txt", ("\t".join(row[:3]) for row in rows))
             _write(folder, f"{DICTIONARY}/{name}.txt", (f"{a}\t{b}\t{n:.2f}" for a, b, n in words))
-        if rows["r"]:
-            _write(folder, f"{name}.refused.txt", map("\t".join, rows["r"]))
+        if refused_rows:
+            _write(folder, f"{name}.refused.txt", map("\t".join, refused_rows))
         known = set(dictionary.pairs(*pair))
-        parts.append(
-            page.Pair(
-                name, rows[""], rows["r"][:_EXAMPLES],
-                [link for link in words if link[:2] not in known][:_EXAMPLES], len(words),
-                sum(link[:2] not in known for link in words),
-            )  # fmt: skip
-        )
+        new = [link for link in words if link[:2] not in known]
+        examples = refused_rows[:_EXAMPLES], new[:_EXAMPLES]
+        parts.append(page.Pair(name, rows, *examples, len(words), len(new)))
         if gold := _gold(text, pair):
-            figures |= _quality(name, grown.files, pair, taken, gold)
+            figures |= _quality(name, lines, pair, taken, gold)
         if judging is not None:
-            figures |= _judged(judging, pair, rows[""], rows["r"])
+            figures |= _judged(judging, pair, rows, refused_rows)
     return Written(figures, page.sections(grown.rounds, parts, figures))
 
 
@@ -141,24 +137,18 @@ def _gold(text: str, pair: tuple[str, str]) -> dict[tuple[int, int], bool]:
     path = os.path.join(os.path.dirname(text), _GOLD, f"{first}-{second}.tsv")
     if not text or not os.path.exists(path):
         return {}
-    found = {}
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            i, j, kind = line.rstrip("\n").split("\t")
-            place = (int(i), int(j)) if pair == (first, second) else (int(j), int(i))
-            found[place] = kind == "planted"
-    return found
+    turn = 1 if pair == (first, second) else -1
+    return {(x.source, x.target)[::turn]: x.planted for x in pocket.read_pairs(path)}
 
 
 def _quality(
     name: str,
-    files: Mapping[str, Sequence[tuple[str, int]]],
+    lines: _Lines,
     pair: tuple[str, str],
     taken: Pairs,
     gold: Mapping[tuple[int, int], bool],
 ) -> dict[str, float]:
     """Precision over all true pairs, recall over the planted ones."""
-    lines = _Lines(files)
     found = {
         tuple(lines.find(language, place)[1] for language, place in zip(pair, places))
         for places in zip(*map(list, taken[:2]))

@@ -107,10 +107,10 @@ class Static(Job):
         self.evaluators = evaluators.build(self.config, self.context, folders)
 
     def _mine(self) -> None:
-        self.grown = self.source.mine(self.dictionary, self.tests)
+        grown = self.source.mine(self.dictionary, self.tests)
         gold = self.source.folders["text"] if self.config.data.source == "pocket" else ""
         self.mined = mined.write(
-            self.grown, self.dictionary, self.path(mined.FOLDER), gold, self.config.static.judge
+            grown, self.dictionary, self.path(mined.FOLDER), gold, self.config.static.judge
         )
 
     def _read_vocabularies(self) -> None:
