@@ -99,12 +99,15 @@ def our_step(args: argparse.Namespace, batch: dict[str, Any]):
     import jax
     import numpy as np
 
-    from clwe_jax.models.bilm import BiLmConfig
+    from clwe_jax.models.bilm import BiLm
     from clwe_jax.objectives.bilm import BiLmObjective
+    from clwe_jax.options.models import BiLmOptions
+    from clwe_jax.options.senses import SenseOptions
+    from clwe_jax.options.training import MeshOptions
     from clwe_jax.training import allocator, optim, partition, train, train_state
 
     allocator.keep_freed_memory()
-    model = BiLmConfig(
+    sizes = BiLmOptions(
         width=args.width,
         layers=args.layers,
         cells=args.cells,
@@ -112,11 +115,11 @@ def our_step(args: argparse.Namespace, batch: dict[str, Any]):
         filters=filters(args.features),
     )
     objective = BiLmObjective(
-        model=model,
+        model=BiLm(sizes),
         vocab_size=args.vocab,
         padded_vocab_size=args.vocab,
         negatives=args.negatives,
-        senses={"senses": args.senses, "warmup_steps": 1},
+        senses=SenseOptions(senses=args.senses, warmup_steps=1),
     )
     optimizer = optim.Optimizer(
         name="adagrad",
@@ -131,7 +134,7 @@ def our_step(args: argparse.Namespace, batch: dict[str, Any]):
         key: batch[key] if key in batch else np.zeros(x.shape, x.dtype)
         for key, x in objective.batch_shapes(args.rows, args.window).items()
     }
-    mesh = partition.make_mesh({"data": -1})
+    mesh = partition.make_mesh(MeshOptions())
     tx = optimizer.build(1_000_000)
     shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
     target = train_state.plan(objective, tx, shapes, mesh, seed=0)

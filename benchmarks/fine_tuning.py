@@ -51,19 +51,16 @@ def our_step(args: argparse.Namespace) -> tuple[Callable[[int], float], int]:
     import jax
     import numpy as np
 
+    from clwe_jax.options.training import MeshOptions
     from clwe_jax.training import allocator, build, optim, partition, train, train_state
 
     allocator.keep_freed_memory()
-    encoder = run_config.load("mbert")
-    encoder.model.update(
-        layers=args.layers, width=args.width, heads=args.heads, mlp_dim=4 * args.width,
-        dropout=args.dropout,
-    )  # fmt: skip
-    if "max_length" in encoder.model:
-        encoder.model.max_length = args.length
-    encoder.data.sequence_length = args.length
-    config = run_config.load("finetune_ner", "small")
-    config.transfer.head.dropout = args.dropout
+    encoder = run_config.load("mbert", changes={
+        "model.layers": args.layers, "model.width": args.width, "model.heads": args.heads,
+        "model.mlp_dim": 4 * args.width, "model.dropout": args.dropout,
+        "data.sequence_length": args.length,
+    })  # fmt: skip
+    config = run_config.load("finetune_ner", "small", {"transfer.head.dropout": args.dropout})
     labels = tuple(f"B-{number}" for number in range(args.labels))
     objective = build.tuned(
         config, labels, True, build.build_objective(encoder, args.vocab, args.vocab)
@@ -80,7 +77,7 @@ def our_step(args: argparse.Namespace) -> tuple[Callable[[int], float], int]:
         key: given[key].astype(x.dtype) for key, x in objective.batch_shapes(*shape).items()
     }
     optimizer = optim.from_config(config.optimizer, args.length)
-    mesh = partition.make_mesh({"data": -1})
+    mesh = partition.make_mesh(MeshOptions())
     shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
     tx = optimizer.build(1_000)
     target = train_state.plan(objective, tx, shapes, mesh, seed=0)

@@ -52,15 +52,14 @@ def arguments() -> argparse.Namespace:
 
 def make_config(args: argparse.Namespace) -> Any:
     """The config of a run on this text."""
-    config = read_config(args.config, args.set)
-    config.data.source = f"text:{args.text}"
-    config.data.languages = args.languages
-    config.data.dictionaries = args.dictionaries
-    config.data.sequence_length = args.length
-    config.vocab.size = args.vocab_size
-    config.train.batch_size = args.batch_size
-    config.evals.retrieval.data = config.evals.bli.data = ""
-    return config
+    from clwe_jax import options
+
+    return options.with_values(read_config(args.config, args.set), {
+        "data.source": f"text:{args.text}", "data.languages": args.languages,
+        "data.dictionaries": args.dictionaries, "data.sequence_length": args.length,
+        "vocab.size": args.vocab_size, "train.batch_size": args.batch_size,
+        "evals.retrieval.data": "", "evals.bli.data": "",
+    })  # fmt: skip
 
 
 def line_shares(world: Any, temperature: float) -> dict[str, float]:
@@ -131,7 +130,6 @@ def main() -> None:
         return
     config = make_config(args)
 
-    from clwe_jax import registry
     from clwe_jax.data.graph import pipeline
     from clwe_jax.text import world as worlds
 
@@ -140,7 +138,7 @@ def main() -> None:
         start = time.perf_counter()
         source = pipeline.build(
             config.data,
-            task=registry.build("task", config.task.to_dict()),
+            task=config.task,
             tokenizer=world.tokenizer,
             dictionary=world.dictionary,
             text=world.text,

@@ -28,7 +28,8 @@ sys.path.insert(0, run_config.ROOT)
 from absl import logging  # noqa: E402
 from scipy import stats  # noqa: E402
 
-from clwe_jax import registry, validation  # noqa: E402
+from clwe_jax import registry  # noqa: E402
+from clwe_jax.options.section import nearest  # noqa: E402
 
 TEXT_PAIRS = "en-de,en-es,en-fr,en-nl,en-ru,en-zh"
 POCKET_PAIRS = "en-de,en-es,en-fr,en-ja,en-zh"
@@ -113,7 +114,6 @@ def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[
     folder = run_folder(arguments, name, pair, seed)
     results = os.path.join(folder, "results.json")
     if not os.path.exists(results) and not arguments.print_only:
-        config = run_config.load(system.config, arguments.scale)
         trained = os.path.join(os.path.dirname(os.path.dirname(folder)), f"trained-{seed}")
         changes = {
             "seed": seed,
@@ -122,15 +122,14 @@ def run(arguments: argparse.Namespace, name: str, pair: str, seed: int) -> dict[
             **settings(arguments, pair),
             **system.overrides,
         }
-        for path, value in changes.items():
-            run_config.override(config, path, value)
+        config = run_config.load(system.config, arguments.scale, changes)
         # The report shows sys.argv as the command of the run.
         sys.argv[1:] = [
             f"--config=configs/{system.config}.py:{arguments.scale}",
             f"--workdir={folder}",
             *(f"--config.{path}={value}" for path, value in changes.items()),
         ]
-        validation.validate(config)
+        config.resolved().check_all()
         started = time.monotonic()
         registry.lookup("job", config.job)(config, folder)
         # Copies of these vectors, which `trained` also has, would fill the disk.
@@ -250,7 +249,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     names = [n.strip() for n in arguments.systems.split(";") if n.strip()] or list(SYSTEMS)
     for name in names:
         if name not in SYSTEMS:
-            parser.error(f"unknown system {name!r}. {registry.nearest(name, SYSTEMS)}")
+            parser.error(f"unknown system {name!r}. {nearest(name, SYSTEMS)}")
     if arguments.world == "text" and not os.path.isdir(arguments.data) and not arguments.print_only:
         parser.error(f"{arguments.data} does not exist: give --data=DIR or --world=pocket")
     logging.set_verbosity(logging.INFO)

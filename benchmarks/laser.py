@@ -50,6 +50,7 @@ def our_step(config: Any, length: int, clock: Callable[[], float]):
     import jax
     import numpy as np
 
+    from clwe_jax.options.training import MeshOptions
     from clwe_jax.text.base_vocab import SPECIALS
     from clwe_jax.training import allocator, build, optim, partition, train, train_state
 
@@ -58,7 +59,7 @@ def our_step(config: Any, length: int, clock: Callable[[], float]):
     size = config.vocab.size
     objective = build.build_objective(config, size, size, specials=specials)
     optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
-    mesh = partition.make_mesh({"data": -1})
+    mesh = partition.make_mesh(MeshOptions())
     shapes = objective.batch_shapes(config.train.batch_size, length)
     draw = np.random.RandomState(0)
     languages = objective.model.languages
@@ -92,9 +93,7 @@ def main() -> None:
     args = arguments()
     sys.path.insert(0, run_config.ROOT)
     path, _, scale = args.config.partition(":")
-    config = run_config.load(path, scale or "laptop")
-    for change in args.set:
-        run_config.override(config, *change.split("=", 1))
+    config = run_config.load(path, scale or "laptop", run_config.changes_of(args.set))
     import jax
 
     clock = side_by_side.CLOCKS[args.clock]
@@ -115,7 +114,7 @@ def main() -> None:
     }
     if args.peer_python:
         keys = ("layers", "cells", "decoder_cells", "width", "language_width", "dropout")
-        options = {key: model[key] for key in keys}
+        options = {key: getattr(model, key) for key in keys}
         options.update(
             vocab=config.vocab.size, languages=len(config.data.languages.split(",")), rows=rows,
             length=args.length, learning_rate=config.optimizer.learning_rate,

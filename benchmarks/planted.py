@@ -65,10 +65,10 @@ def accuracy(name: str, options: dict, seed: int, arguments: argparse.Namespace)
     )
     given = 0 if name in _ALONE else arguments.words // 10
     pairs = np.stack([np.arange(given), place[:given]], 1) if given else None
-    spec = dict(name=name.partition(",")[0], **options)
-    if spec["name"] in ("self_learning", "adversarial", "contrastive"):
-        spec["seed"] = seed
-    found = registry.build("aligner", spec).fit(x, y, pairs)
+    aligner = name.partition(",")[0]
+    if aligner in ("self_learning", "adversarial", "contrastive"):
+        options = {**options, "seed": seed}
+    found = registry.lookup("aligner", aligner)(**options).fit(x, y, pairs)
     best = csls.nearest(found.apply(x), found.apply_target(y), 1, "csls")[0]
     return float((np.asarray(best)[given:, 0] == place[given:]).mean())
 

@@ -25,7 +25,6 @@ import jax  # noqa: E402
 import run_config  # noqa: E402
 from side_by_side import CLOCKS  # noqa: E402
 
-from clwe_jax import validation  # noqa: E402
 from clwe_jax.jobs import inputs  # noqa: E402
 from clwe_jax.training import (  # noqa: E402
     allocator,
@@ -44,15 +43,13 @@ class Model:
     """A config's training step and batches of its run."""
 
     def __init__(self, name: str, changes: list[str], workdir: str):
-        config = run_config.load(name)
-        config.objective.senses.warmup_steps = 1
-        for change in changes:
-            run_config.override(config, *change.split("=", 1))
-        validation.validate(config)
+        warm = {"objective.senses.warmup_steps": 1, **run_config.changes_of(changes)}
+        config = run_config.load(name, changes=warm)
+        config.resolved().check_all()
         world = inputs.open_world(config, os.path.join(workdir, name))
         vocabulary = world.tokenizer.vocabulary
         self.objective = build.build_objective(
-            config, len(vocabulary), vocabulary.size, inputs.translations(config, world),
+            config, len(vocabulary), vocabulary.size, inputs.translations(config.objective, world),
             vocabulary.specials,
         )  # fmt: skip
         optimizer = optim.from_config(config.optimizer, config.data.sequence_length)

@@ -69,9 +69,11 @@ def our_tagger(args: argparse.Namespace, table: np.ndarray, seeds: int) -> tuple
 
     from clwe_jax.models.heads import BiLstmCrf
     from clwe_jax.models.labelling import Labeller, Labelling, Mix
+    from clwe_jax.options.models import BiLstmCrfHead
     from clwe_jax.training import heads
 
-    labeller = Labeller(Mix(), Labelling(BiLstmCrf(args.labels, True, cells=args.cells)))
+    head = BiLstmCrf(BiLstmCrfHead(cells=args.cells), args.labels, True)
+    labeller = Labeller(Mix(), Labelling(head))
     one = {key: np.zeros((seeds, args.rows, args.longest), np.int32) for key in ("words", "gold")}
     keys = jnp.stack([jax.random.key(seed) for seed in range(seeds)])
     return labeller, heads.start(labeller, table, one, keys)

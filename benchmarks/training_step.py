@@ -40,11 +40,8 @@ def arguments() -> argparse.Namespace:
 def read_config(name: str, overrides: list[str]):
     """The config of a file with its scale after a colon; the optimizer becomes AdamW."""
     path, _, scale = name.partition(":")
-    config = run_config.load(path, scale or "laptop")
-    config.optimizer.name = "adamw"
-    for change in overrides:
-        run_config.override(config, *change.split("=", 1))
-    return config
+    changes = {"optimizer.name": "adamw", **run_config.changes_of(overrides)}
+    return run_config.load(path, scale or "laptop", changes)
 
 
 def product_flops(config, predictions: int) -> float:
@@ -84,12 +81,13 @@ def our_step(config) -> tuple[Callable[[int], float], int, int]:
     import jax
     import numpy as np
 
-    from clwe_jax import config as options
+    from clwe_jax import options
+    from clwe_jax.options.training import MeshOptions
     from clwe_jax.training import build, optim, partition, train, train_state
     from clwe_jax.types import piece_batch
 
     rows, length = config.train.batch_size, config.data.sequence_length
-    predictions = options.max_predictions(config)
+    predictions = options.max_predictions(config.data)
     languages = len(options.languages(config))
     draw = np.random.RandomState(0)
     masked = draw.rand(rows, length).argsort(1) < predictions
@@ -108,7 +106,7 @@ def our_step(config) -> tuple[Callable[[int], float], int, int]:
 
     objective = build.build_objective(config, config.vocab.size, config.vocab.size)
     optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
-    mesh = partition.make_mesh({"data": -1})
+    mesh = partition.make_mesh(MeshOptions())
     shapes = {key: jax.ShapeDtypeStruct(x.shape, x.dtype) for key, x in batch.items()}
     tx = optimizer.build(config.train.steps)
     target = train_state.plan(objective, tx, shapes, mesh, seed=0)

@@ -10,8 +10,10 @@ import traceback
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from clwe_jax import config as options
-from clwe_jax import described, registry, terminal, validation
+from clwe_jax import options, registry, terminal
+from clwe_jax.options import help as options_help
+from clwe_jax.options.section import nearest
+from clwe_jax.options.systems import described
 
 _CONFIG = config_flags.DEFINE_config_file(
     "config",
@@ -41,13 +43,14 @@ def main(argv: list[str]) -> None:
     terminal.plain_log()
     for name in ("jax", "gensim"):  # lines on absent backends, and on each epoch of vectors
         python_logging.getLogger(name).setLevel(python_logging.WARNING)
-    config = _CONFIG.value
     workdir = os.path.abspath(_WORKDIR.value or os.path.join("runs", _run_name()))
     try:
         options.check_folder(workdir)
+        config = options.parse(_CONFIG.value)
         if config.job in registry.TABLES["follow"]:
-            registry.lookup("follow", config.job)(config)
-        validation.validate(options.resolved(config))
+            config = registry.lookup("follow", config.job)(config)
+        if config.job in registry.TABLES["inputs"]:  # others follow a run that was checked
+            config.resolved().check_all()
         if _PLAN.value:
             if config.job not in registry.TABLES["plan"]:
                 known = ", ".join(registry.TABLES["plan"])
@@ -55,7 +58,7 @@ def main(argv: list[str]) -> None:
             registry.lookup("plan", config.job)(config, _PLAN.value)
             return
         if config.job in registry.TABLES["inputs"]:
-            registry.lookup("inputs", config.job)(options.resolved(config), workdir)
+            registry.lookup("inputs", config.job)(config.resolved(), workdir)
         if _MULTIHOST.value:
             import jax
 
@@ -87,22 +90,31 @@ def _flags_parser(argv: list[str]) -> list[str]:
             config = _load(file)
             break
     if config is not None and {"--help", "-help"} & set(argv):
-        print(described.text(config, file))
+        print(options_help.text(_parsed(config), file))
         sys.exit()
     try:
         rest = app.parse_flags_with_usage(argv)
     except (AttributeError, KeyError) as error:
         text = str(error.args[0] if error.args else error).replace("\n", ". ")
-        known = [option.path for option in described.options(config)] if config else []
+        run = _parsed(config) if config else None
+        known = [path for path, _, _ in described(run)] if run else []
         for argument in argv:
             path = argument.partition("=")[0].lstrip("-").removeprefix("config.")
             if argument.startswith(("--config.", "-config.")) and path not in known:
-                text = described.unknown(config, path)
+                text = options_help.unknown(run, path) if run else text
                 break
         sys.exit(f"error: {text}")
     if flags.FLAGS.config is None:
         sys.exit(f"error: which system? Give --config=FILE. {_known_configs('')}")
     return rest
+
+
+def _parsed(config: ConfigDict) -> options.Run:
+    """The options of a config; a wrong value of the file ends the program."""
+    try:
+        return options.parse(config)
+    except ValueError as error:
+        sys.exit(f"error: {error}")
 
 
 def _load(argument: str) -> ConfigDict:
@@ -111,7 +123,7 @@ def _load(argument: str) -> ConfigDict:
     if not os.path.isfile(path):
         sys.exit(f"error: there is no config file {path!r}. {_known_configs(path)}")
     try:
-        return described.load(argument)
+        return options.load(argument)
     except ValueError as error:
         sys.exit(f"error: {error}")
 
@@ -123,7 +135,7 @@ def _known_configs(path: str) -> str:
         found = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".py")]
     if not found:
         return "Run from the project's folder, where configs/ is."
-    return registry.nearest(path, found) if path else f"Known: {', '.join(sorted(found))}."
+    return nearest(path, found) if path else f"Known: {', '.join(sorted(found))}."
 
 
 def entry() -> None:

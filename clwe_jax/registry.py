@@ -7,15 +7,15 @@ one line here.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib
-from typing import Any, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from clwe_jax import fields
+if TYPE_CHECKING:
+    from clwe_jax.options.section import Section
 
-_MOST_NAMED = 120  # names that an error message lists
-
-TABLES: dict[str, dict[str, str]] = {
+# Table -> name -> 'module:name' of a function or class; of a class with options of its own a pair, the
+# class and that of its options, which imports neither jax nor TensorFlow.
+TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     # Functions (config, workdir, dry) -> whether the job is finished; see `jobs.job.Job.run`.
     "job": {
         "pretrain": "clwe_jax.jobs.pretrain:run",
@@ -25,27 +25,18 @@ TABLES: dict[str, dict[str, str]] = {
         "transfer": "clwe_jax.jobs.transfer:run",
         "clcr": "clwe_jax.jobs.clcr:run",
     },
-    # Checks of a job's config; they import neither jax nor TensorFlow.
-    "validation": {
-        "pretrain": "clwe_jax.validation:language_model",
-        "evaluate": "clwe_jax.validation:trained_run",
-        "project": "clwe_jax.validation:trained_run",
-        "static": "clwe_jax.validation:static_vectors",
-        "transfer": "clwe_jax.text.labelled_options:validate",
-        "clcr": "clwe_jax.text.clcr_options:validate",
-    },
-    # Sets options of a job that follow its files and models, with the same restriction.
+    # Functions (run) -> run with the options that follow files and models; they import neither jax nor
+    # TensorFlow.
     "follow": {
         "pretrain": "clwe_jax.interop.configuration:follow",
         "transfer": "clwe_jax.text.labelled_languages:follow",
-        "evaluate": "clwe_jax.validation:trained_run",  # it follows the run's own options
     },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {
         "pretrain": "clwe_jax.text.world:check",
         "static": "clwe_jax.text.world:check",
         "transfer": "clwe_jax.text.labelled_files:check",
-        "clcr": "clwe_jax.text.clcr_options:check",
+        "clcr": "clwe_jax.text.clcr_files:check",
     },
     # Plans of a job's memory and time on a slice: functions (config, topology).
     "plan": {
@@ -73,44 +64,90 @@ TABLES: dict[str, dict[str, str]] = {
         "vec": "clwe_jax.api.export:vec",
     },
     "task": {
-        "mlm": "clwe_jax.data.tasks:Mlm",
-        "dict_mlm": "clwe_jax.data.tasks:DictMlm",
-        "dict_tlm": "clwe_jax.data.tasks:DictTlm",
-        "tlm": "clwe_jax.data.tasks:Tlm",
-        "bilm": "clwe_jax.data.tasks:BiLm",
-        "translation": "clwe_jax.data.tasks:Translation",
-        "sentences": "clwe_jax.data.tasks:Sentences",
+        "mlm": "clwe_jax.options.tasks:Mlm",
+        "dict_mlm": "clwe_jax.options.tasks:DictMlm",
+        "dict_tlm": "clwe_jax.options.tasks:DictTlm",
+        "tlm": "clwe_jax.options.tasks:Tlm",
+        "bilm": "clwe_jax.options.tasks:BiLm",
+        "translation": "clwe_jax.options.tasks:Translation",
+        "sentences": "clwe_jax.options.tasks:Sentences",
     },
     "model": {
-        "transformer": "clwe_jax.models.transformer:Transformer",
-        "bilm": "clwe_jax.models.bilm:BiLmConfig",
-        "laser": "clwe_jax.models.laser:Laser",
-        "translator": "clwe_jax.models.translator:Translator",
+        "transformer": (
+            "clwe_jax.models.transformer:Transformer", "clwe_jax.options.models:TransformerOptions",
+        ),
+        "bilm": (
+            "clwe_jax.models.bilm:BiLm", "clwe_jax.options.models:BiLmOptions",
+        ),
+        "laser": (
+            "clwe_jax.models.laser:Laser", "clwe_jax.options.models:LaserOptions",
+        ),
+        "translator": (
+            "clwe_jax.models.translator:Translator", "clwe_jax.options.models:TranslatorOptions",
+        ),
     },
     "aligner": {
-        "procrustes": "clwe_jax.align.procrustes:Procrustes",
-        "least_squares": "clwe_jax.align.procrustes:LeastSquares",
-        "rcsls": "clwe_jax.align.rcsls:Rcsls",
-        "geomm": "clwe_jax.align.geomm:Geomm",
-        "contrastive": "clwe_jax.align.contrastive:Contrastive",
-        "adversarial": "clwe_jax.align.adversarial:Adversarial",
-        "self_learning": "clwe_jax.align.self_learning:SelfLearning",
+        "procrustes": (
+            "clwe_jax.align.procrustes:Procrustes", "clwe_jax.options.aligners:ProcrustesOptions",
+        ),
+        "least_squares": (
+            "clwe_jax.align.procrustes:LeastSquares", "clwe_jax.options.aligners:LeastSquaresOptions",
+        ),
+        "rcsls": (
+            "clwe_jax.align.rcsls:Rcsls", "clwe_jax.options.aligners:RcslsOptions",
+        ),
+        "geomm": (
+            "clwe_jax.align.geomm:Geomm", "clwe_jax.options.aligners:GeommOptions",
+        ),
+        "contrastive": (
+            "clwe_jax.align.contrastive:Contrastive", "clwe_jax.options.aligners:ContrastiveOptions",
+        ),
+        "adversarial": (
+            "clwe_jax.align.adversarial:Adversarial", "clwe_jax.options.aligners:AdversarialOptions",
+        ),
+        "self_learning": (
+            "clwe_jax.align.self_learning:SelfLearning", "clwe_jax.options.aligners:SelfLearningOptions",
+        ),
     },
     "objective": {
-        "mlm": "clwe_jax.objectives.mlm:MlmObjective",
-        "bilm": "clwe_jax.objectives.bilm:BiLmObjective",
-        "sense_mlm": "clwe_jax.objectives.sense_mlm:SenseMlmObjective",
-        "translation": "clwe_jax.objectives.translation:TranslationObjective",
-        "unsupervised_translation": "clwe_jax.objectives.unsupervised:UnsupervisedTranslation",
+        "mlm": (
+            "clwe_jax.objectives.mlm:MlmObjective", "clwe_jax.options.objectives:MlmOptions",
+        ),
+        "bilm": (
+            "clwe_jax.objectives.bilm:BiLmObjective", "clwe_jax.options.objectives:BiLmLossOptions",
+        ),
+        "sense_mlm": (
+            "clwe_jax.objectives.sense_mlm:SenseMlmObjective", "clwe_jax.options.objectives:SenseMlmOptions",
+        ),
+        "translation": (
+            "clwe_jax.objectives.translation:TranslationObjective", "clwe_jax.options.objectives:TranslationOptions",
+        ),
+        "unsupervised_translation": (
+            "clwe_jax.objectives.unsupervised:UnsupervisedTranslation", "clwe_jax.options.objectives:UnsupervisedTranslationOptions",
+        ),
     },
     "head": {
-        "linear": "clwe_jax.models.heads:Linear",
-        "bilstm_crf": "clwe_jax.models.heads:BiLstmCrf",
-        "transformer_crf": "clwe_jax.models.heads:TransformerCrf",
-        "mean_mlp": "clwe_jax.models.heads:MeanMlp",
-        "bilstm_max": "clwe_jax.models.heads:BiLstmMax",
-        "esim": "clwe_jax.models.heads:Esim",
-        "edge": "clwe_jax.models.heads:Edge",
+        "linear": (
+            "clwe_jax.models.heads:Linear", "clwe_jax.options.models:LinearHead",
+        ),
+        "bilstm_crf": (
+            "clwe_jax.models.heads:BiLstmCrf", "clwe_jax.options.models:BiLstmCrfHead",
+        ),
+        "transformer_crf": (
+            "clwe_jax.models.heads:TransformerCrf", "clwe_jax.options.models:TransformerCrfHead",
+        ),
+        "mean_mlp": (
+            "clwe_jax.models.heads:MeanMlp", "clwe_jax.options.models:MeanMlpHead",
+        ),
+        "bilstm_max": (
+            "clwe_jax.models.heads:BiLstmMax", "clwe_jax.options.models:BiLstmMaxHead",
+        ),
+        "esim": (
+            "clwe_jax.models.heads:Esim", "clwe_jax.options.models:EsimHead",
+        ),
+        "edge": (
+            "clwe_jax.models.heads:Edge", "clwe_jax.options.models:EdgeHead",
+        ),
     },
     # Classes of `text.labelled.Task`.
     "transfer_task": {
@@ -132,46 +169,35 @@ TABLES: dict[str, dict[str, str]] = {
         "edge/relations": "clwe_jax.text.labelled.edges:Relations",
     },
     "evaluator": {
-        "mlm": "clwe_jax.evaluate.mlm:MlmEvaluator",
-        "retrieval": "clwe_jax.evaluate.retrieval:SentenceRetrieval",
-        "bleu": "clwe_jax.evaluate.bleu:Bleu",
-        "mining": "clwe_jax.evaluate.mining:BitextMining",
-        "bli": "clwe_jax.evaluate.bli:LexiconInduction",
-        "senses": "clwe_jax.evaluate.sense_evaluator:SenseEvaluator",
-        "wsd": "clwe_jax.evaluate.wsd:WordSenseDisambiguation",
-        "similarity": "clwe_jax.evaluate.similarity:WordSimilarity",
-        "word_alignment": "clwe_jax.evaluate.word_alignment:WordAlignment",
+        "mlm": (
+            "clwe_jax.evaluate.mlm:MlmEvaluator", "clwe_jax.options.evaluators:MlmEvaluation",
+        ),
+        "retrieval": (
+            "clwe_jax.evaluate.retrieval:SentenceRetrieval", "clwe_jax.options.evaluators:RetrievalEvaluation",
+        ),
+        "bleu": (
+            "clwe_jax.evaluate.bleu:Bleu", "clwe_jax.options.evaluators:BleuEvaluation",
+        ),
+        "mining": (
+            "clwe_jax.evaluate.mining:BitextMining", "clwe_jax.options.evaluators:MiningEvaluation",
+        ),
+        "bli": (
+            "clwe_jax.evaluate.bli:LexiconInduction", "clwe_jax.options.evaluators:BliEvaluation",
+        ),
+        "senses": (
+            "clwe_jax.evaluate.sense_evaluator:SenseEvaluator", "clwe_jax.options.evaluators:SensesEvaluation",
+        ),
+        "wsd": (
+            "clwe_jax.evaluate.wsd:WordSenseDisambiguation", "clwe_jax.options.evaluators:WsdEvaluation",
+        ),
+        "similarity": (
+            "clwe_jax.evaluate.similarity:WordSimilarity", "clwe_jax.options.evaluators:SimilarityEvaluation",
+        ),
+        "word_alignment": (
+            "clwe_jax.evaluate.word_alignment:WordAlignment", "clwe_jax.options.evaluators:WordAlignmentEvaluation",
+        ),
     },
 }
-
-
-# Classes whose fields are the options of a section without a `name`.
-SECTIONS = {
-    "optimizer": ("clwe_jax.training.optim:Optimizer",),
-    "init": ("clwe_jax.training.init:Initial",),
-    "recipe": ("clwe_jax.training.heads:Recipe",),
-    "transfer.align": ("clwe_jax.evaluate.word_alignment:WordAligner",),
-    "clcr.transform": ("clwe_jax.align.attention_matching:AttentionMatching",),
-    "clcr.tune": ("clwe_jax.jobs.clcr_tune:Tuning",),
-    "clcr.predictor": ("clwe_jax.align.predictors:Classifier",),
-    "transfer.joint": ("clwe_jax.embeddings.train:FastText",),
-    "embeddings": ("clwe_jax.embeddings.train:FastText", "clwe_jax.embeddings.duong:Duong"),
-    "static.mining": ("clwe_jax.embeddings.mining:Mining",),
-}
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """'Did you mean X?', or a list of known words: the end of an error message."""
-    known = sorted(known)
-    more = len(known) - _MOST_NAMED
-    listed = ", ".join(known[:_MOST_NAMED])
-    return suggestion(word, known) or f"Known: {listed}{f' and {more:,} more' if more > 0 else ''}."
-
-
-def suggestion(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:
-    """'Did you mean X?' where a known word is at least as similar as `cutoff`, in [0, 1]; or ''."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
-    return f"Did you mean {close[0]!r}?" if close else ""
 
 
 def lookup(kind: str, name: str) -> Any:
@@ -180,66 +206,50 @@ def lookup(kind: str, name: str) -> Any:
     Raises:
       ValueError: the table has no such name; the message names the nearest known one.
     """
-    check_name(kind, name)
-    module, attribute = TABLES[kind][name].split(":")
-    return getattr(importlib.import_module(module), attribute)
+    return imported(_entry(kind, name)[0])
+
+
+def options_class(kind: str, name: str) -> type[Section]:
+    """The class of the options of `name` in the table `kind`; it imports neither jax nor TensorFlow.
+
+    Raises:
+      ValueError: as of `lookup`.
+    """
+    return imported(_entry(kind, name)[-1])
 
 
 def check_name(kind: str, name: str) -> None:
     """Raises ValueError where the table `kind` has no `name`; imports nothing."""
+    from clwe_jax.options.section import nearest  # the options themselves read the tables
+
     if name not in TABLES[kind]:
         raise ValueError(f"There is no {kind} named {name!r}. {nearest(name, TABLES[kind])}")
 
 
-def build(kind: str, spec: Mapping[str, Any], where: str = "", **given: Any) -> Any:
-    """Makes an object of the class `spec['name']` from the other keys of `spec` and from `given`.
+def build(kind: str, part: Section, **given: Any) -> Any:
+    """Makes an object of the class that a section's `name` chooses.
 
     Args:
       kind: a table of the registry.
-      spec: a section of the config.
-      where: name of the section, for messages; '': 'config.{kind}'.
+      part: the section. A class with a field `options` takes it whole, others take its options.
       given: further arguments of the class.
-
-    Raises:
-      ValueError: an unknown name or key (the message names the nearest known one), or a value that
-        the field's annotation does not allow.
     """
-    options = {key: value for key, value in dict(spec).items() if key != "name"}
-    cls = lookup(kind, spec["name"])
-    check_options(TABLES[kind][spec["name"]], options, where or f"config.{kind}")
-    return cls(**options, **given)
+    from clwe_jax.options.section import values_of
+
+    cls = lookup(kind, part.name)
+    if any(field.name == "options" for field in dataclasses.fields(cls)):
+        return cls(options=part, **given)
+    return cls(**values_of(part), **given)
 
 
-def check_options(target: str, options: Mapping[str, Any], where: str) -> None:
-    """Raises ValueError for an option that a class lacks or whose value it does not allow.
-
-    The class is not imported; see `fields`.
-
-    Args:
-      target: the class, 'module:Class'.
-      options: the options by name.
-      where: the section of the config, for the message: 'config.model'.
-    """
-    known = fields.of(target)
-    check_keys(known, options, where)
-    for key, value in options.items():
-        field = known[key]
-        if field.options and isinstance(value, Mapping):
-            check_options(field.options, value, f"{where}.{key}")
-        elif field.annotation is not None:
-            fields.check_value(field.annotation, value, f"{where}.{key}", options)
+def imported(target: str) -> Any:
+    """The class or function 'module:name'."""
+    module, name = target.split(":")
+    return getattr(importlib.import_module(module), name)
 
 
-def check_keys(known: type | Iterable[str], options: Iterable[str], where: str) -> None:
-    """Raises ValueError for a key of `options` that is not known.
-
-    Args:
-      known: a dataclass, whose fields are the known keys, or the known keys.
-      options: the keys.
-      where: the section of the config, for the message.
-    """
-    if isinstance(known, type):
-        known = {field.name for field in dataclasses.fields(known) if field.init} - {"parent"}
-    for key in options:
-        if key not in known:
-            raise ValueError(f"{where} has no option {key!r}. {nearest(key, known)}")
+def _entry(kind: str, name: str) -> tuple[str, ...]:
+    """(class, class of its options), or the one class that is both."""
+    check_name(kind, name)
+    entry = TABLES[kind][name]
+    return (entry,) if isinstance(entry, str) else entry

@@ -185,7 +185,7 @@ class HasSenses(Protocol):
     """An objective that assigns senses to words.
 
     Attributes:
-      senses: the `models.senses.config.SenseConfig` of all sense states.
+      senses: the `options.senses.SenseOptions` of all sense states.
       directions: name of each sense state -> the slice of a representation that it clusters.
       sense_input: the input of sense selection: 'own', a word's own representation, or 'context',
         the representations that predict it.

@@ -16,16 +16,11 @@ Expected: Table 1 of the paper: NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDo
 The laptop's figures are in benchmarks/README.md.
 """
 
-from clwe_jax import presets
+from clwe_jax import options, presets
 
 
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "DICT-MLM-50"
-    config.task.update(
-        name="dict_mlm",
-        cross_lingual_share=0.5,
-        choice="uniform",
-        only_words_with_entries=True,
-    )
+    config.task = options.named("task", "dict_mlm", cross_lingual_share=0.5)
     return config

@@ -16,16 +16,11 @@ Expected: Table 1 of the paper: NER 67.8, POS 69.4, XNLI 67.2, PAWS-X 84.1, MLDo
 The laptop's figures are in benchmarks/README.md.
 """
 
-from clwe_jax import presets
+from clwe_jax import options, presets
 
 
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "DICT-MLM-90"
-    config.task.update(
-        name="dict_mlm",
-        cross_lingual_share=0.9,
-        choice="uniform",
-        only_words_with_entries=True,
-    )
+    config.task = options.named("task", "dict_mlm", cross_lingual_share=0.9)
     return config

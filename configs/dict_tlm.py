@@ -16,11 +16,11 @@ Expected: Table 1 of the paper: NER 65.0, POS 71.6, XNLI 66.6, PAWS-X 84.8, MLDo
 The laptop's figures are in benchmarks/README.md.
 """
 
-from clwe_jax import presets
+from clwe_jax import options, presets
 
 
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "DICT-TLM"
-    config.task.update(name="dict_tlm", copy_switch_rate=0.5)
+    config.task = options.named("task", "dict_tlm", copy_switch_rate=0.5)
     return config

@@ -22,5 +22,4 @@ from clwe_jax import presets
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "mBERT"
-    config.task.update(name="mlm", only_words_with_entries=False)
     return config

@@ -36,19 +36,14 @@ Expected: layers above the dictionary floor, in fewer steps than dict_mlm_50.py;
 has the figures. The recipe is this project's own.
 """
 
-from clwe_jax import presets
+from clwe_jax import options, presets
 
 
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "Warm DICT-MLM"
     config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
-    config.task.update(
-        name="dict_mlm",
-        cross_lingual_share=0.9,
-        choice="uniform",
-        only_words_with_entries=True,
-    )
+    config.task = options.named("task", "dict_mlm", cross_lingual_share=0.9)
     # Pieces of words find fewer sentences than whole words.
     config.vocab.update(size=max(config.vocab.size, 32_768), dictionary_share=0.8)
     config.model.update(norm="pre", language_embeddings=False)

@@ -19,11 +19,11 @@ Expected: Table 1 of the DICT-MLM paper (public XLM): NER 61.2, POS 71.3, XNLI 6
 The laptop's figures are in benchmarks/README.md.
 """
 
-from clwe_jax import presets
+from clwe_jax import options, presets
 
 
 def get_config(scale: str = "laptop"):
     config = presets.bert(scale)
     config.system = "XLM"
-    config.task.update(name="tlm", parallel="source", parallel_share=0.5)
+    config.task = options.named("task", "tlm", parallel=options.SOURCE, parallel_share=0.5)
     return config

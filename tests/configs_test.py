@@ -1,62 +1,62 @@
 """The resolved config of every file in configs/ at every scale is the recorded one.
 
-The record holds a hash of every section. After a change that is meant, write it again:
+The record names what differs from the defaults at `:laptop`, and what other scales change. After a
+change that is meant, write it again:
   python tests/configs_test.py
 """
 
-import hashlib
-import importlib.util
-import json
+import functools
 import pathlib
 import subprocess
 import sys
 
 import pytest
 
-from clwe_jax import config as options
+from clwe_jax import options
+from clwe_jax.options.systems import described
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORD = pathlib.Path(__file__).with_name("configs_record.txt")
 CONFIGS = sorted(path.stem for path in (ROOT / "configs").glob("*.py"))
 
 
-def load(name, scale):
-    path = ROOT / "configs" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"configs_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.get_config(scale)
+@functools.cache
+def run(name, scale="laptop"):
+    return options.from_file(f"{ROOT / 'configs' / name}.py:{scale}")
 
 
-def hashes(name, scale):
-    """Section -> hash of its values; a section is a key of the config."""
-    values = json.loads(load(name, scale).to_json_best_effort())
-    return {
-        section: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
-        for section, value in sorted(values.items())
-    }
+def lines(name, scale):
+    """Lines 'option = value' of a config, without those of its defaults or of its laptop scale."""
+    base = type(run(name))() if scale == "laptop" else run(name)
+    usual = {path: value for path, value, _ in described(base)}
+    found = {path: value for path, value, _ in described(run(name, scale))}
+    absent = [f"{path} absent" for path in usual if path not in found]
+    return absent + [
+        f"{path} = {value!r}" for path, value in found.items()
+        if path not in usual or usual[path] != value
+    ]  # fmt: skip
 
 
 def record():
-    """One line a config and scale: its name, and section=hash."""
-    return "".join(
-        " ".join([f"{name}:{scale}", *(f"{k}={v}" for k, v in hashes(name, scale).items())]) + "\n"
+    """A paragraph a config and scale."""
+    return "\n".join(
+        "\n".join([f"{name}:{scale}", *(f"  {line}" for line in lines(name, scale))]) + "\n"
         for name in CONFIGS
         for scale in options.SCALES
     )
 
 
+@functools.cache
 def recorded():
-    lines = [line.split() for line in RECORD.read_text(encoding="utf-8").splitlines()]
-    return {name: dict(part.split("=") for part in parts) for name, *parts in lines}
+    paragraphs = RECORD.read_text(encoding="utf-8").split("\n\n")
+    return {x.splitlines()[0]: [y.strip() for y in x.splitlines()[1:]] for x in paragraphs}
 
 
 @pytest.mark.parametrize("scale", options.SCALES)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_config_resolves_to_what_is_recorded(name, scale):
-    expected, found = recorded().get(f"{name}:{scale}", {}), hashes(name, scale)
-    differ = [k for k in sorted({*expected, *found}) if expected.get(k) != found.get(k)]
-    assert not differ, f"sections that changed: {differ}; if it is meant: python {__file__}"
+    message = f"if it is meant: python {__file__}"
+    assert recorded().get(f"{name}:{scale}") == lines(name, scale), message
 
 
 def test_all_that_is_recorded_is_there():

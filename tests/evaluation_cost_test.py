@@ -5,7 +5,6 @@ rows of sentences are full. Only the evaluations between steps count, not the la
 """
 
 import functools
-import importlib.util
 import json
 import pathlib
 
@@ -14,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.pocket import gold
 from clwe_jax.training import build
 from clwe_jax.training.flops import matrix_flops
@@ -26,10 +25,7 @@ SENTENCE = 32  # positions of a sentence's row, in a longer window
 
 
 def load(name, scale):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "configs" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return options.resolved(module.get_config(scale))
+    return options.from_file(f"{ROOT / 'configs' / name}.py:{scale}").resolved()
 
 
 @functools.lru_cache(maxsize=None)
@@ -39,9 +35,7 @@ def forward(values):
     Args:
       values: JSON of the sections that the model depends on.
     """
-    config = options.base_config()
-    with config.unlocked():
-        config.update(json.loads(values))
+    config = options.parse(json.loads(values))
     length, rows = config.data.sequence_length, config.train.batch_size
     shape = config.vocab.size, len(options.languages(config)), 4
     objective = build.build_objective(
@@ -65,9 +59,9 @@ def forward(values):
 
 def model_of(config):
     """The sections that the model and its batches depend on."""
-    chosen = {name: config[name].to_dict() for name in ("model", "objective")}
-    if "backward" in config.task:
-        chosen["task"] = dict(backward=config.task.backward)
+    chosen = {name: options.to_dict(getattr(config, name)) for name in ("model", "objective")}
+    if hasattr(config.task, "backward"):
+        chosen["task"] = dict(name=config.task.name, backward=config.task.backward)
     chosen["data"] = dict(
         languages=config.data.languages,
         sequence_length=config.data.sequence_length,
@@ -105,7 +99,7 @@ def evaluation(config, held_out, sentence):
     """FLOPs of evaluation a training step."""
     total = 0.0
     for spec in config.evals.values():
-        if not spec.get("every_steps") or spec.get("data") == "":
+        if not spec.every_steps or getattr(spec, "data", None) == "":
             continue
         if spec.name == "mlm":
             cost = spec.batches * len(options.languages(config)) * held_out

@@ -13,15 +13,16 @@ import jax
 import numpy as np
 import pytest
 
+from clwe_jax.options.training import MeshOptions
 from clwe_jax.training import checkpoint, optim, partition, train, train_state
 
 HERE = pathlib.Path(__file__)
 STEPS = 5
 MESHES = {
-    "one": dict(data=1),
-    "data": dict(data=8),
-    "four": dict(data=2, fsdp=2),
-    "all": dict(data=2, fsdp=2, tensor=2),
+    "one": MeshOptions(data=1),
+    "data": MeshOptions(data=8),
+    "four": MeshOptions(data=2, fsdp=2),
+    "all": MeshOptions(data=2, fsdp=2, tensor=2),
 }
 OPTIMIZER = optim.Optimizer(name="lamb", learning_rate=0.02, warmup_steps=2)
 TOY = runpy.run_path(str(HERE.parent / "training" / "toy_run.py"))
@@ -31,7 +32,7 @@ TOY = runpy.run_path(str(HERE.parent / "training" / "toy_run.py"))
 def compiled(name, microbatches):
     """A mesh of the first devices, the plan of the toy run's state on it, and its compiled step."""
     sizes = MESHES[name]
-    mesh = partition.make_mesh(sizes, jax.devices()[: np.prod(list(sizes.values()))])
+    mesh = partition.make_mesh(sizes, jax.devices()[: sizes.data * sizes.fsdp * sizes.tensor])
     objective, batch = TOY["objective"](), next(TOY["Source"]())
     target = train_state.plan(objective, OPTIMIZER.build(STEPS), batch, mesh)
     step = train.trace_step(objective, OPTIMIZER, STEPS, microbatches, mesh, target, batch)

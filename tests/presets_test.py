@@ -1,19 +1,19 @@
 """The papers' printed settings of the sense-aware systems (A11) stand in their `:paper` configs."""
 
+import dataclasses
 import pathlib
 
 import pytest
 
-from clwe_jax import described
-from clwe_jax.models.senses.config import AS_PRINTED
-from clwe_jax.objectives.sense_loss import sense_config
+from clwe_jax import options
+from clwe_jax.options.senses import AS_PRINTED
 from clwe_jax.training import optim
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def config(name, scale="paper"):
-    return described.load(f"{ROOT / 'configs' / name}.py:{scale}")
+    return options.from_file(f"{ROOT / 'configs' / name}.py:{scale}")
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,7 @@ def test_adagrad_reads_a_sum_over_the_steps_of_the_window(name, scale):
     found = config(name, scale)
     assert found.optimizer.name == ("adam" if scale == "laptop" else "adagrad")
     for length in (found.data.sequence_length, 7):
-        found.data.sequence_length = length  # an override
-        optimizer = optim.from_config(found.optimizer, found.data.sequence_length)
+        optimizer = optim.from_config(found.optimizer, length)
         assert optimizer.scale == (1 if scale == "laptop" else length)
 
 
@@ -54,6 +53,7 @@ def test_with_context_senses_a_step_has_as_many_words(name, scale):
     own, context = config(name, scale), config(f"{name}_context", scale)
     words = [x.data.sequence_length * x.train.batch_size for x in (own, context)]
     assert words[0] == words[1] and context.train.batch_size % context.train.microbatches == 0
+    own, context = options.to_dict(own), options.to_dict(context)
     differ = {"system", "task", "objective", "data", "train"}
     assert {key for key in own if own[key] != context[key]} == differ
 
@@ -82,15 +82,12 @@ def test_senses_are_removed_from_bilms_only(scale):
 @pytest.mark.parametrize("scale", ["laptop", "paper"])
 @pytest.mark.parametrize("name", ["saelmo", "bi_saelmo_context", "sabert_tiny", "sa_dict_mlm"])
 def test_faithful_switches_off_whatever_the_paper_does_not_have(name, scale):
-    options = config(name, scale).objective.senses
-    usual = sense_config(options.to_dict())
-    options.faithful = True  # --config.objective.senses.faithful=True
-    found = sense_config(options.to_dict())
+    usual = config(name, scale).objective.senses
+    found = dataclasses.replace(usual, faithful=True)
     assert (found.init, found.fast_start, found.age_counts) == ("paper", False, False)
     assert (found.translated_share, found.prune_least) == (0.0, 1)
-    others = set(options) - set(AS_PRINTED) - {"faithful"}
-    assert {key: getattr(found, key) for key in others} == {key: options[key] for key in others}
-    assert all(getattr(usual, key) != value for key, value in AS_PRINTED.items())
+    before, after = options.to_dict(usual), options.to_dict(found)
+    assert {x for x in before if before[x] != after[x]} == {*AS_PRINTED, "faithful"}
 
 
 def test_the_guide_lists_whatever_the_paper_does_not_have():

@@ -1,6 +1,5 @@
 """A bilingual sense-aware run from config to report: interrupted, resumed, projected, used."""
 
-import importlib.util
 import json
 import pathlib
 import shutil
@@ -8,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from clwe_jax import api
+from clwe_jax import api, options
 from clwe_jax.evaluate.sense_encoder import WordInContext
 from clwe_jax.jobs import evaluate, pretrain, project
 from clwe_jax.training import train
@@ -17,23 +16,21 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 STEPS = 12
 
 
-def tiny(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "configs" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    config = module.get_config()
-    config.data.update(pocket_sentences=1_500, pocket_domains="money,nature", sequence_length=10)
-    config.vocab.size = 1_500
-    config.model.update(layers=1, width=16, cells=24, filters=((1, 8), (2, 8)), highways=1)
-    config.objective.negatives = 64
-    config.objective.senses.update(warmup_steps=3, queue=256, refresh_every=2, projected=8)
-    config.train.update(steps=STEPS, batch_size=8, log_every_steps=2)
-    config.checkpoint.every_steps = 5
-    config.evals.mlm.update(every_steps=0, batches=2)
-    config.evals.senses.update(every_steps=0, sentences=40, labelled=2)
-    config.evals.retrieval.max_sentences = 40
-    config.evals.bli.occurrences = 2
-    return config
+def tiny(name, changes={}):
+    senses = dict(warmup_steps=3, queue=256, refresh_every=2, projected=8)
+    config = options.from_file(f"{ROOT}/configs/{name}.py", {
+        "data": dict(pocket_sentences=1_500, pocket_domains="money,nature", sequence_length=10),
+        "vocab.size": 1_500,
+        "model": dict(layers=1, width=16, cells=24, filters=((1, 8), (2, 8)), highways=1),
+        "objective": dict(negatives=64, senses=senses),
+        "train": dict(steps=STEPS, batch_size=8, log_every_steps=2),
+        "checkpoint.every_steps": 5,
+        "evals.mlm": dict(every_steps=0, batches=2),
+        "evals.senses": dict(every_steps=0, sentences=40, labelled=2),
+        "evals.retrieval.max_sentences": 40,
+        "evals.bli.occurrences": 2,
+    })  # fmt: skip
+    return options.with_values(config, changes)
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +81,7 @@ def test_projection_is_measured_saved_and_applied(workdir):
     model = api.load(workdir)
     before = model.encode(["the river"], lang="de", layer="all")[0]
     inputs = model.sense_view.index.represent(asked)
-    config = tiny("bi_saelmo")
-    config.evals.bli.data = ""
-    assert project.run(config, str(workdir))
+    assert project.run(tiny("bi_saelmo", {"evals.bli.data": ""}), str(workdir))
     found = results(workdir)
     assert found["projected/de-en/pairs"] > 50
     for method in ("orthogonal", "least_squares"):
@@ -99,10 +94,10 @@ def test_projection_is_measured_saved_and_applied(workdir):
         assert not np.allclose(raw, turned)
         np.testing.assert_allclose(np.linalg.norm(raw), np.linalg.norm(turned), rtol=1e-3)
     # Projected again, the same comes out: not the projection of a projection.
-    config.evals.retrieval.data = ""
     with np.load(workdir / "projection.npz") as file:
         maps = dict(file)
-    assert project.run(config, str(workdir))
+    again = tiny("bi_saelmo", {"evals.bli.data": "", "evals.retrieval.data": ""})
+    assert project.run(again, str(workdir))
     with np.load(workdir / "projection.npz") as file:
         assert set(file) == set(maps)
         for name, matrices in maps.items():
@@ -113,30 +108,28 @@ def test_projection_is_measured_saved_and_applied(workdir):
 def test_the_last_layers_map_by_the_centers_of_senses(workdir, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(workdir, folder)
-    config = tiny("bi_saelmo")
-    config.evals.bli.data = config.evals.retrieval.data = ""
+    config = tiny("bi_saelmo", {"evals.bli.data": "", "evals.retrieval.data": ""})
     maps = {}
-    for config.projection.anchors in ("words", "senses"):
-        assert project.run(config, str(folder))
+    for anchors in ("words", "senses"):
+        chosen = options.with_values(config, {"projection.anchors": anchors})
+        assert project.run(chosen, str(folder))
         with np.load(folder / "projection.npz") as file:
-            maps[config.projection.anchors] = file["orthogonal/de"]
+            maps[anchors] = file["orthogonal/de"]
     np.testing.assert_array_equal(maps["senses"][:-1], maps["words"][:-1])
     last = maps["senses"][-1]
     np.testing.assert_allclose(last @ last.T, np.eye(len(last)), atol=1e-4)
     half = len(last) // 2  # each direction has senses of its own
     assert not last[:half, half:].any() and not last[half:, :half].any()
     assert maps["words"][-1][:half, half:].any()
-    config.projection.anchors = "sense"
     with pytest.raises(ValueError, match="anchors='sense'.*senses"):
-        project.run(config, str(folder))
+        project.run(options.with_values(config, {"projection.anchors": "sense"}), str(folder))
 
 
 @pytest.mark.slow
 def test_measured_again_a_run_has_the_same_figures(workdir):
     # Projected before or not: what is measured is the model as it was trained.
-    config, before = tiny("bi_saelmo"), results(workdir)
-    config.job = "evaluate"
-    config.train.steps = 1  # of no account: the run is what it is
+    # The steps are of no account: the run is what it is.
+    config, before = tiny("bi_saelmo", {"job": "evaluate", "train.steps": 1}), results(workdir)
     assert evaluate.run(config, str(workdir))
     again = results(workdir)
     assert again.keys() == before.keys()
@@ -145,14 +138,14 @@ def test_measured_again_a_run_has_the_same_figures(workdir):
 
 
 def test_measured_again_a_run_has_other_figures_where_asked(workdir):
-    config, before = tiny("bi_saelmo"), results(workdir)
-    config.job = "evaluate"
-    config.train.steps = 1  # of no account: the run is what it is
+    # The steps are of no account: the run is what it is.
+    config = tiny("bi_saelmo", {
+        "job": "evaluate", "train.steps": 1, "evals.bli.data": "", "data.sample_bytes": 1_000,
+        "evals.retrieval.max_sentences": 20,
+    })  # fmt: skip
+    before = results(workdir)
     # A pair that is not asked for any more leaves no figure.
     (workdir / "results.json").write_text(json.dumps({**before, "retrieval/xx-yy/mean_last4": 1.0}))
-    config.evals.bli.data = ""
-    config.evals.retrieval.max_sentences = 20
-    config.data.sample_bytes = 1_000
     assert evaluate.run(config, str(workdir))
     other = results(workdir)
     assert other["retrieval/mean_last4"] != before["retrieval/mean_last4"]
@@ -172,12 +165,11 @@ def test_measured_again_a_run_has_other_figures_where_asked(workdir):
 
 @pytest.mark.slow
 def test_context_senses(tmp_path):
-    config = tiny("bi_saelmo_context")
+    config = tiny("bi_saelmo_context", {
+        "train.steps": 6, "checkpoint.every_steps": 6, "data.pocket_sentences": 600,
+        "evals.senses.sentences": 20, "evals.retrieval.data": "", "evals.bli.data": "",
+    })  # fmt: skip
     assert (config.task.backward, config.objective.sense_input) == ("window", "context")
-    config.train.steps, config.checkpoint.every_steps = 6, 6
-    config.data.pocket_sentences = 600
-    config.evals.senses.sentences = 20
-    config.evals.retrieval.data = config.evals.bli.data = ""
     assert pretrain.run(config, str(tmp_path))
     found = results(tmp_path)
     assert found["senses/purity"] == found["senses/both/purity"] > 0
@@ -189,14 +181,10 @@ def test_context_senses(tmp_path):
 
 
 def test_what_is_no_finished_run_is_not_measured(tmp_path):
-    config = tiny("bi_saelmo")
-    config.job = "evaluate"
     with pytest.raises(FileNotFoundError, match="holds no run"):
-        evaluate.run(config, str(tmp_path))
+        evaluate.run(tiny("bi_saelmo", {"job": "evaluate"}), str(tmp_path))
 
 
 def test_a_model_of_one_language_is_not_projected(tmp_path):
-    config = tiny("bi_saelmo")
-    config.projection.methods = "turn"
     with pytest.raises(ValueError, match="config.projection.methods='turn'"):
-        project.run(config, str(tmp_path))
+        project.run(tiny("bi_saelmo", {"projection.methods": "turn"}), str(tmp_path))

@@ -4,15 +4,13 @@ import pathlib
 
 import pytest
 
-from clwe_jax import described, presets
-from clwe_jax.text.labelled_options import validate
-from clwe_jax.training.heads import Recipe
+from clwe_jax import options, presets
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def config(name, scale="paper"):
-    return described.load(f"{ROOT / 'configs' / name}.py:{scale}")
+    return options.from_file(f"{ROOT / 'configs' / name}.py:{scale}")
 
 
 TRANSFER = sorted(
@@ -25,13 +23,11 @@ TRANSFER = sorted(
 @pytest.mark.parametrize("scale", ["laptop", "small", "base", "paper"])
 @pytest.mark.parametrize("name", TRANSFER)
 def test_every_recipe_is_valid(name, scale):
-    found = config(name, scale)
-    Recipe(**found.recipe.to_dict())
-    validate(found)
+    config(name, scale).resolved().check_all()
 
 
 def test_e9_runs_all_its_epochs():
-    recipe = Recipe(**config("ner_mapped").recipe.to_dict())
+    recipe = config("ner_mapped").recipe
     assert (recipe.epochs, recipe.batch_size, recipe.learning_rate) == (40, 10, 1e-4)
     assert (recipe.name, recipe.schedule, recipe.patience) == ("adam", "constant", 0)
 
@@ -78,7 +74,7 @@ def test_a14_entailment_is_read_from_the_mean():
 
 
 def test_e10_the_table_of_pieces_learns():
-    assert not presets.unsupervised_translation("paper").optimizer.groups.to_dict()
+    assert not presets.unsupervised_translation("paper").optimizer.groups
     assert presets.unsupervised_translation("laptop").optimizer.groups.table.frozen
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from absl import logging
 
 from clwe_jax.align import alignment, induce, procrustes
-from clwe_jax.fields import Amount, Count, Rate, Share, Size
+from clwe_jax.options.aligners import AdversarialOptions
 from clwe_jax.types import Array
 
 _SLOPE = 0.2  # slope of the discriminator's leaky ReLU for negative input
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Adversarial:
+class Adversarial(AdversarialOptions):
     """Adversarial training of an almost orthogonal map, then Procrustes refinement.
 
     Conneau et al. 2018, Word Translation Without Parallel Data, sections 2.1, 2.2 and 3.3. Details
@@ -50,25 +50,7 @@ class Adversarial:
     best criterion of all epochs and refinement rounds.
     """
 
-    epochs: Size = 5  # passes of epoch_size words
-    epoch_size: Size = 1_000_000  # an epoch has epoch_size / batch_size steps of the map
-    batch_size: Size = 32  # words of a side
-    discriminator_steps: Size = 5
-    hidden: Size = 2048  # units in each of the discriminator's two hidden layers
-    input_dropout: Rate = 0.1
-    smoothing: Share = 0.1  # label smoothing
-    discriminator_rate: Amount = 0.1
-    map_rate: Amount = 0.1
-    decay: Share = 0.98
-    shrink: Share = 0.5
-    beta: Amount = 0.001  # strength of the orthogonalisation
-    most_frequent: Size = 75_000  # most frequent words of a side that training draws from
-    refinements: Count = 5  # rounds of Procrustes refinement
-    max_words: Size = induce.MAX_WORDS  # most frequent words of a side whose pairs refine
-    neighbourhood: Size = 10  # neighbours of CSLS
-    restarts: Size = 1  # trainings with different random numbers; the best one is kept
     seed: int = 0
-    preprocess: tuple[str, ...] = ()  # steps of `preprocess`, in their order
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; `pairs` is ignored.
@@ -82,7 +64,8 @@ class Adversarial:
         Raises:
           FloatingPointError: a loss is not finite.
         """
-        self._check()
+        if not self.smoothing < 0.5:
+            raise ValueError(f"smoothing must be in [0, 0.5); got {self.smoothing}")
         x, y, _, steps = alignment.prepare(
             "adversarial", source, target, pairs, self.preprocess, dictionary=False
         )
@@ -96,19 +79,6 @@ class Adversarial:
         assert best is not None
         info = {"aligner": "adversarial", **best[1], "restart_criteria": criteria}
         return alignment.Alignment(best[0], None, *steps, info)
-
-    def _check(self) -> None:
-        for name in (
-            "epochs", "epoch_size", "batch_size", "hidden", "most_frequent", "restarts",
-            "max_words", "neighbourhood",
-        ):  # fmt: skip
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1; got {getattr(self, name)}")
-        if not 0 <= self.input_dropout < 1 or not 0 <= self.smoothing < 0.5:
-            raise ValueError(
-                "input_dropout must be in [0, 1) and smoothing in [0, 0.5); got "
-                f"{self.input_dropout} and {self.smoothing}"
-            )
 
     def _trained(
         self, x: np.ndarray, y: np.ndarray, key: Array

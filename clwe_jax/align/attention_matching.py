@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Annotated, Any, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -26,14 +26,13 @@ import optax
 from clwe_jax.align import pivots, places, procrustes
 from clwe_jax.align.pivots import Mapped
 from clwe_jax.align.sentences import Allocate, Sentences, in_memory
-from clwe_jax.fields import Amount, Count, OneOf, Size
+from clwe_jax.options.clcr import TransformOptions
 from clwe_jax.types import Array
 
 _CHUNK = 50  # steps of one call of the compiled program, where their vectors take
 _CHUNK_BYTES = 1 << 28  # at most so many bytes
 _ROWS = 65_536  # words that are mapped at once
 _FAR = -1e30  # score of padding
-STARTS = ("zero", "procrustes")
 Params = Mapping[str, Array]
 
 
@@ -140,27 +139,8 @@ class Match:
 
 
 @dataclasses.dataclass(frozen=True)
-class AttentionMatching:
-    """The training of a map by attention matching.
-
-    Attributes:
-      beta: the temperature is 1 / (1 + beta step); 0: it stays 1.
-      hidden: units of the inner layer; 0: a linear map.
-      steps: optimizer steps (Adam; the rate falls linearly to 0).
-      batch_size: sentence pairs of a step.
-      learning_rate: highest learning rate.
-      weight_decay: decoupled weight decay.
-      start: 'zero', a map to 0, whose attention is uniform; 'procrustes' (beyond the paper), the
-        orthogonal map of the pivots that linear regression finds.
-    """
-
-    beta: Amount = 0.01
-    hidden: Count = 256
-    steps: Size = 2_000
-    batch_size: Size = 64
-    learning_rate: Amount = 2e-3
-    weight_decay: Amount = 0.0
-    start: Annotated[str, OneOf(*STARTS)] = "zero"
+class AttentionMatching(TransformOptions):
+    """The training of a map by attention matching."""
 
     def temperature(self, step: Array | int) -> Array | float:
         """The temperature of a step, from 0 (Eq. 3)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterator, Mapping, NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 from absl import logging
 import jax
@@ -13,6 +13,8 @@ import optax
 
 from clwe_jax import registry
 from clwe_jax.align import alignment
+from clwe_jax.options.aligners import ContrastiveOptions
+from clwe_jax.options.section import changed
 from clwe_jax.types import Array
 
 _PRECISION = jax.lax.Precision.HIGHEST
@@ -22,7 +24,7 @@ _NEVER = -1e9  # score of a word that is no negative
 
 
 @dataclasses.dataclass(frozen=True)
-class Contrastive:
+class Contrastive(ContrastiveOptions):
     """InfoNCE on dictionary pairs, from the maps that another aligner has found.
 
     The first stage of Li et al. 2022, Improving Word Translation via Two-Stage Contrastive Learning,
@@ -32,29 +34,9 @@ class Contrastive:
     the epoch with the lowest loss on them are kept: those of the start where no epoch is better.
 
     Attributes:
-      start: name of the aligner whose maps are the start.
-      start_options: of that aligner, its preprocessing among them.
-      temperature: divisor of the cosines.
-      learning_rate: of Adam.
-      epochs: passes through the pairs, at most.
-      patience: epochs without a better one after which training ends.
-      batch_size: pairs of a step.
-      negatives: random words of either side in a step, beside those of the batch.
-      max_words: most frequent words of a side that these are drawn from.
-      validation: share of the source words that are set aside; none where there are fewer than 20.
       seed: of the draws.
     """
 
-    start: str = "rcsls"
-    start_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    temperature: float = 0.1
-    learning_rate: float = 3e-3
-    epochs: int = 100
-    patience: int = 20
-    batch_size: int = 512
-    negatives: int = 512
-    max_words: int = 20_000
-    validation: float = 0.1
     seed: int = 0
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
@@ -79,8 +61,10 @@ class Contrastive:
                 f"contrastive: temperature={self.temperature} must be positive, "
                 f"batch_size={self.batch_size} at least 1, validation={self.validation} in [0, 1)"
             )
-        given = {"name": self.start, **self.start_options}
-        first = registry.build("aligner", given).fit(source, target, pairs)
+        first = changed(
+            registry.lookup("aligner", self.start)(), self.start_options,
+            "config.align.contrastive.start_options", registry.options_class,
+        ).fit(source, target, pairs)  # fmt: skip
         if pairs is None:
             raise ValueError("contrastive learns from a dictionary: give pairs")
         x, y = first.apply(source), first.apply_target(target)

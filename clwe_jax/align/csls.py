@@ -11,9 +11,9 @@ from typing import Any, Callable, Sequence
 import jax
 import numpy as np
 
-from clwe_jax import registry
 from clwe_jax.align import bounded, search
 from clwe_jax.align.search import MEMORY_BYTES
+from clwe_jax.options import section
 from clwe_jax.types import Array
 
 METHODS = ("cosine", "csls", "inverted_softmax")
@@ -113,7 +113,7 @@ def nearest(
     """
     if method not in METHODS:
         raise ValueError(
-            f"Unknown retrieval method {method!r}. {registry.nearest(method, METHODS)}"
+            f"Unknown retrieval method {method!r}. {section.nearest(method, METHODS)}"
         )
     queries, keys = _array(queries), _array(keys)
     pool = queries if pool is None else _array(pool)

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from clwe_jax.align import alignment, procrustes
-from clwe_jax.fields import Amount
+from clwe_jax.options.aligners import GeommOptions
 from clwe_jax.types import Array
 
 
 @dataclasses.dataclass(frozen=True)
-class Geomm:
+class Geomm(GeommOptions):
     """Jawanpuria et al. 2019, Learning Multilingual Word Embeddings in Latent Metric Space.
 
     Minimises ||X U B V^T Z^T - A||^2 + (l2 / 2) ||B||^2 (Eq. 1) over orthonormal U and V and
@@ -25,9 +25,6 @@ class Geomm:
     singular value decomposition), ||B|| = ||W||, and the cost is convex in W, so `minimum` solves
     for W in closed form.
     """
-
-    l2: Amount = 100.0  # weight of the squared norm of the metric
-    preprocess: tuple[str, ...] = ("unit", "center")  # steps of `preprocess`, in their order
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; a repeated pair counts once.

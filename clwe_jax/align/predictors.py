@@ -12,7 +12,7 @@ import numpy as np
 import optax
 
 from clwe_jax.align import places
-from clwe_jax.fields import Amount, Rate, Size
+from clwe_jax.options.clcr import PredictorOptions
 from clwe_jax.types import Array
 
 _CHUNK = 50  # steps of one call of the compiled program
@@ -58,24 +58,8 @@ class Predictor:
 
 
 @dataclasses.dataclass(frozen=True)
-class Classifier:
-    """The training of a network of one hidden layer on weighted rows.
-
-    Attributes:
-      hidden: units of the hidden layer.
-      steps: optimizer steps (AdamW; the rate falls linearly to 0).
-      batch_size: rows of a step.
-      learning_rate: highest learning rate.
-      weight_decay: decoupled weight decay.
-      dropout: dropout rate of the hidden layer, below 1.
-    """
-
-    hidden: Size = 256
-    steps: Size = 1_500
-    batch_size: Size = 256
-    learning_rate: Amount = 1e-3
-    weight_decay: Amount = 0.01
-    dropout: Rate = 0.1
+class Classifier(PredictorOptions):
+    """The training of a network of one hidden layer on weighted rows."""
 
     def fit(
         self,

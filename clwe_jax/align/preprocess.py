@@ -10,7 +10,7 @@ from typing import Sequence
 
 import numpy as np
 
-from clwe_jax import registry
+from clwe_jax.options import section
 from clwe_jax.types import Array
 
 STEPS = ("unit", "center", "iterative")
@@ -96,7 +96,7 @@ def expand(steps: Sequence[str]) -> tuple[str, ...]:
     for name in steps:
         if name not in STEPS:
             raise ValueError(
-                f"Unknown preprocessing step {name!r}. {registry.nearest(name, STEPS)}"
+                f"Unknown preprocessing step {name!r}. {section.nearest(name, STEPS)}"
             )
         names += ("unit", "center") * ROUNDS if name == "iterative" else (name,)
     return tuple(names)

@@ -12,26 +12,20 @@ import numpy as np
 from absl import logging
 
 from clwe_jax.align import alignment, induce
-from clwe_jax.fields import Amount, Count, Size
+from clwe_jax.options.aligners import LeastSquaresOptions, ProcrustesOptions
 from clwe_jax.types import Array
 
 _ROWS = 65_536  # rows converted to float64 at once
 
 
 @dataclasses.dataclass(frozen=True)
-class Procrustes:
+class Procrustes(ProcrustesOptions):
     """The orthogonal map W that minimises ||X W - Y|| over the pairs.
 
     W = U V^T with U S V^T = X^T Y (Schoenemann 1966; Xing et al. 2015). Every refinement round
     induces a dictionary of mutual nearest neighbours and solves again (Conneau et al. 2018,
     section 2.2). The result is the map of the round with the best unsupervised criterion.
     """
-
-    refinements: Count = 0  # rounds of an induced dictionary and a new map
-    method: str = "csls"  # retrieval method of the rounds, see `csls.nearest`
-    max_words: Size = induce.MAX_WORDS  # most frequent words of a side whose pairs the rounds use
-    neighbourhood: Size = 10  # neighbours of CSLS
-    preprocess: tuple[str, ...] = ("unit",)  # steps of `preprocess`, in their order
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; the [D, D] map is orthogonal.
@@ -69,7 +63,7 @@ class Procrustes:
 
 
 @dataclasses.dataclass(frozen=True)
-class LeastSquares:
+class LeastSquares(LeastSquaresOptions):
     """The linear map W that minimises ||X W - Y||^2 + ridge ||W||^2 over the pairs.
 
     Mikolov et al. 2013, Exploiting Similarities among Languages for Machine Translation. Where the
@@ -77,16 +71,11 @@ class LeastSquares:
     Source and target may differ in width.
     """
 
-    ridge: Amount = 0.0  # weight of the squared norm of the map
-    preprocess: tuple[str, ...] = ("unit",)  # steps of `preprocess`, in their order
-
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; the map is [D, D'].
 
         `info` also has 'residual', the mean squared length of the rows of X W - Y.
         """
-        if self.ridge < 0:
-            raise ValueError(f"ridge must not be negative; got {self.ridge}")
         x, y, pairs, steps = alignment.prepare(
             "least_squares", source, target, pairs, self.preprocess, one_width=False
         )

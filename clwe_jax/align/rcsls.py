@@ -10,7 +10,7 @@ import numpy as np
 from absl import logging
 
 from clwe_jax.align import alignment, procrustes, search
-from clwe_jax.fields import Amount, Count, Size
+from clwe_jax.options.aligners import RcslsOptions
 from clwe_jax.types import Array
 
 _SMALLEST_RATE = 1e-4  # learning rate below which training ends
@@ -18,7 +18,7 @@ _PRECISION = jax.lax.Precision.HIGHEST
 
 
 @dataclasses.dataclass(frozen=True)
-class Rcsls:
+class Rcsls(RcslsOptions):
     """The relaxed CSLS loss, minimised by gradient steps from the Procrustes map.
 
     Joulin et al. 2018, Loss in Translation: Learning Bilingual Word Mapping with a Retrieval
@@ -27,13 +27,6 @@ class Rcsls:
     program does not project after a step that raised the loss; here `spectral` projects after every
     step. The authors recommend learning_rate=25 for 300 dimensions.
     """
-
-    learning_rate: Amount = 1.0  # of the first step; halved where the loss grows
-    iterations: Count = 10  # steps after the first one
-    neighbourhood: Size = 10  # neighbours of CSLS
-    spectral: bool = False  # whether singular values are clipped to [0, 1] after each step
-    max_neighbours: Size = 200_000  # most frequent words of a side that can be neighbours
-    preprocess: tuple[str, ...] = ("unit", "center", "unit")  # steps in order
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; the map is [D, D].

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from clwe_jax import registry
 from clwe_jax.align import bounded, csls, search
+from clwe_jax.options import section
 
 _MORE = 8  # keys beyond k whose numbers are computed together
 
@@ -34,7 +34,7 @@ class Retriever:
         """
         if method not in csls.METHODS:
             raise ValueError(
-                f"Unknown retrieval method {method!r}. {registry.nearest(method, csls.METHODS)}"
+                f"Unknown retrieval method {method!r}. {section.nearest(method, csls.METHODS)}"
             )
         self._keys, self._pool = (np.asarray(x, np.float32) for x in (keys, pool))
         search.check(self._pool, self._keys, k=1)

@@ -8,12 +8,12 @@ import numpy as np
 from absl import logging
 
 from clwe_jax.align import alignment, preprocess, procrustes, stochastic, weighting
-from clwe_jax.fields import Amount, Share, Size
+from clwe_jax.options.aligners import SelfLearningOptions
 from clwe_jax.types import Array
 
 
 @dataclasses.dataclass(frozen=True)
-class SelfLearning:
+class SelfLearning(SelfLearningOptions):
     """Robust self-learning (Artetxe et al. 2018), and VecMap's supervised map.
 
     A Robust Self-Learning Method for Fully Unsupervised Cross-Lingual Mappings of Word Embeddings.
@@ -25,17 +25,7 @@ class SelfLearning:
     `self_learning` False it is --supervised: the re-weighted map of the given pairs.
     """
 
-    self_learning: bool = True  # whether the dictionary is induced again in every iteration
-    max_words: Size = 20_000  # most frequent words of a side that self-learning uses
-    initial_words: Size = 4_000  # most frequent words of a side that the initialisation uses
-    neighbourhood: Size = 10  # neighbours of CSLS
-    keep: Share = 0.1  # initial probability that an entry of the similarity matrix is kept
-    multiplier: float = 2.0  # factor of that probability when the objective stalls
-    interval: Size = 50  # iterations without improvement that count as a stall
-    threshold: Amount = 1e-6  # least increase that counts as improvement
-    reweight: float | None = 0.5  # power of the cross-correlations; None: the map stays orthogonal
     seed: int = 0
-    preprocess: tuple[str, ...] = ("unit", "center", "unit")  # steps in order
 
     def fit(self, source: Array, target: Array, pairs: Array | None = None) -> alignment.Alignment:
         """See `alignment.Aligner`; `pairs` is the initial dictionary.
@@ -70,11 +60,6 @@ class SelfLearning:
             raise ValueError(
                 f"keep must be in (0, 1] and multiplier more than 1; got {self.keep} and "
                 f"{self.multiplier}"
-            )
-        if min(self.max_words, self.initial_words, self.neighbourhood, self.interval) < 1:
-            raise ValueError(
-                "max_words, initial_words, neighbourhood and interval must be at least 1; got "
-                f"{self.max_words}, {self.initial_words}, {self.neighbourhood} and {self.interval}"
             )
 
     def _initial(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:

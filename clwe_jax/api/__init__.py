@@ -13,8 +13,7 @@ from __future__ import annotations
 import os
 from typing import Mapping, Sequence
 
-from clwe_jax import config as options
-from clwe_jax import registry
+from clwe_jax import options, registry
 from clwe_jax.api import encoders, foreign
 from clwe_jax.api.base import Loaded, Neighbour, Translation, WordLink
 from clwe_jax.api.model import Model

@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
-from clwe_jax import registry
 from clwe_jax.align import mining, search
 from clwe_jax.api.checks import check_strings, check_texts, check_type
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
-from clwe_jax.evaluate.word_alignment import METHODS as METHODS_OF_WORDS, WordAligner
+from clwe_jax.evaluate.word_alignment import WordAligner
+from clwe_jax.options.evaluators import METHODS as METHODS_OF_WORDS
+from clwe_jax.options.section import check_keys, nearest
 from clwe_jax.text.frequencies import FILE
 from clwe_jax.types import Encoder
 
@@ -194,11 +195,11 @@ class Loaded(abc.ABC):
         """
         self._check_languages(lang=lang, to=to)
         known = [x.name for x in dataclasses.fields(WordAligner)]
-        registry.check_keys(known, options, "align")
+        check_keys(known, options, "align")
         if options.get("method", METHODS_OF_WORDS[0]) not in METHODS_OF_WORDS:
             raise ValueError(
                 f"There is no method {options['method']!r}. "
-                f"{registry.nearest(str(options['method']), METHODS_OF_WORDS)}"
+                f"{nearest(str(options['method']), METHODS_OF_WORDS)}"
             )
         model = self.encoder()
         texts: list[list[str]] = []
@@ -317,7 +318,7 @@ class Loaded(abc.ABC):
             if code not in self.languages:
                 raise ValueError(
                     f"{name}={code!r} is not a language of this model. "
-                    f"{registry.nearest(code, self.languages)}"
+                    f"{nearest(code, self.languages)}"
                 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import Any, Iterable
 
-from clwe_jax import registry
+from clwe_jax.options.section import nearest
 
 # Name of a retrieval method -> its name in `align.csls`.
 METHODS = {
@@ -42,7 +42,7 @@ def check_search(k: Any, method: Any) -> str:
     if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
         raise ValueError(f"k={k!r}: expected a whole number, at least 1")
     if method not in METHODS:
-        raise ValueError(f"There is no method {method!r}. {registry.nearest(str(method), METHODS)}")
+        raise ValueError(f"There is no method {method!r}. {nearest(str(method), METHODS)}")
     return METHODS[method]
 
 

@@ -9,8 +9,7 @@ from typing import Any, Mapping, NamedTuple
 
 import numpy as np
 
-from clwe_jax import atomic
-from clwe_jax import config as options
+from clwe_jax import atomic, options
 from clwe_jax.align.whitening import Whitening
 from clwe_jax.align.predictors import Predictor
 from clwe_jax.api import encoders
@@ -106,7 +105,7 @@ def save(
 
 
 def _movable(place: str, workdir: str) -> str:
-    """An encoder's place; the path of one within the run is relative (see `config.placed`)."""
+    """An encoder's place; the path of one within the run is relative (see `options.placed`)."""
     kind, _, where = place.partition(":")
     inside = os.path.abspath(where).startswith(os.path.abspath(workdir) + os.sep)
     return f"{kind}:{os.path.relpath(where)}" if inside else place

@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 from typing import Sequence
 
-from ml_collections import ConfigDict
-
-from clwe_jax import config as options
-from clwe_jax import registry
+from clwe_jax import options, registry
 from clwe_jax.api import foreign
 from clwe_jax.api.base import Loaded
 from clwe_jax.api.clcr_model import ClcrModel
@@ -17,6 +14,7 @@ from clwe_jax.api.pair import PairModel
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
 from clwe_jax.models import laser
+from clwe_jax.options.section import Section
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
@@ -47,7 +45,7 @@ def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec"
     """Files of word vectors in one space.
 
     Args:
-      files_of: see `config.vector_files`.
+      files_of: see `options.vector_files`.
       languages: the languages that may be there; of one file without a language in its name, its own;
         (): those of multilingual BERT and all that are named as LANGUAGE=FILE.
       option: the option that names the files, for messages.
@@ -136,6 +134,6 @@ def segmenter_of(model: Loaded, language: str) -> Segmenter:
     return Segmenter({language: model.vectors(language).words})
 
 
-def whole(config: ConfigDict, tags: bool) -> bool:
+def whole(head: Section, tags: bool) -> bool:
     """Whether a head reads one vector of a text instead of its words' vectors."""
-    return not tags and config.transfer.head.name in ("linear", "mean_mlp")
+    return not tags and head.name in ("linear", "mean_mlp")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Mapping, Sequence
 
-from ml_collections import ConfigDict
-
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.api.model import Model
 from clwe_jax.interop import configuration, huggingface, laser
+from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.text.foreign import own_languages
 
 
@@ -16,11 +15,10 @@ def load(
     directory: str, languages: Sequence[str] = (), words: Mapping[str, Sequence[str]] | None = None
 ) -> Model:
     """The model in a folder of Hugging Face, or of LASER's release; see `api.load`."""
-    config = options.base_config()
+    config = PretrainRun()
     if configuration.is_laser(directory):
         chosen = tuple(languages or options.MBERT_LANGUAGES.split(","))
         loaded = laser.load(directory, chosen)
-        config.init.parameters = f"{configuration.LASER}{directory.removeprefix(configuration.LASER)}"
     else:
         directory = directory.removeprefix(configuration.PREFIX)
         described = configuration.describe(directory)
@@ -28,13 +26,13 @@ def load(
         known = described.languages or own_languages(directory)
         chosen = tuple(languages or known or options.MBERT_LANGUAGES.split(","))
         loaded = huggingface.load(directory, chosen)
-        config.init.parameters = f"{configuration.PREFIX}{directory}"
-        configuration.set_options(config, described)
+        start = {"init": {"parameters": f"{configuration.PREFIX}{directory}"}}
+        config = options.with_values(configuration.with_architecture(config, described), start)
     return _model(config, loaded, chosen, words or {})
 
 
 def _model(
-    config: ConfigDict,
+    config: options.Run,
     loaded: huggingface.Loaded,
     chosen: Sequence[str],
     words: Mapping[str, Sequence[str]],
@@ -43,8 +41,8 @@ def _model(
     unknown = sorted(set(words) - set(chosen))
     if unknown:
         raise ValueError(f"words: {', '.join(map(repr, unknown))} is in none of the languages")
-    config.data.languages = ",".join(chosen)
-    config.data.sequence_length = objective.max_length
+    data = {"languages": ",".join(chosen), "sequence_length": objective.max_length}
+    config = options.with_values(config, {"data": data})
     frequent: dict[str, list[str]] = {}
     for language, given in words.items():
         spelled = (" ".join(tokenizer.words(word, language)) for word in given)

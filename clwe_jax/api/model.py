@@ -22,10 +22,9 @@ from typing import Any, Mapping, Sequence
 
 from absl import logging
 import jax
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.api import senses as sense_api
 from clwe_jax.api.base import Loaded, Neighbour, did_you_mean, lacks_counts, near_words, select
 from clwe_jax.api.checks import check_strings
@@ -64,7 +63,7 @@ class Model(Loaded):
         the run has kept none.
     """
 
-    config: ConfigDict
+    config: options.Run
     tokenizer: Tokenizer
     objective: Objective
     variables: Variables
@@ -353,7 +352,7 @@ def load(workdir: str, step: int | None = None) -> Model:
     )  # fmt: skip
 
 
-def _objective(config: ConfigDict, vocabulary: Vocabulary, translations: Any) -> Objective:
+def _objective(config: options.Run, vocabulary: Vocabulary, translations: Any) -> Objective:
     return build.build_objective(
         config, len(vocabulary.pieces), vocabulary.size, translations, vocabulary.specials
     )

@@ -8,7 +8,7 @@ from typing import Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.api import model as models
 from clwe_jax.api.base import Loaded, Neighbour
 from clwe_jax.api.model import Model

@@ -17,18 +17,18 @@ import json
 import os
 from typing import Any, Mapping, Sequence
 
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
-from clwe_jax import registry
+from clwe_jax import options, registry
 from clwe_jax.api import encoders
 from clwe_jax.api.base import Loaded, shown
 from clwe_jax.api.checks import check_texts
 from clwe_jax.evaluate.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Frozen, Predictor, Tuned
-from clwe_jax.text.glossary import Glossary
 from clwe_jax.objectives import projected
+from clwe_jax.options.section import nearest
+from clwe_jax.options.transfer import TransferRun
+from clwe_jax.text.glossary import Glossary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
@@ -62,7 +62,7 @@ class TransferModel:
       glossaries: language -> the words that translate its text before it is labelled.
     """
 
-    config: ConfigDict
+    config: TransferRun
     labels: tuple[str, ...]
     kind: str
     texts: int
@@ -106,7 +106,7 @@ class TransferModel:
         found: list[list[tuple[str, str]]] = [[] for _ in words]
         if full:
             given, spoken = [words[i] for i in full], lang
-            if self.config.transfer.get("lower_case", False):
+            if self.config.transfer.lower_case:
                 given = [[word.lower() for word in some] for some in given]
             if lang in self.glossaries:
                 glossary = self.glossaries[lang]
@@ -175,7 +175,7 @@ class TransferModel:
         if lang not in self.languages:
             raise ValueError(
                 f"lang={lang!r} is not a language of this model. "
-                f"{registry.nearest(str(lang), self.languages)}"
+                f"{nearest(str(lang), self.languages)}"
             )
 
     def _words(self, text: str, lang: str) -> list[str]:
@@ -229,7 +229,7 @@ def load(workdir: str, step: int | None = None) -> TransferModel:
 
 
 def _frozen(
-    config: ConfigDict,
+    config: TransferRun,
     workdir: str,
     described: dict[str, Any],
     model: Loaded | None,
@@ -249,9 +249,9 @@ def _frozen(
     if model is None:
         source, size = PieceTable(tokenizer), tokenizer.vocabulary.size
     else:
-        whole = encoders.whole(config, described["tags"])
+        whole = encoders.whole(config.transfer.head, described["tags"])
         encoder = encoders.text_encoder(
-            model, config.transfer.get("reduce", ""), config.transfer.get("pivot_probability", 0.0)
+            model, config.transfer.reduce, config.transfer.pivot_probability
         )
         source, size = Vectors(encoder, layers, config.transfer.words, whole), 0
     labels, tags = described["labels"], described["tags"]
@@ -267,7 +267,7 @@ def _frozen(
 
 
 def _tuned(
-    config: ConfigDict,
+    config: TransferRun,
     workdir: str,
     described: dict[str, Any],
     model: Loaded | None,
@@ -281,5 +281,5 @@ def _tuned(
     seed = int(np.argmax(highest))
     length = min(config.transfer.length, objective.max_length)
     variables = [fine_tuned.best(folders[seed], objective, metric)]  # the seed that answers alone
-    types = described["texts"] == 2 and objective.model.backbone.types > 1
+    types = described["texts"] == 2 and objective.model.backbone.options.types > 1
     return Tuned(objective, tokenizer, variables, described["labels"], length, types), 0

@@ -17,13 +17,13 @@ import time
 from typing import Any, Iterator
 
 from absl import app, flags, logging
-from ml_collections import ConfigDict, config_flags
+from ml_collections import config_flags
 import numpy as np
 
-from clwe_jax import atomic
-from clwe_jax import config as options
-from clwe_jax import terminal, validation
+from clwe_jax import atomic, options, terminal
 from clwe_jax.data import prepared
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.section import to_dict
 from clwe_jax.text import world as worlds
 from clwe_jax.types import Batch
 
@@ -33,7 +33,7 @@ _BATCH = 256  # rows
 
 
 def prepare(
-    config: ConfigDict, out: str, rows: int = 0, heldout_rows: int = 1_024
+    config: PretrainRun, out: str, rows: int = 0, heldout_rows: int = 1_024
 ) -> dict[str, Any]:
     """Writes the folder `out`; returns its meta.json.
 
@@ -47,17 +47,17 @@ def prepare(
       ValueError: `out` has prepared batches already, or the config is invalid.
       FileNotFoundError: a text or dictionary of the config is missing.
     """
-    config = options.resolved(config)
-    validation.validate(config)
+    config = config.resolved()
+    config.check_all()
     if config.data.source.startswith("batches:"):
         raise ValueError(
             f"config.data.source={config.data.source} names prepared batches: name text with "
             "--config.data.source=text:DIR"
         )
-    if config.task.name == "bilm":
+    if not config.task.independent:
         raise ValueError(
-            "The batches of the task bilm cannot be prepared, because each window continues the "
-            "one before. Train it with --config.data.source=text:DIR"
+            f"The batches of the task {config.task.name} cannot be prepared, because each window "
+            "continues the one before. Train it with --config.data.source=text:DIR"
         )
     if os.path.exists(os.path.join(out, prepared.META)):
         raise ValueError(f"{out} holds prepared batches already: give another --out, or remove it")
@@ -82,13 +82,13 @@ def _prepare(config, out, work, rows, heldout_rows) -> dict[str, Any]:
         heldout[language] = _size(kept)
     source = made.source(repeat=bool(rows))
     shards, form = _write_shards(source, out, rows)
-    content = hashlib.sha256(json.dumps([config.to_json(), shards]).encode()).hexdigest()
+    content = hashlib.sha256(json.dumps([to_dict(config), shards]).encode()).hexdigest()
     meta = {
         "version": prepared.VERSION,
         "languages": list(world.languages),
-        "task": json.loads(config.task.to_json()),
+        "task": to_dict(config.task),
         "sequence_length": config.data.sequence_length,
-        "max_predictions": options.max_predictions(config),
+        "max_predictions": options.max_predictions(config.data),
         "vocabulary": world.tokenizer.vocabulary.fingerprint(),
         "fingerprint": content[:16],
         "batch": form,
@@ -170,7 +170,7 @@ def main(argv: list[str]) -> None:
     logging.set_verbosity(logging.INFO)
     terminal.plain_log()
     try:
-        meta = prepare(given.config, given.out, given.rows, given.heldout_rows)
+        meta = prepare(options.parse(given.config), given.out, given.rows, given.heldout_rows)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
     size = sum(

@@ -14,13 +14,13 @@ import math
 import os
 from typing import Any, Mapping, Sequence
 
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import atomic
-from clwe_jax import config as options
+from clwe_jax import atomic, options
 from clwe_jax.data.arrays import ArraySource
 from clwe_jax.data.counts import PieceCounts
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.section import to_dict
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Batch, piece_batch
 
@@ -166,7 +166,7 @@ class Prepared:
         """The tokenizer that the batches were made with."""
         return Tokenizer.load(os.path.join(self._directory, "vocab"))
 
-    def check(self, config: ConfigDict) -> None:
+    def check(self, config: PretrainRun) -> None:
         """Checks that the batches were prepared for a config.
 
         Raises:
@@ -175,10 +175,12 @@ class Prepared:
         wanted = {
             "data.languages": list(options.languages(config)),
             "data.sequence_length": config.data.sequence_length,
-            "data.max_predictions": options.max_predictions(config),
-            "task": json.loads(config.task.to_json()),
+            "data.max_predictions": options.max_predictions(config.data),
+            "task": to_dict(config.task),
         }
         have = {key: self.meta[key.removeprefix("data.")] for key in wanted}
+        # Options that are newer than the batches have their defaults.
+        have["task"] = to_dict(options.parse({"task": have["task"]}).task)
         wrong = [
             f"  config.{key}: {have[key]!r} prepared, {wanted[key]!r} wanted"
             for key in wanted

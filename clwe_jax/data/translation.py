@@ -11,7 +11,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.data.arrays import ArraySource, Arrays, Column
-from clwe_jax.data.tasks import Sentences, Translation
+from clwe_jax.options.tasks import Sentences, Translation
 from clwe_jax.text import corpora, parallel
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.tokenizer import Tokenizer

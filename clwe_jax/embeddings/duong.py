@@ -5,7 +5,7 @@ are several translations, the step takes the one that fits the word and its cont
 current vectors (the paper's EM-like choice). Equal spellings in different languages are different
 words.
 
-    spaces = duong.train(text, dictionary, duong.Duong(dim=100), seed=0)    # language -> Vectors
+    spaces = duong.train(text, dictionary, DuongOptions(dim=100), seed=0)    # language -> Vectors
 
 The steps are in `duong_step`.
 """
@@ -20,52 +20,14 @@ import numpy as np
 
 from clwe_jax.embeddings.corpus import Corpus, Links, links, uncovered
 from clwe_jax.embeddings.duong_step import AdaGrad, Batch, choose, gradients, means
-from clwe_jax.embeddings.train import Meter, at_least_one
+from clwe_jax.embeddings.train import Meter
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.fields import Amount, Size
+from clwe_jax.options.static import DuongOptions
 from clwe_jax.text.merged import Dictionary
 
 _POWER = 0.75  # noise words are drawn by frequency to this power, as in word2vec
 _CHUNK = 1_000_000  # running words prepared at once
 _TINY = 1e-12
-
-
-@dataclasses.dataclass(frozen=True)
-class Duong:
-    """Hyperparameters.
-
-    Attributes:
-      dim: width of a vector.
-      epochs: passes over the text.
-      min_count: least number of occurrences of a word with a vector, in its language.
-      window: largest number of context words on either side; the width is drawn for every word.
-      negatives: noise words per word; see `shared_negatives`.
-      learning_rate: learning rate of AdaGrad at the start; it falls to 0.
-      subsample: relative frequency in a language above which words are left out at random.
-      combining: weight delta of the squared distance of a word's two vectors. The paper has 0.01;
-        on the text of the laptop scale, a thousandth of the paper's, 0.1 finds twice as many
-        translations.
-      batch: words per step.
-      shared_negatives: noise words per step. Every word of the step is compared with all of them,
-        with weight `negatives` / `shared_negatives` each. The expectation is that of independent
-        noise words, and the computation is a matrix product.
-    """
-
-    dim: Size = 300
-    epochs: Size = 5
-    min_count: Size = 5
-    window: Size = 5
-    negatives: Size = 5
-    learning_rate: Amount = 0.05
-    subsample: Amount = 1e-4
-    combining: Amount = 0.1
-    batch: Size = 512
-    shared_negatives: Size = 64
-
-    def __post_init__(self) -> None:
-        at_least_one(
-            self, "dim", "epochs", "min_count", "window", "negatives", "batch", "shared_negatives"
-        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -153,7 +115,7 @@ def _contexts(
 def train(
     corpus: Corpus,
     dictionary: Dictionary,
-    settings: Duong = Duong(),
+    settings: DuongOptions = DuongOptions(),
     seed: int = 0,
 ) -> dict[str, Vectors]:
     """Trains the vectors of all languages in one space; equal seeds give equal bits.
@@ -234,7 +196,7 @@ def _links(text: _Text, dictionary: Dictionary) -> Links:
 
 
 def _batches(
-    text: _Text, settings: Duong, random: np.random.Generator
+    text: _Text, settings: DuongOptions, random: np.random.Generator
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """Yields (running words consumed, words, contexts, splits) for all epochs."""
     ratio = settings.subsample / np.maximum(text.shares, _TINY)

@@ -28,7 +28,7 @@ from clwe_jax.align.mining import Mined, Text
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.dictionary_vectors import unit
 from clwe_jax.embeddings.word_graph import Links, WordGraph
-from clwe_jax.fields import Count, Size
+from clwe_jax.options.static import MiningOptions
 from clwe_jax.text import frequencies
 
 _LENGTHS = 0.4, 2.5  # words of a source sentence for each word of its translation
@@ -40,39 +40,6 @@ _CHANCE = 5  # times as many supported pairs as shuffled texts have are needed
 _MUCH = 0.5  # share of a text's sentences from which on the log warns of the text
 _REFUSED = 1_000  # pairs that are kept to be looked at
 _GROWTH = 1.02  # of the pairs of two languages: less growth ends their rounds
-
-
-@dataclasses.dataclass(frozen=True)
-class Mining:
-    """Options of mining.
-
-    Attributes:
-      rounds: times that sentences are mined, at most; it ends when no further pairs are found.
-      min_words, max_words: lengths of the sentences that are mined.
-      neighbourhood: neighbours over which the margin averages.
-      margin: least margin of a pair.
-      support_lines: another pair must be so near on both sides.
-      grow_lines: pairs beside supported ones are looked for so far away; 0: nowhere.
-      grow_cosine: least cosine of these pairs.
-      least_supported: supported pairs that two languages need, or nothing is taken from them.
-      unsupported_margin: margin from which a pair counts without support, for text whose lines are
-        in no order; 0: never.
-      position: how much rather words link to the same place of a sentence.
-      dim: random dimensions of words and sentences.
-    """
-
-    rounds: Size = 5
-    min_words: Size = 4
-    max_words: Size = 40
-    neighbourhood: Size = 4
-    margin: float = 1.02
-    support_lines: Size = 3
-    grow_lines: Count = 2
-    grow_cosine: float = 0.33
-    least_supported: Size = 20
-    unsupported_margin: float = 0.0
-    position: float = 4.0
-    dim: Size = 256
 
 
 class Pairs(NamedTuple):
@@ -188,13 +155,13 @@ class _Sentences(NamedTuple):
         return found[found >= 0]
 
 
-def grow(graph: WordGraph, corpus: Corpus, options: Mining, seed: int) -> Grown:
+def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) -> Grown:
     """Mines the texts of all pairs of languages.
 
     Args:
       graph: the words of the dictionary and of the corpus.
       corpus: whole text, with the places of its lines.
-      options: see `Mining`.
+      options: see `MiningOptions`.
       seed: of the random directions.
     """
     languages = sorted(corpus.languages, key=lambda language: language == graph.hub)
@@ -247,7 +214,7 @@ def _sentences(
     corpus: Corpus,
     language: str,
     index: Mapping[str, int],
-    options: Mining,
+    options: MiningOptions,
     strings: dict[bytes, int],
 ) -> _Sentences:
     """The different sentences of a fitting length; `strings` numbers those of all languages."""
@@ -285,7 +252,7 @@ def _text(sentences: _Sentences, words: np.ndarray) -> Text:
 
 
 def _mined(
-    texts: Mapping[str, Text], pairs: Sequence[tuple[str, str]], options: Mining
+    texts: Mapping[str, Text], pairs: Sequence[tuple[str, str]], options: MiningOptions
 ) -> Iterator[tuple[tuple[str, str], Mined]]:
     """The mutual best pairs of each pair of languages."""
     indices: dict[str, Any] = {}
@@ -330,7 +297,7 @@ def _warn(pair: tuple[str, str], both: Sequence[_Sentences], taken: int) -> None
 
 
 def _supported(
-    mined: Mined, texts: Sequence[Text], options: Mining
+    mined: Mined, texts: Sequence[Text], options: MiningOptions
 ) -> tuple[Mined, Mined, dict[str, Any]]:
     """The pairs that are taken, those that are refused, and the round's figures."""
     places = [text.places[rows] for text, rows in zip(texts, (mined.source, mined.target))]
@@ -365,7 +332,7 @@ def _links(
     mined: Mined,
     sentences: Sequence[_Sentences],
     words: Sequence[np.ndarray],
-    options: Mining,
+    options: MiningOptions,
 ) -> Links:
     """The links of the words of pairs of sentences that occur often enough."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import Any, Iterator
+from typing import Iterator
 
 from absl import logging
 import numpy as np
@@ -12,18 +12,11 @@ import numpy as np
 from clwe_jax.embeddings.corpus import Sentences
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.fields import Amount, Count, Size
+from clwe_jax.options.static import FastTextOptions
 
 _EVERY = 10.0  # seconds between two log lines
 _CHECKED = 2_000  # words between two readings of the clock
 _JOBS = 200  # least number of batches per epoch: the learning rate falls in as many steps
-
-
-def at_least_one(settings: Any, *names: str) -> None:
-    """Raises ValueError where one of the named numbers is below 1."""
-    for name in names:
-        if getattr(settings, name) < 1:
-            raise ValueError(f"{name}={getattr(settings, name)}: must be at least 1")
 
 
 class Meter:
@@ -57,49 +50,15 @@ class Meter:
         )  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class FastText:
-    """Hyperparameters of fastText's skip-gram; the defaults are fastText's (joint-align, 4.1).
-
-    Attributes:
-      dim: width of a vector.
-      epochs: passes over the text.
-      min_count: least number of occurrences of a word with a vector.
-      window: largest number of context words on either side; the width is drawn for every word.
-      negatives: noise words per pair, drawn by the square root of their frequency.
-      learning_rate: learning rate at the start; it falls to 0.
-      min_n, max_n: shortest and longest character n-grams; max_n=0: no n-grams.
-      buckets: number of hash buckets of n-grams.
-      subsample: relative frequency above which words are left out at random.
-      workers: threads. One thread makes the same bits from the same seed; more are faster but not
-        reproducible.
-    """
-
-    dim: Size = 300
-    epochs: Size = 5
-    min_count: Size = 5
-    window: Size = 5
-    negatives: Size = 5
-    learning_rate: Amount = 0.05
-    min_n: Count = 3
-    max_n: Count = 6
-    buckets: Size = 2_000_000
-    subsample: Amount = 1e-4
-    workers: Size = 1
-
-    def __post_init__(self) -> None:
-        at_least_one(
-            self, "dim", "epochs", "min_count", "window", "negatives", "buckets", "workers"
-        )
-
-
-def fasttext(sentences: Sentences, settings: FastText = FastText(), seed: int = 0) -> Vectors:
+def fasttext(
+    sentences: Sentences, settings: FastTextOptions = FastTextOptions(), seed: int = 0
+) -> Vectors:
     """The words' vectors of `fasttext_with_subwords`."""
     return fasttext_with_subwords(sentences, settings, seed)[0]
 
 
 def fasttext_with_subwords(
-    sentences: Sentences, settings: FastText = FastText(), seed: int = 0
+    sentences: Sentences, settings: FastTextOptions = FastTextOptions(), seed: int = 0
 ) -> tuple[Vectors, Subwords]:
     """Trains fastText's skip-gram; a word's vector is the mean of its own and its n-grams' vectors.
 

@@ -17,7 +17,8 @@ from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.evaluate.translate import generates, spaced, translate
 from clwe_jax.evaluate.word_by_word import word_by_word
-from clwe_jax.fields import Amount, Count, Size
+from clwe_jax.options.evaluators import BleuEvaluation
+from clwe_jax.options.section import ByIdentity
 from clwe_jax.text import parallel
 from clwe_jax.text.words import is_unspaced
 from clwe_jax.types import Encoder
@@ -57,32 +58,22 @@ def scores(
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class Bleu:
+class Bleu(ByIdentity, BleuEvaluation):
     """BLEU and chrF of a model's translations in both directions of each language pair.
 
     Both sides are compared as the run spells words (normalised), so that the figures do not depend
     on how spaces are put back, and are no scores of a shared task.
 
     Attributes:
-      every_steps: training steps between two runs; 0: at the end only.
-      data: folder of parallel text or the beginning of its files' names, see `text.parallel`; ''
-        leaves the evaluation out.
-      max_sentences: most sentences of a pair, from the beginning; 0: all.
-      width: number of beams; 1: greedy search. Static vectors have none.
-      penalty: exponent of the length in a beam's scores.
       context: see `Context`.
       details: for each direction a few translations and sacrebleu's signature.
     """
 
-    every_steps: Count = 0
-    data: str = ""
-    max_sentences: Count = 200
-    width: Size = 5
-    penalty: Amount = 1.0
     context: Context
     details: list[dict[str, Any]] = dataclasses.field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.has_data:
             _ = self._pairs
 

@@ -17,13 +17,14 @@ from typing import Any, Iterator, Mapping
 from absl import logging
 import numpy as np
 
-from clwe_jax import registry
 from clwe_jax.align import csls
 from clwe_jax.evaluate import tags
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
+from clwe_jax.evaluate.encode import Layer, select_layer
 from clwe_jax.evaluate.induced import TOPS, Induced, precision
-from clwe_jax.fields import Amount, Count, Size
+from clwe_jax.options import section
+from clwe_jax.options.evaluators import BliEvaluation
+from clwe_jax.options.section import ByIdentity
 from clwe_jax.text import test_dictionaries
 from clwe_jax.text.test_dictionaries import TestSet
 from clwe_jax.types import Encoder, WordSample, WordSpace
@@ -35,57 +36,37 @@ _LAYER_TOPS = (1, 5)  # the k of every layer's P@k
 _DEPTH = max(TOPS)  # nearest words retrieved for each source word
 
 
-@dataclasses.dataclass(eq=False, kw_only=True)
-class LexiconInduction:
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class LexiconInduction(ByIdentity, BliEvaluation):
     """P@k on test dictionaries, for the words of any encoder.
 
     The candidates are the frequent words of the target language; words of the test dictionary are
     never added to them.
 
     Attributes:
-      every_steps: training steps between two runs; 0: at the end only.
-      data: folder of test dictionaries, see `test_dictionaries.find`; '' leaves the evaluation out.
-      methods: comma-separated methods among `nn` (cosine), `csls` and `inverted_softmax`.
-      layer: layer of the metrics whose names have no layer: a number or 'mean_last4', the mean of
-        the vectors of the last four layers.
-      occurrences, min_count, max_words: see `types.WordSample`; for contextual words only.
-      neighbourhood: number of neighbours that CSLS averages over.
-      beta: inverse temperature of the inverted softmax.
-      bootstrap: resamplings of the words for an interval; 0: no intervals.
-      tags: folder of tagged text with the parts of speech of words, see `tags.read`; '': none.
       context: see `Context`.
       details: one row for each source word of the last run, see `Induced`.
     """
 
-    every_steps: Count = 0
-    data: str = ""
-    methods: str = "nn,csls"
-    layer: Layer = MEAN_LAST4
-    occurrences: Size = 10
-    min_count: Size = 2
-    max_words: Count = 20_000
-    neighbourhood: Size = 10
-    beta: Amount = 30.0
-    bootstrap: Count = 1_000
-    tags: str = ""
     context: Context
     details: list[Mapping[str, Any]] = dataclasses.field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self._methods = [name.strip() for name in self.methods.split(",") if name.strip()]
+        super().__post_init__()
         for method in self._methods:
             if method not in SUFFIXES:
                 raise ValueError(
                     f"config.evals.bli.methods={self.methods!r}: unknown retrieval method "
-                    f"{method!r}. {registry.nearest(method, SUFFIXES)}"
+                    f"{method!r}. {section.nearest(method, SUFFIXES)}"
                 )
         if not self._methods:
             raise ValueError("config.evals.bli.methods is empty. Known: " + ", ".join(SUFFIXES))
-        self._sample = WordSample(
-            self.context.sample, self.occurrences, self.min_count, self.max_words
-        )
         if self.has_data:
             _ = self._tests  # an error in the folder is raised before training starts
+
+    @functools.cached_property
+    def _methods(self) -> list[str]:
+        return [name.strip() for name in self.methods.split(",") if name.strip()]
 
     @property
     def has_data(self) -> bool:
@@ -111,8 +92,9 @@ class LexiconInduction:
 
         It also yields bli/{metric}, the mean over the pairs; see `means`.
         """
-        self.details = []
-        self._shared = csls.Shared([_RETRIEVAL[method] for method in self._methods])
+        self.details.clear()
+        shared = csls.Shared([_RETRIEVAL[method] for method in self._methods])
+        sample = WordSample(self.context.sample, self.occurrences, self.min_count, self.max_words)
         figures: dict[str, float] = {}
         spaces: dict[str, tuple[Encoder, WordSpace]] = {}
         empty = []
@@ -120,10 +102,10 @@ class LexiconInduction:
             view = model.between(test.source, test.target)
             for language in (test.source, test.target):
                 if language not in spaces or spaces[language][0] is not view:
-                    spaces[language] = view, self._space(view, language)
+                    spaces[language] = view, self._space(view, language, sample)
             source, target = spaces[test.source][1], spaces[test.target][1]
             if source.frequent and target.frequent:
-                for metric, value in self._measure(test, source, target):
+                for metric, value in self._measure(test, source, target, shared):
                     figures[f"bli/{test.name}/{metric}"] = value
                     yield f"bli/{test.name}/{metric}", value
             else:
@@ -138,18 +120,18 @@ class LexiconInduction:
             )  # fmt: skip
         yield from means(figures).items()
 
-    def _space(self, model: Encoder, language: str) -> WordSpace:
+    def _space(self, model: Encoder, language: str, sample: WordSample) -> WordSpace:
         wanted = {word for t in self._tests if t.source == language for word in t.entries}
-        return model.vocabulary(language, sorted(wanted), self._sample)
+        return model.vocabulary(language, sorted(wanted), sample)
 
     def _measure(
-        self, test: TestSet, source: WordSpace, target: WordSpace
+        self, test: TestSet, source: WordSpace, target: WordSpace, shared: csls.Shared
     ) -> Iterator[tuple[str, float]]:
         known = tags.read(self.tags, test.source, self.context.normalizer) if self.tags else {}
         induced = Induced(test, source, target, known)
         shown = None
         for method in self._methods:
-            nearest = self._nearest(method, induced, source, target, self.layer)
+            nearest = self._nearest(method, induced, source, target, self.layer, shared)
             if shown is None or method == "csls":
                 shown = nearest
             yield from induced.figures(
@@ -160,14 +142,20 @@ class LexiconInduction:
         layers = source.vectors.shape[1]
         for layer in range(layers) if layers > 1 else ():
             for method in self._methods:
-                found, _ = self._nearest(method, induced, source, target, layer)
+                found, _ = self._nearest(method, induced, source, target, layer, shared)
                 places, _ = induced.places(found)
                 for top in _LAYER_TOPS:
                     yield f"layer{layer}/p@{top}{SUFFIXES[method]}", precision(places, top)
-        self.details += induced.rows(*shown)
+        self.details.extend(induced.rows(*shown))
 
     def _nearest(
-        self, method: str, induced: Induced, source: WordSpace, target: WordSpace, layer: Layer
+        self,
+        method: str,
+        induced: Induced,
+        source: WordSpace,
+        target: WordSpace,
+        layer: Layer,
+        shared: csls.Shared,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Candidates of the source words that have a vector, and their scores: [Q, depth] each."""
         depth = min(_DEPTH, target.frequent)
@@ -183,7 +171,7 @@ class LexiconInduction:
             pool=queries[: source.frequent],
             neighbourhood=self.neighbourhood,
             beta=self.beta,
-            shared=self._shared,
+            shared=shared,
             suffices=induced.right,  # a word that is right at once needs no further words
         )
         return np.asarray(found), np.asarray(scores)

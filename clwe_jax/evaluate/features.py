@@ -7,17 +7,15 @@ Row 0 is padding.
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Callable, Protocol, Sequence, runtime_checkable
+from typing import Callable, Protocol, Sequence, runtime_checkable
 
 from absl import logging
 import numpy as np
 
-from clwe_jax.fields import OneOf
 from clwe_jax.models.pooling import select
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Batch, Encoder
 
-POOLS = ("first", "mean", "max")
 _WORTH = 3  # batches of a further width, from which on it saves more than its compilation costs
 Words = Sequence[str]
 
@@ -144,7 +142,7 @@ class Vectors:
 
     encoder: Encoder
     layers: str | int = "mix"
-    pool: Annotated[str, OneOf(*POOLS)] = "mean"
+    pool: str = "mean"
     whole: bool = False
 
     def of_sentences(self, sentences: Sequence[Words], language: str) -> Table:

@@ -90,7 +90,7 @@ class Frozen:
         members = len(jax.tree.leaves(params)[0])
         found: list[Labels] = [[None] * len(table.rows) for _ in range(members)]
         pairs = len(table.rows[0]) > 1 if table.rows else False
-        several = self.labeller.labelling.head.ending == "sigmoid"
+        several = self.labeller.labelling.head.options.ending == "sigmoid"
         program = _frozen_program(self.labeller)
         for places, batch in features.batches(table, _ROWS):
             keys = ["words", "words_b"] if pairs else ["words"]

@@ -11,13 +11,14 @@ import numpy as np
 from clwe_jax.align import mining
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
-from clwe_jax.fields import Count, Size
+from clwe_jax.options.evaluators import MiningEvaluation
+from clwe_jax.options.section import ByIdentity
 from clwe_jax.text import parallel
 from clwe_jax.types import Encoder
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class BitextMining:
+class BitextMining(ByIdentity, MiningEvaluation):
     """Bitext mining by the margin of sentence vectors, as on BUCC; see `align.mining`.
 
     The first half of a language pair's sentences chooses the threshold, the second half is tested.
@@ -25,20 +26,13 @@ class BitextMining:
     so that half of each side has its translation on the other side.
 
     Attributes:
-      every_steps: training steps between two runs; 0: at the end only.
-      data: parallel text, see `text.parallel`; '' leaves the evaluation out.
-      max_sentences: most sentences of a pair, from the beginning; 0: all.
-      neighbourhood: neighbours over which the margin averages.
       context: see `Context`.
     """
 
-    every_steps: Count = 0
-    data: str = ""
-    max_sentences: Count = 0
-    neighbourhood: Size = 4
     context: Context
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.has_data:
             _ = self._pairs
 

@@ -12,7 +12,8 @@ import numpy as np
 from clwe_jax import terminal
 from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.sharded_call import ShardedCall, mesh_of, place, whole
-from clwe_jax.fields import Count
+from clwe_jax.options.evaluators import MlmEvaluation
+from clwe_jax.options.section import ByIdentity
 from clwe_jax.types import Batch, HasObjective, Sums, Variables
 
 # Metrics of the objective that are yielded where their weight is not 0.
@@ -24,20 +25,16 @@ _STEP = "step"  # key of the training step beside the collections
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class MlmEvaluator:
+class MlmEvaluator(ByIdentity, MlmEvaluation):
     """Loss, perplexity and accuracy on held-out text, which has the same masks every time.
 
     The state of rows (of a bidirectional language model) is kept from batch to batch. The figures
     cover the rows of all hosts.
 
     Attributes:
-      every_steps: training steps between two runs; 0: at the end only.
-      batches: maximum number of held-out batches of a language; 0: all batches.
       context: see `Context`.
     """
 
-    every_steps: Count = 0
-    batches: Count = 0
     context: Context
 
     @property

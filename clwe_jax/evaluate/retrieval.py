@@ -16,8 +16,9 @@ from clwe_jax.align import csls
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.statistics import wilson_interval
-from clwe_jax.fields import Count, Size
 from clwe_jax.models.pooling import last_layers
+from clwe_jax.options.evaluators import RetrievalEvaluation
+from clwe_jax.options.section import ByIdentity
 from clwe_jax.text import parallel
 from clwe_jax.types import Covers, Encoder, Pools, Truncates
 
@@ -50,24 +51,17 @@ def matches(
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class SentenceRetrieval:
+class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
     """Accuracy of sentence retrieval by language pair, for any encoder.
 
     Attributes:
-      every_steps: training steps between two runs; 0: at the end only.
-      data: parallel text, see `text.parallel`; '' leaves the evaluation out.
-      max_sentences: maximum number of sentences of a language pair, from the beginning; 0: all.
-      neighbourhood: number of neighbours that CSLS averages over.
       context: see `Context`.
     """
 
-    every_steps: Count = 0
-    data: str = ""
-    max_sentences: Count = 1_000
-    neighbourhood: Size = 10
     context: Context
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.has_data:
             _ = self._pairs  # an error in the folder is raised before training starts
 

@@ -9,6 +9,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import jax
 import numpy as np
 
+from clwe_jax import pocket
 from clwe_jax.align import search
 from clwe_jax.evaluate import sense_encoder
 from clwe_jax.evaluate import sense_scores as scores
@@ -17,10 +18,10 @@ from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.encode import RowEncoder
 from clwe_jax.evaluate.sense_encoder import SenseEncoder, WordInContext
 from clwe_jax.evaluate.sharded_call import ShardedCall
-from clwe_jax.fields import Count, Size
 from clwe_jax.models.senses import selection, translation
 from clwe_jax.models.senses.state import SenseState, statistics
-from clwe_jax import pocket
+from clwe_jax.options.evaluators import SensesEvaluation
+from clwe_jax.options.section import ByIdentity
 from clwe_jax.pocket import gold
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Array, HasObjective, Objective, Variables
@@ -47,33 +48,25 @@ class Occurrence:
     place: int
 
 
-@dataclasses.dataclass(eq=False, kw_only=True)
-class SenseEvaluator:
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class SenseEvaluator(ByIdentity, SensesEvaluation):
     """Purity of the assigned senses, and accuracy of the chosen translations' senses (A4, A8).
 
     The data are held-out sentences of the embedded world, where the concept of every ambiguous word
     is known.
 
     Attributes:
-      every_steps: training steps between two runs; 0: at the end only.
-      data: 'pocket', the embedded world; '' leaves the evaluation out.
-      sentences: sentences of each language, each with an ambiguous word.
-      labelled: occurrences of each ambiguous word that label the meanings of its senses, for the
-        accuracy of translations; from text like the training text, not the held-out sentences.
       seed: seed of the sentences.
-      batch_size: rows encoded at once.
       context: see `Context`.
     """
 
-    every_steps: Count = 0
-    data: str = ""
-    sentences: Size = 1_000
-    labelled: Size = 100
     seed: int = 0
-    batch_size: Size = 64
     context: Context
+    # The measurements of the latest objective; empty before the first run.
+    _measured: list[SenseFigures] = dataclasses.field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.data not in ("pocket", ""):
             raise ValueError(
                 f"config.evals.senses.data={self.data!r}: expected 'pocket', whose senses are "
@@ -85,7 +78,6 @@ class SenseEvaluator:
                 f"config.evals.senses.data='pocket': the embedded world does not speak "
                 f"{', '.join(absent)}. --config.evals.senses.data='' leaves the evaluation out"
             )
-        self._measured: SenseFigures | None = None
 
     @property
     def has_data(self) -> bool:
@@ -100,9 +92,9 @@ class SenseEvaluator:
         """
         model = language_model(model, "senses")
         # Evaluations of one objective share the sentences and the compiled programs.
-        if self._measured is None or self._measured.objective is not model.objective:
-            self._measured = SenseFigures(self, model.objective, model.tokenizer)
-        yield from self._measured.run(model.variables)
+        if not self._measured or self._measured[0].objective is not model.objective:
+            self._measured[:] = [SenseFigures(self, model.objective, model.tokenizer)]
+        yield from self._measured[0].run(model.variables)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -15,10 +15,12 @@ from absl import logging
 import numpy as np
 from scipy import stats
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.align import search
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
+from clwe_jax.options.evaluators import SimilarityEvaluation
+from clwe_jax.options.section import ByIdentity
 from clwe_jax.text import test_files
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.types import Encoder, WordSample, WordSpace
@@ -155,17 +157,13 @@ def correlation(
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class WordSimilarity:
+class WordSimilarity(ByIdentity, SimilarityEvaluation):
     """Word similarity, for the words of any encoder.
 
     Attributes:
-      every_steps: training steps between two runs; 0: at the end only.
-      data: folder of sets, see `find`; '' leaves the evaluation out.
       context: see `Context`.
     """
 
-    every_steps: int = 0
-    data: str = ""
     context: Context
 
     @property

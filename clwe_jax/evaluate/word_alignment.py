@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from typing import Annotated, Any, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from absl import logging
 import numpy as np
@@ -20,14 +20,13 @@ from clwe_jax.align import word_links
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.encode import MEAN_LAST4
 from clwe_jax.evaluate.features import EncodesPieces, EncodesWords
-from clwe_jax.fields import Amount, Count, OneOf, Share, Size
 from clwe_jax.models.pooling import last_layers
+from clwe_jax.options.evaluators import WordAlignerOptions, WordAlignmentEvaluation
+from clwe_jax.options.section import ByIdentity
 from clwe_jax.text import alignment_files
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.types import Encoder
 
-METHODS = ("mutual_argmax", "itermax", "softmax")
-LEVELS = ("pieces", "words")
 _OPTION = "config.evals.word_alignment.data"
 _PART = 128  # sentences whose vectors are in memory at once
 _SHOWN = 12  # words of a longest sentence in a picture
@@ -39,30 +38,8 @@ Side = tuple[np.ndarray, np.ndarray]  # vectors [pieces, layers, D]; the word of
 
 
 @dataclasses.dataclass(frozen=True)
-class WordAligner:
-    """Links the words of sentences by the vectors of an encoder.
-
-    Attributes:
-      method: 'mutual_argmax' and 'itermax' of cosines (SimAlign), or 'softmax', the intersection of
-        two softmaxes of inner products (awesome-align).
-      layers: a layer's number; '5-7', the mean of these layers; 'mean_last4'; '': the layer at two
-        thirds of the depth, which is layer 8 of 12 as in both papers.
-      level: 'pieces': words are linked where any of their pieces are; 'words': by the means of their
-        pieces.
-      threshold: least probability of a link, in both directions, for 'softmax'. The published .001
-        links far too much where hidden states have few dimensions.
-      temperature: of the softmaxes; the inner products are divided by it.
-      rounds: rounds of 'itermax'.
-      discount: of 'itermax'; see `word_links.itermax`.
-    """
-
-    method: Annotated[str, OneOf(*METHODS)] = "mutual_argmax"
-    layers: str | int = ""
-    level: Annotated[str, OneOf(*LEVELS)] = "pieces"
-    threshold: Share = 0.1
-    temperature: Amount = 1.0
-    rounds: Size = 2
-    discount: Share = 0.9
+class WordAligner(WordAlignerOptions):
+    """Links the words of sentences by the vectors of an encoder."""
 
     def links(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Links of two sentences' pieces or words, bool [M, N], of [M, D] and [N, D]."""
@@ -189,26 +166,19 @@ class Counts:
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class WordAlignment(WordAligner):
+class WordAlignment(ByIdentity, WordAligner, WordAlignmentEvaluation):
     """Alignment error rate of the words of parallel sentences, for any encoder of words.
 
     Attributes:
-      every_steps: training steps between two runs; 0: at the end only.
-      data: folder of links and sentences, see `alignment_files`; 'pocket': sentences that the
-        embedded world writes with their gold links; '' leaves the evaluation out.
-      max_sentences: maximum number of sentences of a language pair, from the beginning; 0: all (of
-        the embedded world, 500).
       context: see `Context`.
       details: the first short sentences of each pair with gold and found links, for the report.
     """
 
-    every_steps: Count = 0
-    data: str = ""
-    max_sentences: Count = 0
     context: Context
     details: list[Mapping[str, Any]] = dataclasses.field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.has_data and self.data != "pocket":
             _ = self.pairs  # an error in the folder is raised before training starts
 

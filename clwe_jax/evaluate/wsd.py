@@ -21,6 +21,8 @@ from clwe_jax.evaluate.character_encoder import encoder_of
 from clwe_jax.evaluate.context import Context, language_model
 from clwe_jax.evaluate.encode import Row
 from clwe_jax.evaluate.wsd_files import Corpus, first_senses, read
+from clwe_jax.options.evaluators import WsdEvaluation
+from clwe_jax.options.section import ByIdentity
 from clwe_jax.types import HasObjective
 
 # Sentences as lists of words -> [words, layers, D] of each sentence, without words that were cut.
@@ -195,34 +197,17 @@ def f1_interval(
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class WordSenseDisambiguation:
+class WordSenseDisambiguation(ByIdentity, WsdEvaluation):
     """Table 2: senses learned from annotated text (A14), and predicted in the test sets.
 
     Attributes:
-      every_steps: training steps between two runs; 0: at the end only.
-      training: annotated text, `NAME.data.xml` or `.gz`, with its keys beside it,
-        `NAME.gold.key.txt` or `.gz`.
-      tests: folder of test sets in the same format; all of them are used.
-      wordnet: table of WordNet's senses, see `wsd_files.first_senses`; '': the first sense is the
-        most frequent one in the annotated text, and other lemmas get no answer.
-      development: test set that selects the layer; if it is absent, the mean of all sets does.
-      max_sentences: maximum number of training sentences; 0: all.
-      language: language of the annotated text.
-      batch_size: sentences encoded at once.
       context: see `Context`.
     """
 
-    every_steps: int = 0
-    training: str = ""
-    tests: str = ""
-    wordnet: str = ""
-    development: str = "semeval2007"
-    max_sentences: int = 0
-    language: str = "en"
-    batch_size: int = 64
     context: Context
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.has_data and self.context.tokenizer is not None:
             self.context.tokenizer.language_id(self.language)  # raises before training starts
 

@@ -12,8 +12,11 @@ import re
 from typing import Any, Mapping
 
 from absl import logging
-from ml_collections import ConfigDict
 
+from clwe_jax import options
+from clwe_jax.options.models import TransformerOptions
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.section import OptionError
 from clwe_jax.text import foreign
 
 CONFIG = "config.json"
@@ -23,6 +26,11 @@ TYPE_LANGUAGES = "token_type_languages"  # key of an export of ours whose token 
 LASER_WEIGHTS = "bilstm.*.pt"
 KINDS = ("bert", "xlm-roberta", "roberta-prelayernorm", "xlm")
 _ANY_LAYER = "backbone/layer_0/mlp/in_kernel"
+# The options of a model that its architecture decides.
+_DECIDED = (
+    "layers", "width", "heads", "mlp_dim", "norm", "language_embeddings", "condition_on_language",
+    "epsilon", "types",
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +39,7 @@ class Description:
 
     Attributes:
       kind: one of `KINDS`.
-      options: the options of our `Transformer` that the architecture decides.
+      options: those of our `Transformer`; what the architecture does not decide has its default.
       rows: rows of the table of tokens.
       positions: number of pieces of the longest text.
       languages: XLM's languages in the order of their ids, or those of an export of ours whose token
@@ -41,7 +49,7 @@ class Description:
     """
 
     kind: str
-    options: Mapping[str, Any]
+    options: TransformerOptions
     rows: int
     positions: int
     languages: tuple[str, ...] = ()
@@ -73,6 +81,8 @@ def describe(directory: str) -> Description:
         return _xlm(path, config) if kind == "xlm" else _bert(path, kind, config)
     except KeyError as error:
         raise ValueError(f"{path} has no {error}, which a model of this kind needs") from None
+    except OptionError as error:
+        raise ValueError(f"{path}: we cannot hold this model: {error.at('config.model')}") from None
 
 
 def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
@@ -81,7 +91,7 @@ def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
     first = 0 if kind == "bert" else config.get("pad_token_id", 1) + 1
     types = config.get("type_vocab_size", 2)
     languages = tuple(config.get(TYPE_LANGUAGES, ()))
-    options = dict(
+    found = TransformerOptions(
         layers=config["num_hidden_layers"],
         width=config["hidden_size"],
         heads=config["num_attention_heads"],
@@ -90,10 +100,11 @@ def _bert(path: str, kind: str, config: Mapping[str, Any]) -> Description:
         # One type is a constant, which the table of positions takes in.
         types=types if types > 1 and not languages else 0,
         language_embeddings=bool(languages),
+        condition_on_language=False,
         norm="pre" if kind == "roberta-prelayernorm" else "post",
     )
     positions = config["max_position_embeddings"] - first
-    return Description(kind, options, config["vocab_size"], positions, languages, first)
+    return Description(kind, found, config["vocab_size"], positions, languages, first)
 
 
 def _xlm(path: str, config: Mapping[str, Any]) -> Description:
@@ -104,7 +115,7 @@ def _xlm(path: str, config: Mapping[str, Any]) -> Description:
         raise ValueError(
             f"{path}: lang2id has {len(ids)} languages; expected the ids 0 to {config['n_langs'] - 1}"
         )
-    options = dict(
+    found = TransformerOptions(
         layers=config["n_layers"],
         width=config["emb_dim"],
         heads=config["n_heads"],
@@ -112,12 +123,13 @@ def _xlm(path: str, config: Mapping[str, Any]) -> Description:
         epsilon=config.get("layer_norm_eps", 1e-12),
         types=0,
         language_embeddings=by_language,
+        condition_on_language=False,
         norm="post",
     )
     rows = config.get("vocab_size", config.get("n_words"))
     languages = tuple(sorted(ids, key=ids.get)) if by_language else ()
     positions = config["max_position_embeddings"]
-    return Description("xlm", options, rows, positions, languages, dense=False)
+    return Description("xlm", found, rows, positions, languages, dense=False)
 
 
 def _demand(path: str, config: Mapping[str, Any], **expected: Any) -> None:
@@ -140,8 +152,8 @@ def is_laser(directory: str) -> bool:
     return directory.startswith(LASER) or bool(glob.glob(weights))
 
 
-def follow(config: ConfigDict) -> None:
-    """Sets the options of a run that starts from a model of Hugging Face to those of the model.
+def follow(run: PretrainRun) -> PretrainRun:
+    """The run with the options of the model of Hugging Face that it starts from.
 
     `config.init.parameters=hf:DIR` decides the sizes of `config.model`, and whether text is
     lower-cased; the vocabulary is the model's unless `config.vocab.path` names another. Nothing
@@ -150,38 +162,36 @@ def follow(config: ConfigDict) -> None:
     Raises:
       FileNotFoundError, ValueError: as of `describe` and `text.foreign`.
     """
-    source, parts = config.init.get("parameters", ""), config.init.get("parts", "")
+    source, parts = run.init.parameters, run.init.parts
     patterns = [part.strip() for part in parts.split(",")]
     if not source.startswith(PREFIX) or (
         parts and not any(re.fullmatch(part, _ANY_LAYER) for part in patterns)
     ):
-        return
+        return run
     directory = source.removeprefix(PREFIX)
     described = describe(directory)
-    with config.unlocked():
-        config.vocab.path = config.vocab.path or directory
-    if foreign.is_xlm(config.vocab.path):
+    vocabulary = run.vocab.path or directory
+    if foreign.is_xlm(vocabulary):
         raise ValueError(
-            f"{config.vocab.path} has XLM's tokenizer, which cannot make batches for training: name "
+            f"{vocabulary} has XLM's tokenizer, which cannot make batches for training: name "
             "another vocabulary with --config.vocab.path, and the rows of the pieces in common are "
             "taken"
         )
-    if foreign.is_folder(config.vocab.path):
-        config.data.lower_case = foreign.normalizer(config.vocab.path).lower_case
-    if config.data.sequence_length > described.positions:
+    values: dict[str, Any] = {"vocab": {"path": vocabulary}}
+    if foreign.is_folder(vocabulary):
+        values["data"] = {"lower_case": foreign.normalizer(vocabulary).lower_case}
+    if run.data.sequence_length > described.positions:
         raise ValueError(
-            f"config.data.sequence_length={config.data.sequence_length}: {directory} has "
+            f"config.data.sequence_length={run.data.sequence_length}: {directory} has "
             f"{described.positions} positions"
         )
-    options = set_options(config, described)
-    shown = ", ".join(f"{name}={value}" for name, value in options.items())
+    shown = ", ".join(f"{name}={getattr(described.options, name)}" for name in _DECIDED)
     logging.info("config.model follows %s: %s", os.path.join(directory, CONFIG), shown)
+    return with_architecture(options.with_values(run, values), described)
 
 
-def set_options(config: ConfigDict, described: Description) -> dict[str, Any]:
-    """Sets the options of `config.model` and `config.objective`; returns those of the model."""
-    options = {**described.options, "condition_on_language": False}
-    with config.unlocked():
-        config.model.update(options)
-        config.objective.dense = described.dense
-    return options
+def with_architecture(run: PretrainRun, described: Description) -> PretrainRun:
+    """The run with the options of model and objective that an architecture decides."""
+    decided = {name: getattr(described.options, name) for name in _DECIDED}
+    values = {"model": decided, "objective": {"dense": described.dense}}
+    return options.with_values(run, values)

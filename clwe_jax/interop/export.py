@@ -13,8 +13,7 @@ import sys
 
 from absl import app, flags, logging
 
-from clwe_jax import config as options
-from clwe_jax import registry, terminal
+from clwe_jax import options, registry, terminal
 
 
 def export(workdir: str, kind: str, out: str, language: str = "") -> list[str]:

@@ -9,7 +9,8 @@ hidden states of all layers and the scores of the MLM head equal those of transf
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence
+import dataclasses
+from typing import Mapping, NamedTuple, Sequence
 
 from absl import logging
 from flax import traverse_util
@@ -21,6 +22,8 @@ from clwe_jax.interop import arrays as files
 from clwe_jax.interop import names
 from clwe_jax.interop.configuration import CONFIG, PREFIX, Description, describe
 from clwe_jax.models.transformer import Transformer
+from clwe_jax.options.models import TransformerOptions
+from clwe_jax.options.section import nearest, suggestion
 from clwe_jax.text import foreign
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables
@@ -72,7 +75,7 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
         )
     taken = _Taken(directory, found)
     sizes = described.options
-    rows, width, first = described.rows, sizes["width"], described.first_position
+    rows, width, first = described.rows, sizes.width, described.first_position
     ours = {TOKENS: taken(prefix + layout.tokens, (rows, width))}
     places = taken(prefix + layout.positions, (described.positions + first, width))[first:]
     ours[POSITIONS] = places[: max_length or None]
@@ -80,13 +83,13 @@ def parameters(directory: str, max_length: int = 0) -> dict[str, np.ndarray]:
         table = prefix + (layout.languages or layout.types)
         ours[LANGUAGES] = taken(table, (len(described.languages), width))
     elif layout.types:
-        types = taken(prefix + layout.types, (max(1, sizes["types"]), width))
-        if sizes["types"]:
+        types = taken(prefix + layout.types, (max(1, sizes.types), width))
+        if sizes.types:
             ours[TYPES] = types
         else:
             ours[POSITIONS] = ours[POSITIONS] + types[0]
     pooler = bool(layout.pooler) and f"{prefix}{layout.pooler}.weight" in found
-    for pair in names.pairs(layout, model(described, rows, 1, pooler=pooler), prefix):
+    for pair in names.pairs(layout, dataclasses.replace(sizes, pooler=pooler), prefix):
         ours[pair.ours] = taken.pair(pair, sizes)
     if layout.bias in found:
         ours[BIAS] = taken(layout.bias, (rows,))
@@ -108,7 +111,7 @@ class _Taken:
         if name not in self._found:
             raise ValueError(
                 f"{self._directory}: the weights have no {name}. "
-                f"{registry.suggestion(name, self._found)}"
+                f"{suggestion(name, self._found)}"
             )
         array = self._found[name]
         if array.shape != shape:
@@ -118,8 +121,8 @@ class _Taken:
             )
         return array
 
-    def pair(self, pair: names.Pair, sizes: Mapping[str, Any]) -> np.ndarray:
-        width, mlp_dim = sizes["width"], sizes["mlp_dim"]
+    def pair(self, pair: names.Pair, sizes: TransformerOptions) -> np.ndarray:
+        width, mlp_dim = sizes.width, sizes.mlp_dim
         into = {"mlp/in_kernel": (mlp_dim, width), "mlp/out_kernel": (width, mlp_dim)}
         end = "/".join(pair.ours.split("/")[-2:])
         shape = into.get(end, (width, width) if pair.theirs[0].endswith(".weight") else (width,))
@@ -127,7 +130,7 @@ class _Taken:
             shape = (mlp_dim,)
         elif end.endswith("norm/scale"):
             shape = (width,)
-        return names.to_ours(pair, [self(name, shape) for name in pair.theirs], sizes["heads"])
+        return names.to_ours(pair, [self(name, shape) for name in pair.theirs], sizes.heads)
 
 
 def _renamed(found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -140,20 +143,6 @@ def _renamed(found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
                 name = name.removesuffix(before) + now
         renamed[name] = array
     return renamed
-
-
-def model(described: Description, rows: int, languages: int, **options: Any) -> Transformer:
-    """Our encoder for a model of Hugging Face.
-
-    Args:
-      described: its architecture.
-      rows: rows of the table of tokens.
-      languages: number of languages.
-      options: further options of `Transformer`.
-    """
-    given = dict(max_length=described.positions, condition_on_language=False)
-    given |= {"vocab_size": rows, "languages": languages, **described.options, **options}
-    return Transformer(**given)
 
 
 def check_vocabulary(directory: str, described: Description, tokenizer: Tokenizer) -> None:
@@ -202,14 +191,13 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
             found[path] = np.pad(rows, empty)
     if described.languages:
         found[LANGUAGES] = found[LANGUAGES][_rows(directory, described, languages)]
-    encoder = model(
-        described, vocabulary.size, len(languages), max_length=max_length or described.positions,
-        pooler="backbone/pooler_kernel" in found,
-    )  # fmt: skip
+    sizes = dataclasses.replace(described.options, pooler="backbone/pooler_kernel" in found)
+    length = max_length or described.positions
+    encoder = Transformer(sizes, vocabulary.size, len(languages), length)
     objective = registry.lookup("objective", "mlm")(
         model=encoder,
         vocab_size=len(vocabulary),
-        max_predictions=max(1, encoder.max_length // _PREDICTED_SHARE),
+        max_predictions=max(1, length // _PREDICTED_SHARE),
         tied=OUTPUT not in found,
         dense=bool(names.LAYOUTS[described.kind].dense),
     )
@@ -223,6 +211,6 @@ def _rows(directory: str, described: Description, languages: Sequence[str]) -> l
     if absent:
         raise ValueError(
             f"{directory} has no language {', '.join(map(repr, absent))}. "
-            f"{registry.nearest(absent[0], described.languages)}"
+            f"{nearest(absent[0], described.languages)}"
         )
     return [described.languages.index(language) for language in languages]

@@ -21,6 +21,8 @@ from clwe_jax.interop.configuration import LASER, LASER_WEIGHTS
 from clwe_jax.interop.huggingface import Loaded
 from clwe_jax.models.laser import Encoder
 from clwe_jax.models.sentence_encoder import SentenceEncoder
+from clwe_jax.options.models import LaserOptions
+from clwe_jax.options.section import OptionError
 from clwe_jax.text import laser as text
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -53,9 +55,14 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
             raise ValueError("its LSTM has one direction; expected two")
         if len(ids) != rows:
             raise ValueError(f"its dictionary has {len(ids):,} pieces, its table {rows:,} rows")
+        options = LaserOptions(
+            width=width, cells=cells, layers=layers, dropout=0.0, dtype="float32"
+        )
         params = parameters(weights, rows, width, cells, layers)
         for name, array in params.items():
             arrays.refuse_nan(array, name, path)
+    except OptionError as error:
+        raise ValueError(f"{path}: {error.at('config.model')}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is no encoder of LASER: {error}") from error
     codes = _only(directory, _CODES)
@@ -67,11 +74,8 @@ def load(directory: str, languages: Sequence[str], max_length: int = 0) -> Loade
     tokenizer = Tokenizer(languages, Normalizer(), text.LaserSegmenter(), vocabulary)
     table = params["source_pieces"]
     params["source_pieces"] = np.pad(table, ((0, vocabulary.size - rows), (0, 0)))
-    encoder = Encoder(
-        vocab_size=vocabulary.size, max_length=max_length or LONGEST, width=width, cells=cells,
-        layers=layers, dropout=0.0, dtype="float32",
-    )  # fmt: skip
-    objective = SentenceEncoder(encoder, rows, vocabulary.specials)
+    encoder = Encoder(options, vocabulary.size, max_length or LONGEST)
+    objective = SentenceEncoder(model=encoder, vocab_size=rows, specials=vocabulary.specials)
     params = {name: jnp.asarray(array, jnp.float32) for name, array in params.items()}
     return Loaded(objective, tokenizer, {"params": traverse_util.unflatten_dict(params, sep="/")})
 

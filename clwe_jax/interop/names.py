@@ -8,7 +8,7 @@ from typing import Iterator, Mapping, NamedTuple
 
 import numpy as np
 
-from clwe_jax.models.transformer import Transformer
+from clwe_jax.options.models import TransformerOptions
 
 Arrays = Mapping[str, np.ndarray]
 # Kinds of parameters, by the change of layout between theirs and ours.
@@ -132,12 +132,12 @@ LAYOUTS: dict[str, Layout] = {
 }
 
 
-def pairs(layout: Layout, model: Transformer, prefix: str = "") -> Iterator[Pair]:
+def pairs(layout: Layout, model: TransformerOptions, prefix: str = "") -> Iterator[Pair]:
     """All parameters of an encoder, without its tables of tokens, positions, types and languages.
 
     Args:
       layout: the other program's names.
-      model: our encoder, as `MlmModel.backbone`.
+      model: the options of our encoder, `MlmModel.backbone`.
       prefix: the beginning of their names of the encoder's parameters.
     """
     yield from _norm("backbone/embedding_norm", prefix + layout.norm)

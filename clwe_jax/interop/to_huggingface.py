@@ -51,13 +51,13 @@ def write(
     encoder, params = _parts(objective, variables)
     language = language or (tokenizer.languages[0] if len(tokenizer.languages) == 1 else "")
     number = tokenizer.language_id(language) if language else None
-    if number is None and encoder.language_embeddings and encoder.types:
+    if number is None and encoder.options.language_embeddings and encoder.options.types:
         raise ValueError(
             "The model has token types and language embeddings, and BERT has one table for both: "
             f"--language=CODE keeps one language ({', '.join(tokenizer.languages)})"
         )
-    by_type = number is None and encoder.language_embeddings
-    kind = "bert" if encoder.norm == "post" else "roberta-prelayernorm"
+    by_type = number is None and encoder.options.language_embeddings
+    kind = "bert" if encoder.options.norm == "post" else "roberta-prelayernorm"
     # RoBERTa's first position is the one after the id of the padding.
     first = 0 if kind == "bert" else tokenizer.vocabulary.pad_id + 1
     tables = _tables(encoder, params, number, by_type, first, len(tokenizer.vocabulary))
@@ -65,7 +65,7 @@ def write(
     layout = names.LAYOUTS[kind]
     prefix = layout.prefixes[0] if head else ""
     arrays = {prefix + name: array for name, array in tables.items()}
-    for pair in names.pairs(layout, encoder, prefix):
+    for pair in names.pairs(layout, encoder.options, prefix):
         arrays |= dict(zip(pair.theirs, names.to_theirs(pair, params[pair.ours])))
     arrays |= {name: array for name, array in head.items()}
     arrays = {name: np.ascontiguousarray(x, np.float32) for name, x in arrays.items()}
@@ -73,16 +73,16 @@ def write(
         architectures=[_CLASSES[kind] + ("ForMaskedLM" if head else "Model")],
         model_type=kind,
         vocab_size=len(tokenizer.vocabulary),
-        hidden_size=encoder.width,
-        num_hidden_layers=encoder.layers,
-        num_attention_heads=encoder.heads,
-        intermediate_size=encoder.mlp_dim,
+        hidden_size=encoder.options.width,
+        num_hidden_layers=encoder.options.layers,
+        num_attention_heads=encoder.options.heads,
+        intermediate_size=encoder.options.mlp_dim,
         hidden_act="gelu",
-        hidden_dropout_prob=encoder.dropout,
+        hidden_dropout_prob=encoder.options.dropout,
         attention_probs_dropout_prob=0.0,
         max_position_embeddings=encoder.max_length + first,
         type_vocab_size=len(tables["embeddings.token_type_embeddings.weight"]),
-        layer_norm_eps=encoder.epsilon,
+        layer_norm_eps=encoder.options.epsilon,
         pad_token_id=tokenizer.vocabulary.pad_id,
         bos_token_id=tokenizer.vocabulary.cls_id,
         eos_token_id=tokenizer.vocabulary.sep_id,
@@ -102,7 +102,7 @@ def write(
         atomic.write(os.path.join(folder, CONFIG), json.dumps(config, indent=2) + "\n")
         _write_tokenizer(folder, tokenizer, encoder.max_length, by_type)
         own.save(os.path.join(folder, foreign.OWN))
-        atomic.write(os.path.join(folder, "README.md"), _readme(notes, encoder.norm == "pre"))
+        atomic.write(os.path.join(folder, "README.md"), _readme(notes, kind != "bert"))
     return notes
 
 
@@ -133,10 +133,10 @@ def _tables(
 ) -> dict[str, np.ndarray]:
     """The tables of tokens, positions and types."""
     positions = params["backbone/position_embedding"]
-    types = params.get("backbone/type_embedding", np.zeros((2, encoder.width), np.float32))
+    types = params.get("backbone/type_embedding", np.zeros((2, encoder.options.width), np.float32))
     if by_type:
         types = params["backbone/language_embedding"]
-    elif encoder.language_embeddings:
+    elif encoder.options.language_embeddings:
         positions = positions + params["backbone/language_embedding"][language]
     return {
         "embeddings.word_embeddings.weight": params["backbone/token_embedding"][:pieces],
@@ -153,14 +153,14 @@ def _head(
     pieces: int,
 ) -> dict[str, np.ndarray]:
     """The MLM head; {} where theirs cannot hold ours."""
-    if "head/kernel" not in params or (encoder.condition_on_language and language is None):
+    if "head/kernel" not in params or (encoder.options.condition_on_language and language is None):
         return {}
     kernel, bias = params["head/kernel"], params["head/bias"]
-    if encoder.condition_on_language:
+    if encoder.options.condition_on_language:
         own = params["backbone/language_embedding"][language]
-        bias = bias + own @ kernel[encoder.width :]
-        kernel = kernel[: encoder.width]
-    layout = names.LAYOUTS["bert" if encoder.norm == "post" else "roberta-prelayernorm"]
+        bias = bias + own @ kernel[encoder.options.width :]
+        kernel = kernel[: encoder.options.width]
+    layout = names.LAYOUTS["bert" if encoder.options.norm == "post" else "roberta-prelayernorm"]
     folded = {**params, "head/kernel": kernel, "head/bias": bias}
     found = {}
     for pair in names.head_pairs(layout):
@@ -199,7 +199,7 @@ def _notes(
             f"The token type of a piece is its language: `token_type_ids` = {numbers}. The tokenizer "
             f"gives 0 ({tokenizer.languages[0]}): set them for text in other languages."
         )
-    elif encoder.language_embeddings:
+    elif encoder.options.language_embeddings:
         notes.append(
             f"The embedding of the language {language} is a part of the table of positions: use the "
             f"model for text in {language}, or export another language with --language."
@@ -209,11 +209,11 @@ def _notes(
             "There is no MLM head: ours scores pieces in a way that this architecture lacks"
             + (
                 "; --language=CODE exports the head for one language."
-                if encoder.condition_on_language
+                if encoder.options.condition_on_language
                 else "."
             )
         )
-    if not encoder.pooler:
+    if not encoder.options.pooler:
         notes.append("There is no pooler: transformers initialises one, and warns. Do not use it.")
     if tokenizer.segmenter.lexicons and any(tokenizer.segmenter.lexicons.values()):
         found = ", ".join(x for x, words in tokenizer.segmenter.lexicons.items() if words)

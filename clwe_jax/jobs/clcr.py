@@ -10,11 +10,9 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from absl import logging
 import jax
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import atomic
-from clwe_jax import config as options
+from clwe_jax import atomic, options
 from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
@@ -31,7 +29,8 @@ from clwe_jax.jobs.clcr_vectors import Views
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.transfer import state_of
-from clwe_jax.text import clcr_options
+from clwe_jax.options.clcr import ClcrRun
+from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.training import heads, train
 
@@ -40,7 +39,7 @@ _KEPT = "steps"  # folder of the results of the stages
 _OF_PREDICTORS = ("transform", "tune", "contrast", "threshold", "predictor")
 
 
-def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
+def run(config: ClcrRun, workdir: str, dry: bool = False) -> bool:
     """Trains what is not given, transforms, extracts, reorders and reports; see `Job.run`."""
     return Clcr(config, workdir).run(dry)
 
@@ -59,9 +58,6 @@ class Clcr(Job):
       threshold: the largest distance of a pivot.
       links: the pivots of the training and of the test sentences, as links.
     """
-
-    def __init__(self, config: ConfigDict, workdir: str) -> None:
-        super().__init__(clcr_options.resolved(config), workdir)
 
     def check(self) -> None:
         if jax.process_count() > 1:
@@ -90,7 +86,7 @@ class Clcr(Job):
 
     def _about_encoders(self) -> Iterator[str]:
         for language, side in zip(self.languages, clcr_data.SIDES):
-            place = self.config.clcr[side]
+            place = getattr(self.config.clcr, side)
             steps = self.config.clcr.encoder.steps
             yield f"{side}: {language}, " + (place or f"a model that is trained first, {steps} steps")
 
@@ -122,11 +118,12 @@ class Clcr(Job):
             self.config, self.models, rows, known, self.workdir
         )
         self.test = self._part(tests, gold)
+        hub = clcr_data.hub(self.config.clcr)
         self._made_with = {
             "encoders": {x: [place, state_of(place)] for x, place in self.places.items()},
             "sentences": [len(self.train.rows), len(self.test.rows)],
             "space": [[*x.layers] for x in self.spaces.values()],
-            "hub": [[folder, state_of(f"run:{folder}")] for folder in clcr_data.hub(self.config)],
+            "hub": [[folder, state_of(f"run:{folder}")] for folder in hub],
         }
 
     def _part(self, rows: Sequence[Linked], gold: bool = False) -> Part:
@@ -140,14 +137,14 @@ class Clcr(Job):
         self, name: str, used: Sequence[str], make: Callable[[], Mapping[str, Mapping[str, Any]]]
     ) -> dict[str, dict[str, np.ndarray]]:
         """Arrays that are computed once from the options `used`: part -> name -> array."""
-        settings = json.loads(self.config.clcr.to_json_best_effort())
+        settings = to_dict(self.config.clcr)
         used_options = {key: settings[key] for key in used}
         return Kept(
             self.path(_KEPT, f"{name}.npz"), {**self._made_with, **used_options}, make, heads.save, heads.load
         ).result()
 
     def _transform(self) -> None:
-        matching = AttentionMatching(**self.config.clcr.transform.to_dict())
+        matching = AttentionMatching(**values_of(self.config.clcr.transform))
         self.maps: dict[str, Maps] = {}
         self.contrast = self.config.clcr.contrast, self.config.seed
         for name in clcr_steps.ROWS:
@@ -200,7 +197,7 @@ class Clcr(Job):
 
     def _tune(self, matching: AttentionMatching) -> None:
         """Fine-tunes the models in turns, and encodes the sentences again."""
-        tuning, maps = Tuning(**self.config.clcr.tune.to_dict()), self.maps[clcr_steps.MAIN]
+        tuning, maps = Tuning(**values_of(self.config.clcr.tune)), self.maps[clcr_steps.MAIN]
         self.phases: dict[str, list[np.ndarray]] = {}
         for number in range(tuning.rounds):
             for side, (language, match) in enumerate(zip(self.languages, maps)):
@@ -234,7 +231,7 @@ class Clcr(Job):
         return self.words[split].common(side)
 
     def _extract(self) -> None:
-        options_of = Classifier(**self.config.clcr.predictor.to_dict())
+        options_of = Classifier(**values_of(self.config.clcr.predictor))
         self.extraction: dict[str, Extraction] = {}
         for side, language in enumerate(self.languages):
             x = self.common("train", side).words
@@ -253,7 +250,7 @@ class Clcr(Job):
             self.figures |= dict(clcr_steps.extracted(made, x, gold, language))
 
     def _reorder(self) -> None:
-        options_of = Classifier(**self.config.clcr.predictor.to_dict())
+        options_of = Classifier(**values_of(self.config.clcr.predictor))
         self.moved = clcr_data.SIDES.index(self.config.clcr.reordered)
         given = clcr_steps.orders(self.links["train"], self.moved)
 
@@ -284,7 +281,7 @@ class Clcr(Job):
         api.save(
             self.workdir,
             {"encoders": self.places, "threshold": settings.pivot_probability, "beam": settings.beam,
-             "reordered": self.languages[self.moved], "hub": clcr_data.hub(self.config)},
+             "reordered": self.languages[self.moved], "hub": clcr_data.hub(self.config.clcr)},
             self.spaces,
             self.maps[clcr_steps.MAIN].there.params,
             {"order": self.order.relative}
@@ -293,13 +290,13 @@ class Clcr(Job):
         if settings.tune.rounds:
             for language, model in self.models.items():
                 heads.save(model.variables["params"], api.tuned_file(self.workdir, language))
-        if clcr_data.hub(self.config) and self.test.gold:
+        if clcr_data.hub(self.config.clcr) and self.test.gold:
             self.figures |= dict(clcr_hub.aligned(self.config, api.load(self.workdir)))
 
     def _entailment(self) -> None:
         if not self.config.clcr.entailment.seeds:
             return
-        made_with = {**self._made_with, "clcr": json.loads(self.config.clcr.to_json_best_effort())}
+        made_with = {**self._made_with, "clcr": to_dict(self.config.clcr)}
         rows = {
             name: functools.partial(clcr_entailment.measured, self.config, self.workdir, name)
             for name in clcr_entailment.rows(self.config)

@@ -11,14 +11,14 @@ import os
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from absl import logging
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.align import pivots
 from clwe_jax.api import transfer
 from clwe_jax.evaluate import agreement
 from clwe_jax.jobs import clcr_data, clcr_entailment, clcr_steps, transfer_data
+from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.pocket import tasks
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.text.labelled import Labelled, scores
@@ -68,10 +68,10 @@ def measured(job: Any) -> dict[str, float]:
     right = [scores.accuracy(gold, x) for x in heads.of_texts(texts, source)]
     found = clcr_entailment.row_figures(workdir, BASE)
     found |= agreement.named_interval(f"xnli/{source}/acc", right)
-    return clcr_entailment.figures(config, clcr_entailment.ALIGNED, found)
+    return clcr_entailment.figures(job.languages, clcr_entailment.ALIGNED, found)
 
 
-def parallel_tests(config: ConfigDict, workdir: str) -> list[tuple[Labelled, tuple[str, ...]]]:
+def parallel_tests(config: ClcrRun, workdir: str) -> list[tuple[Labelled, tuple[str, ...]]]:
     """The source's test rows with their texts in the target's language.
 
     Rows of files are parallel line by line, as XNLI's are: as many in both languages, with the same

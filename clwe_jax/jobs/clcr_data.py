@@ -9,8 +9,7 @@ from typing import Iterator, Mapping, Sequence
 from absl import logging
 from ml_collections import ConfigDict
 
-from clwe_jax import config as options
-from clwe_jax import pocket, presets
+from clwe_jax import options, pocket, presets
 from clwe_jax.align import whitening
 from clwe_jax.align.sentences import Pieces
 from clwe_jax.api import clcr as api, encoders
@@ -18,6 +17,8 @@ from clwe_jax.api.model import Model
 from clwe_jax.evaluate import word_alignment
 from clwe_jax.jobs import clcr_vectors
 from clwe_jax.jobs.pretrain import Pretraining
+from clwe_jax.options.clcr import ClcrOptions, ClcrRun
+from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.text import alignment_files, parallel, pocket_files
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.types import Encodes
@@ -45,7 +46,7 @@ class Part:
     gold: bool
 
 
-def encoder_config(config: ConfigDict, language: str) -> ConfigDict:
+def encoder_config(config: ClcrRun, language: str) -> PretrainRun:
     """The config of a monolingual masked language model that the run trains first."""
     found, settings = presets.bert(config.scale), config.clcr.encoder
     found.system, found.seed = f"MLM ({language})", config.seed
@@ -62,24 +63,24 @@ def encoder_config(config: ConfigDict, language: str) -> ConfigDict:
     found.optimizer.warmup_steps = min(found.optimizer.warmup_steps, settings.steps // 5)
     found.checkpoint.every_steps = settings.steps
     found.evals = ConfigDict({"mlm": {**found.evals.mlm, "every_steps": 0}})
-    return found
+    return options.parse(found)
 
 
-def hub(config: ConfigDict) -> list[str]:
+def hub(settings: ClcrOptions) -> list[str]:
     """The folders of `config.clcr.hub`."""
-    return [x.strip() for x in config.clcr.hub.split(",") if x.strip()]
+    return [x.strip() for x in settings.hub.split(",") if x.strip()]
 
 
-def _given(config: ConfigDict) -> dict[str, str]:
+def _given(config: ClcrRun) -> dict[str, str]:
     """Language -> the encoder that the config names, or ''; the target's may come from a hub's run."""
     source, target = options.languages(config)
     found = {source: config.clcr.source, target: config.clcr.target}
-    for folder in hub(config)[:1]:
+    for folder in hub(config.clcr)[:1]:
         found[target] = api.encoders_of(folder).get(target, "")
     return found
 
 
-def places(config: ConfigDict, workdir: str) -> dict[str, str]:
+def places(config: ClcrRun, workdir: str) -> dict[str, str]:
     """Language -> its encoder, 'run:DIR' or 'hf:DIR', the source's first."""
     return {
         name: place or f"run:{os.path.join(workdir, api.ENCODERS, name)}"
@@ -87,7 +88,7 @@ def places(config: ConfigDict, workdir: str) -> dict[str, str]:
     }
 
 
-def given(config: ConfigDict) -> dict[str, Model]:
+def given(config: ClcrRun) -> dict[str, Model]:
     """Language -> the language model that the config names, opened before any other is trained.
 
     Raises:
@@ -105,7 +106,7 @@ def given(config: ConfigDict) -> dict[str, Model]:
     return found
 
 
-def trained(config: ConfigDict, workdir: str) -> bool:
+def trained(config: ClcrRun, workdir: str) -> bool:
     """Trains the encoders that the config does not name; False where a signal stopped it."""
     for name, place in _given(config).items():
         if not place:
@@ -115,7 +116,7 @@ def trained(config: ConfigDict, workdir: str) -> bool:
     return True
 
 
-def opened(config: ConfigDict, workdir: str, models: Mapping[str, Model]) -> dict[str, Model]:
+def opened(config: ClcrRun, workdir: str, models: Mapping[str, Model]) -> dict[str, Model]:
     """Language -> its language model, the source's first.
 
     Args:
@@ -132,10 +133,10 @@ def opened(config: ConfigDict, workdir: str, models: Mapping[str, Model]) -> dic
     return found
 
 
-def _opened(config: ConfigDict, side: str, language: str, place: str) -> Model:
-    if side == "target" and hub(config):
+def _opened(config: ClcrRun, side: str, language: str, place: str) -> Model:
+    if side == "target" and hub(config.clcr):
         # The hub's model, which its run may have fine-tuned, and not the encoder that it began with.
-        model = dataclasses.replace(api.load(hub(config)[0]).models[language], projection=None)
+        model = dataclasses.replace(api.load(hub(config.clcr)[0]).models[language], projection=None)
     else:
         model = encoders.load(place, [language])
     if not isinstance(model, Model) or not isinstance(model.objective, Encodes):
@@ -152,7 +153,7 @@ def _opened(config: ConfigDict, side: str, language: str, place: str) -> Model:
     return model
 
 
-def layers_of(config: ConfigDict, language: str, count: int) -> tuple[int, ...]:
+def layers_of(config: ClcrRun, language: str, count: int) -> tuple[int, ...]:
     """The layers of a language's model that are mapped.
 
     Args:
@@ -175,7 +176,7 @@ def layers_of(config: ConfigDict, language: str, count: int) -> tuple[int, ...]:
         raise ValueError(f"{option}, the model of {language}: {error}") from error
 
 
-def training_rows(config: ConfigDict, models: Mapping[str, Model]) -> list[Linked]:
+def training_rows(config: ClcrRun, models: Mapping[str, Model]) -> list[Linked]:
     """The parallel sentences of the training, cut into words.
 
     Raises:
@@ -183,7 +184,7 @@ def training_rows(config: ConfigDict, models: Mapping[str, Model]) -> list[Linke
     """
     settings, (source, target) = config.clcr, options.languages(config)
     if settings.parallel == POCKET:
-        domains = pocket_files.domains(config)
+        domains = pocket_files.domains(config.data)
         rows = pocket.linked(source, target, settings.sentences, _SEED, "train", domains)
         return [Linked(*row) for row in rows]
     found = parallel.find(settings.parallel, (source, target), "clcr.parallel")
@@ -219,7 +220,7 @@ def _cut(
         )  # fmt: skip
 
 
-def test_rows(config: ConfigDict) -> list[Linked]:
+def test_rows(config: ClcrRun) -> list[Linked]:
     """Sentences with gold links of `config.clcr.gold`; [] where it is ''.
 
     Raises:
@@ -235,7 +236,7 @@ def test_rows(config: ConfigDict) -> list[Linked]:
     return found
 
 
-def gold_rows(config: ConfigDict, pair: Sequence[str]) -> list[Linked]:
+def gold_rows(config: ClcrRun, pair: Sequence[str]) -> list[Linked]:
     """Sentences of two languages with gold links of `config.clcr.gold`; [] where it has none.
 
     The development sentences are others than the test sentences: of the embedded world from another
@@ -246,7 +247,7 @@ def gold_rows(config: ConfigDict, pair: Sequence[str]) -> list[Linked]:
         return []
     count, dev = settings.test_sentences, settings.gold_part == "dev"
     if settings.gold == POCKET:
-        domains = pocket_files.domains(config)
+        domains = pocket_files.domains(config.data)
         rows = pocket.linked(source, target, count, "links", "heldout", domains)
         if dev:
             tests = {text for row in rows for text in row[:2]}
@@ -266,7 +267,7 @@ def gold_rows(config: ConfigDict, pair: Sequence[str]) -> list[Linked]:
 
 
 def sentences(
-    config: ConfigDict, models: Mapping[str, Model]
+    config: ClcrRun, models: Mapping[str, Model]
 ) -> tuple[list[Linked], list[Linked], bool]:
     """The training and the test sentences, and whether the latter have gold links.
 
@@ -284,7 +285,7 @@ def sentences(
 
 
 def learned(
-    config: ConfigDict,
+    config: ClcrRun,
     models: Mapping[str, Model],
     rows: Sequence[Linked],
     known: Mapping[str, api.Space],

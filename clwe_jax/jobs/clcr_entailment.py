@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from typing import Mapping
+from typing import Mapping, Sequence
 
-from ml_collections import ConfigDict
-
-from clwe_jax import config as options
-from clwe_jax import presets
+from clwe_jax import options, presets
 from clwe_jax.jobs.job import FIGURES
 from clwe_jax.jobs.transfer import Transfer
+from clwe_jax.options.clcr import ClcrRun
+from clwe_jax.options.transfer import TransferRun
 
 FOLDER = "entailment"  # of the runs, one a row
 ALIGNED = "t_pga"  # the row of `clcr_aligned`
@@ -36,15 +35,15 @@ ROWS: Mapping[str, Mapping[str, str]] = {
 _TRANSLATED = "translate"
 
 
-def rows(config: ConfigDict) -> list[str]:
+def rows(config: ClcrRun) -> list[str]:
     """The rows of a run: those of translation need a dictionary, that of mBERT needs its model."""
-    dictionary = options.resolved(config).data.dictionaries
+    dictionary = config.data.dictionaries
     found = [name for name, changed in ROWS.items() if dictionary or _TRANSLATED not in changed]
     multilingual = config.clcr.entailment.multilingual
     return [name for name in found if multilingual or name != MULTILINGUAL]
 
 
-def row_config(config: ConfigDict, workdir: str, name: str) -> ConfigDict:
+def row_config(config: ClcrRun, workdir: str, name: str) -> TransferRun:
     """The config of a row: ESIM on the finished model of the run, or on a multilingual one.
 
     Args:
@@ -61,10 +60,10 @@ def row_config(config: ConfigDict, workdir: str, name: str) -> ConfigDict:
     found.transfer.update(
         train=settings.train or target, tests=settings.tests, seeds=settings.seeds, **ROWS[name]
     )
-    return found
+    return options.parse(found)
 
 
-def measured(config: ConfigDict, workdir: str, name: str) -> dict[str, float]:
+def measured(config: ClcrRun, workdir: str, name: str) -> dict[str, float]:
     """Trains the heads of a row and returns their figures; an older folder of the row is removed.
 
     Args:
@@ -78,7 +77,7 @@ def measured(config: ConfigDict, workdir: str, name: str) -> dict[str, float]:
     folder = os.path.join(workdir, FOLDER, name)
     shutil.rmtree(folder, ignore_errors=True)  # of an interrupted start, on an older model file
     Transfer(row_config(config, workdir, name), folder).run()
-    return figures(config, name, row_figures(workdir, name))
+    return figures(options.languages(config), name, row_figures(workdir, name))
 
 
 def row_figures(workdir: str, name: str) -> dict[str, float]:
@@ -87,15 +86,15 @@ def row_figures(workdir: str, name: str) -> dict[str, float]:
         return json.load(file)
 
 
-def figures(config: ConfigDict, name: str, found: Mapping[str, float]) -> dict[str, float]:
+def figures(languages: Sequence[str], name: str, found: Mapping[str, float]) -> dict[str, float]:
     """The figures of a row by their names in a CLCR run; see `measured`.
 
     Args:
-      config: the CLCR run's.
+      languages: the source and the target.
       name: of the row.
       found: 'xnli/{language}/acc' of both languages, of several heads with '_low' and '_high'.
     """
-    source, target = options.languages(config)
+    source, target = languages
     result = {
         f"clcr/entailment/{name}/{language}{end}": found[f"xnli/{language}/acc{end}"]
         for language in (target, source)

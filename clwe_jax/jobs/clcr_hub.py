@@ -7,19 +7,19 @@ from typing import Iterator, Mapping
 
 from absl import logging
 import jax
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.align import pivots
 from clwe_jax.align.pivots import Mapped
 from clwe_jax.api import clcr as api
 from clwe_jax.api.clcr_model import ClcrModel
 from clwe_jax.api.model import Model
 from clwe_jax.jobs import clcr_data, clcr_steps
+from clwe_jax.options.clcr import ClcrRun
 
 
-def space(config: ConfigDict) -> Mapping[str, api.Space]:
+def space(config: ClcrRun) -> Mapping[str, api.Space]:
     """The target's language -> its space in the runs of `config.clcr.hub`; {} without them.
 
     Raises:
@@ -29,7 +29,7 @@ def space(config: ConfigDict) -> Mapping[str, api.Space]:
     source, target = options.languages(config)
     found: dict[str, api.Space] = {}
     first, taken = None, [source]
-    for folder in clcr_data.hub(config):
+    for folder in clcr_data.hub(config.clcr):
         model = api.load(folder)
         own, *others = model.models
         if own != target:
@@ -50,7 +50,7 @@ def space(config: ConfigDict) -> Mapping[str, api.Space]:
         if not same:
             raise ValueError(
                 f"config.clcr.hub: {folder} has another space of {target!r} than the first run: train it "
-                f"again with --config.clcr.hub={clcr_data.hub(config)[0]}"
+                f"again with --config.clcr.hub={clcr_data.hub(config.clcr)[0]}"
             )
         found.setdefault(target, here)
     return found
@@ -66,7 +66,7 @@ def _same_parameters(first: Model, second: Model) -> bool:
     return all(np.array_equal(a, b) for a, b in pairs)
 
 
-def aligned(config: ConfigDict, model: ClcrModel) -> Iterator[tuple[str, float]]:
+def aligned(config: ClcrRun, model: ClcrModel) -> Iterator[tuple[str, float]]:
     """Yields 'clcr/hub/{a}-{b}/{figure}': alignment of every pair of languages in the hub's space.
 
     Args:

@@ -7,16 +7,16 @@ from typing import Any
 
 import jax
 import numpy as np
-from ml_collections import ConfigDict
 from rich import box, console, table
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.align import whitening
 from clwe_jax.align.attention_matching import AttentionMatching
 from clwe_jax.api.clcr import Space
 from clwe_jax.jobs import clcr_data, clcr_steps, clcr_tune, clcr_vectors
 from clwe_jax.jobs.clcr_tune import Tuning
-from clwe_jax.text import clcr_options
+from clwe_jax.options.clcr import ClcrRun
+from clwe_jax.options.section import values_of
 from clwe_jax.training import build, flops, memory, partition, slices
 from clwe_jax.types import Objective
 
@@ -45,7 +45,7 @@ class Part:
     seconds: float | None
 
 
-def run(config: ConfigDict, topology: str) -> dict[str, Any]:
+def run(config: ClcrRun, topology: str) -> dict[str, Any]:
     """Compiles the programs of a CLCR run for one device, prints their figures and returns them.
 
     The sizes of the encoders are those of the models that the run would train; a sentence has 25
@@ -70,7 +70,7 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
         raise ValueError(
             f"--plan={topology} has {len(place.devices)} devices, and CLCR runs on one: --plan=v5e:1x1"
         )
-    config = clcr_options.resolved(options.resolved(config))
+    config = config.resolved()
     device = jax.sharding.SingleDeviceSharding(place.devices[0])
     rate = place.flops * config.plan.utilisation or None
     makers = [_encoding, _matching] + [_tuning] * bool(config.clcr.tune.rounds)
@@ -87,9 +87,9 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
     return result
 
 
-def _host(config: ConfigDict) -> dict[str, int]:
+def _host(config: ClcrRun) -> dict[str, int]:
     """Bytes of the host: files of vectors, memory, and memory of a row of entailment."""
-    settings, model = config.clcr, _encoder(config).model
+    settings, model = config.clcr, _encoder(config).model.options
     vector = 4 * model.width
     # Of both sides the pieces, the words in their own space and the mapped words.
     disk = 2 * settings.sentences * (_PIECES + 2 * _WORDS) * vector
@@ -106,9 +106,9 @@ def _host(config: ConfigDict) -> dict[str, int]:
     }  # fmt: skip
 
 
-def _encoder(config: ConfigDict) -> Objective:
+def _encoder(config: ClcrRun) -> Objective:
     """The encoder that the run would train for its target."""
-    found = options.resolved(clcr_data.encoder_config(config, options.languages(config)[1]))
+    found = clcr_data.encoder_config(config, options.languages(config)[1])
     padded = options.padded_rows(found.vocab.size)
     return build.build_objective(found, found.vocab.size, padded)
 
@@ -119,7 +119,7 @@ def _state(objective: Objective, device: Any) -> Any:
     return _placed(partition.unbox(jax.eval_shape(objective.init, key, batch)), device)
 
 
-def _encoding(config: ConfigDict, device: Any, rate: float | None) -> Part:
+def _encoding(config: ClcrRun, device: Any, rate: float | None) -> Part:
     """Both sides' training sentences, encoded once, and again after each fine-tuning."""
     objective = _encoder(config)
     batch = _placed(objective.batch_shapes(_ROWS, _PIECES), device)
@@ -128,20 +128,20 @@ def _encoding(config: ConfigDict, device: Any, rate: float | None) -> Part:
     return _part("encoding", jax.jit(encode).trace(_state(objective, device), batch), count, rate)
 
 
-def _matching(config: ConfigDict, device: Any, rate: float | None) -> Part:
+def _matching(config: ClcrRun, device: Any, rate: float | None) -> Part:
     """T of all rows of Table 1 in both directions."""
-    matching = AttentionMatching(**config.clcr.transform.to_dict())
-    width = _encoder(config).model.width
+    matching = AttentionMatching(**values_of(config.clcr.transform))
+    width = _encoder(config).model.options.width
     traced, steps = matching.traced(_PIECES, (width, width), device)
     return _part("matching", traced, 2 * _MAPPED * matching.steps / steps, rate)
 
 
-def _tuning(config: ConfigDict, device: Any, rate: float | None) -> Part:
+def _tuning(config: ClcrRun, device: Any, rate: float | None) -> Part:
     """The fine-tuning of both encoders."""
-    objective, tuning = _encoder(config), Tuning(**config.clcr.tune.to_dict())
-    matching = AttentionMatching(**config.clcr.transform.to_dict())
-    width = objective.model.width
-    space = Space((objective.model.layers,), whitening.whitening(np.zeros((1, width)), whiten=False))
+    objective, tuning = _encoder(config), Tuning(**values_of(config.clcr.tune))
+    matching = AttentionMatching(**values_of(config.clcr.transform))
+    width = objective.model.options.width
+    space = Space((objective.model.options.layers,), whitening.whitening(np.zeros((1, width)), whiten=False))
     step = clcr_tune.program(
         objective.encode, space, matching.initial(width, width, 0), matching, tuning
     )
@@ -169,7 +169,7 @@ def _placed(shapes: Any, device: Any) -> Any:
     )
 
 
-def _show(config: ConfigDict, topology: str, place: slices.Slice, result: dict[str, Any]) -> None:
+def _show(config: ClcrRun, topology: str, place: slices.Slice, result: dict[str, Any]) -> None:
     out = console.Console(soft_wrap=True)
     rows = table.Table(
         title=f"{config.system}:{config.scale} on {topology}, {config.clcr.sentences:,} sentence pairs",

@@ -17,30 +17,19 @@ from clwe_jax.align.attention_matching import AttentionMatching, Match, Params
 from clwe_jax.align.sentences import Sentences
 from clwe_jax.api.clcr import Space, with_parameters
 from clwe_jax.api.model import Model
-from clwe_jax.fields import Amount, Count, Size
+from clwe_jax.options.clcr import TuneOptions
 from clwe_jax.types import EncodeFn
 
 _LOGGED = 10  # steps of one entry of the history
 
 
 @dataclasses.dataclass(frozen=True)
-class Tuning:
+class Tuning(TuneOptions):
     """Phases 2 and 3: a model learns towards the vectors of the other, which stay as they are.
 
     Each model learns through its own fixed map, in turns, so that the models cannot agree on one
     vector for all words.
-
-    Attributes:
-      rounds: number of times that both models learn, the source's first; 0: none.
-      steps: optimizer steps of a model and round (Adam; the rate falls linearly to 0).
-      batch_size: sentence pairs of a step.
-      learning_rate: highest learning rate.
     """
-
-    rounds: Count = 0
-    steps: Size = 300
-    batch_size: Size = 32
-    learning_rate: Amount = 1e-4
 
 
 def program(

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Iterator
 
 from absl import logging
 import jax
-from ml_collections import ConfigDict
 
-from clwe_jax import api
-from clwe_jax import config as options
-from clwe_jax import registry
+from clwe_jax import api, options, registry
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import evaluators, floor, forecast, inputs
 from clwe_jax.jobs.job import FIGURES, Job, Results, Stage
+from clwe_jax.options.pretrain import PretrainRun
 
 
-def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
+def run(config: options.Run, workdir: str, dry: bool = False) -> bool:
     """Runs config.evals on the finished run in `workdir`, as the job of that run does.
 
     Raises:
       ValueError, FileNotFoundError: `workdir` holds no finished run of this config.
     """
-    config = config.copy_and_resolve_references()
     trained = options.read_config(workdir)
-    config.job = trained.job
-    config.data.languages = config.data.languages or trained.data.languages
+    names = config.data.languages or trained.data.languages
+    config = options.with_values(config, {"job": trained.job, "data.languages": names})
     return registry.lookup("evaluation", config.job)(config, workdir, dry)
 
 
-def language_model(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
+def language_model(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
     """Runs config.evals on the language model in `workdir`; see `Evaluation`."""
     return Evaluation(config, workdir).run(dry)
 
@@ -65,7 +63,7 @@ class Evaluation(Job):
         world = inputs.open_world(self.config, self.workdir)
         heldout = inputs.build(self.config, world).heldout
         made = evaluators.build(
-            self.config, inputs.context(self.config, world, heldout), world.folders
+            self.config.evals, inputs.context(self.config.seed, world, heldout), world.folders
         )
         encoder = ModelEncoder(
             model.objective, model.tokenizer, model.variables, self.config.train.steps,
@@ -78,8 +76,8 @@ class Evaluation(Job):
     def results(self) -> Results:
         # config.json names the options that the figures were measured with.
         kept = options.read_config(self.workdir)
-        kept.evals = self.config.evals
-        kept.data.sample_bytes = self.config.data.sample_bytes
+        data = dataclasses.replace(kept.data, sample_bytes=self.config.data.sample_bytes)
+        kept = dataclasses.replace(kept, data=data, evals=self.config.evals)
         options.write_config(kept, self.workdir)
         # New figures replace all earlier ones of the same evaluator, those of other test sets too.
         again = {measurement(name) for name in self.figures}

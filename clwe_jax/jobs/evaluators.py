@@ -6,11 +6,11 @@ import dataclasses
 from typing import Any, Container, Iterator, Mapping, Sequence
 
 from absl import logging
-from ml_collections import ConfigDict
 
 from clwe_jax import registry, terminal
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.options.section import Section
 from clwe_jax.types import Encoder, Evaluator, HasDetails, Variables
 
 
@@ -68,7 +68,7 @@ class InTraining:
 
 
 def build(
-    config: ConfigDict,
+    evals: Mapping[str, Section],
     context: Context,
     folders: Mapping[str, str] | None = None,
     names: Container[str] | None = None,
@@ -76,56 +76,55 @@ def build(
     """The evaluators of config.evals that have data; one line of the log names the others.
 
     Args:
-      config: the run's config.
+      evals: `config.evals`.
       context: the run's context.
       folders: 'evals.{key}' -> the folder of that evaluator's option `data`; see
         `text.world.resolve_folders`.
       names: names of the requested evaluators; None: all.
 
     Raises:
-      ValueError: an unknown name or option, or an option that cannot work.
+      ValueError: an option that cannot work.
       FileNotFoundError: a folder that is missing or holds no test data.
     """
     made, absent = [], []
-    for key, evaluator in _made(config, context, folders or {}, names):
-        spec = config.evals[key]
+    for key, evaluator in _made(evals, context, folders or {}, names):
+        spec = evals[key]
         if evaluator.has_data:
             made.append(Keyed(evaluator, "" if key == spec.name else f"{key}/", key))
         else:
-            absent.append(f"config.evals.{key}.data" if "data" in spec else f"config.evals.{key}")
+            absent.append(f"config.evals.{key}" + ".data" * hasattr(spec, "data"))
     if absent and names is None:
         logging.info("Not measured, as these options name no data: %s", ", ".join(absent))
     return made
 
 
-def check(config: ConfigDict, context: Context, folders: Mapping[str, str]) -> None:
+def check(evals: Mapping[str, Section], context: Context, folders: Mapping[str, str]) -> None:
     """Makes every evaluator, which finds its test data, and forgets it.
 
     Args:
-      config, folders: as of `build`; an evaluator whose folder is '' is made without data.
+      evals, folders: as of `build`; an evaluator whose folder is '' is made without data.
       context: the run's context without tokenizer and text.
 
     Raises:
       ValueError, FileNotFoundError: as of `build`.
     """
-    for _ in _made(config, context, folders, None):
+    for _ in _made(evals, context, folders, None):
         pass
 
 
 def _made(
-    config: ConfigDict,
+    evals: Mapping[str, Section],
     context: Context,
     folders: Mapping[str, str],
     names: Container[str] | None,
 ) -> Iterator[tuple[str, Evaluator]]:
     """The key in config.evals and the evaluator of each entry."""
-    for key, spec in config.evals.items():
-        spec = spec.to_dict()
-        if names is not None and spec["name"] not in names:
+    for key, spec in evals.items():
+        if names is not None and spec.name not in names:
             continue
-        if "data" in spec:
-            spec["data"] = folders.get(f"evals.{key}", spec["data"])
-        yield key, registry.build("evaluator", spec, f"config.evals.{key}", context=context)
+        if hasattr(spec, "data"):
+            spec = dataclasses.replace(spec, data=folders.get(f"evals.{key}", spec.data))
+        yield key, registry.build("evaluator", spec, context=context)
 
 
 def measure(

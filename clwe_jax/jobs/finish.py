@@ -11,10 +11,12 @@ from typing import Any, Mapping, Sequence
 from absl import logging
 import jax
 from jax.experimental import multihost_utils
-from ml_collections import ConfigDict
 
 from clwe_jax import atomic
 from clwe_jax.jobs import inputs
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.section import to_dict
+from clwe_jax.options.training import CheckpointOptions
 from clwe_jax.report import data, run_folder
 from clwe_jax.text.world import World
 from clwe_jax.training import checkpoint, finish, partition, train
@@ -54,7 +56,7 @@ class Finish:
     number of pretraining steps, is made again from the pretraining's last checkpoint.
     """
 
-    def __init__(self, config: ConfigDict, workdir: str) -> None:
+    def __init__(self, config: PretrainRun, workdir: str) -> None:
         self._config = config
         self.folder = os.path.join(workdir, finish.FOLDER)
 
@@ -63,8 +65,7 @@ class Finish:
         """The options that the finish is made with; {} where the run has none."""
         if not finish.steps(self._config):
             return {}
-        options = self._config.finish.to_dict()
-        return {"pretraining_steps": self._config.train.steps, **options}
+        return {"pretraining_steps": self._config.train.steps, **to_dict(self._config.finish)}
 
     @property
     def done(self) -> bool:
@@ -115,14 +116,14 @@ class Finish:
         every, keep = config.checkpoint.every_steps, config.checkpoint.keep
         options = finish.train_options(config, partition.make_mesh(config.mesh))
         result = train.fit(
-            objective=finish.objective(config, objective, inputs.pool_weights(config, world)),
+            objective=finish.objective(config, objective, inputs.pool_weights(config.finish, world)),
             optimizer=finish.optimizer(config),
             source=inputs.copies(config, world),
             evaluators=evaluators,
             workdir=self.folder,
             train_cfg=options,
             mesh_cfg=config.mesh,
-            checkpoint_cfg=dict(every_steps=every, keep=keep, best="", best_mode="max"),
+            checkpoint_cfg=CheckpointOptions(every_steps=every, keep=keep),
             seed=config.seed,
             before=pretrained.state,
             meta=meta,

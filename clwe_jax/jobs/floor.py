@@ -12,14 +12,14 @@ import dataclasses
 from typing import Callable, Iterator, Sequence
 
 from absl import logging
-from ml_collections import ConfigDict
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.embeddings import dictionary_vectors
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import evaluators, inputs
 from clwe_jax.jobs.evaluators import Keyed
+from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.text import training_dictionary
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
@@ -31,7 +31,7 @@ _DIM = 300
 _CANDIDATES = 20_000  # most frequent words of a language that lexicon induction chooses from
 
 
-def of_world(config: ConfigDict, world: World, workdir: str) -> dict[str, float]:
+def of_world(config: PretrainRun, world: World, workdir: str) -> dict[str, float]:
     """The floor's figures of a language model's run, under 'floor/'.
 
     Args:
@@ -39,8 +39,8 @@ def of_world(config: ConfigDict, world: World, workdir: str) -> dict[str, float]
       world: the text side of the run.
       workdir: holds the cache of the dictionary.
     """
-    context = inputs.context(config, world)
-    made = evaluators.build(config, context, world.folders, names=EVALUATORS)
+    context = inputs.context(config.seed, world)
+    made = evaluators.build(config.evals, context, world.folders, names=EVALUATORS)
     dictionary = world.dictionary
     if dictionary is None:  # that of prepared batches stays where they were made
         try:
@@ -53,7 +53,7 @@ def of_world(config: ConfigDict, world: World, workdir: str) -> dict[str, float]
 
 
 def measure(
-    config: ConfigDict,
+    config: options.Run,
     made: Sequence[Keyed],
     dictionary: Dictionary | None,
     frequencies: Frequencies | None,

@@ -9,13 +9,14 @@ from typing import Any, Callable, Iterable, Iterator, Sequence
 
 import jax
 from jax.sharding import Mesh
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
-from clwe_jax import presets, registry
+from clwe_jax import options, presets
 from clwe_jax.embeddings import train as static_training
 from clwe_jax.embeddings.corpus import Sentences
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.section import values_of
+from clwe_jax.options.static import FastTextOptions, StaticRun
 from clwe_jax.text import corpora, parallel, pocket_files, training_dictionary, world as worlds
 from clwe_jax.training import build, finish, optim, partition, phases, train, train_state
 from clwe_jax.types import Encodes, Generates, Objective, Variables
@@ -32,7 +33,7 @@ _MOST_DIM = 300  # of vectors that are trained for a start
 _BUCKETS = 100_000  # most buckets in the timed training: more cost memory, hardly time
 
 
-def text_files(config: ConfigDict, workdir: str) -> Iterator[str]:
+def text_files(config: options.Run, workdir: str) -> Iterator[str]:
     """The text of every language."""
     languages, source = options.languages(config), config.data.source
     folders = worlds.folders_of(config, workdir)
@@ -48,7 +49,7 @@ def text_files(config: ConfigDict, workdir: str) -> Iterator[str]:
         yield f"text: {source} in {', '.join(languages)}"
 
 
-def dictionaries(config: ConfigDict, workdir: str) -> Iterator[str]:
+def dictionaries(config: options.Run, workdir: str) -> Iterator[str]:
     """The dictionaries between the run's languages."""
     place = worlds.folders_of(config, workdir)["dictionaries"]
     left_out = "; test words are left out" if training_dictionary.excludes_tests(config) else ""
@@ -61,14 +62,14 @@ def dictionaries(config: ConfigDict, workdir: str) -> Iterator[str]:
         yield f"dictionaries: {_files(found)} in {place}{left_out}"
 
 
-def evaluations(config: ConfigDict, workdir: str) -> Iterator[str]:
+def evaluations(config: options.Run, workdir: str) -> Iterator[str]:
     """The evaluators, their test data and their times."""
     folders = worlds.folders_of(config, workdir)
     for key, spec in config.evals.items():
-        every = spec.get("every_steps", 0)
+        every = spec.every_steps
         when = f"every {every:,} steps and at the end" if every else "at the end"
-        place = folders.get(f"evals.{key}", spec.get("data", ""))
-        if "data" not in spec:
+        place = folders.get(f"evals.{key}", getattr(spec, "data", ""))
+        if not hasattr(spec, "data"):
             data = "held-out text" if spec.name == "mlm" else "see its options"
         elif not place:
             yield f"evaluation {key}: left out, it has no data (--config.evals.{key}.data=DIR)"
@@ -79,7 +80,7 @@ def evaluations(config: ConfigDict, workdir: str) -> Iterator[str]:
         yield f"evaluation {key}: {spec.name} on {data}, {when}"
 
 
-def pretraining(config: ConfigDict, workdir: str) -> Iterator[str]:
+def pretraining(config: PretrainRun, workdir: str) -> Iterator[str]:
     """The model, and the time of its steps and its evaluations: a few are timed on empty batches."""
     cfg, length = config.train, config.data.sequence_length
     mesh = partition.make_mesh(config.mesh)
@@ -108,7 +109,7 @@ def pretraining(config: ConfigDict, workdir: str) -> Iterator[str]:
         yield from _evaluating(config, workdir, objective, mesh, seconds)
 
 
-def finishing(config: ConfigDict) -> Iterator[str]:
+def finishing(config: PretrainRun) -> Iterator[str]:
     """The contrastive finish, with the time of its steps."""
     mesh, found = partition.make_mesh(config.mesh), config.finish
     objective = finish.objective(config, _objective(config))
@@ -124,7 +125,7 @@ def finishing(config: ConfigDict) -> Iterator[str]:
     )
 
 
-def _objective(config: ConfigDict) -> Objective:
+def _objective(config: PretrainRun) -> Objective:
     """The run's objective, without translations."""
     size = config.vocab.size
     nothing = np.full((size, len(options.languages(config)), 1), -1, np.int32)
@@ -158,7 +159,7 @@ def _median_seconds(once: Callable[[], Any]) -> float:
 
 
 def _evaluating(
-    config: ConfigDict, workdir: str, objective: Encodes, mesh: Mesh, step_seconds: float
+    config: PretrainRun, workdir: str, objective: Encodes, mesh: Mesh, step_seconds: float
 ) -> Iterator[str]:
     """The time of the evaluations: a batch of sentences is timed; it is at most so much.
 
@@ -173,21 +174,20 @@ def _evaluating(
     forward = _median_seconds(lambda: jax.block_until_ready(encode(variables, batch)))
     folders = worlds.folders_of(config, workdir)
     total, rows, written, languages = 0.0, 0, 0, options.languages(config)
-    for key, given in config.evals.items():
-        spec = {**_defaults(given.name), **given}
+    for key, spec in config.evals.items():
         place, once, texts, translated = folders.get(f"evals.{key}", ""), 0.0, 0, 0
-        if given.name == "mlm":
-            once = spec["batches"] * len(languages) * step_seconds / 3  # no backward pass
-        elif given.name in ("retrieval", "mining") and place:
-            texts = _test_sentences(place, workdir, languages, spec["max_sentences"])
-        elif given.name == "bli" and place:
+        if spec.name == "mlm":
+            once = spec.batches * len(languages) * step_seconds / 3  # no backward pass
+        elif spec.name in ("retrieval", "mining") and place:
+            texts = _test_sentences(place, workdir, languages, spec.max_sentences)
+        elif spec.name == "bli" and place:
             lines = len(languages) * config.data.sample_bytes // _ROW_BYTES
-            texts = min(lines, len(languages) * spec["max_words"] * spec["occurrences"])
-        elif given.name == "bleu" and place and isinstance(objective, Generates):
-            translated = _translated(place, workdir, languages, spec["max_sentences"])
+            texts = min(lines, len(languages) * spec.max_words * spec.occurrences)
+        elif spec.name == "bleu" and place and isinstance(objective, Generates):
+            translated = _translated(place, workdir, languages, spec.max_sentences)
             writing = _writing_seconds(objective, variables, length)
-            once = translated * spec["width"] / _ROWS * writing  # a beam costs as much as a text
-        every, steps = spec.get("every_steps", 0), config.train.steps
+            once = translated * spec.width / _ROWS * writing  # a beam costs as much as a text
+        every, steps = spec.every_steps, config.train.steps
         times = 1 + ((steps - 1) // every if every else 0)
         total += times * (once + texts / _ROWS * forward)
         rows += times * texts
@@ -199,12 +199,6 @@ def _evaluating(
         f"evaluations: at most {rows:,} texts; {_ROWS} take {forward * 1e3:,.0f} ms here"
         f"{translations}: {_minutes(total)}"
     )
-
-
-def _defaults(evaluator: str) -> dict[str, Any]:
-    """The options of an evaluator that a config need not name, with their values."""
-    fields = dataclasses.fields(registry.lookup("evaluator", evaluator))
-    return {each.name: each.default for each in fields if each.default is not dataclasses.MISSING}
 
 
 def _test_sentences(place: str, workdir: str, languages: Sequence[str], most: int) -> int:
@@ -235,21 +229,20 @@ def _writing_seconds(objective: Generates, variables: Variables, length: int) ->
     return _median_seconds(lambda: jax.block_until_ready(write(variables, key)))
 
 
-def vectors(config: ConfigDict) -> Iterator[str]:
+def vectors(config: StaticRun) -> Iterator[str]:
     """The training of static vectors, with its time: a sample is timed on made-up words."""
     yield _fasttext(config, config.static.training, config.embeddings)
 
 
-def joint_vectors(config: ConfigDict) -> Iterator[str]:
+def joint_vectors(config: PretrainRun) -> Iterator[str]:
     """The vectors that a language model starts from, with the time of their training."""
-    given = presets.static(config.scale).embeddings
-    joint = config.init.joint.to_dict()
-    joint["dim"] = joint["dim"] or min(config.model.width, _MOST_DIM)
-    given.update(joint)
+    settings, joint = options.parse(presets.static(config.scale)).embeddings, config.init.joint
+    dim = joint.dim or min(config.model.width, _MOST_DIM)
+    given = dataclasses.replace(settings, **{**values_of(joint), "dim": dim})
     yield _fasttext(config, "joint", given).replace("training:", "start: word vectors,", 1)
 
 
-def _fasttext(config: ConfigDict, training: str, given: ConfigDict) -> str:
+def _fasttext(config: options.Run, training: str, given: FastTextOptions) -> str:
     languages, source = options.languages(config), config.data.source
     if source == "pocket":
         words = len(languages) * config.data.pocket_sentences * _SENTENCE_WORDS
@@ -269,18 +262,14 @@ def _fasttext(config: ConfigDict, training: str, given: ConfigDict) -> str:
     starts = np.arange(0, _WORDS, _SENTENCE_WORDS)
     spans = np.stack([starts, np.minimum(starts + _SENTENCE_WORDS, _WORDS)], 1)
     sample = Sentences([f"word{number}" for number in range(_DISTINCT)], ids, spans)
-    settings = static_training.FastText(
-        dim=given.dim, window=given.window, negatives=given.negatives, min_count=1,
-        epochs=given.epochs, min_n=given.min_n, max_n=given.max_n,
-        buckets=min(given.buckets, _BUCKETS), workers=given.workers,
-    )  # fmt: skip
+    settings = dataclasses.replace(given, min_count=1, buckets=min(given.buckets, _BUCKETS))
     started = time.monotonic()
     static_training.fasttext(sample, settings)
     seconds = (time.monotonic() - started) * words / _WORDS
     return f"{line}: {_minutes(seconds)} here, from {_WORDS:,} timed words"
 
 
-def mining(config: ConfigDict) -> str:
+def mining(config: options.Run) -> str:
     """The search for translations in the text."""
     count = len(options.languages(config))
     return (
@@ -289,7 +278,7 @@ def mining(config: ConfigDict) -> str:
     )
 
 
-def alignment(config: ConfigDict) -> str:
+def alignment(config: StaticRun) -> str:
     """The alignments of the languages with the hub."""
     hub = options.hub_of(config)
     others = ", ".join(name for name in options.languages(config) if name != hub)

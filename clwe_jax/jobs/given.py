@@ -7,9 +7,8 @@ import os
 from typing import Any, Sequence
 
 from absl import logging
-from ml_collections import ConfigDict
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import dictionary_text, files
 from clwe_jax.embeddings.collect import KEPT
@@ -17,6 +16,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import forecast, inputs
 from clwe_jax.jobs.vocabularies import Vocabularies
+from clwe_jax.options.static import StaticRun
 from clwe_jax.text import frequencies
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
@@ -34,7 +34,7 @@ class Given:
     aligned = True
     frequencies: Frequencies | None = None
 
-    def __init__(self, config: ConfigDict, workdir: str):
+    def __init__(self, config: StaticRun, workdir: str):
         self._config = config
         self._paths = config.align.source_vectors, config.align.target_vectors
         self._skipped: dict[str, int] = {}

@@ -8,16 +8,18 @@ from typing import Any, Callable, Mapping, Sequence
 
 import jax
 from jax.experimental import multihost_utils
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
-from clwe_jax import registry
+from clwe_jax import options
 from clwe_jax.data import prepared as prepared_batches
 from clwe_jax.data import translation
-from clwe_jax.data.tasks import Copies
 from clwe_jax.evaluate.context import Context
 from clwe_jax.jobs import evaluators
+from clwe_jax.options.objectives import SenseLossOptions
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.section import Section
+from clwe_jax.options.tasks import Copies, Sentences, Translation
+from clwe_jax.options.training import FinishOptions, MeshOptions
 from clwe_jax.text import translations as tables
 from clwe_jax.text import world as worlds
 from clwe_jax.text.frequencies import Frequencies
@@ -44,7 +46,7 @@ class Inputs:
     examples: Callable[[], list[dict[str, Any]]]
 
 
-def open_world(config: ConfigDict, workdir: str) -> World:
+def open_world(config: PretrainRun, workdir: str) -> World:
     """The text, vocabulary and dictionary of a run, from the text or batches of its source.
 
     Raises:
@@ -76,7 +78,7 @@ def open_world(config: ConfigDict, workdir: str) -> World:
     )
 
 
-def check(config: ConfigDict, workdir: str, pairs: Sequence[tuple[str, str]] = ()) -> None:
+def check(config: PretrainRun, workdir: str, pairs: Sequence[tuple[str, str]] = ()) -> None:
     """Finds the inputs and the test sets of a run, and writes nothing.
 
     Args:
@@ -96,34 +98,32 @@ def check(config: ConfigDict, workdir: str, pairs: Sequence[tuple[str, str]] = (
     normalizer = worlds.normalizer_of(config)
     context = Context(languages=options.languages(config), normalizer=normalizer, pairs=pairs)
     there = {x: "" if worlds.in_pocket(y, workdir) else y for x, y in folders.items()}
-    evaluators.check(config, context, there)
+    evaluators.check(config.evals, context, there)
 
 
-def folders_without_text(config: ConfigDict, workdir: str) -> dict[str, str]:
+def folders_without_text(config: PretrainRun, workdir: str) -> dict[str, str]:
     """The folders behind the options of a run that reads no text of its own."""
-    config = config.copy_and_resolve_references()
-    config.data.source = "text:"
-    return worlds.resolve_folders(config, workdir)
+    return worlds.resolve_folders(options.with_values(config, {"data.source": "text:"}), workdir)
 
 
-def build(config: ConfigDict, world: World) -> Inputs:
+def build(config: PretrainRun, world: World) -> Inputs:
     """This host's batches of `config.data.source`.
 
     Raises:
       ValueError, FileNotFoundError: as for `open_world`.
     """
-    host, rows = _host_share(config, config.train.batch_size)
+    host, rows = _host_share(config.mesh, config.train.batch_size)
     if config.data.source.startswith(_PREPARED):
         prepared = prepared_batches.open_folder(config.data.source.removeprefix(_PREPARED))
         return Inputs(
             prepared.source(seed=config.seed, **rows, **host),
-            prepared.heldout(most=config.evals.mlm.batches, **rows, **host),
+            prepared.heldout(most=config.evals["mlm"].batches, **rows, **host),
             lambda: prepared.extras.get("examples", []),
         )
-    if config.task.name in ("translation", "sentences"):
+    task = config.task
+    if isinstance(task, Translation | Sentences):
         vocabulary, length = world.tokenizer.vocabulary, config.data.sequence_length
-        task = registry.build("task", config.task)
-        if config.task.name == "translation":
+        if isinstance(task, Translation):
             pieces = translation.encode(task, world.folders["parallel"], world.tokenizer, length)
         else:
             pieces = translation.sentences(task, world.corpus, world.tokenizer, length)
@@ -138,28 +138,27 @@ def build(config: ConfigDict, world: World) -> Inputs:
     made = pipeline.of_run(config, world, **rows, **host)
     return Inputs(
         made.source(),
-        made.heldout(config.evals.mlm.batches),
+        made.heldout(config.evals["mlm"].batches),
         lambda: made.examples(_EXAMPLES),
     )
 
 
-def copies(config: ConfigDict, world: World) -> BatchSource:
+def copies(config: PretrainRun, world: World) -> BatchSource:
     """This host's batches of sentences and their copies or translations, for the contrastive finish."""
     from clwe_jax.data.graph import pipeline
 
-    host, rows = _host_share(config, config.finish.batch_size)
+    host, rows = _host_share(config.mesh, config.finish.batch_size)
     task = Copies(
         parallel=world.folders["pairs"], copy_switch_rate=config.finish.share,
         drop=config.finish.drop,
     )  # fmt: skip
-    config = config.copy_and_resolve_references()
-    config.data.sequence_length = finish.length(config)
+    config = options.with_values(config, {"data.sequence_length": finish.length(config)})
     return pipeline.of_run(config, world, **rows, **host, task=task).source()
 
 
-def pool_weights(config: ConfigDict, world: World) -> np.ndarray | None:
+def pool_weights(settings: FinishOptions, world: World) -> np.ndarray | None:
     """The SIF weights of the pieces in the finish, float32 [languages, V]; None for their mean."""
-    if config.finish.pool == "mean":
+    if settings.pool == "mean":
         return None
     vocabulary = world.tokenizer.vocabulary
     found = np.ones((len(world.languages), vocabulary.size), np.float32)
@@ -168,7 +167,7 @@ def pool_weights(config: ConfigDict, world: World) -> np.ndarray | None:
     return found
 
 
-def context(config: ConfigDict, world: World, heldout: Mapping[str, Sequence[Batch]] = {}) -> Context:
+def context(seed: int, world: World, heldout: Mapping[str, Sequence[Batch]] = {}) -> Context:
     """The attributes of a run that its evaluators share."""
     return Context(
         languages=world.languages,
@@ -177,26 +176,28 @@ def context(config: ConfigDict, world: World, heldout: Mapping[str, Sequence[Bat
         heldout=heldout,
         sample=world.sample,
         domains=world.domains,
-        seed=config.seed,
+        seed=seed,
     )
 
 
-def translations(config: ConfigDict, world: World) -> np.ndarray | None:
+def translations(objective: Section, world: World) -> np.ndarray | None:
     """int32 [V, languages, T]: ids of each word's translations into each language, padded with -1.
 
     None for an objective without translation or a run without a dictionary.
     """
-    if config.objective.get("translation", "none") == "none" or world.dictionary is None:
+    if not isinstance(objective, SenseLossOptions) or objective.translation == "none":
+        return None
+    if world.dictionary is None:
         return None
     tokenizer = world.tokenizer
     return tables.table(world.dictionary, tokenizer.vocabulary, tokenizer.languages).ids
 
 
-def _host_share(config: ConfigDict, batch_size: int) -> tuple[dict[str, int], dict[str, int]]:
+def _host_share(sizes: MeshOptions, batch_size: int) -> tuple[dict[str, int], dict[str, int]]:
     """The share of the data that this host reads, and its rows of a batch, as arguments."""
     share, shares = 0, 1
     if jax.process_count() > 1:
-        share, shares = partition.row_share(partition.make_mesh(config.mesh))
+        share, shares = partition.row_share(partition.make_mesh(sizes))
     rows = partition.host_rows(batch_size, shares)
     return dict(process_index=share, process_count=shares), dict(batch_size=rows)
 

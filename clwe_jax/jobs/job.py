@@ -14,10 +14,8 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Seque
 from absl import logging
 import jax
 from jax.experimental import multihost_utils
-from ml_collections import ConfigDict
 
-from clwe_jax import atomic
-from clwe_jax import config as options
+from clwe_jax import atomic, options
 from clwe_jax.jobs import kept, lock
 from clwe_jax.report import html, tables
 from clwe_jax.training import metrics
@@ -68,8 +66,8 @@ class Job:
     # False for a job on a finished run: it checks config.json and does not write it.
     writes_config = True
 
-    def __init__(self, config: ConfigDict, workdir: str) -> None:
-        self.config, self.workdir = options.resolved(config), workdir
+    def __init__(self, config: options.Run, workdir: str) -> None:
+        self.config, self.workdir = config.resolved(), workdir
         self.started = time.time()
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []

@@ -10,8 +10,7 @@ from typing import Any, Callable, Generic, Mapping, TypeVar
 
 from absl import logging
 
-from clwe_jax import atomic
-from clwe_jax import config as options
+from clwe_jax import atomic, options
 
 T = TypeVar("T")
 RECORD = ".made_with.json"  # end of the name of the record beside a result

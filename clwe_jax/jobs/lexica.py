@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from typing import Callable, Mapping, Sequence
 
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import atomic
-from clwe_jax import config as options
+from clwe_jax import atomic, options
 from clwe_jax.align import induce
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.options.static import StaticRun
 from clwe_jax.text import test_dictionaries, training_dictionary
 from clwe_jax.text.test_dictionaries import TestSet
 
@@ -19,7 +18,7 @@ _EXAMPLES = 3  # words of either side, in the message on an uncovered dictionary
 
 
 def tests(
-    config: ConfigDict, folders: Mapping[str, str], normalizer: Callable[[str, str], str]
+    config: options.Run, folders: Mapping[str, str], normalizer: Callable[[str, str], str]
 ) -> list[TestSet]:
     """The test dictionaries of the directions that a run evaluates.
 
@@ -32,7 +31,7 @@ def tests(
       FileNotFoundError: a folder of test dictionaries is missing.
       ValueError: a test dictionary has no pairs.
     """
-    pairs = options.pairs(config) if "static" in config else ()  # of language models: all
+    pairs = options.pairs(config) if isinstance(config, StaticRun) else ()  # of language models: all
     return [
         test
         for folder in training_dictionary.test_folders(config, folders)

@@ -11,26 +11,27 @@ import os
 
 from absl import logging
 import jax
-from ml_collections import ConfigDict
 
-from clwe_jax import validation
+from clwe_jax import options
 from clwe_jax.embeddings.mining import Grown
 from clwe_jax.jobs import warm
 from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.trainer import GROWN
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.static import StaticRun
 from clwe_jax.text import world as worlds
 
 
-def run(config: ConfigDict, workdir: str) -> None:
+def run(config: PretrainRun, workdir: str) -> None:
     """Mines, unless that is done.
 
     Raises:
       ValueError: the texts hold no translations, or there are several hosts.
     """
-    names = validation.mined_by(config)
+    names = config.mined_by
     if jax.process_count() > 1:
         raise ValueError(
-            f"config.{names[0]}='{validation.MINED}' runs on one host: mine first with "
+            f"config.{names[0]}='{options.MINED}' runs on one host: mine first with "
             f"configs/mined_vectors.py, then give what it found: --config.{names[0]}=RUN/mined"
         )
     folders = worlds.resolve_folders(config, workdir)
@@ -44,15 +45,14 @@ def run(config: ConfigDict, workdir: str) -> None:
     _check(Grown.load(os.path.join(place, "trained", GROWN)), names[0])
 
 
-def _config(config: ConfigDict, folders: dict[str, str]) -> ConfigDict:
+def _config(config: PretrainRun, folders: dict[str, str]) -> StaticRun:
     """The config of a static run that mines, and needs no training for it."""
-    found = warm.static_config(config, folders)
-    found.system = "Mined dictionary"
-    found.static.update(
+    static = dict(
         training="dictionary", mine=True, reallocation=False, refinement=False, dictionary_dim=0,
         keep_subwords=False,
     )  # fmt: skip
-    return found
+    found = warm.static_config(config, folders)
+    return options.with_values(found, {"system": "Mined dictionary", "static": static})
 
 
 def _check(grown: Grown, option: str) -> None:
@@ -69,7 +69,7 @@ def _check(grown: Grown, option: str) -> None:
             logging.warning("Nothing is mined in %s", line)
         return
     raise ValueError(
-        f"config.{option}='{validation.MINED}': the texts hold no translations that could be mined. "
+        f"config.{option}='{options.MINED}': the texts hold no translations that could be mined. "
         + "; ".join(without or ["no two languages have sentences of a fitting length"])
         + ". Pairs count where far more have another one beside them than in shuffled text. Give "
         f"parallel text, --config.{option}=DIR. For text whose lines are in no order, "

@@ -7,17 +7,16 @@ import time
 from typing import Any, Iterator, Mapping, Sequence
 
 import jax
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import api, atomic, validation
-from clwe_jax import config as options
+from clwe_jax import api, atomic, options
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import (
     evaluators, facts, floor, forecast, inputs, lexica, own_mining, senses, shared_space, warm,
 )  # fmt: skip
 from clwe_jax.jobs.finish import Finish
 from clwe_jax.jobs.job import Job, Results, Stage
+from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.report import data, translations, word_links
 from clwe_jax.text import training_dictionary
 from clwe_jax.training import (
@@ -30,7 +29,7 @@ _START_SPACE = "start_space.json"  # the picture of the word vectors that a run 
 _START = {"source": "word vectors", "center": "centered", "rows": "tokens that start from them"}
 
 
-def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
+def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
     """Trains, evaluates and reports; see `Job.run`."""
     return Pretraining(config, workdir).run(dry)
 
@@ -65,7 +64,7 @@ class Pretraining(Job):
 
     def stages(self):
         stages = []
-        if validation.mined_by(self.config):
+        if self.config.mined_by:
             stages.append(Stage("mining", self._mine, self._about_mining))
         stages += [
             Stage("inputs", self._open, self._about_inputs),
@@ -139,11 +138,11 @@ class Pretraining(Job):
         config, world = self.config, self.world
         vocabulary = world.tokenizer.vocabulary
         self.objective = build.build_objective(
-            config, len(vocabulary), vocabulary.size, inputs.translations(config, world),
+            config, len(vocabulary), vocabulary.size, inputs.translations(config.objective, world),
             vocabulary.specials,
         )  # fmt: skip
-        context = inputs.context(config, world, self.inputs.heldout)
-        made = evaluators.build(config, context, world.folders)
+        context = inputs.context(config.seed, world, self.inputs.heldout)
+        made = evaluators.build(config.evals, context, world.folders)
         encoder = ModelEncoder(
             self.objective, world.tokenizer, {}, frequencies=world.frequencies
         )

@@ -17,13 +17,10 @@ from typing import Iterator, Mapping, Sequence
 
 from absl import logging
 import jax
-from ml_collections import ConfigDict
 import numpy as np
 from scipy import linalg
 
-from clwe_jax import api
-from clwe_jax import config as options
-from clwe_jax import registry
+from clwe_jax import api, options
 from clwe_jax.align import procrustes
 from clwe_jax.evaluate import anchors
 from clwe_jax.evaluate.context import Context
@@ -33,6 +30,8 @@ from clwe_jax.jobs import evaluators, facts, floor, forecast, inputs
 from clwe_jax.jobs.job import FIGURES, Job, Results, Stage
 from clwe_jax.objectives import projected
 from clwe_jax.objectives.projected import Projected
+from clwe_jax.options.pretrain import PretrainRun, ProjectionOptions
+from clwe_jax.options.section import nearest
 from clwe_jax.report import tables
 from clwe_jax.text import dictionary as dictionaries, frequencies
 from clwe_jax.text import training_dictionary, world as worlds
@@ -51,19 +50,17 @@ Pairs = Sequence[tuple[str, str]]
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]  # source vectors, target vectors, pairs of rows
 
 
-def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
+def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
     """Projects the runs `config.projection.source` and `.target`, else the model in `workdir`."""
-    settings = config.get("projection") or {}
-    if settings.get("source") or settings.get("target"):
+    settings = config.projection
+    if settings is not None and (settings.source or settings.target):
         return PairProjection(config, workdir).run(dry)
     return Projection(config, workdir).run(dry)
 
 
-def evaluate(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
+def evaluate(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
     """Runs config.evals on the two projected runs in `workdir`; see `PairEvaluation`."""
-    config = config.copy_and_resolve_references()
-    with config.unlocked():
-        config.projection = options.read_config(workdir).projection
+    config = dataclasses.replace(config, projection=options.read_config(workdir).projection)
     return PairEvaluation(config, workdir).run(dry)
 
 
@@ -79,7 +76,7 @@ class Projection(Job):
     def check(self) -> None:
         if jax.process_count() > 1:
             raise ValueError("The projection runs on one host: start it there alone")
-        if "projection" not in self.config:
+        if self.config.projection is None:
             raise ValueError(
                 "This config has no options `projection`: use a config for several languages, such "
                 "as configs/bi_saelmo.py, or configs/elmo_projected.py for two runs"
@@ -93,7 +90,7 @@ class Projection(Job):
         ):
             for name in (name for name in names if name not in known):
                 raise ValueError(
-                    f"config.projection.{option}={name!r}: {registry.nearest(name, known)}"
+                    f"config.projection.{option}={name!r}: {nearest(name, known)}"
                 )
 
     def stages(self):
@@ -136,7 +133,7 @@ class Projection(Job):
         self.texts = dict.fromkeys(model.languages, world.corpus)
         self.dictionary, self.folders = world.dictionary, world.folders
         self.frequencies = world.frequencies
-        self.context = inputs.context(self.config, world)
+        self.context = inputs.context(self.config.seed, world)
 
     def _fit(self) -> None:
         target, *sources = self.models
@@ -211,7 +208,9 @@ class Projection(Job):
             yield x, y, np.repeat(np.arange(len(x), dtype=np.int32)[:, None], 2, axis=1)
 
     def _evaluate(self) -> None:
-        made = evaluators.build(self.config, self.context, self.folders, names=floor.EVALUATORS)
+        made = evaluators.build(
+            self.config.evals, self.context, self.folders, names=floor.EVALUATORS
+        )
         for name, found in self.maps.items():
             measured, _ = evaluators.measure(made, self._mapped(found))
             self.figures |= {f"projected/{name}/{x}": value for x, value in measured.items()}
@@ -262,7 +261,7 @@ class PairProjection(Projection):
 
     writes_config = True
 
-    def __init__(self, config: ConfigDict, workdir: str) -> None:
+    def __init__(self, config: PretrainRun, workdir: str) -> None:
         """Reads the configs of both runs.
 
         Raises:
@@ -270,25 +269,26 @@ class PairProjection(Projection):
           ValueError: the runs are not monolingual language models of two languages, or `workdir`
             holds another run.
         """
-        config = config.copy_and_resolve_references()
         self.runs: dict[str, str] = {}  # language -> its folder, the target's first
-        self._configs: dict[str, ConfigDict] = {}
+        self._configs: dict[str, PretrainRun] = {}
         for option in ("target", "source"):
-            language, folder, found = _monolingual(config, option)
+            language, folder, found = _monolingual(config.projection, option)
             if language in self.runs:
                 raise ValueError(
                     f"{self.runs[language]} and {folder} (config.projection.target and .source) "
                     f"are both runs of {language}: a projection takes two languages"
                 )
             self.runs[language], self._configs[language] = folder, found
-            config.projection[option] = folder
+            config = options.with_values(config, {f"projection.{option}": folder})
         target = next(iter(self._configs.values()))
-        with config.unlocked():
-            for part in _INHERITED:
-                config[part] = target[part]
-        config.data.update(languages=",".join(self.runs), source=target.data.source)
-        config.train.steps = 0  # nothing is trained
-        config.job = "project"
+        config = dataclasses.replace(config, **{x: getattr(target, x) for x in _INHERITED})
+        config = options.with_values(
+            config,
+            {
+                "data.languages": ",".join(self.runs), "data.source": target.data.source,
+                "train.steps": 0, "job": "project",  # nothing is trained
+            },
+        )  # fmt: skip
         there = os.path.exists(os.path.join(workdir, "config.json"))
         if there and options.read_config(workdir).job != "project":
             raise ValueError(
@@ -376,15 +376,14 @@ class PairEvaluation(PairProjection):
 
     def results(self) -> Results:
         # config.json names the options that the figures were measured with.
-        kept = options.read_config(self.workdir)
-        kept.evals = self.config.evals
+        kept = dataclasses.replace(options.read_config(self.workdir), evals=self.config.evals)
         options.write_config(kept, self.workdir)
         return super().results()
 
 
-def _monolingual(config: ConfigDict, option: str) -> tuple[str, str, ConfigDict]:
+def _monolingual(settings: ProjectionOptions, option: str) -> tuple[str, str, PretrainRun]:
     """The language, folder and config of a run that `config.projection` names."""
-    folder = config.projection[option]
+    folder = getattr(settings, option)
     if not folder:
         raise ValueError(
             f"config.projection.{option} is empty: give the folders of two monolingual runs as "

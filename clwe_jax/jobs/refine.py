@@ -5,30 +5,26 @@ from __future__ import annotations
 import dataclasses
 
 from absl import logging
-from ml_collections import ConfigDict
 
 from clwe_jax import registry
 from clwe_jax.align.alignment import Aligner, Alignment
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import lexica
+from clwe_jax.options.section import values_of
+from clwe_jax.options.static import AlignOptions
 from clwe_jax.text.merged import Dictionary
 
 
-def aligner(config: ConfigDict) -> Aligner:
-    """The aligner that `config.align.name` names, with its options `config.align[name]`.
-
-    Raises:
-      ValueError: an unknown name or option; the message names the nearest known one.
-    """
-    name = config.align.name
-    fields = {field.name for field in dataclasses.fields(registry.lookup("aligner", name))}
-    given = {"seed": config.seed} if "seed" in fields else {}
-    chosen = config.align.get(name, ConfigDict()).to_dict()
-    return registry.build("aligner", {"name": name, **given, **chosen}, f"config.align.{name}")
+def aligner(settings: AlignOptions, seed: int) -> Aligner:
+    """The aligner that `settings.name` names, with the options of the section of that name."""
+    cls = registry.lookup("aligner", settings.name)
+    given = {"seed": seed} if "seed" in {x.name for x in dataclasses.fields(cls)} else {}
+    return cls(**values_of(getattr(settings, settings.name)), **given)
 
 
 def fit(
-    config: ConfigDict,
+    settings: AlignOptions,
+    seed: int,
     source: Vectors,
     target: Vectors,
     dictionary: Dictionary | None,
@@ -39,7 +35,8 @@ def fit(
     (joint-align, section 3.3).
 
     Args:
-      config: the run's config; `align` and `seed` are read.
+      settings: `config.align`.
+      seed: of aligners that draw numbers.
       source: vectors of the source language, most frequent word first.
       target: vectors of the target language, in the same order.
       dictionary: the training pairs; None for aligners that need none.
@@ -64,7 +61,7 @@ def fit(
                 "--config.static.reallocation=True or a smaller config.static.gamma shares fewer"
             )
     pairs = None
-    if dictionary is not None and config.align.supervised:
+    if dictionary is not None and settings.supervised:
         listed = dictionary.pairs(*languages)
         pairs = lexica.training_pairs(listed, *own, where=name) if listed else None
         covered = 0 if pairs is None else len(pairs)
@@ -78,9 +75,9 @@ def fit(
                 "--config.align.lower_case_dictionary=True",
                 name,
             )
-    chosen = aligner(config)
+    chosen = aligner(settings, seed)
     logging.info("%s: aligning %d and %d words by %s", name, len(own[0].words),
-                 len(own[1].words), config.align.name)  # fmt: skip
+                 len(own[1].words), settings.name)  # fmt: skip
     try:
         return chosen.fit(own[0].vectors, own[1].vectors, pairs)
     except ValueError as error:

@@ -10,10 +10,9 @@ import time
 from typing import Any, Callable, Mapping, Sequence
 
 from absl import logging
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import beside, files
@@ -26,6 +25,8 @@ from clwe_jax.jobs.given import Given
 from clwe_jax.jobs.job import FIGURES, Job, Results, Stage
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.trainer import Trainer
+from clwe_jax.options.section import to_dict
+from clwe_jax.options.static import StaticRun
 from clwe_jax.report import translations, word_links
 from clwe_jax.text import training_dictionary, world
 from clwe_jax.training import train
@@ -35,7 +36,7 @@ _FREQUENT = 2_000  # the report chooses words with neighbours among so many freq
 _PAGES = (word_links, translations)  # report sections with details of evaluators
 
 
-def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
+def run(config: StaticRun, workdir: str, dry: bool = False) -> bool:
     """Trains or reads vectors, aligns, evaluates and reports; see `Job.run`."""
     return Static(config, workdir).run(dry)
 
@@ -52,7 +53,7 @@ class Static(Job):
     mined: mined.Written = mined.Written()
 
     def check(self) -> None:
-        refine.aligner(self.config)  # raises ValueError for an unknown aligner or option
+        refine.aligner(self.config.align, self.config.seed)  # raises ValueError for wrong options
         inputs.check(self.config, self.workdir, options.pairs(self.config))
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
@@ -104,7 +105,7 @@ class Static(Job):
             seed=self.config.seed,
         )
         # Built before training, so that a wrong option of an evaluator fails at once.
-        self.evaluators = evaluators.build(self.config, self.context, folders)
+        self.evaluators = evaluators.build(self.config.evals, self.context, folders)
 
     def _mine(self) -> None:
         grown = self.source.mine(self.dictionary, self.tests)
@@ -150,8 +151,9 @@ class Static(Job):
                 **self.source.made_with,
             },
             functools.partial(
-                refine.fit, self.config, source, target, self.dictionary, (language, hub), shared
-            ),
+                refine.fit, self.config.align, self.config.seed, source, target, self.dictionary,
+                (language, hub), shared,
+            ),  # fmt: skip
             Alignment.save,
             Alignment.load,
         ).result()
@@ -170,7 +172,7 @@ class Static(Job):
         self.figures |= self.mined.figures
         if self.with_floor:
             made = evaluators.build(
-                self.config, self.context, self.source.folders, names=floor.EVALUATORS
+                self.config.evals, self.context, self.source.folders, names=floor.EVALUATORS
             )
             self.figures |= floor.measure(
                 self.config, made, self.dictionary, self.source.frequencies, encoder.words
@@ -223,7 +225,9 @@ class Static(Job):
 
     def _evals(self) -> list[Any]:
         """The options that decide the figures and the table of errors, as JSON values."""
-        return json.loads(json.dumps([self.config.evals.to_dict(), self.config.report.errors]))
+        return json.loads(
+            json.dumps([to_dict(self.config)["evals"], self.config.report.errors])
+        )
 
     def _space(self) -> dict[str, Any]:
         """The same words before the alignment and after it; see `report.space`."""

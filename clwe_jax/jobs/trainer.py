@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import os
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from ml_collections import ConfigDict
-
-from clwe_jax import atomic
-from clwe_jax import config as options
+from clwe_jax import atomic, options
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import (
     corpus as corpora, dictionary_text, duong, mining, train, word_graph,
@@ -24,6 +20,8 @@ from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import forecast, vocabularies
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.vocabularies import Vocabularies
+from clwe_jax.options.section import to_dict, values_of
+from clwe_jax.options.static import StaticRun
 from clwe_jax.text import frequencies, training_dictionary, world
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.frequencies import Frequencies
@@ -59,7 +57,7 @@ class Trainer:
     stage = "training"
     made_with: Mapping[str, Any] = {}
 
-    def __init__(self, config: ConfigDict, workdir: str):
+    def __init__(self, config: StaticRun, workdir: str):
         self._config = config
         self.normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
         self._workdir = workdir
@@ -111,7 +109,7 @@ class Trainer:
         Args: as of `vocabularies`, which takes the result into account.
         """
         self._set_words(dictionary, tests)
-        options = mining.Mining(**self._config.static.mining.to_dict())
+        options = self._config.static.mining
 
         def made() -> Grown:
             graph = word_graph.WordGraph(dictionary, self._dictionary_counts)
@@ -216,7 +214,7 @@ class Trainer:
             if replaced:
                 share = self._config.static.replace_share
                 text = corpora.joint_replace(text, self._dictionary, share, seed)
-            settings = self._settings(train.FastText)
+            settings = self._config.embeddings
             return train.fasttext_with_subwords(text.sentences(seed), settings, seed)
 
         if self._config.static.keep_subwords:
@@ -225,7 +223,7 @@ class Trainer:
 
     def _separate(self) -> dict[str, Vectors]:
         """Vectors of each language, trained on its text alone."""
-        seed, settings = self._config.seed, self._settings(train.FastText)
+        seed, settings = self._config.seed, self._config.embeddings
 
         def one(language: str) -> Vectors:
             return train.fasttext(self._corpus.only(language).sentences(seed), settings, seed)
@@ -240,7 +238,7 @@ class Trainer:
 
         @functools.cache
         def made() -> dict[str, Vectors]:
-            settings = self._settings(duong.Duong)
+            settings = self._config.embeddings
             return duong.train(self._corpus, self._dictionary, settings, self._config.seed)
 
         return {
@@ -252,19 +250,14 @@ class Trainer:
         """Vectors of the dictionary for the words of the text, without training."""
         return self.dictionary_vectors(self._config.embeddings.dim)
 
-    def _settings(self, kind: Any) -> Any:
-        names = {field.name for field in dataclasses.fields(kind)}
-        given = self._config.embeddings.to_dict()
-        return kind(**{name: value for name, value in given.items() if name in names})
-
     def _made_with(self, name: str) -> dict[str, Any]:
         """The options that a file depends on."""
         config, kind = self._config, name.partition(".")[0].partition("-")[0]
-        found = {key: config.data[key] for key in _TEXT}
+        found = {key: getattr(config.data, key) for key in _TEXT}
         found |= {"split": config.align.split, "seed": config.seed}
         if kind == "mined":
             return found | {
-                "mining": config.static.mining.to_dict(), "training": config.static.training,
+                "mining": to_dict(config.static.mining), "training": config.static.training,
                 "min_count": config.embeddings.min_count,
                 "tests": training_dictionary.tests_of(config),
             }  # fmt: skip
@@ -272,7 +265,7 @@ class Trainer:
             return found
         found["temperature"] = config.static.temperature
         if kind != "balanced_counts":
-            found |= {k: v for k, v in config.embeddings.to_dict().items() if k != "max_vocab"}
+            found |= {k: v for k, v in values_of(config.embeddings).items() if k != "max_vocab"}
         if kind == "replace":
             found["replace_share"] = config.static.replace_share
         # The dictionary in the training leaves out test words.

@@ -12,10 +12,9 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from absl import logging
 import jax
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import atomic, presets, registry
+from clwe_jax import atomic, options, presets, registry
 from clwe_jax.api import encoders, transfer as api
 from clwe_jax.api.base import Loaded
 from clwe_jax.evaluate import agreement
@@ -28,15 +27,17 @@ from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.transfer_frozen import FrozenTransfer
 from clwe_jax.jobs.transfer_tuned import TunedTransfer
-from clwe_jax.training import allocator, build, checkpoint, optim, train
-from clwe_jax.training.heads import Recipe
+from clwe_jax.options.section import to_dict, values_of
+from clwe_jax.options.static import StaticRun
+from clwe_jax.options.transfer import TransferRun
+from clwe_jax.training import allocator, build, checkpoint, train
 from clwe_jax.types import Covers
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
 PREDICTIONS = "predictions"
 
 
-def run(config: ConfigDict, workdir: str, dry: bool = False) -> bool:
+def run(config: TransferRun, workdir: str, dry: bool = False) -> bool:
     """Trains heads or fine-tunes, tests in all languages and reports; see `Job.run`."""
     return Transfer(config, workdir).run(dry)
 
@@ -45,17 +46,11 @@ class Transfer(Job):
     """Reads labelled rows, makes features or fine-tunes, predicts, and writes the tables."""
 
     def check(self) -> None:
-        config = self.config
-        settings = config.transfer
         if jax.process_count() > 1 and not self.tunes:
             raise ValueError(
                 "config.transfer.mode='frozen' runs on one host: start it there alone, or fine-tune "
                 "with --config.transfer.mode=tune"
             )
-        labels = ("B-A", "I-A", "O")
-        build.labelling(config, labels, settings.head.name in ("bilstm_crf", "transformer_crf"))
-        Recipe(**config.recipe.to_dict())
-        optim.from_config(config.optimizer, settings.length)
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         if not figures or report.get("transfer", {}).get("errors") != self.config.report.errors:
@@ -136,18 +131,20 @@ class Transfer(Job):
             for language, rows in sets.items():
                 logging.info("%s %s: %s rows", name, language, f"{len(rows):,}")
 
-    def _joint_config(self) -> ConfigDict:
+    def _joint_config(self) -> StaticRun:
         """The config of the joint-align vectors."""
         config = self.config
         found = presets.static(config.scale)
         found.system, found.seed = "Joint-Align", config.seed
-        found.data.update({name: x for name, x in config.data.items() if name in found.data})
+        found.data.update(
+            {name: x for name, x in values_of(config.data).items() if name in found.data}
+        )
         found.static.update(
             training="joint", reallocation=True, refinement=True, write_text=False, induced_words=0
         )
         found.align.name = "rcsls"
-        found.embeddings.update(config.transfer.joint.to_dict())
-        return found
+        found.embeddings.update(values_of(config.transfer.joint))
+        return options.parse(found)
 
     def _opened(self, where: str, wanted: Sequence[str]) -> Loaded:
         """The encoder, which knows the languages that are wanted."""
@@ -166,10 +163,12 @@ class Transfer(Job):
         self.coverage: dict[str, float] = {}
         self.initial: dict[str, np.ndarray] = {}
         if encoder in build.LEARNED:
-            self.made_with = {"encoder": encoder, "vocab": config.vocab.to_dict()}
+            self.made_with = {"encoder": encoder, "vocab": to_dict(config.vocab)}
             if config.transfer.pieces:
                 self.made_with["pieces"] = state_of(config.transfer.pieces)
-                tokenizer, table = transfer_vocabulary.pretrained(config, self.workdir, self.data)
+                tokenizer, table = transfer_vocabulary.pretrained(
+                    config.transfer, self.workdir, self.data
+                )
                 self.initial["embedder/embedding"] = table
             else:
                 tokenizer = transfer_vocabulary.tokenizer_of(config, self.workdir, self.data)
@@ -195,7 +194,7 @@ class Transfer(Job):
         if settings.reduce:
             self.made_with |= {"reduce": [settings.reduce, settings.pivot_probability]}
         layers = "mix" if settings.layers == "each" else settings.layers
-        whole = encoders.whole(config, self.data.tags)
+        whole = encoders.whole(settings.head, self.data.tags)
         self.source = Vectors(found, layers, settings.words, whole)
         if isinstance(found, Covers):
             for language, rows in self.data.tests.items():
@@ -220,7 +219,7 @@ class Transfer(Job):
         if self.config.transfer.search.trials:
             self.trials = transfer_search.search(self.config, self.workdir, self.frozen)
             chosen = transfer_search.best(self.trials).values
-            self.frozen = self.frozen.with_options(transfer_search.with_values(self.config, chosen))
+            self.frozen = self.frozen.with_options(options.with_values(self.config, chosen))
         self.layers = self.frozen.train()
         return True
 

@@ -8,10 +8,10 @@ import os
 from typing import Any, Mapping, Sequence
 
 from absl import logging
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
+from clwe_jax import options
+from clwe_jax.options.transfer import TransferRun
 from clwe_jax.text import labelled_files
 from clwe_jax.text.glossary import Glossary
 from clwe_jax.text.labelled import Examples, Task
@@ -105,14 +105,14 @@ class LabelledData:
         return [index[row.label] for row in rows]
 
 
-def read(config: ConfigDict) -> LabelledData:
+def read(config: TransferRun) -> LabelledData:
     """The labelled data of `config.transfer`, before any translation.
 
     Raises:
       ValueError, FileNotFoundError: files that are absent or wrong, or labels that do not fit.
     """
     settings = config.transfer
-    task = labelled_files.task_of(config)
+    task = labelled_files.task_of(settings)
     found = (
         _embedded(config, task)
         if not labelled_files.has_files(settings.train)
@@ -147,7 +147,7 @@ def _lowered(sets: Mapping[str, Rows]) -> dict[str, Rows]:
     }
 
 
-def _embedded(config: ConfigDict, task: Task):
+def _embedded(config: TransferRun, task: Task):
     """Rows of the embedded world."""
     settings, seed = config.transfer, config.seed
     learned = labelled_files.training_languages(settings.train)
@@ -167,7 +167,7 @@ def _embedded(config: ConfigDict, task: Task):
     return train, dev, tests, skipped, {"embedded": [settings.rows, seed]}
 
 
-def _of_files(config: ConfigDict, task: Task):
+def _of_files(config: TransferRun, task: Task):
     settings = config.transfer
     places = labelled_files.pairs(settings.train, "train")
     most = labelled_files.limits(settings.rows, tuple(places), 0)

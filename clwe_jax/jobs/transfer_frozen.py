@@ -12,7 +12,6 @@ from typing import Any, Mapping, Sequence
 import zipfile
 
 from absl import logging
-from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import atomic
@@ -22,6 +21,8 @@ from clwe_jax.evaluate.features import PieceTable, Table, Vectors, joined, of_sp
 from clwe_jax.evaluate.labeller import Frozen, Labels
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.transfer_data import LabelledData, Rows
+from clwe_jax.options.section import to_dict, values_of
+from clwe_jax.options.transfer import TransferRun
 from clwe_jax.training import build, heads
 from clwe_jax.training.heads import Recipe
 
@@ -60,7 +61,7 @@ class FrozenTransfer:
 
     def __init__(
         self,
-        config: ConfigDict,
+        config: TransferRun,
         workdir: str,
         data: LabelledData,
         source: Vectors | PieceTable,
@@ -127,7 +128,7 @@ class FrozenTransfer:
             np.savez(file, **means)
         return means
 
-    def with_options(self, config: ConfigDict) -> FrozenTransfer:
+    def with_options(self, config: TransferRun) -> FrozenTransfer:
         """The same features with other options of the head and its training."""
         found = copy.copy(self)
         found._config = config
@@ -136,8 +137,8 @@ class FrozenTransfer:
     def facts(self) -> dict[str, Any]:
         """The options and data of the trained heads, for the records of what is kept."""
         return {
-            **self._made_with, "recipe": self._config.recipe.to_dict(), "mix": "scaled",
-            "transfer": json.loads(self._config.transfer.to_json_best_effort()),
+            **self._made_with, "recipe": to_dict(self._config.recipe), "mix": "scaled",
+            "transfer": to_dict(self._config.transfer),
         }  # fmt: skip
 
     def development(self) -> float:
@@ -189,7 +190,7 @@ class FrozenTransfer:
 
     def _fit(self, bare: Frozen, layers: slice) -> tuple[Any, dict[str, Any]]:
         config, data = self._config, self._data
-        recipe, seeds = Recipe(**config.recipe.to_dict()), seeds_of(config)
+        recipe, seeds = Recipe(**values_of(config.recipe)), seeds_of(config)
         table = joined([self._read(bare, layers, "train", language) for language in data.train])
         gold = [label for rows in data.train.values() for label in data.numbers(rows)]
         columns = self._columns(table, gold)
@@ -248,7 +249,7 @@ class FrozenTransfer:
         return columns
 
 
-def seeds_of(config: ConfigDict) -> list[int]:
+def seeds_of(config: TransferRun) -> list[int]:
     """The seeds of a run's heads."""
     return [config.seed + k for k in range(config.transfer.seeds)]
 

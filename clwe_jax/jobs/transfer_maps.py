@@ -12,7 +12,6 @@ import os
 from typing import Any, Iterator, Mapping, Sequence
 
 from absl import logging
-from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import pocket
@@ -23,6 +22,8 @@ from clwe_jax.evaluate import features, word_alignment
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.objectives import projected
+from clwe_jax.options.section import to_dict
+from clwe_jax.options.transfer import MapsOptions, TransferOptions, TransferRun
 from clwe_jax.text import alignment_files
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.types import Encoder
@@ -36,7 +37,7 @@ Maps = Mapping[str, Mapping[str, np.ndarray]]  # 'orthogonal' -> language -> [la
 
 
 def mapped(
-    config: ConfigDict, workdir: str, model: Loaded, languages: Sequence[str]
+    config: TransferRun, workdir: str, model: Loaded, languages: Sequence[str]
 ) -> tuple[Loaded, dict[str, Any]]:
     """The model with maps of all languages but the first, which `config.transfer.align` asks for.
 
@@ -64,12 +65,12 @@ def mapped(
             "--config.transfer.align.parallel=''"
         )
     target, *sources = languages
-    given = {**settings.to_dict(), "encoder": config.encoder, "words": config.transfer.words,
+    given = {**to_dict(settings), "encoder": config.encoder, "words": config.transfer.words,
              "languages": list(languages), "seed": config.seed}  # fmt: skip
 
     def make() -> Maps:
         encoder = model.encoder()
-        return {"orthogonal": {x: _fitted(config, encoder, x, target) for x in sources}}
+        return {"orthogonal": {x: _fitted(config.transfer, encoder, x, target) for x in sources}}
 
     maps = Kept(
         os.path.join(workdir, projected.FILE), given, make,
@@ -82,14 +83,14 @@ def mapped(
     return dataclasses.replace(model, projection=objective), {"align": given}
 
 
-def _fitted(config: ConfigDict, encoder: Encoder, source: str, target: str) -> np.ndarray:
+def _fitted(settings: TransferOptions, encoder: Encoder, source: str, target: str) -> np.ndarray:
     """The maps of a language's layers into those of `target`, float32 [layers, D, D]."""
-    settings = config.transfer.align
-    options = {x.name for x in dataclasses.fields(WordAligner)}
-    aligner = WordAligner(**{x: y for x, y in settings.to_dict().items() if x in options})
-    rows = sentences(config, encoder, source, target)
+    align = settings.align
+    names = [field.name for field in dataclasses.fields(WordAligner)]
+    aligner = WordAligner(**{name: getattr(align, name) for name in names})
+    rows = sentences(align, encoder, source, target)
     products, pairs = cross_products(
-        encoder, rows, (source, target), aligner, bool(settings.links), config.transfer.words
+        encoder, rows, (source, target), aligner, bool(align.links), settings.words
     )
     logging.info(
         "%s-%s: %s pairs of words from %s sentences", source, target, f"{pairs:,}", f"{len(rows):,}"
@@ -145,26 +146,25 @@ def cross_products(
     return (np.zeros((encoder.layers, 1, 1)) if total is None else total), count
 
 
-def sentences(config: ConfigDict, encoder: Encoder, source: str, target: str) -> list[Linked]:
-    """Parallel sentences of `config.transfer.align.parallel`, cut into words; links where given.
+def sentences(align: MapsOptions, encoder: Encoder, source: str, target: str) -> list[Linked]:
+    """Parallel sentences of `align.parallel`, cut into words; links where given.
 
     Raises:
       FileNotFoundError, ValueError: absent files, or files that do not fit each other.
     """
-    settings = config.transfer.align
-    if settings.parallel == POCKET:
-        rows = pocket.linked(source, target, settings.sentences, _SEED, "train")
+    if align.parallel == POCKET:
+        rows = pocket.linked(source, target, align.sentences, _SEED, "train")
         return [Linked(*row) for row in rows]
-    if settings.links:
+    if align.links:
         files = alignment_files.AlignmentFiles(
-            source, target, f"{settings.links}.{source}-{target}",
-            (f"{settings.parallel}.{source}", f"{settings.parallel}.{target}"),
+            source, target, f"{align.links}.{source}-{target}",
+            (f"{align.parallel}.{source}", f"{align.parallel}.{target}"),
         )  # fmt: skip
-        return alignment_files.read(files, settings.sentences)
-    sides = [_lines(settings.parallel, x, settings.sentences) for x in (source, target)]
+        return alignment_files.read(files, align.sentences)
+    sides = [_lines(align.parallel, x, align.sentences) for x in (source, target)]
     if len(sides[0]) != len(sides[1]):
         raise ValueError(
-            f"{settings.parallel}.{source} has {len(sides[0])} lines and {settings.parallel}."
+            f"{align.parallel}.{source} has {len(sides[0])} lines and {align.parallel}."
             f"{target} has {len(sides[1])}: line n of one must be the translation of line n of the "
             "other"
         )

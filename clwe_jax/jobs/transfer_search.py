@@ -6,15 +6,17 @@ The L2 penalty and the head's rates of dropout are chosen. No test row is read.
 from __future__ import annotations
 
 import json
+import operator
 import os
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from absl import logging
-from ml_collections import ConfigDict
 
-from clwe_jax import atomic
+from clwe_jax import atomic, options
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.transfer_frozen import FrozenTransfer
+from clwe_jax.options.section import Section, values_of
+from clwe_jax.options.transfer import TransferRun
 from clwe_jax.report import data
 from clwe_jax.report.data import Column, Number, Table
 
@@ -36,13 +38,13 @@ class Trial(NamedTuple):
     figure: float
 
 
-def ranges(config: ConfigDict) -> dict[str, tuple[float, float]]:
-    """The options that are chosen -> the lowest and the highest value."""
-    rates = [name for name in config.transfer.head if name.endswith("dropout")]
+def ranges(head: Section) -> dict[str, tuple[float, float]]:
+    """The options that are chosen for a head -> the lowest and the highest value."""
+    rates = [name for name in values_of(head) if name.endswith("dropout")]
     return {_L2: _L2_RANGE} | {f"transfer.head.{name}": _DROPOUT_RANGE for name in sorted(rates)}
 
 
-def search(config: ConfigDict, workdir: str, frozen: FrozenTransfer) -> list[Trial]:
+def search(config: TransferRun, workdir: str, frozen: FrozenTransfer) -> list[Trial]:
     """The trials of `config.transfer.search`; those of an earlier start are read.
 
     The first trial has the config's own values, or the nearest ones of the ranges. A trial trains the
@@ -60,7 +62,7 @@ def search(config: ConfigDict, workdir: str, frozen: FrozenTransfer) -> list[Tri
             "optuna, or --config.transfer.search.trials=0"
         ) from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    limits = ranges(config)
+    limits = ranges(config.transfer.head)
     spaces = {
         name: optuna.distributions.FloatDistribution(low, high, log=name == _L2)
         for name, (low, high) in limits.items()
@@ -68,15 +70,13 @@ def search(config: ConfigDict, workdir: str, frozen: FrozenTransfer) -> list[Tri
     trials = config.transfer.search.trials
     sampler = optuna.samplers.TPESampler(seed=config.seed, n_startup_trials=max(2, trials // 3))
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    own = {name: _value(config, name) for name in limits}
+    own = {name: float(operator.attrgetter(name)(config)) for name in limits}
     study.enqueue_trial({x: min(max(own[x], low), high) for x, (low, high) in limits.items()})
     found: list[Trial] = []
     for number in range(trials):
         trial = study.ask(spaces)
         values = {name: float(trial.params[name]) for name in limits}
-        changed = with_values(config, values)
-        changed.transfer.seeds = 1
-        one = frozen.with_options(changed)
+        one = frozen.with_options(options.with_values(config, {**values, "transfer.seeds": 1}))
         figure = Kept(
             os.path.join(workdir, FOLDER, f"trial{number}.json"), one.facts(), one.development,
             lambda x, path: atomic.write_json(path, x), _read,
@@ -90,18 +90,6 @@ def search(config: ConfigDict, workdir: str, frozen: FrozenTransfer) -> list[Tri
 def best(trials: Sequence[Trial]) -> Trial:
     """The trial with the highest figure; of equal ones the first."""
     return max(trials, key=lambda trial: trial.figure)
-
-
-def with_values(config: ConfigDict, values: Mapping[str, float]) -> ConfigDict:
-    """A copy of a config with some values."""
-    changed = ConfigDict(config.to_dict())
-    for name, value in values.items():
-        section, _, option = name.rpartition(".")
-        node = changed
-        for part in section.split("."):
-            node = node[part]
-        node[option] = value
-    return changed
 
 
 def section(job: Any) -> data.Section | None:
@@ -129,13 +117,6 @@ def section(job: Any) -> data.Section | None:
         "heads of the other tables have the values of the first row."
     )
     return data.Section(f"{job.data.task.title}: search", text, [Table(columns, rows)])
-
-
-def _value(config: ConfigDict, name: str) -> float:
-    node: Any = config
-    for part in name.split("."):
-        node = node[part]
-    return float(node)
 
 
 def _read(path: str) -> float:

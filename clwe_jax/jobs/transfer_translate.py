@@ -8,10 +8,10 @@ import os
 from typing import Any
 
 from absl import logging
-from ml_collections import ConfigDict
 
 from clwe_jax import pocket
 from clwe_jax.jobs.transfer_data import LabelledData, Rows
+from clwe_jax.options.transfer import TransferRun
 from clwe_jax.text import dictionary as dictionaries, glossary
 from clwe_jax.text.glossary import Glossary
 from clwe_jax.text.labelled import Tagged
@@ -19,7 +19,7 @@ from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
 
 
-def translated(config: ConfigDict, workdir: str, data: LabelledData) -> LabelledData:
+def translated(config: TransferRun, workdir: str, data: LabelledData) -> LabelledData:
     """The data with the translations that `config.transfer.translate` asks for.
 
     'train': the training rows of the first training language, translated into every other tested

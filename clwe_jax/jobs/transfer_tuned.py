@@ -10,7 +10,6 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from absl import logging
 import jax
-from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax import atomic
@@ -20,6 +19,9 @@ from clwe_jax.evaluate import piece_rows
 from clwe_jax.evaluate.labeller import Labels, Tuned
 from clwe_jax.jobs.transfer_data import LabelledData, Rows
 from clwe_jax.jobs.transfer_frozen import seeds_of
+from clwe_jax.options.section import to_dict, values_of
+from clwe_jax.options.training import CheckpointOptions, TrainOptions
+from clwe_jax.options.transfer import TransferRun
 from clwe_jax.training import build, fine_tuned, init, optim, train
 from clwe_jax.types import Variables
 
@@ -41,7 +43,7 @@ class TunedTransfer:
 
     def __init__(
         self,
-        config: ConfigDict,
+        config: TransferRun,
         workdir: str,
         data: LabelledData,
         model: Model,
@@ -56,8 +58,8 @@ class TunedTransfer:
         self._config, self._workdir, self._data, self._model = config, workdir, data, model
         self._made_with = {
             **made_with, "files": dict(data.files), "translated": dict(data.coverage),
-            "transfer": json.loads(config.transfer.to_json_best_effort()),
-            "optimizer": json.loads(config.optimizer.to_json_best_effort()),
+            "transfer": to_dict(config.transfer),
+            "optimizer": to_dict(config.optimizer),
             "train": [config.train.epochs, config.train.batch_size, config.train.microbatches],
         }  # fmt: skip
         self.cut: collections.Counter[str] = collections.Counter()
@@ -65,7 +67,7 @@ class TunedTransfer:
         self.speed: dict[str, float] = {}
         self._objective = build.tuned(config, data.labels, data.tags, model.objective)
         self._length = min(config.transfer.length, model.objective.max_length)
-        self._types = data.task.texts == 2 and self._objective.model.backbone.types > 1
+        self._types = data.task.texts == 2 and self._objective.model.backbone.options.types > 1
         self.metric = f"dev/{data.task.metric}"
 
     def train(self) -> bool:
@@ -74,9 +76,11 @@ class TunedTransfer:
         rows = len(columns["inputs"])
         settings = config.train
         per_epoch = -(-rows // settings.batch_size)
-        every = dict(every_steps=per_epoch, keep=1, best=self.metric, best_mode="max")
-        options = {**settings.to_dict(), "steps": settings.epochs * per_epoch}
-        options.pop("epochs")
+        kept = CheckpointOptions(every_steps=per_epoch, keep=1, best=self.metric, best_mode="max")
+        options = TrainOptions(
+            **{x: y for x, y in values_of(settings).items() if x != "epochs"},
+            steps=settings.epochs * per_epoch,
+        )
         for number, seed in enumerate(seeds_of(config)):
             folder = fine_tuned.folder(self._workdir, number)
             self._claim(folder)
@@ -93,7 +97,7 @@ class TunedTransfer:
                 workdir=folder,
                 train_cfg=options,
                 mesh_cfg=config.mesh,
-                checkpoint_cfg=every,
+                checkpoint_cfg=kept,
                 seed=seed,
                 evaluators=[_Development(self, per_epoch)],
                 initial=init.Initial(

@@ -7,14 +7,13 @@ import itertools
 import os
 
 from absl import logging
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
-from clwe_jax import pocket
+from clwe_jax import options, pocket
 from clwe_jax.api import encoders
 from clwe_jax.api.transfer import VOCABULARY
 from clwe_jax.jobs.transfer_data import LabelledData
+from clwe_jax.options.transfer import TransferOptions, TransferRun
 from clwe_jax.text import corpora, tokenizer as tokenizers, vocab
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -22,7 +21,7 @@ from clwe_jax.text.words import Segmenter
 from clwe_jax.training import fine_tuned
 
 
-def tokenizer_of(config: ConfigDict, workdir: str, data: LabelledData) -> Tokenizer:
+def tokenizer_of(config: TransferRun, workdir: str, data: LabelledData) -> Tokenizer:
     """The tokenizer in WORKDIR/vocab, trained first on the text of all languages.
 
     The text is that of `config.data.source` (pocket, text:DIR), or with '' the training rows alone.
@@ -61,18 +60,20 @@ def tokenizer_of(config: ConfigDict, workdir: str, data: LabelledData) -> Tokeni
     return tokenizer
 
 
-def pretrained(config: ConfigDict, workdir: str, data: LabelledData) -> tuple[Tokenizer, np.ndarray]:
+def pretrained(
+    settings: TransferOptions, workdir: str, data: LabelledData
+) -> tuple[Tokenizer, np.ndarray]:
     """The tokenizer and the table of pieces of `config.transfer.pieces`; the tokenizer is kept.
 
     Raises:
       ValueError: a model without a table of pieces, or a table of another width.
     """
-    origin = config.transfer.pieces
+    origin = settings.pieces
     model = encoders.tunable(encoders.load(origin, data.languages), origin)
     flat = fine_tuned.backbone_of(model.variables)
     names = ("backbone/source_pieces", "backbone/token_embedding")
     table = np.asarray(next(flat[name] for name in names if name in flat), np.float32)
-    if table.shape[1] != config.transfer.embedder.width:
+    if table.shape[1] != settings.embedder.width:
         raise ValueError(
             f"config.transfer.pieces={origin}: its pieces have {table.shape[1]} dimensions: "
             f"--config.transfer.embedder.width={table.shape[1]}"

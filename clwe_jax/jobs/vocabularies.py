@@ -6,11 +6,11 @@ import dataclasses
 from typing import Any, Iterable, Mapping
 
 from absl import logging
-from ml_collections import ConfigDict
 import numpy as np
 
 from clwe_jax.embeddings.reallocate import Reallocation, reallocate
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.options.static import StaticOptions, StaticRun
 
 Raw = Mapping[str, Vectors]
 Shared = Mapping[str, frozenset[str]]
@@ -69,7 +69,7 @@ def shared_by_text(joint: Vectors, counts: Counts, hub: str, most: int) -> Vocab
 
 
 def reallocated(
-    config: ConfigDict,
+    config: StaticRun,
     joint: Vectors,
     counts: Counts,
     hub: str,
@@ -100,7 +100,7 @@ def reallocated(
         language: of_language(joint, words, decided.vocabulary(language), most)
         for language, words in counts.items()
     }
-    description = _described(config, first.raw, kept, decided)
+    description = _described(config.static, first.raw, kept, decided)
     for language, row in description["languages"].items():
         logging.info(
             "%s: %s words, %s before reallocation, %s of them shared", language,
@@ -119,10 +119,10 @@ def _in_common(raw: Raw, hub: str) -> dict[str, frozenset[str]]:
 
 
 def _described(
-    config: ConfigDict, before: Raw, after: Raw, decided: Reallocation
+    settings: StaticOptions, before: Raw, after: Raw, decided: Reallocation
 ) -> dict[str, Any]:
-    if config.static.rule == "ratio":
-        gamma = config.static.gamma
+    if settings.rule == "ratio":
+        gamma = settings.gamma
         text = (
             "A word stays shared by the languages in which its relative frequency is at least "
             f"{(1 - gamma) / gamma:.3f} of its highest relative frequency in any language (gamma "

@@ -7,17 +7,16 @@ static run's folder, or vector files of one space.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from typing import Mapping, Sequence
 
 from absl import logging
 import jax
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
-from clwe_jax import presets
+from clwe_jax import options, presets
 from clwe_jax.api import static as static_api
 from clwe_jax.embeddings import dictionary_text, files, pieces
 from clwe_jax.embeddings.subwords import Subwords
@@ -26,6 +25,9 @@ from clwe_jax.jobs.floor import PREFIX
 from clwe_jax.jobs.job import FIGURES
 from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.trainer import SUBWORDS
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.section import values_of
+from clwe_jax.options.static import StaticRun
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.world import World
 from clwe_jax.text.xlm import END_MARK
@@ -55,7 +57,7 @@ def figures(workdir: str) -> dict[str, float]:
     return {f"{FOLDER}/{name}": value for name, value in kept.items()}
 
 
-def start(config: ConfigDict, workdir: str, world: World) -> Start | None:
+def start(config: PretrainRun, workdir: str, world: World) -> Start | None:
     """The vectors that the run's tokens start from; None where `init.embeddings` is ''.
 
     Args:
@@ -77,7 +79,7 @@ def start(config: ConfigDict, workdir: str, world: World) -> Start | None:
         found = _of_dictionary(config, world)
     else:
         found = read(settings.embeddings, world.languages)
-    words, counts = _cut(found, world, config)
+    words, counts = _cut(found, world, config.init.center)
     size = world.tokenizer.vocabulary.size
     subwords = None
     if settings.method == "subword":
@@ -120,7 +122,7 @@ def read(source: str, languages: Sequence[str]) -> dict[str, Vectors]:
     return found
 
 
-def train(config: ConfigDict, workdir: str, folders: Mapping[str, str]) -> None:
+def train(config: PretrainRun, workdir: str, folders: Mapping[str, str]) -> None:
     """Trains the joint-align vectors of the run's text in WORKDIR/start, unless they are there.
 
     Args:
@@ -138,47 +140,48 @@ def train(config: ConfigDict, workdir: str, folders: Mapping[str, str]) -> None:
     job.run()
 
 
-def static_config(config: ConfigDict, folders: Mapping[str, str]) -> ConfigDict:
+def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
     """The config of the joint-align vectors: the run's text, languages and dictionaries.
 
     The words of the run's test dictionaries are left out of the aligner's too, and the run's lexicon
     induction, sentence retrieval and BLEU (word by word) measure the vectors on the run's test sets.
     """
-    found = presets.static(config.scale)
-    found.system, found.seed = "Joint-Align", config.seed
-    found.data.update({name: config.data[name] for name in _SHARED})
-    found.data.source = f"text:{folders['text']}"
-    found.data.dictionaries = folders["dictionaries"]
-    found.data.exclude_dictionaries = folders["tests"]
-    found.static.update(
-        training="joint", reallocation=True, refinement=True, write_text=False, induced_words=0,
-        keep_subwords=config.init.method == "subword", mine=config.init.mine,
+    found = options.parse(presets.static(config.scale))
+    data = dataclasses.replace(
+        found.data, source=f"text:{folders['text']}", dictionaries=folders["dictionaries"],
+        exclude_dictionaries=folders["tests"],
+        **{name: getattr(config.data, name) for name in _SHARED},
     )  # fmt: skip
-    found.align.name = "rcsls"
-    if not config.data.dictionaries:
-        found.static.refinement = False
+    width = min(config.model.width, _MOST_DIM)
+    static = dict(
+        training="joint", reallocation=True, refinement=bool(config.data.dictionaries),
+        write_text=False, induced_words=0, keep_subwords=config.init.method == "subword",
+        mine=config.init.mine,
+    )  # fmt: skip
     if config.init.embeddings == "joint+dictionary":
-        found.static.dictionary_dim = min(config.model.width, _MOST_DIM)
+        static["dictionary_dim"] = width
     if config.init.mine:
-        found.static.trained_length = 0.3  # as in configs/mined_vectors.py
-    joint = config.init.joint.to_dict()
-    joint["dim"] = joint["dim"] or min(config.model.width, _MOST_DIM)
-    found.embeddings.update(joint)
+        static["trained_length"] = 0.3  # as in configs/mined_vectors.py
+    joint = values_of(config.init.joint) | {"dim": config.init.joint.dim or width}
     evals = {}
     for key, spec in config.evals.items():
         if spec.name in _EVALUATORS:
-            same = {name: value for name, value in spec.items() if name in _TEST_OPTIONS}
-            evals[key] = {
-                **found.evals[spec.name], **same, "data": folders[f"evals.{key}"]
-            }  # fmt: skip
+            same = {name: getattr(spec, name) for name in _TEST_OPTIONS if hasattr(spec, name)}
             if spec.name == "bli":
-                evals[key].update(methods="nn,csls", bootstrap=0)
-    evals.setdefault("bli", {**found.evals.bli, "data": ""})
-    found.evals = ConfigDict(evals)
-    return found
+                same |= {"methods": "nn,csls", "bootstrap": 0}
+            evals[key] = dataclasses.replace(
+                found.evals[spec.name], data=folders[f"evals.{key}"], **same
+            )
+    evals.setdefault("bli", dataclasses.replace(found.evals["bli"], data=""))
+    return dataclasses.replace(
+        found, system="Joint-Align", seed=config.seed, data=data, evals=evals,
+        static=dataclasses.replace(found.static, **static),
+        align=dataclasses.replace(found.align, name="rcsls"),
+        embeddings=dataclasses.replace(found.embeddings, **joint),
+    )  # fmt: skip
 
 
-def _of_dictionary(config: ConfigDict, world: World) -> dict[str, Vectors]:
+def _of_dictionary(config: PretrainRun, world: World) -> dict[str, Vectors]:
     if world.dictionary is None:
         raise ValueError(
             "config.init.embeddings='dictionary' needs a dictionary and text: set "
@@ -190,7 +193,7 @@ def _of_dictionary(config: ConfigDict, world: World) -> dict[str, Vectors]:
 
 
 def _cut(
-    found: Mapping[str, Vectors], world: World, config: ConfigDict
+    found: Mapping[str, Vectors], world: World, center: bool
 ) -> tuple[pieces.Words, dict[str, int]]:
     """The words of all languages as the run's tokens, and their numbers by language."""
     tokenizer = world.tokenizer
@@ -207,7 +210,7 @@ def _cut(
                 tokens += ids
                 lengths.append(len(ids))
         numbers[language] = len(rows)
-        vectors.append(pieces.prepared(given.vectors[rows], _mean(given, config.init.center)))
+        vectors.append(pieces.prepared(given.vectors[rows], _mean(given, center)))
         weights.append(frequency[rows])
     if not sum(numbers.values()):
         raise ValueError("config.init.embeddings: no word with a vector is in the run's vocabulary")

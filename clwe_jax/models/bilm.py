@@ -11,63 +11,16 @@ parameters are stacked, and both networks run together.
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Annotated, Sequence
-
 from flax import linen as nn
 from flax import struct
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.fields import Amount, Count, OneOf, Rate, Size
 from clwe_jax.models import dropout
 from clwe_jax.models.char_cnn import CharCnn
 from clwe_jax.models.lstm import Lstm
+from clwe_jax.options.models import BiLmOptions
 from clwe_jax.types import Array, Batch, Hidden
-
-FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
-
-
-@dataclasses.dataclass(frozen=True)
-class BiLmConfig:
-    """Sizes; the defaults are ELMo's.
-
-    Attributes:
-      width: P, dimensions of a word's vector and of the output of every layer and direction.
-      layers: number of LSTM layers.
-      cells: C, LSTM cells of a layer and direction.
-      cell_clip, projection_clip: limits of the cells and of the outputs; 0: none.
-      dropout: dropout rate of each layer's input and of the last output.
-      character_dim: dimensions of a character's vector.
-      filters: (characters, filters) of each size of the convolutions.
-      highways: number of highway layers.
-      dtype: type of activations; 'auto' is bfloat16 on accelerators and float32 on CPU.
-
-    Raises:
-      ValueError: filters that cannot work.
-    """
-
-    width: Size = 512
-    layers: Size = 2
-    cells: Size = 4096
-    cell_clip: Amount = 3.0
-    projection_clip: Amount = 3.0
-    dropout: Rate = 0.1
-    character_dim: Size = 16
-    filters: Sequence[Sequence[int]] = FILTERS
-    highways: Count = 2
-    dtype: Annotated[str, OneOf("auto", "float32", "bfloat16", "float16")] = "auto"
-
-    def __post_init__(self) -> None:
-        filters = tuple((int(size), int(count)) for size, count in self.filters)
-        object.__setattr__(self, "filters", filters)
-        if not filters or min(min(pair) for pair in filters) < 1:
-            raise ValueError(
-                f"config.model.filters={filters}: expected pairs (characters of a filter, number "
-                "of such filters), each at least 1"
-            )
-        if len({size for size, _ in filters}) < len(filters):
-            raise ValueError(f"config.model.filters={filters}: name each size once")
 
 
 @struct.dataclass
@@ -83,12 +36,12 @@ class Carry:
     output: Array
 
 
-def initial_carry(config: BiLmConfig, batch: int) -> Carry:
+def initial_carry(options: BiLmOptions, batch: int) -> Carry:
     """The state before the first window of `batch` rows: zeros."""
-    shape = (batch, config.layers, 2)
+    shape = (batch, options.layers, 2)
     return Carry(
-        jnp.zeros((*shape, config.cells), jnp.float32),
-        jnp.zeros((*shape, config.width), jnp.float32),
+        jnp.zeros((*shape, options.cells), jnp.float32),
+        jnp.zeros((*shape, options.width), jnp.float32),
     )
 
 
@@ -115,19 +68,19 @@ class BiLmOutput:
 class BiLm(nn.Module):
     """Both language models; `(batch, carry, train) -> BiLmOutput`."""
 
-    config: BiLmConfig
+    options: BiLmOptions
 
     def setup(self) -> None:
-        config = self.config
+        options = self.options
         self.words = CharCnn(
-            config.width, config.character_dim, config.filters, config.highways, config.dtype
+            options.width, options.character_dim, options.filters, options.highways, options.dtype
         )
         self.lstms = [
             Lstm(
-                2, config.cells, config.width, config.cell_clip or None,
-                config.projection_clip or None, name=f"layer_{number + 1}",
+                2, options.cells, options.width, options.cell_clip or None,
+                options.projection_clip or None, name=f"layer_{number + 1}",
             )
-            for number in range(config.layers)
+            for number in range(options.layers)
         ]  # fmt: skip
 
     def __call__(self, batch: Batch, carry: Carry | None = None, train: bool = False) -> BiLmOutput:
@@ -145,7 +98,7 @@ class BiLm(nn.Module):
         """
         spelling = batch["spelling"]
         if carry is None:
-            carry = initial_carry(self.config, spelling.shape[0])
+            carry = initial_carry(self.options, spelling.shape[0])
         reset = batch.get("reset")
         own_stream = "spelling_reverse" in batch
         if own_stream:
@@ -157,9 +110,9 @@ class BiLm(nn.Module):
             carry = jax.tree.map(lambda x: x.at[:, :, 1].set(0.0), carry)
         layers, carry = self._run(streams, batch["characters"], resets, carry, train)
         last = layers[-1]
-        if train and self.config.dropout > 0:
+        if train and self.options.dropout > 0:
             seed = dropout.seed_of(self.make_rng("dropout"))
-            last = dropout.dropout(last, self.config.dropout, seed, self.config.layers)
+            last = dropout.dropout(last, self.options.dropout, seed, self.options.layers)
 
         def rows_first(x: Array) -> Array:
             x = x.swapaxes(1, 2)
@@ -184,7 +137,7 @@ class BiLm(nn.Module):
         places = jnp.arange(spelling.shape[1])[None]
         mirrored = jnp.where(places < sizes, sizes - 1 - places, places)
         streams = jnp.stack([spelling, jnp.take_along_axis(spelling, mirrored, 1)])
-        carry = initial_carry(self.config, spelling.shape[0])
+        carry = initial_carry(self.options, spelling.shape[0])
         layers, _ = self._run(streams, batch["characters"], None, carry, False)
 
         def side_by_side(x: Array) -> Array:
@@ -204,9 +157,9 @@ class BiLm(nn.Module):
         train: bool,
     ) -> tuple[tuple[Array, ...], Carry]:
         """The outputs of all layers, [2, L, B, P], for spellings [2, B, L]; the final state."""
-        config = self.config
+        options = self.options
         seed = None
-        if train and config.dropout > 0:
+        if train and options.dropout > 0:
             seed = dropout.seed_of(self.make_rng("dropout"))
         x = jnp.take(self.words(characters), streams.swapaxes(1, 2), axis=0)
         keep = None
@@ -216,7 +169,7 @@ class BiLm(nn.Module):
         cells, outputs = (jnp.moveaxis(x, 0, 2) for x in (carry.cell, carry.output))
         layers, ends = [x], []
         for number, lstm in enumerate(self.lstms):
-            x = dropout.dropout(x, config.dropout, seed, number)
+            x = dropout.dropout(x, options.dropout, seed, number)
             x = nn.with_logical_constraint(x, (None, "length", "batch", "activation"))
             y, *end = lstm(x, keep, cells[number], outputs[number])
             x = x + y if number else y

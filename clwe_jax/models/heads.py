@@ -3,26 +3,28 @@
 All heads have the same call, `(texts, train) -> scores`. `texts` is a sequence of (vectors
 [B, W, D], mask bool [B, W], True at the first n words of a row): the sentence of a tagger, or the
 one or two texts of a classifier, or the one or two spans of an edge probe. The scores are [B, W, K]
-where `tags`, else [B, K]. `ending` says how labels are read from scores: 'crf' (`models.crf`), 'softmax',
-one label, or 'sigmoid', every label alone.
+where `tags`, else [B, K]. The option `ending` says how labels are read from scores: 'crf'
+(`models.crf`), 'softmax', one label, or 'sigmoid', every label alone.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Sequence
+from typing import Sequence
 
 from flax import linen as nn
 import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.fields import Divides, OneOf, Rate, Size
 from clwe_jax.models import attention, dropout
 from clwe_jax.models.lstm import BiLstm
 from clwe_jax.models.transformer import EncoderLayer, parameter
+from clwe_jax.options.models import (
+    BiLstmCrfHead, BiLstmMaxHead, EdgeHead, EsimHead, HeadOptions, LinearHead, MeanMlpHead,
+    TransformerCrfHead,
+)  # fmt: skip
 from clwe_jax.types import Array
 
 Texts = Sequence[tuple[Array, Array]]
-ENDINGS = ("crf", "softmax")
 
 
 def mean(x: Array, mask: Array) -> Array:
@@ -46,10 +48,16 @@ def together(vectors: Sequence[Array]) -> Array:
 
 
 class _Head(nn.Module):
-    """Dropout, and dense layers with zero biases."""
+    """Dropout, and dense layers with zero biases.
 
-    ending = "softmax"
+    Attributes:
+      options: sizes and rates.
+      labels: K, number of labels.
+      tags: whether each word has a label; else each row. Taggers alone (`BiLstmCrf`,
+        `TransformerCrf`) and `Linear` have labels of words.
+    """
 
+    options: HeadOptions
     labels: int
     tags: bool
 
@@ -82,138 +90,83 @@ def drop_words(x: Array, rate: float, seed: Array | None, salt: int) -> Array:
 
 
 class Linear(_Head):
-    """Dropout and one dense layer, on words or on the mean of a text (D8, BERT).
+    """Dropout and one dense layer, on words or on the mean of a text (D8, BERT)."""
 
-    Attributes:
-      labels: K, number of labels.
-      tags: whether each word has a label; else each row.
-      dropout: dropout rate of the input.
-      ending: 'softmax', a label for each word alone; 'crf', the best sequence.
-    """
-
-    dropout: Rate = 0.1
-    ending: Annotated[str, OneOf(*ENDINGS)] = "softmax"
+    options: LinearHead
 
     @nn.compact
     def __call__(self, texts: Texts, train: bool = False) -> Array:
         x = texts[0][0] if self.tags else together([mean(*text) for text in texts])
-        x = dropout.dropout(x, self.dropout, self.seed(train), 0)
+        x = dropout.dropout(x, self.options.dropout, self.seed(train), 0)
         return self.dense(x, self.labels, "output")
 
 
 class BiLstmCrf(_Head):
-    """A tagger of LSTMs in both directions (Huang et al. 2015; A14, E8, E9).
+    """A tagger of LSTMs in both directions (Huang et al. 2015; A14, E8, E9)."""
 
-    Attributes:
-      labels, tags: see `Linear`; `tags` must be True.
-      cells: LSTM cells of a layer and direction.
-      layers: number of layers.
-      dropout: rate of locked dropout, before and after the LSTMs.
-      word_dropout: share of words whose vectors are zeros in training.
-      ending: 'crf', the best sequence; 'softmax', a label for each word alone.
-    """
-
-    cells: Size = 256
-    layers: Size = 1
-    dropout: Rate = 0.5
-    word_dropout: Rate = 0.05
-    ending: Annotated[str, OneOf(*ENDINGS)] = "crf"
+    options: BiLstmCrfHead
 
     @nn.compact
     def __call__(self, texts: Texts, train: bool = False) -> Array:
         [(x, mask)] = texts
-        seed = self.seed(train)
-        x = locked(drop_words(x, self.word_dropout, seed, 0), self.dropout, seed, 1)
-        x = BiLstm(self.cells, self.layers, name="lstm")(x, mask)[-1]
-        x = locked(x.reshape(*mask.shape, -1), self.dropout, seed, 2)
+        options, seed = self.options, self.seed(train)
+        x = locked(drop_words(x, options.word_dropout, seed, 0), options.dropout, seed, 1)
+        x = BiLstm(options.cells, options.layers, name="lstm")(x, mask)[-1]
+        x = locked(x.reshape(*mask.shape, -1), options.dropout, seed, 2)
         return self.dense(x, self.labels, "output")
 
 
 class TransformerCrf(_Head):
-    """A tagger of Transformer layers (C5): a projection, sinusoids, layers, scores.
+    """A tagger of Transformer layers (C5): a projection, sinusoids, layers, scores."""
 
-    Attributes:
-      labels, tags: see `Linear`; `tags` must be True.
-      layers, width, heads, mlp_dim: sizes; heads divides width.
-      input_dropout: dropout rate of the vectors of words.
-      dropout: dropout rate inside the layers.
-      ending: 'crf', the best sequence; 'softmax', a label for each word alone.
-    """
-
-    layers: Size = 2
-    width: Size = 300
-    heads: Annotated[Size, Divides("width")] = 2
-    mlp_dim: Size = 300
-    input_dropout: Rate = 0.25
-    dropout: Rate = 0.15
-    ending: Annotated[str, OneOf(*ENDINGS)] = "crf"
+    options: TransformerCrfHead
 
     @nn.compact
     def __call__(self, texts: Texts, train: bool = False) -> Array:
         [(x, mask)] = texts
-        seed = self.seed(train)
-        x = self.dense(dropout.dropout(x, self.input_dropout, seed, 0), self.width, "input")
-        x = x + sinusoids(x.shape[1], self.width).astype(x.dtype)
+        options, seed = self.options, self.seed(train)
+        x = self.dense(dropout.dropout(x, options.input_dropout, seed, 0), options.width, "input")
+        x = x + sinusoids(x.shape[1], options.width).astype(x.dtype)
         same = attention.segment_mask(mask.astype(jnp.int32))
-        for k in range(self.layers):
+        for k in range(options.layers):
             x = EncoderLayer(
-                heads=self.heads, mlp_dim=self.mlp_dim, dropout=self.dropout, norm="post",
-                implementation="xla", init_std=self.width**-0.5, salt=2 * k + 1, epsilon=1e-12,
+                heads=options.heads, mlp_dim=options.mlp_dim, dropout=options.dropout, norm="post",
+                implementation="xla", init_std=options.width**-0.5, salt=2 * k + 1, epsilon=1e-12,
                 name=f"layer_{k}",
             )(x, same, seed)  # fmt: skip
         return self.dense(x, self.labels, "output")
 
 
 class MeanMlp(_Head):
-    """The mean of a text's words and two dense layers (A14, sentiment).
+    """The mean of a text's words and two dense layers (A14, sentiment)."""
 
-    Attributes:
-      labels, tags: see `Linear`; `tags` must be False.
-      hidden: width of the first layer, which ends in a ReLU.
-      dropout: dropout rate of the input of both layers.
-    """
-
-    hidden: Size = 256
-    dropout: Rate = 0.1
+    options: MeanMlpHead
 
     @nn.compact
     def __call__(self, texts: Texts, train: bool = False) -> Array:
-        seed = self.seed(train)
-        x = dropout.dropout(together([mean(*text) for text in texts]), self.dropout, seed, 0)
-        x = nn.relu(self.dense(x, self.hidden, "hidden"))
-        x = dropout.dropout(x, self.dropout, seed, 1)
+        options, seed = self.options, self.seed(train)
+        x = dropout.dropout(together([mean(*text) for text in texts]), options.dropout, seed, 0)
+        x = nn.relu(self.dense(x, options.hidden, "hidden"))
+        x = dropout.dropout(x, options.dropout, seed, 1)
         return self.dense(x, self.labels, "output")
 
 
 class BiLstmMax(_Head):
-    """LSTMs in both directions, pooled over the words of each text (Conneau et al. 2017; A14).
+    """LSTMs in both directions, pooled over the words of each text (Conneau et al. 2017; A14)."""
 
-    Attributes:
-      labels, tags: see `Linear`; `tags` must be False.
-      cells: LSTM cells of a direction.
-      hidden: width of the layer above the pooled vectors, which ends in a ReLU.
-      pool: 'max', or 'mean' as in the BiLSTM of MultiNLI (Williams et al. 2018).
-      dropout: dropout rate of the words' vectors and of the hidden layer.
-      word_dropout: share of words whose vectors are zeros in training.
-    """
-
-    cells: Size = 300
-    hidden: Size = 300
-    pool: Annotated[str, OneOf("max", "mean")] = "max"
-    dropout: Rate = 0.5
-    word_dropout: Rate = 0.0
+    options: BiLstmMaxHead
 
     @nn.compact
     def __call__(self, texts: Texts, train: bool = False) -> Array:
-        seed, pooled = self.seed(train), []
-        lstm = BiLstm(self.cells, name="lstm")  # the same for both texts
-        pool = maximum if self.pool == "max" else mean
+        options, seed, pooled = self.options, self.seed(train), []
+        lstm = BiLstm(options.cells, name="lstm")  # the same for both texts
+        pool = maximum if options.pool == "max" else mean
         for salt, (x, mask) in enumerate(texts):
-            x = drop_words(x, self.word_dropout, seed, 10 + salt)
-            x = dropout.dropout(x, self.dropout, seed, 20 + salt)
+            x = drop_words(x, options.word_dropout, seed, 10 + salt)
+            x = dropout.dropout(x, options.dropout, seed, 20 + salt)
             pooled.append(pool(lstm(x, mask)[-1].reshape(*mask.shape, -1), mask))
-        x = nn.relu(self.dense(together(pooled), self.hidden, "hidden"))
-        x = dropout.dropout(x, self.dropout, seed, 30)
+        x = nn.relu(self.dense(together(pooled), options.hidden, "hidden"))
+        x = dropout.dropout(x, options.dropout, seed, 30)
         return self.dense(x, self.labels, "output")
 
 
@@ -223,17 +176,9 @@ class Esim(_Head):
     LSTMs read each text; every word a attends to the words of the other text, with the mean b; a
     dense layer reduces (a, b, a - b, a * b); LSTMs compose the reduced words; their mean and maximum
     of both texts are the input of a hidden layer.
-
-    Attributes:
-      labels, tags: see `Linear`; `tags` must be False.
-      cells: LSTM cells of a direction, and the width of the reduction.
-      hidden: width of the hidden layer, which ends in a tanh.
-      dropout: dropout rate of the words' vectors, of the reduced words and of the pooled vectors.
     """
 
-    cells: Size = 300
-    hidden: Size = 300
-    dropout: Rate = 0.5
+    options: EsimHead
 
     @nn.compact
     def __call__(self, texts: Texts, train: bool = False) -> Array:
@@ -242,11 +187,12 @@ class Esim(_Head):
                 "config.transfer.head.name='esim' compares two texts, and a row of this task has "
                 "one: --config.transfer.head.name=bilstm_max"
             )
-        seed, masks = self.seed(train), [mask for _, mask in texts]
-        encode = BiLstm(self.cells, name="encode")
+        options, seed = self.options, self.seed(train)
+        masks = [mask for _, mask in texts]
+        encode = BiLstm(options.cells, name="encode")
         read = []
         for salt, (x, mask) in enumerate(texts):
-            x = dropout.dropout(x, self.dropout, seed, salt)
+            x = dropout.dropout(x, options.dropout, seed, salt)
             read.append(encode(x, mask)[-1].reshape(*mask.shape, -1))
         scores = jnp.einsum("bmd,bnd->bmn", *read)
         found = [
@@ -254,14 +200,14 @@ class Esim(_Head):
             attended(scores.swapaxes(1, 2), read[0], masks[0]),
         ]
         parts = [jnp.concatenate([a, b, a - b, a * b], axis=-1) for a, b in zip(read, found)]
-        reduced = nn.relu(self.dense(jnp.concatenate(parts, axis=1), self.cells, "reduce"))
-        reduced = dropout.dropout(reduced, self.dropout, seed, 10)
-        compose, pooled = BiLstm(self.cells, name="compose"), []
+        reduced = nn.relu(self.dense(jnp.concatenate(parts, axis=1), options.cells, "reduce"))
+        reduced = dropout.dropout(reduced, options.dropout, seed, 10)
+        compose, pooled = BiLstm(options.cells, name="compose"), []
         for x, mask in zip(jnp.split(reduced, [masks[0].shape[1]], axis=1), masks):
             x = compose(x, mask)[-1].reshape(*mask.shape, -1)
             pooled += [mean(x, mask), maximum(x, mask)]
-        x = dropout.dropout(jnp.concatenate(pooled, axis=-1), self.dropout, seed, 20)
-        x = jnp.tanh(self.dense(x, self.hidden, "hidden"))
+        x = dropout.dropout(jnp.concatenate(pooled, axis=-1), options.dropout, seed, 20)
+        x = jnp.tanh(self.dense(x, options.hidden, "hidden"))
         return self.dense(x, self.labels, "output")
 
 
@@ -271,29 +217,19 @@ class Edge(_Head):
     Each span has its own projection of words and its own self-attentive pooling (`pooled`); a hidden
     layer that ends in tanh and layer normalisation reads the pooled spans. The order of the words of
     a span does not count. A row with an empty span has no label.
-
-    Attributes:
-      labels, tags: see `Linear`; `tags` must be False.
-      width: width of the projection.
-      hidden: width of the hidden layer.
-      dropout: dropout rate of the hidden layer's output.
     """
 
-    ending = "sigmoid"
-
-    width: Size = 256
-    hidden: Size = 256
-    dropout: Rate = 0.2
+    options: EdgeHead
 
     @nn.compact
     def __call__(self, texts: Texts, train: bool = False) -> Array:
-        spans = []
+        options, spans = self.options, []
         for number, (x, mask) in enumerate(texts, 1):
-            x = self.dense(x, self.width, f"project_{number}")
+            x = self.dense(x, options.width, f"project_{number}")
             spans.append(pooled(x, self.dense(x, 1, f"attend_{number}")[..., 0], mask))
-        x = jnp.tanh(self.dense(jnp.concatenate(spans, axis=-1), self.hidden, "hidden"))
+        x = jnp.tanh(self.dense(jnp.concatenate(spans, axis=-1), options.hidden, "hidden"))
         x = nn.LayerNorm(epsilon=1e-5, name="norm")(x)
-        x = dropout.dropout(x, self.dropout, self.seed(train), 0)
+        x = dropout.dropout(x, options.dropout, self.seed(train), 0)
         return self.dense(x, self.labels, "output")
 
 

@@ -7,21 +7,19 @@ have several labels, else [B]; -1 is no label. The table holds vectors that an e
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from flax import linen as nn
 import jax
 import jax.numpy as jnp
 import optax
 
-from clwe_jax.fields import OneOf, Size
 from clwe_jax.models import crf
 from clwe_jax.models.heads import Texts
 from clwe_jax.models.lstm import BiLstm
 from clwe_jax.models.transformer import parameter
+from clwe_jax.options.models import EmbedderOptions
 from clwe_jax.types import Array, Batch, Sums
-
-KINDS = ("bow", "gru", "lstm")
 
 
 class Mix(nn.Module):
@@ -64,19 +62,16 @@ class Pieces(nn.Module):
     """Vectors of words from their pieces, learned with the head (C4).
 
     Attributes:
+      options: sizes.
       kind: 'bow', the mean of the pieces' embeddings; 'gru', a GRU over a word's pieces with the
         maximum over time; 'lstm', LSTM layers over the pieces of the sentence, of which the larger
         one of both directions counts, a learned mix of layers, and the maximum over a word's pieces.
       vocab_size: number of pieces.
-      width: dimensions of a piece's embedding, and of the GRU.
-      cells, layers: of the LSTM, in each direction.
     """
 
-    kind: Annotated[str, OneOf(*KINDS)]
+    options: EmbedderOptions
+    kind: str
     vocab_size: int
-    width: Size = 320
-    cells: Size = 512
-    layers: Size = 2
 
     @nn.compact
     def __call__(self, table: Array, words: Array) -> Array:
@@ -88,9 +83,10 @@ class Pieces(nn.Module):
         """
         ids = table[words]
         real = ids >= 0
-        init = nn.initializers.normal(self.width**-0.5)
+        width = self.options.width
+        init = nn.initializers.normal(width**-0.5)
         embedding = parameter(
-            self, "embedding", ("vocab", "embed"), init, (self.vocab_size, self.width)
+            self, "embedding", ("vocab", "embed"), init, (self.vocab_size, width)
         )
         if self.kind == "lstm":
             return self._sentence(embedding, ids, real)
@@ -99,7 +95,7 @@ class Pieces(nn.Module):
         if self.kind == "bow":
             return x.sum(2) / jnp.maximum(count, 1)[..., None]
         flat = x.reshape(-1, *x.shape[2:])
-        outputs = nn.RNN(nn.GRUCell(self.width), name="gru")(flat)
+        outputs = nn.RNN(nn.GRUCell(width), name="gru")(flat)
         return _longest(outputs.reshape(*x.shape[:3], -1), real)
 
     def _sentence(self, embedding: Array, ids: Array, real: Array) -> Array:
@@ -110,7 +106,8 @@ class Pieces(nn.Module):
         there = jnp.take_along_axis(flat, order, axis=1)
         pieces = jnp.take_along_axis(ids.reshape(rows, -1), order, axis=1)
         x = embedding[jnp.maximum(pieces, 0)] * there[..., None]
-        layers = [found.max(2) for found in BiLstm(self.cells, self.layers, name="lstm")(x, there)]
+        lstm = BiLstm(self.options.cells, self.options.layers, name="lstm")
+        layers = [found.max(2) for found in lstm(x, there)]
         mixed = mix(self, jnp.stack(layers, axis=2))
         places = jnp.argsort(order, axis=1)[..., None]
         back = jnp.take_along_axis(mixed, places, axis=1)
@@ -136,7 +133,7 @@ class Labelling(nn.Module):
     forbidden: tuple = ()
 
     def setup(self) -> None:
-        if self.head.ending == "crf":
+        if self.head.options.ending == "crf":
             k, small = self.head.labels, nn.initializers.uniform(0.1)
             self.transitions = parameter(self, "transitions", (None, None), small, (k, k))
             self.start = parameter(self, "start", (None,), small, (k,))
@@ -163,7 +160,7 @@ class Labelling(nn.Module):
         """
         scores = self.head(texts, train).astype(jnp.float32)
         labelled = gold >= 0
-        if self.head.ending == "sigmoid":
+        if self.head.options.ending == "sigmoid":
             weights = (labelled & _seen(texts)).astype(jnp.float32)
             losses = optax.sigmoid_binary_cross_entropy(scores, jnp.maximum(gold, 0)) * weights
             right = ((scores > 0) == (gold == 1)) * weights
@@ -171,7 +168,7 @@ class Labelling(nn.Module):
             return {"loss": Sums(losses.sum(), total), "accuracy": Sums(right.sum(), total)}
         weights, known = labelled.astype(jnp.float32), jnp.maximum(gold, 0)
         right = (scores.argmax(-1) == gold) * weights
-        if self.head.ending == "crf":
+        if self.head.options.ending == "crf":
             likely = crf.log_likelihood(scores, self._weights(), known, labelled)
             rows = labelled.any(1).astype(jnp.float32)
             loss = Sums(-(likely * rows).sum(), rows.sum())
@@ -183,9 +180,9 @@ class Labelling(nn.Module):
     def best(self, texts: Texts) -> Array:
         """The best labels, int32 [B, W] or [B]; with 'sigmoid' 1 at every label that holds, [B, K]."""
         scores = self.head(texts, False).astype(jnp.float32)
-        if self.head.ending == "sigmoid":
+        if self.head.options.ending == "sigmoid":
             return ((scores > 0) & _seen(texts)).astype(jnp.int32)
-        if self.head.ending == "crf":
+        if self.head.options.ending == "crf":
             return crf.viterbi(scores, self._weights(), texts[0][1])[0]
         return scores.argmax(-1).astype(jnp.int32)
 

@@ -7,16 +7,14 @@ nothing else of the text, so that the vector must hold its meaning, and no word 
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.fields import OneOf, Rate, Size
 from clwe_jax.models import dropout
 from clwe_jax.models.lstm import BiLstm, forget_one, glorot, steps
-from clwe_jax.models.transformer import DTYPES, compute_dtype, parameter
+from clwe_jax.models.transformer import compute_dtype, parameter
+from clwe_jax.options.models import LaserOptions
 from clwe_jax.types import Array, Batch, Hidden
 
 _NO_PIECE = -1e9  # logit of the rows that only pad the table
@@ -38,27 +36,20 @@ class Encoder(nn.Module):
     """The encoder; the sizes' defaults are the paper's.
 
     Attributes:
+      options: sizes; those of the decoder are not read.
       vocab_size: rows of a table of pieces.
       max_length: pieces of the longest text, with the mark of its end.
-      width: dimensions of a piece's embedding.
-      cells: C, cells of a layer and direction; a sentence's vector has 2 C dimensions.
-      layers: number of layers.
-      dropout: dropout rate of the embeddings, between layers and of a decoder's output.
-      dtype: type of activations; 'auto' is bfloat16 on accelerators and float32 on CPU.
     """
 
+    options: LaserOptions
     vocab_size: int
     max_length: int
-    width: Size = 320
-    cells: Size = 512
-    layers: Size = 5
-    dropout: Rate = 0.1
-    dtype: Annotated[str, OneOf(*DTYPES)] = "auto"
 
     def setup(self) -> None:
-        shape = (self.vocab_size, self.width)
+        options = self.options
+        shape = (self.vocab_size, options.width)
         self.source_pieces = parameter(self, "source_pieces", ("vocab", "embed"), wide, shape)
-        self.encoder = BiLstm(self.cells, self.layers, self.dropout, name="encoder")
+        self.encoder = BiLstm(options.cells, options.layers, options.dropout, name="encoder")
 
     def encode(
         self, ids: Array, mask: Array, source: Array | None = None, train: bool = False
@@ -83,18 +74,16 @@ class Encoder(nn.Module):
         return jnp.where(mask.any(1)[:, None], last, 0)
 
     def _embedded(self, table: Array, ids: Array, seed: Array | None, salt: int) -> Array:
-        x = jnp.take(table, ids, axis=0).astype(compute_dtype(self.dtype))
-        return dropout.dropout(x, self.dropout, seed, salt)
+        x = jnp.take(table, ids, axis=0).astype(compute_dtype(self.options.dtype))
+        return dropout.dropout(x, self.options.dropout, seed, salt)
 
     def _seed(self, train: bool) -> Array | None:
-        on = train and self.dropout > 0
+        on = train and self.options.dropout > 0
         return dropout.seed_of(self.make_rng("dropout")) if on else None
 
 
 class Backbone(Encoder):
     """The encoder under a head, with which it learns; the fields are `Encoder`'s."""
-
-    types = 1  # no embeddings of the first and the second text of a pair
 
     def __call__(self, batch: Batch, train: bool = False) -> Hidden:
         """The layers at each piece of a `piece_batch`; embeddings have zeros after their own dimensions.
@@ -103,7 +92,7 @@ class Backbone(Encoder):
         """
         ids, mask = batch["inputs"][:, 1:], batch["segment_ids"][:, 1:] > 0
         layers = self.encode(ids, mask, train=train)
-        size = 2 * self.cells
+        size = 2 * self.options.cells
         layers = tuple(
             jnp.pad(x, ((0, 0), (1, 0), (0, size - x.shape[-1]))) for x in layers
         )
@@ -114,24 +103,23 @@ class Laser(Encoder):
     """Encoder and decoder.
 
     Attributes:
+      options, vocab_size, max_length: see `Encoder`.
       languages: number of languages.
-      decoder_cells: cells of the decoder's layer.
-      language_width: dimensions of a target language's embedding.
     """
 
-    languages: int = 1
-    decoder_cells: Size = 2_048
-    language_width: Size = 32
+    languages: int
 
     def setup(self) -> None:
+        options = self.options
         super().setup()
         axes = ("vocab", "embed")
-        shape = (self.vocab_size, self.width)
+        shape = (self.vocab_size, options.width)
         self.target_pieces = parameter(self, "target_pieces", axes, wide, shape)
         self.language = parameter(
-            self, "language", (None, "embed"), wide, (self.languages, self.language_width)
+            self, "language", (None, "embed"), wide, (self.languages, options.language_width)
         )
-        size, cells = self.width + 2 * self.cells + self.language_width, self.decoder_cells
+        size = options.width + 2 * options.cells + options.language_width
+        cells = options.decoder_cells
         gates = (None, "embed", None, "mlp")
         init = glorot(size + cells)
         self.kernel = parameter(self, "kernel", gates, init, (1, size, 4, cells))
@@ -141,7 +129,7 @@ class Laser(Encoder):
         self.start = parameter(
             self, "start", ("embed", None, "mlp"),
             lambda key, shape, dtype: uniform(key, (shape[0], 2 * cells), dtype).reshape(shape),
-            (2 * self.cells, 2, cells),
+            (2 * options.cells, 2, cells),
         )  # fmt: skip
         self.start_bias = parameter(
             self, "start_bias", (None, "mlp"), nn.initializers.zeros, (2, cells)
@@ -181,7 +169,7 @@ class Laser(Encoder):
         seed = self._seed(train)
         x = self._embedded(self.target_pieces, before, seed, 100)
         outputs, _ = self._run(x, sentence, language, self._start(sentence))
-        return dropout.dropout(outputs, self.dropout, seed, 101)
+        return dropout.dropout(outputs, self.options.dropout, seed, 101)
 
     def first(self, sentence: Array, language: Array, length: int = 0) -> State:
         """The state before the first piece, for any length of the translations."""
@@ -214,8 +202,9 @@ class Laser(Encoder):
         wanted = jnp.take(self.language, language, axis=0).astype(x.dtype)
         # The same at every step: its product with the weights is computed once.
         context = jnp.concatenate([sentence, wanted], -1)
-        bias = bias[:, None] + jnp.einsum("bi,dikc->dbkc", context, kernel[:, self.width :])
-        weights = kernel[:, : self.width], recurrent, bias, None
+        width = self.options.width
+        bias = bias[:, None] + jnp.einsum("bi,dikc->dbkc", context, kernel[:, width:])
+        weights = kernel[:, :width], recurrent, bias, None
         cells = tuple(c[None] for c in cells)
         outputs, *cells = steps(x.swapaxes(0, 1)[None], weights, None, cells, (None, None))
         return outputs[0].swapaxes(0, 1), tuple(c[0] for c in cells)

@@ -144,13 +144,13 @@ class MlmModel(nn.Module):
     dense: bool = True
 
     def setup(self) -> None:
-        backbone = self.backbone
-        self.head = MlmHead(self.vocab_size, backbone.init_std, backbone.epsilon, self.dense)
+        options = self.backbone.options
+        self.head = MlmHead(self.vocab_size, options.init_std, options.epsilon, self.dense)
         if not self.tied:
             self.output_table = parameter(
                 self, "output_embedding", ("vocab", "embed"),
-                nn.initializers.truncated_normal(self.backbone.init_std),
-                (self.backbone.vocab_size, self.backbone.width),
+                nn.initializers.truncated_normal(options.init_std),
+                (self.backbone.vocab_size, options.width),
             )  # fmt: skip
 
     def __call__(self, batch: Batch, max_predictions: int, train: bool = False) -> Predictions:
@@ -183,7 +183,7 @@ class MlmModel(nn.Module):
     def score(self, hidden: Array, languages: Array) -> Array:
         """Logits [..., V] of hidden states [..., D] for target languages, int [...]."""
         language = None
-        if self.backbone.condition_on_language:
+        if self.backbone.options.condition_on_language:
             language = jnp.take(self.backbone.language_table, languages, axis=0)
         table = self.backbone.token_table if self.tied else self.output_table
         return self.head(hidden, table, language)

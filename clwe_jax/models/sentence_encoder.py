@@ -17,7 +17,7 @@ from clwe_jax.types import Array, Batch, Hidden, Variables
 PAD, SEP = "[PAD]", "[SEP]"  # of `text.base_vocab`
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class SentenceEncoder:
     """Vectors of pieces and of sentences by LASER's or another encoder (`types.Encodes`).
 
@@ -25,21 +25,11 @@ class SentenceEncoder:
       model: the encoder, with the methods `encode` and `sentence` of LASER's.
       vocab_size: number of pieces; ids from there on are never predicted.
       specials: name of each special piece -> its id; see `text.base_vocab`.
-
-    Raises:
-      ValueError: embeddings wider than the encoder's layers, whose vectors stand beside theirs.
     """
 
     model: Encoder | Translator
     vocab_size: int
     specials: Mapping[str, int]
-
-    def __post_init__(self) -> None:
-        if isinstance(self.model, Encoder) and self.model.width > 2 * self.model.cells:
-            raise ValueError(
-                f"config.model.width={self.model.width} is more than two directions of "
-                f"config.model.cells={self.model.cells}: make the cells more, or the width smaller"
-            )
 
     @property
     def max_length(self) -> int:

@@ -10,17 +10,14 @@ Every parameter has logical axis names (`vocab`, `embed`, `heads`, `kv`, `mlp`, 
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.fields import Amount, AtMost, Count, Divides, OneOf, Rate, Size
 from clwe_jax.models import attention, dropout, private
+from clwe_jax.options.models import TransformerOptions
 from clwe_jax.types import Array, Batch, Hidden
 
-DTYPES = ("auto", "float32", "bfloat16", "float16")
 ACTIVATION = ("batch", "length", "activation")
 
 
@@ -146,88 +143,60 @@ class Transformer(nn.Module):
     """The encoder; `(batch, train) -> Hidden`.
 
     Attributes:
+      options: sizes and choices.
       vocab_size: rows of the token table, including padding for sharding.
       languages: rows of the language table.
-      layers, width, heads, mlp_dim: sizes; heads divides width.
       max_length: rows of the position table, and the longest segment.
-      dropout: dropout rate of the embeddings and of each sublayer's output.
-      norm: 'post' (BERT) or 'pre'.
-      language_embeddings: whether the language is added at the input.
-      condition_on_language: whether the MLM head reads the language, from the same table.
-      dtype: type of activations, 'auto' (bfloat16 on accelerators, float32 on CPU) or a name.
-        Parameters, normalisation, softmax and loss are always float32.
-      remat: whether the backward pass recomputes each layer instead of storing it.
-      attention: kernel, 'auto', 'xla' or 'cudnn'.
-      init_std: standard deviation of the truncated normal that kernels and tables start from.
-      epsilon: addend to the variance in every layer normalisation (BERT: 1e-12, XLM-R: 1e-5).
-      types: rows of the table of token types (BERT: 2, for a pair of texts in one row); 0: no table.
-      pooler: whether the model has BERT's pooler, a dense layer with tanh on [CLS]; see `pool`.
-      private_layers: first layers of which each language has its own; a row has one language.
     """
 
+    options: TransformerOptions
     vocab_size: int
     languages: int
-    layers: Size = 12
-    width: Size = 768
-    heads: Annotated[Size, Divides("width")] = 12
-    mlp_dim: Size = 3072
-    max_length: Size = 512
-    dropout: Rate = 0.1
-    norm: Annotated[str, OneOf("post", "pre")] = "post"
-    language_embeddings: bool = True
-    condition_on_language: bool = True
-    dtype: Annotated[str, OneOf(*DTYPES)] = "auto"
-    remat: bool = False
-    attention: Annotated[str, OneOf("auto", "xla", "cudnn")] = "auto"
-    init_std: Amount = 0.02
-    epsilon: Amount = 1e-12
-    types: Count = 0
-    pooler: bool = False
-    private_layers: Annotated[Count, AtMost("layers")] = 0
+    max_length: int = 512
 
     def setup(self) -> None:
-        init = nn.initializers.truncated_normal(self.init_std)
+        options, width = self.options, self.options.width
+        init = nn.initializers.truncated_normal(options.init_std)
         self.token_table = parameter(
-            self, "token_embedding", ("vocab", "embed"), init, (self.vocab_size, self.width)
+            self, "token_embedding", ("vocab", "embed"), init, (self.vocab_size, width)
         )
         self.position_table = parameter(
-            self, "position_embedding", ("position", "embed"), init, (self.max_length, self.width)
+            self, "position_embedding", ("position", "embed"), init, (self.max_length, width)
         )
-        if self.language_embeddings or self.condition_on_language:
+        if options.language_embeddings or options.condition_on_language:
             self.language_table = parameter(
-                self, "language_embedding", ("language", "embed"), init,
-                (self.languages, self.width),
-            )  # fmt: skip
-        if self.types:
-            self.type_table = parameter(
-                self, "type_embedding", ("type", "embed"), init, (self.types, self.width)
+                self, "language_embedding", ("language", "embed"), init, (self.languages, width)
             )
-        if self.pooler:
+        if options.types:
+            self.type_table = parameter(
+                self, "type_embedding", ("type", "embed"), init, (options.types, width)
+            )
+        if options.pooler:
             self.pooler_kernel = parameter(
-                self, "pooler_kernel", ("embed", None), init, (self.width, self.width)
+                self, "pooler_kernel", ("embed", None), init, (width, width)
             )
             self.pooler_bias = parameter(
-                self, "pooler_bias", ("norm",), nn.initializers.zeros, (self.width,)
+                self, "pooler_bias", ("norm",), nn.initializers.zeros, (width,)
             )
-        self.embedding_norm = LayerNorm(self.epsilon)
-        shared = nn.remat(EncoderLayer) if self.remat else EncoderLayer
+        self.embedding_norm = LayerNorm(options.epsilon)
+        shared = nn.remat(EncoderLayer) if options.remat else EncoderLayer
         own = private.private(shared, self.languages)
         self.encoder_layers = [
-            (own if k < self.private_layers else shared)(
-                heads=self.heads,
-                mlp_dim=self.mlp_dim,
-                dropout=self.dropout,
-                norm=self.norm,
-                implementation=self.attention,
-                init_std=self.init_std,
+            (own if k < options.private_layers else shared)(
+                heads=options.heads,
+                mlp_dim=options.mlp_dim,
+                dropout=options.dropout,
+                norm=options.norm,
+                implementation=options.attention,
+                init_std=options.init_std,
                 salt=2 * k + 1,
-                epsilon=self.epsilon,
+                epsilon=options.epsilon,
                 name=f"layer_{k}",
             )
-            for k in range(self.layers)
+            for k in range(options.layers)
         ]
-        if self.norm == "pre":
-            self.final_norm = LayerNorm(self.epsilon)
+        if options.norm == "pre":
+            self.final_norm = LayerNorm(options.epsilon)
 
     def __call__(self, batch: Batch, train: bool = False) -> Hidden:
         """Encodes a batch.
@@ -244,27 +213,27 @@ class Transformer(nn.Module):
           of the heads (normalised once more where norm='pre').
         """
         seed = None
-        if train and self.dropout > 0:
+        if train and self.options.dropout > 0:
             seed = dropout.seed_of(self.make_rng("dropout"))
         x = jnp.take(self.token_table, batch["inputs"], axis=0)
         x += jnp.take(self.position_table, batch["positions"], axis=0)
-        if self.language_embeddings:
+        if self.options.language_embeddings:
             x += jnp.take(self.language_table, batch["language_ids"], axis=0)
-        if self.types:
+        if self.options.types:
             kinds = batch.get("type_ids")
             x += self.type_table[0] if kinds is None else jnp.take(self.type_table, kinds, axis=0)
-        x = self.embedding_norm(x).astype(compute_dtype(self.dtype))
-        x = dropout.dropout(x, self.dropout, seed, 0)
+        x = self.embedding_norm(x).astype(compute_dtype(self.options.dtype))
+        x = dropout.dropout(x, self.options.dropout, seed, 0)
         x = nn.with_logical_constraint(x, ACTIVATION)
 
         mask = attention.segment_mask(batch["segment_ids"])
         outputs = [x]
         for k, layer in enumerate(self.encoder_layers):
             x = layer(outputs[-1], mask, seed)
-            if k < self.private_layers:
+            if k < self.options.private_layers:
                 x = private.chosen(x, batch["language_ids"][:, 0])
             outputs.append(x)
-        last = self.final_norm(outputs[-1]) if self.norm == "pre" else outputs[-1]
+        last = self.final_norm(outputs[-1]) if self.options.norm == "pre" else outputs[-1]
         return Hidden(last=last, layers=tuple(outputs))
 
     def pool(self, last: Array) -> Array:

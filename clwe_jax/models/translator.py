@@ -9,17 +9,17 @@ the language of a text.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.fields import Amount, AtMost, Count, Divides, OneOf, Rate, Size
 from clwe_jax.models import attention, dropout, private
 from clwe_jax.models.transformer import (
-    DTYPES, FeedForward, LayerNorm, Transformer, compute_dtype, parameter,
+    FeedForward, LayerNorm, Transformer, compute_dtype, parameter,
 )  # fmt: skip
+from clwe_jax.options.models import TransformerOptions, TranslatorOptions
 from clwe_jax.types import Array
 
 _NO_PIECE = -1e9  # logit of the rows that only pad the table
@@ -162,51 +162,39 @@ class Translator(nn.Module):
     """Encoder and decoder.
 
     Attributes:
+      options: sizes and choices.
       vocab_size: rows of the table of pieces.
       languages: number of languages.
       max_length: pieces of the longest text, with the mark of its end.
-      layers, decoder_layers: numbers of layers.
-      shared_layers: last layers of the encoder and first ones of the decoder that all languages
-        share; each language has its own other layers.
-      width, heads, mlp_dim: sizes; heads divides width.
-      dropout: dropout rate of the embeddings and of each sublayer's output.
-      norm: 'post' (Vaswani et al.) or 'pre'.
-      dtype: type of activations; 'auto' is bfloat16 on accelerators and float32 on CPU.
-      init_std: standard deviation of the truncated normal that kernels and tables start from.
     """
 
+    options: TranslatorOptions
     vocab_size: int
     languages: int
     max_length: int
-    layers: Size = 4
-    decoder_layers: Size = 4
-    shared_layers: Annotated[Count, AtMost("layers"), AtMost("decoder_layers")] = 3
-    width: Size = 512
-    heads: Annotated[Size, Divides("width")] = 8
-    mlp_dim: Size = 2_048
-    dropout: Rate = 0.1
-    norm: Annotated[str, OneOf("post", "pre")] = "pre"
-    dtype: Annotated[str, OneOf(*DTYPES)] = "auto"
-    init_std: Amount = 0.02
 
     def setup(self) -> None:
+        options = self.options
         sizes = dict(
-            width=self.width, heads=self.heads, mlp_dim=self.mlp_dim, dropout=self.dropout,
-            norm=self.norm, init_std=self.init_std,
+            width=options.width, heads=options.heads, mlp_dim=options.mlp_dim,
+            dropout=options.dropout, norm=options.norm, init_std=options.init_std,
         )  # fmt: skip
         # The language table is the decoder's.
         self.backbone = Transformer(
-            self.vocab_size, self.languages, self.layers, max_length=self.max_length,
-            language_embeddings=False, condition_on_language=True, dtype=self.dtype,
-            epsilon=_EPSILON, private_layers=self.layers - self.shared_layers, **sizes,
+            TransformerOptions(
+                layers=options.layers, language_embeddings=False, condition_on_language=True,
+                dtype=options.dtype, epsilon=_EPSILON,
+                private_layers=options.layers - options.shared_layers, **sizes,
+            ),
+            self.vocab_size, self.languages, self.max_length,
         )  # fmt: skip
         self.target_norm = LayerNorm(_EPSILON)
         own = private.private(DecoderLayer, self.languages, ("__call__", "read"))
         self.decoder = [
-            (DecoderLayer if k < self.shared_layers else own)(**sizes, salt=3 * k + 1)
-            for k in range(self.decoder_layers)
+            (DecoderLayer if k < options.shared_layers else own)(**sizes, salt=3 * k + 1)
+            for k in range(options.decoder_layers)
         ]
-        if self.norm == "pre":
+        if options.norm == "pre":
             self.final_norm = LayerNorm(_EPSILON)
         self.output_bias = parameter(
             self, "output_bias", ("language", "vocab"), nn.initializers.zeros,
@@ -261,7 +249,7 @@ class Translator(nn.Module):
           train: as of `encode`.
         """
         seed = None
-        if train and self.dropout > 0:
+        if train and self.options.dropout > 0:
             seed = dropout.seed_of(self.make_rng("dropout"))
         length = before.shape[1]
         x = self._embedded(before, language, jnp.arange(length), seed)
@@ -274,7 +262,8 @@ class Translator(nn.Module):
 
     def first(self, memory: Memory, language: Array, length: int) -> State:
         """The state before the first of at most `length` pieces; see `scores`."""
-        shape = (len(language), length, self.heads, self.width // self.heads)
+        options = self.options
+        shape = (len(language), length, options.heads, options.width // options.heads)
         empty = jnp.zeros(shape, memory.hidden.dtype)
         return State(
             kept=tuple((empty, empty) for _ in self.decoder),
@@ -301,17 +290,17 @@ class Translator(nn.Module):
 
     def _of(self, layer: int, found: Any, language: Array) -> Any:
         """The results of a decoder layer; of one that each language has, its own language's."""
-        return found if layer < self.shared_layers else private.chosen(found, language)
+        return found if layer < self.options.shared_layers else private.chosen(found, language)
 
     def _embedded(self, ids: Array, language: Array, places: Array, seed: Array | None) -> Array:
         x = jnp.take(self.backbone.token_table, ids, axis=0)
         x += jnp.take(self.backbone.position_table, places, axis=0)
         x += jnp.take(self.backbone.language_table, language, axis=0)[:, None]
-        x = self.target_norm(x).astype(compute_dtype(self.dtype))
-        return dropout.dropout(x, self.dropout, seed, 0)
+        x = self.target_norm(x).astype(compute_dtype(self.options.dtype))
+        return dropout.dropout(x, self.options.dropout, seed, 0)
 
     def _logits(self, x: Array, language: Array, known: int) -> Array:
-        if self.norm == "pre":
+        if self.options.norm == "pre":
             x = self.final_norm(x)
         table = self.backbone.token_table.astype(x.dtype)
         found = jnp.einsum("bld,vd->blv", x, table, preferred_element_type=jnp.float32)

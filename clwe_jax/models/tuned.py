@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from flax import linen as nn
 import jax.numpy as jnp
 
-from clwe_jax.fields import OneOf
 from clwe_jax.models.heads import Texts
 from clwe_jax.models.labelling import Labelling, mix
 from clwe_jax.models.laser import Backbone
 from clwe_jax.models.pooling import select, words
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.types import Array, Batch, Sums
-
-POOLS = ("cls", "mean")
 
 
 class TunedModel(nn.Module):
@@ -35,7 +30,7 @@ class TunedModel(nn.Module):
 
     backbone: Transformer | Backbone
     labelling: Labelling
-    pool: Annotated[str, OneOf(*POOLS)] = "mean"
+    pool: str = "mean"
     layers: str = "last"
     words: str = "first"
 

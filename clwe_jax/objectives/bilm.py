@@ -16,17 +16,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Annotated, Any, Mapping
+from typing import Any, Mapping
 
 from flax.linen import LogicallyPartitioned
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.fields import Count, OneOf, Share
 from clwe_jax.models import bilm
 from clwe_jax.models.senses import state as states
-from clwe_jax.models.senses.config import SenseConfig
 from clwe_jax.objectives.sense_loss import (
     Occurrences,
     SenseLoss,
@@ -34,14 +32,14 @@ from clwe_jax.objectives.sense_loss import (
     inherited,
     initial_tables,
     never_targets,
-    sense_config,
 )
+from clwe_jax.options.objectives import BiLmLossOptions
+from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.base_vocab import CLS, SEP, UNK
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables
 
 DIRECTIONS = ("forward", "backward")
 BOTH = "both"  # the one sense state of context senses
-SENSE_INPUTS = ("own", "context")
 _FRAME = 50  # characters of a word, for programs that are compiled without data
 _STREAM = ("words", "target_forward", "weights_forward")
 _BACK = {
@@ -50,55 +48,35 @@ _BACK = {
 }
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class BiLmObjective:
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class BiLmObjective(ByIdentity, BiLmLossOptions):
     """ELMo, SaELMo, Joint-ELMo and Bi-SaELMo.
 
     Attributes:
-      model: sizes of the backbone.
+      model: the backbone.
       vocab_size: number of words.
       padded_vocab_size: rows of the tables.
-      negatives, translation, switch_share, seed: see `SenseLoss`.
-      senses: options of `SenseConfig`; senses=1 (ELMo) is plain cross-entropy.
-      sense_input: input of sense selection: 'own', a word's own representation, in each model
-        separately (A4, A9); 'context', the representations of both models that predict it.
+      seed: the run's seed.
       backward: stream of the backward model, the task's `backward` (`data.tasks.BiLm`).
       specials: name of each special piece -> its id; see `text.base_vocab`.
       translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
         dictionary.
 
     Raises:
-      ValueError: an option that cannot work, or context senses where the models read different
-        streams.
+      ValueError: translations without a dictionary.
     """
 
-    model: bilm.BiLmConfig
+    model: bilm.BiLm
     vocab_size: int
     padded_vocab_size: int
-    negatives: Count = 0
-    translation: Annotated[str, OneOf("none", "joint", "switch")] = "none"
-    switch_share: Share = 0.5
-    senses: SenseConfig | Mapping[str, Any] = SenseConfig(senses=1)
-    sense_input: Annotated[str, OneOf(*SENSE_INPUTS)] = "own"
     backward: str = "reversed"
     seed: int = 0
     specials: Mapping[str, int] = dataclasses.field(default_factory=dict)
     translations: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "senses", sense_config(self.senses))
-        _ = self._loss  # raises for wrong options before anything slow
+        super().__post_init__()
         check_translations(self.translation, self.translations)
-        if self.sense_input not in SENSE_INPUTS:
-            raise ValueError(
-                f"config.objective.sense_input={self.sense_input!r}: one of "
-                f"{', '.join(SENSE_INPUTS)}"
-            )
-        if self._context and self.backward != "window":
-            raise ValueError(
-                "config.objective.sense_input='context' needs both models at the same words: set "
-                "--config.task.backward=window"
-            )
 
     @property
     def _context(self) -> bool:
@@ -108,7 +86,7 @@ class BiLmObjective:
 
     @property
     def directions(self) -> dict[str, slice]:
-        width = self.model.width
+        width = self.model.options.width
         if self._context:
             return {BOTH: slice(0, 2 * width)}
         return {"forward": slice(0, width), "backward": slice(width, 2 * width)}
@@ -136,21 +114,15 @@ class BiLmObjective:
     @functools.cached_property
     def _loss(self) -> SenseLoss:
         return SenseLoss(
-            self.senses, self.vocab_size, self.negatives, self.translation, self.switch_share,
-            self.seed, never_targets(self.specials, UNK, CLS, SEP),
+            self, self.vocab_size, self.seed, never_targets(self.specials, UNK, CLS, SEP),
         )  # fmt: skip
-
-    @property
-    def module(self) -> bilm.BiLm:
-        """The linen module."""
-        return bilm.BiLm(self.model)
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         model_key, table_key, *sense_keys = jax.random.split(rng, 4)
-        words, width = self.padded_vocab_size, self.model.width
-        model = self.module.init(model_key, batch)["params"]
+        words, width = self.padded_vocab_size, self.model.options.width
+        model = self.model.init(model_key, batch)["params"]
         tables = initial_tables(table_key, (2, words, self.senses.slots, width), width**-0.5)
-        rows = bilm.initial_carry(self.model, len(batch["words"]))
+        rows = bilm.initial_carry(self.model.options, len(batch["words"]))
         boxed_rows = jax.tree.map(
             lambda x: LogicallyPartitioned(x, ("batch",) + (None,) * (x.ndim - 1)), rows
         )
@@ -184,7 +156,7 @@ class BiLmObjective:
         """
         params = variables["params"]
         rngs = rngs or {}
-        found = self.module.apply(
+        found = self.model.apply(
             {"params": params["model"]}, batch, variables.get("rows") or None, train, rngs=rngs
         )
         occurrences, wanted = [], []
@@ -275,7 +247,7 @@ class BiLmObjective:
 
     def encode(self, variables: Variables, batch: Batch) -> Hidden:
         params = {"params": variables["params"]["model"]}
-        return self.module.apply(params, batch, method="encode")
+        return self.model.apply(params, batch, method="encode")
 
     def encode_for_senses(self, variables: Variables, batch: Batch) -> Hidden:
         if not self._context:

@@ -12,9 +12,9 @@ from typing import Any, Mapping
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.fields import Amount
 from clwe_jax.models.mlm import MlmModel
 from clwe_jax.models.transformer import Transformer
+from clwe_jax.options.objectives import MlmOptions
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
 
 
@@ -71,33 +71,19 @@ def row_sums(segment_ids: Array, predicted: Array, left_out: Array) -> dict[str,
     }
 
 
-@dataclasses.dataclass(frozen=True)
-class MlmObjective:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MlmObjective(MlmOptions):
     """Cross-entropy at the weighted positions.
 
     Attributes:
       model: the backbone.
       vocab_size: number of pieces; the backbone's table may have more rows, for padding.
       max_predictions: P, maximum number of masked pieces of a row.
-      tied: whether pieces are scored with the table that reads them (BERT), not with one of its own.
-      dense: whether a dense layer comes before the scores (BERT); XLM has none.
-      hold: weight of the distance between each layer's output and the embedding output, at positions
-        that are not predicted. With a common space in the token table, the layers stay in it.
     """
 
     model: Transformer
     vocab_size: int
     max_predictions: int
-    tied: bool = True
-    dense: bool = True
-    hold: Amount = 0.0
-
-    def __post_init__(self) -> None:
-        if not self.dense and self.model.condition_on_language:
-            raise ValueError(
-                "config.objective.dense=False: a head without a dense layer cannot read the language: "
-                "--config.model.condition_on_language=False"
-            )
 
     batch_shapes = staticmethod(piece_batch)
 

@@ -17,15 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from clwe_jax import registry
 from clwe_jax.models import sampled_softmax
 from clwe_jax.models.senses import seeding, selection, softmax
 from clwe_jax.models.senses import state as states
 from clwe_jax.models.senses import translation as translating
-from clwe_jax.models.senses.config import SenseConfig
+from clwe_jax.options.objectives import SenseLossOptions
+from clwe_jax.options.senses import SenseOptions
 from clwe_jax.types import Array, Sums, Variables
 
-TRANSLATIONS = ("none", "joint", "switch")
 _LANGUAGES = 3  # folded into the step's key for the draws of target languages
 
 
@@ -68,49 +67,28 @@ class SenseLoss:
     """The loss of words by their senses.
 
     Attributes:
-      config: configuration of the senses; senses=1 is a model without senses.
+      options: see the class.
       vocab_size: V, number of words; tables may have more rows, for padding.
-      negatives: number of words drawn for a training batch, one sense of each; 0: all senses of all
-        words.
-      translation: 'none'; 'joint', the mean of the losses of a word and of its translation (Eq. 7);
-        'switch', only the loss of the translation for a share of the words that have one (DICT-MLM
-        at the level of senses).
-      switch_share: share of the words that 'switch' replaces, from 0 to 1.
       seed: the run's seed.
       never: ids below V that are never targets: softmaxes and samplers leave them out.
     """
 
-    config: SenseConfig
+    options: SenseLossOptions
     vocab_size: int
-    negatives: int = 0
-    translation: str = "none"
-    switch_share: float = 0.5
     seed: int = 0
     never: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.translation not in TRANSLATIONS:
-            raise ValueError(
-                f"config.objective.translation={self.translation!r}: "
-                f"{registry.nearest(self.translation, TRANSLATIONS)}"
-            )
-        if self.negatives < 0:
-            raise ValueError(f"config.objective.negatives={self.negatives}: must be at least 0")
-        if not 0 <= self.switch_share <= 1:
-            raise ValueError(
-                f"config.objective.switch_share={self.switch_share}: must be in [0, 1]"
-            )
 
     @property
     def aware(self) -> bool:
         """Whether words have senses."""
-        return self.config.senses > 1
+        return self.options.senses.senses > 1
 
-    def config_of(self, number: int) -> SenseConfig:
+    def config_of(self, number: int) -> SenseOptions:
         """The configuration of sense state `number`, with a seed of its own in each run and state."""
-        entropy = [x % 2**32 for x in (self.config.seed, self.seed, number)]
+        senses = self.options.senses
+        entropy = [x % 2**32 for x in (senses.seed, self.seed, number)]
         [seed] = np.random.SeedSequence(entropy).generate_state(1)
-        return dataclasses.replace(self.config, seed=int(seed))
+        return dataclasses.replace(senses, seed=int(seed))
 
     def collections(
         self, shape: tuple[int, int], keys: Mapping[str, Array], translations: np.ndarray | None
@@ -123,11 +101,11 @@ class SenseLoss:
           translations: word ids, int [V, languages, T]; -1 pads a row.
         """
         found: dict[str, Any] = {}
-        translates = self.translation != "none"
+        translates = self.options.translation != "none"
         if self.aware:
             languages = translations.shape[1] if translates else 1
             found["senses"] = {
-                direction: states.boxed(states.create(self.config, *shape, key, languages))
+                direction: states.boxed(states.create(self.options.senses, *shape, key, languages))
                 for direction, key in keys.items()
             }
         if translates:
@@ -163,7 +141,7 @@ class SenseLoss:
         enabled = jnp.broadcast_to(enabled, shape) & (True if state is None else state.enabled)
         assigned = jnp.zeros_like(words) if state is None else selection.assign(state, words, own)
         labels = softmax.Labels(words, assigned)
-        if rng is None or self.translation == "none":
+        if rng is None or self.options.translation == "none":
             return Wanted(enabled, assigned, labels, None)
         # A word that translates to itself is left out: it would always fit best, and its other
         # translations would never be predicted.
@@ -172,11 +150,11 @@ class SenseLoss:
         key = jax.random.fold_in(rng, _LANGUAGES)
         rows, into = _of_another_language(rows, occurrences.languages, key)
         other, other_sense, has = self._translate(rows, into, own, state)
-        if self.translation == "joint":
+        if self.options.translation == "joint":
             labels = softmax.Labels(words, assigned, other, other_sense, has)
         else:
             switch_key = jax.random.split(rng, 3)[2]
-            has &= jax.random.uniform(switch_key, has.shape) < self.switch_share
+            has &= jax.random.uniform(switch_key, has.shape) < self.options.switch_share
             labels = softmax.Labels(
                 jnp.where(has, other, words), jnp.where(has, other_sense, assigned)
             )
@@ -214,10 +192,10 @@ class SenseLoss:
                 "loss": Sums((loss * weights).sum(), total),
                 "accuracy": Sums(((best == words) * weights).sum(), total),
             }
-        if self.negatives:
+        if self.options.negatives:
             sample_key, sense_key, _ = jax.random.split(rng, 3)
             samples = sampled_softmax.log_uniform_sample(
-                sample_key, self.negatives, self.vocab_size, self.never
+                sample_key, self.options.negatives, self.vocab_size, self.never
             )
             found = softmax.sampled_sense_cross_entropy(
                 hidden, table, bias, labels, enabled, samples, sense_key
@@ -228,7 +206,7 @@ class SenseLoss:
         if wanted.translated is not None:
             translated = weights * wanted.translated
             sums["translated"] = Sums(translated.sum(), total)
-        if self.translation == "joint":
+        if self.options.translation == "joint":
             sums["sense_loss"] = Sums((found.sense * weights).sum(), total)
             sums["translation_loss"] = Sums(
                 (found.translation * translated).sum(), translated.sum()
@@ -238,7 +216,7 @@ class SenseLoss:
     def _translate(self, rows, into, own, state) -> tuple[Array, Array, Array]:
         """The translations' words and senses, int32 [N], and whether a word has any, bool [N]."""
         if state is not None:
-            return translating.choose(state, self.config, rows, into, own)
+            return translating.choose(state, self.options.senses, rows, into, own)
         # Without senses: the most frequent translation.
         has = rows >= 0
         first = jnp.take_along_axis(rows, has.argmax(1)[:, None], axis=1)[:, 0]
@@ -321,18 +299,6 @@ def inherited(variables: Variables, now: Array) -> dict[str, Any]:
 def never_targets(specials: Mapping[str, int], *targets: str) -> tuple[int, ...]:
     """The sorted ids of the special pieces without `targets`, the names of the predicted ones."""
     return tuple(sorted(number for name, number in specials.items() if name not in targets))
-
-
-def sense_config(options: SenseConfig | Mapping[str, Any]) -> SenseConfig:
-    """The configuration that `config.objective.senses` describes.
-
-    Raises:
-      ValueError: an unknown option (the error names the nearest known one) or an impossible value.
-    """
-    if isinstance(options, SenseConfig):
-        return options
-    registry.check_keys(SenseConfig, options, where="config.objective.senses")
-    return SenseConfig(**options)
 
 
 def check_translations(translation: str, translations: np.ndarray | None) -> None:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Annotated, Any, Mapping
+from typing import Any, Mapping
 
 import jax
 import numpy as np
 
-from clwe_jax.fields import Count, OneOf, Share
 from clwe_jax.models.mlm import at_positions, choose_positions, hidden_at_positions
 from clwe_jax.models.senses import state as states
-from clwe_jax.models.senses.config import SenseConfig
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import row_sums
 from clwe_jax.objectives.sense_loss import (
@@ -26,16 +24,17 @@ from clwe_jax.objectives.sense_loss import (
     inherited,
     initial_tables,
     never_targets,
-    sense_config,
 )
+from clwe_jax.options.objectives import SenseMlmOptions
+from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.base_vocab import UNK
 from clwe_jax.types import Array, Batch, Hidden, Sums, Variables, piece_batch
 
 MASKED = "masked"  # name of the sense state
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class SenseMlmObjective:
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class SenseMlmObjective(ByIdentity, SenseMlmOptions):
     """A Transformer over whole words that predicts the senses of masked words.
 
     Attributes:
@@ -43,8 +42,7 @@ class SenseMlmObjective:
       vocab_size: number of words.
       padded_vocab_size: rows of the tables.
       max_predictions: P, maximum number of masked words of a row.
-      negatives, translation, switch_share, seed: see `SenseLoss`.
-      senses: options of `SenseConfig`; senses=1 (BERT-Tiny) is plain cross-entropy.
+      seed: the run's seed.
       specials: name of each special piece -> its id; see `text.base_vocab`.
       translations: int32 [vocab_size, languages, T], from `text.translations`; None without a
         dictionary.
@@ -54,17 +52,12 @@ class SenseMlmObjective:
     vocab_size: int
     padded_vocab_size: int
     max_predictions: int
-    negatives: Count = 0
-    translation: Annotated[str, OneOf("none", "joint", "switch")] = "none"
-    switch_share: Share = 0.5
-    senses: SenseConfig | Mapping[str, Any] = SenseConfig(senses=1)
     seed: int = 0
     specials: Mapping[str, int] = dataclasses.field(default_factory=dict)
     translations: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "senses", sense_config(self.senses))
-        _ = self._loss  # raises for wrong options before anything slow
+        super().__post_init__()
         check_translations(self.translation, self.translations)
 
     @property
@@ -84,15 +77,15 @@ class SenseMlmObjective:
     @functools.cached_property
     def _loss(self) -> SenseLoss:
         return SenseLoss(
-            self.senses, self.vocab_size, self.negatives, self.translation, self.switch_share,
-            self.seed, never_targets(self.specials, UNK),
+            self, self.vocab_size, self.seed, never_targets(self.specials, UNK),
         )  # fmt: skip
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         model_key, table_key, sense_key = jax.random.split(rng, 3)
-        words, width = self.padded_vocab_size, self.model.width
+        words, width = self.padded_vocab_size, self.model.options.width
         model = self.model.init(model_key, batch)["params"]
-        tables = initial_tables(table_key, (words, self.senses.slots, width), self.model.init_std)
+        deviation = self.model.options.init_std
+        tables = initial_tables(table_key, (words, self.senses.slots, width), deviation)
         return {
             "params": {"model": model, **tables},
             **self._loss.collections((words, width), {MASKED: sense_key}, self.translations),

@@ -18,12 +18,14 @@ from clwe_jax.models.laser import Laser
 from clwe_jax.models.sentence_encoder import SentenceEncoder
 from clwe_jax.models.translator import Translator
 from clwe_jax.objectives.mlm import cross_entropy
+from clwe_jax.options.objectives import TranslationOptions
+from clwe_jax.options.section import ByIdentity
 from clwe_jax.text.base_vocab import CLS, MASK, PAD
 from clwe_jax.types import Array, Batch, Sums, Variables
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class TranslationObjective(SentenceEncoder):
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class TranslationObjective(ByIdentity, SentenceEncoder, TranslationOptions):
     """The loss of translations (`types.Objective`, `types.Encodes`, `types.Generates`).
 
     Attributes:

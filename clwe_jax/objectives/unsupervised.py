@@ -9,57 +9,29 @@ word vectors of one space (`config.init`), without which the first translations 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.fields import Amount, Count, Rate
 from clwe_jax.models.translator import Translator
 from clwe_jax.objectives import noise
 from clwe_jax.objectives.translation import TranslationObjective, padding
+from clwe_jax.options.objectives import UnsupervisedTranslationOptions
 from clwe_jax.text.base_vocab import MASK
 from clwe_jax.types import Array, Batch, Sums, Variables
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class UnsupervisedTranslation(TranslationObjective):
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class UnsupervisedTranslation(TranslationObjective, UnsupervisedTranslationOptions):
     """Denoising and back-translation (`types.Objective`, `types.Encodes`, `types.Generates`).
 
     Attributes:
-      model: encoder and decoder.
-      shuffle: most places that a word moves.
-      drop: rate of words that are left out.
-      blank: rate of words that become [MASK].
-      denoising: (step, weight) of the autoencoder's loss, linear between the steps and constant
-        after the last one.
-      translate_after: steps before the first back-translation.
-
-    Raises:
-      ValueError: a model of one language, steps that do not ascend or negative weights.
+      model: encoder and decoder, of two languages or more.
     """
 
     model: Translator
-    shuffle: Amount = 3.0
-    drop: Rate = 0.1
-    blank: Rate = 0.2
-    denoising: Sequence[Sequence[float]] = ((0, 1.0), (100_000, 0.1), (300_000, 0.0))
-    translate_after: Count = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        steps = [step for step, _ in self.denoising]
-        if not steps or steps != sorted(set(steps)) or min(w for _, w in self.denoising) < 0:
-            raise ValueError(
-                f"config.objective.denoising={self.denoising}: expected (step, weight) with ascending "
-                "steps and weights of at least 0"
-            )
-        if self.model.languages < 2:
-            raise ValueError(
-                "config.objective.name='unsupervised_translation' needs two languages or more: "
-                "--config.data.languages=en,de"
-            )
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
         """Keys, shapes and types of a batch.

@@ -6,17 +6,8 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from clwe_jax import config as options
-from clwe_jax.presets.base import (
-    ADAMW,
-    DOMAINS,
-    MASKING,
-    TRANSFORMER,
-    YOUR_TEXT,
-    Values,
-    at,
-    set_values,
-)
+from clwe_jax import options
+from clwe_jax.presets.base import DOMAINS, YOUR_TEXT, Values, at, set_values
 
 _WIKIPEDIA = dict(
     source="tfds:wikipedia/20230601", languages=options.MBERT_LANGUAGES, dictionaries="dictionaries",
@@ -89,11 +80,4 @@ def bert(scale: str) -> ConfigDict:
     Raises:
       ValueError: an unknown scale.
     """
-    config = at(scale)
-    config.task = ConfigDict(dict(MASKING, name="mlm"))
-    config.model = ConfigDict(
-        dict(TRANSFORMER, language_embeddings=True, condition_on_language=True)
-    )
-    config.objective = ConfigDict(dict(name="mlm", tied=True))
-    config.optimizer = ConfigDict(ADAMW)
-    return set_values(config, _BERT[scale])
+    return set_values(at(scale), _BERT[scale])

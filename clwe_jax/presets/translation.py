@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ml_collections import ConfigDict
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.presets.base import DOMAINS, YOUR_TEXT, Values, at, set_values
 
 _SCALES: dict[str, Values] = {
@@ -55,30 +55,19 @@ def translation(scale: str) -> ConfigDict:
     config.data.temperature = 1.0
     config.vocab.kind = "bpe"
     config.task = _pairs(scale, widths=3)
-    config.model = ConfigDict(
-        dict(
-            name="laser", width=320, cells=512, layers=5, decoder_cells=2_048, language_width=32,
-            dropout=0.1, dtype="auto",
-        )
-    )  # fmt: skip
-    config.objective = ConfigDict(dict(name="translation"))
-    config.optimizer = ConfigDict(
-        dict(
-            name="adam", learning_rate=1e-3, warmup_steps=4_000, schedule="inverse_sqrt", eps=1e-8,
-            clip=5.0, groups={},
-        )
-    )  # fmt: skip
-    data = dict(every_steps=0, data="dev", max_sentences=1_000)
+    config.model = options.named("model", "laser")
+    config.objective = options.named("objective", "translation")
+    config.optimizer.update(
+        name="adam", warmup_steps=4_000, schedule="inverse_sqrt", eps=1e-8, clip=5.0
+    )
+    tests, dev = [options.SOURCE] * 2 if scale == "laptop" else ("tatoeba", "dev")
     config.evals = ConfigDict(
         dict(
-            retrieval=dict(data, name="retrieval", data="tatoeba"),
-            mining=dict(data, name="mining", data="tatoeba", neighbourhood=4),
-            bleu=dict(data, name="bleu", width=5, penalty=1.0),
+            retrieval=options.named("evaluator", "retrieval", data=tests),
+            mining=options.named("evaluator", "mining", data=tests, max_sentences=1_000),
+            bleu=options.named("evaluator", "bleu", data=dev, max_sentences=1_000),
         )
     )
-    if scale == "laptop":
-        for spec in config.evals.values():
-            spec.data = options.SOURCE
     return set_values(config, _SCALES[scale])
 
 
@@ -122,36 +111,20 @@ def unsupervised_translation(scale: str) -> ConfigDict:
     """Translation from text without translations, started from word vectors; see `bert`."""
     config = at(scale)
     config.data.languages = "en,de"
-    config.task = ConfigDict(dict(name="sentences", most=0, widths=3))
-    config.model = ConfigDict(
-        dict(
-            name="translator", layers=4, decoder_layers=4, shared_layers=3, width=512, heads=8, mlp_dim=2_048,
-            dropout=0.1, norm="pre", dtype="auto",
-        )
-    )  # fmt: skip
-    config.objective = ConfigDict(
-        dict(
-            name="unsupervised_translation", shuffle=3.0, drop=0.1, blank=0.2,
-            denoising=((0, 1.0), (100_000, 0.1), (300_000, 0.0)), translate_after=0,
-        )
-    )  # fmt: skip
-    config.optimizer = ConfigDict(
-        dict(
-            name="adam", learning_rate=1e-4, warmup_steps=4_000, schedule="constant", eps=1e-8,
-            clip=1.0, groups={},
-        )
-    )  # fmt: skip
-    config.init.update(embeddings="joint", method="mean", center=False, scale=4.0)
-    data = dict(every_steps=0, data=options.SOURCE if scale == "laptop" else "dev")
+    config.task = options.named("task", "sentences")
+    config.model = options.named("model", "translator")
+    config.objective = options.named("objective", "unsupervised_translation")
+    config.optimizer.update(
+        name="adam", learning_rate=1e-4, warmup_steps=4_000, schedule="constant", eps=1e-8
+    )
+    config.init.update(embeddings="joint", center=False, scale=4.0)
+    dev, tests = [options.SOURCE] * 2 if scale == "laptop" else ("dev", "")
     config.evals = ConfigDict(
         dict(
-            bleu=dict(data, name="bleu", max_sentences=1_000, width=1, penalty=1.0),
-            retrieval=dict(
-                name="retrieval", data=options.SOURCE if scale == "laptop" else "",
-                every_steps=0, max_sentences=1_000,
-            ),
+            bleu=options.named("evaluator", "bleu", data=dev, max_sentences=1_000, width=1),
+            retrieval=options.named("evaluator", "retrieval", data=tests),
         )
-    )  # fmt: skip
+    )
     return set_values(config, _UNSUPERVISED[scale])
 
 
@@ -159,10 +132,10 @@ def supervised_translation(scale: str) -> ConfigDict:
     """The model of `unsupervised_translation` on parallel text."""
     config = unsupervised_translation(scale)
     config.task = _pairs(scale, config.task.widths)
-    config.objective = ConfigDict(dict(name="translation"))
+    config.objective = options.named("objective", "translation")
     return config
 
 
 def _pairs(scale: str, widths: int) -> ConfigDict:
     place = options.SOURCE if scale == "laptop" else "parallel"
-    return ConfigDict(dict(name="translation", parallel=place, targets="", widths=widths))
+    return options.named("task", "translation", parallel=place, widths=widths)

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Mapping
 
 from ml_collections import ConfigDict
 
-from clwe_jax import config as options
-from clwe_jax.presets.base import (
-    ADAMW,
-    DOMAINS,
-    MASKING,
-    TRANSFORMER,
-    YOUR_TEXT,
-    Values,
-    at,
-    set_values,
-)
+from clwe_jax import options
+from clwe_jax.options.pretrain import ProjectionOptions
+from clwe_jax.presets.base import DOMAINS, YOUR_TEXT, Values, at, set_values
 
-# All options of `models.senses.config.SenseConfig`.
-_SENSES: dict[str, Any] = dict(
-    senses=1, projected=16, alpha=0.01, queue=20_000, refresh_every=250, warmup_steps=20_000,
-    warmup_slot=True, init="seeded", sigma=0.1, noise=0.1, sample=16, fast_start=True,
-    seed_weight=10, prune_every=0, prune_after=40_000, prune_share=0.1, prune_least=20,
-    age_counts=True, translated_share=0.1, seed=0, faithful=False,
-)  # fmt: skip
+# Values that differ from the defaults of `SenseOptions` in every system.
+_SENSES: dict[str, Any] = dict(senses=1, prune_least=20)
 # In a short run representations change faster than centers can follow: senses are seeded late, and
 # none is removed. (The paper first removes senses after twice the warm-up's steps.)
 _SENSE_SCALES: Values = {
@@ -124,25 +111,13 @@ def elmo(scale: str, languages: str) -> ConfigDict:
       languages: e.g. 'en' or 'en,de'.
     """
     config = _word_model(scale, languages)
-    config.task = ConfigDict(
-        dict(name="bilm", sentences="lines", reset="never", backward="reversed", max_characters=50)
-    )
-    config.model = ConfigDict(
-        dict(
-            name="bilm", width=512, layers=2, cells=4_096, cell_clip=3.0, projection_clip=3.0,
-            dropout=0.1, character_dim=16,
-            filters=((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024)),
-            highways=2, dtype="auto",
-        )
-    )  # fmt: skip
-    config.objective.update(name="bilm", sense_input="own", senses=_PRUNING[scale])
+    config.task = options.named("task", "bilm")
+    config.model = options.named("model", "bilm")
+    config.objective = options.named("objective", "bilm", senses=_senses(scale, _PRUNING[scale]))
     # A2: the loss is summed over the window's steps, so that its gradients are not scaled.
-    config.optimizer = ConfigDict(
-        dict(
-            name="adagrad", learning_rate=0.2, warmup_steps=0, schedule="constant",
-            initial_accumulator=1.0, eps=1e-8, clip=10.0,
-            scale=0.0, groups={},
-        )
+    config.optimizer.update(
+        name="adagrad", learning_rate=0.2, schedule="constant", initial_accumulator=1.0, eps=1e-8,
+        clip=10.0, scale=0.0,
     )  # fmt: skip
     set_values(config, _ELMO[scale])
     if "," in languages and scale == "paper":
@@ -160,12 +135,9 @@ def bert_tiny(scale: str, languages: str) -> ConfigDict:
       languages: e.g. 'en' or 'en,de'.
     """
     config = _word_model(scale, languages)
-    config.task = ConfigDict(dict(MASKING, name="mlm"))
-    config.model = ConfigDict(
-        dict(TRANSFORMER, language_embeddings=False, condition_on_language=False)
-    )
-    config.objective.update(name="sense_mlm", senses=dict(warmup_slot=False, projected=14))
-    config.optimizer = ConfigDict(ADAMW)
+    config.model.update(layers=4, language_embeddings=False, condition_on_language=False)
+    senses = _senses(scale, dict(warmup_slot=False, projected=14))
+    config.objective = options.named("objective", "sense_mlm", senses=senses)
     set_values(config, _BERT_TINY[scale])
     return _for_languages(config, scale, *_SENSES_EVERY_STEPS["bert_tiny"])
 
@@ -176,14 +148,15 @@ def _word_model(scale: str, languages: str) -> ConfigDict:
     config.data.temperature = 1.0  # corpora are concatenated (A12)
     config.data.simplify_chinese = "zh" in languages.split(",")
     config.vocab.kind = "word"
-    senses = {**_SENSES, **_SENSE_SCALES[scale]}
-    config.objective = ConfigDict(
-        dict(negatives=0, translation="none", switch_share=0.5, senses=senses)
-    )
     config.evals = ConfigDict(
-        dict(mlm=dict(name="mlm", every_steps=_EVERY_STEPS[scale], batches=8))
+        dict(mlm=options.named("evaluator", "mlm", every_steps=_EVERY_STEPS[scale], batches=8))
     )
     return config
+
+
+def _senses(scale: str, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a model's senses that differ from their defaults."""
+    return {**_SENSES, **_SENSE_SCALES[scale], **more}
 
 
 def _for_languages(config: ConfigDict, scale: str, one: int, pair: int) -> ConfigDict:
@@ -196,35 +169,23 @@ def _for_languages(config: ConfigDict, scale: str, one: int, pair: int) -> Confi
     if laptop:
         config.data.pocket_domains = DOMAINS
         every_steps = pair if several else one
-        config.evals.senses = ConfigDict(
-            dict(name="senses", data=options.SOURCE, every_steps=every_steps, sentences=1_000)
+        config.evals.senses = options.named(
+            "evaluator", "senses", data=options.SOURCE, every_steps=every_steps
         )
     else:
         config.data.sample_bytes = 5_000_000
     if not several:
         config.data.dictionaries = ""
-        config.evals.wsd = ConfigDict(
-            dict(name="wsd", every_steps=0, training="", tests="", wordnet="", max_sentences=0)
-        )
+        config.evals.wsd = options.named("evaluator", "wsd")
         return config
     if laptop:
         config.train.steps = 4_000  # half of the text is another language's
         config.objective.senses.warmup_steps = 2_000
-    config.projection = ConfigDict(
-        dict(
-            methods="orthogonal,least_squares",  # kinds of maps to fit
-            apply="orthogonal",  # the map that `api.load` applies
-            lines=20_000,  # lines of each language whose words are averaged
-            identical=True,  # whether tokens of both languages are pairs too
-            identical_min_count=5,  # least occurrences of such a token
-            anchors="words",  # words | senses: points of the last layer's map
-            source="",  # folder of the monolingual run that is mapped, for two runs
-            target="",  # folder of the monolingual run that it is mapped onto
-        )
-    )
+    with config.ignore_type():  # None without maps
+        config.projection = ConfigDict(options.to_dict(ProjectionOptions()))
     sentences, lists = [options.SOURCE] * 2 if laptop else ("tatoeba", "dictionaries")
     config.evals.update(
-        retrieval=dict(name="retrieval", data=sentences, every_steps=0, max_sentences=1_000),
-        bli=dict(name="bli", data=lists, every_steps=0, occurrences=10),
+        retrieval=options.named("evaluator", "retrieval", data=sentences),
+        bli=options.named("evaluator", "bli", data=lists),
     )
     return config

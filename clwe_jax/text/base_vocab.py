@@ -6,7 +6,7 @@ import abc
 import hashlib
 from typing import Mapping, Sequence
 
-from clwe_jax.config import padded_rows
+from clwe_jax.options.derived import padded_rows
 
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
 SPECIALS = (PAD, UNK, CLS, SEP, MASK)

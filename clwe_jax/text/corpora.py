@@ -12,7 +12,7 @@ from typing import BinaryIO, Callable, Generator, Iterator, Mapping, Sequence
 
 from absl import logging
 
-from clwe_jax import registry
+from clwe_jax.options.section import suggestion
 from clwe_jax.text import frequencies
 from clwe_jax.text.merged import Dictionary
 
@@ -100,7 +100,7 @@ class TextCorpus:
             if capitals := [name for name in there if name.lower() == absent[0]]:
                 advice = f"Rename {capitals[0]} to {absent[0]}: file names are in lower case."
             else:
-                advice = registry.suggestion(absent[0], there, cutoff=0.7)
+                advice = suggestion(absent[0], there, cutoff=0.7)
             raise ValueError(
                 f"{directory} has no text in {', '.join(map(repr, absent))} (expected "
                 f"{absent[0]}.txt[.gz] or {absent[0]}/*.txt[.gz] there). {known}{advice} "

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Annotated, Sequence
+from typing import Sequence
 
-from ml_collections import ConfigDict
-
-from clwe_jax import fields, registry
-from clwe_jax.fields import OneOf, Size
+from clwe_jax import registry
+from clwe_jax.options.transfer import TransferOptions, TransferRun
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.labelled import Task
 
 _OF_CONFIGS = ("runs/warm_dict_mlm", "runs/clcr")  # encoders of configs, by their default folders
-_REDUCED = Annotated[str, OneOf("", "extract", "extract,reorder")]
 PREFIX = "tfds:"  # of an option that names a data set of TFDS instead of a file
 
 
-def check(config: ConfigDict, workdir: str) -> None:
+def check(config: TransferRun, workdir: str) -> None:
     """Finds the encoder and the labelled files of a transfer run; reads and writes nothing.
 
     Raises:
@@ -26,8 +23,7 @@ def check(config: ConfigDict, workdir: str) -> None:
     """
     del workdir
     settings = config.transfer
-    fields.check_value(_REDUCED, settings.reduce, "config.transfer.reduce")
-    task = task_of(config)
+    task = task_of(settings)
     if settings.reduce and (task.kind == "tags" or settings.mode == "tune"):
         raise ValueError(
             f"config.transfer.reduce={settings.reduce!r} leaves words out, and needs frozen features "
@@ -70,14 +66,15 @@ def check(config: ConfigDict, workdir: str) -> None:
             "--config.transfer.train=en:FILE"
         )
     if settings.align.parallel:
-        _check_maps(config, kind, learned)
+        _check_maps(settings, kind, learned)
     if not given:
         return
     for option in ("train", "dev"):
-        for path in pairs(settings[option], option).values():
+        named = getattr(settings, option)
+        for path in pairs(named, option).values():
             if not path.startswith(PREFIX) and not os.path.isfile(path):
                 raise FileNotFoundError(
-                    f"config.transfer.{option}={settings[option]}: {path} is no file; name your own: "
+                    f"config.transfer.{option}={named}: {path} is no file; name your own: "
                     f"--config.transfer.{option}=en:FILE"
                 )
     if settings.tests.startswith(PREFIX):
@@ -93,23 +90,22 @@ def check(config: ConfigDict, workdir: str) -> None:
         )
 
 
-def task_of(config: ConfigDict) -> Task:
+def task_of(settings: TransferOptions) -> Task:
     """The task of a transfer run, with those of its options that `config.transfer` has.
 
     Raises:
       ValueError: an unknown task, or an option that it refuses.
     """
-    settings = config.transfer
     made = registry.lookup("transfer_task", settings.task)
-    options = {x.name for x in dataclasses.fields(made)} & set(settings)
-    return made(**{name: settings[name] for name in options})
+    names = {x.name for x in dataclasses.fields(made)} & {x.name for x in dataclasses.fields(settings)}
+    return made(**{name: getattr(settings, name) for name in names})
 
 
-def _check_maps(config: ConfigDict, kind: str, learned: Sequence[str]) -> None:
+def _check_maps(settings: TransferOptions, kind: str, learned: Sequence[str]) -> None:
     """Checks the maps from word-aligned sentences."""
-    align = config.transfer.align
+    align = settings.align
     where = f"config.transfer.align.parallel={align.parallel}"
-    if kind not in ("run", "hf") or config.transfer.mode == "tune":
+    if kind not in ("run", "hf") or settings.mode == "tune":
         raise ValueError(
             f"{where} maps the layers of a frozen language model: --config.encoder=run:DIR or hf:DIR "
             "with --config.transfer.mode=frozen, or --config.transfer.align.parallel=''"
@@ -120,7 +116,6 @@ def _check_maps(config: ConfigDict, kind: str, learned: Sequence[str]) -> None:
             f"{where}, config.transfer.align.links={align.links}: 'gold' links are those of "
             "'pocket', and a STEM of files of links belongs to a STEM of parallel files"
         )
-    fields.check_value(Size, align.sentences, "config.transfer.align.sentences")
     for path in () if pocket else [f"{align.parallel}.{x}" for x in learned]:
         if not os.path.isfile(path):
             raise FileNotFoundError(

@@ -3,62 +3,57 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from absl import logging
-from ml_collections import ConfigDict
 
-from clwe_jax import config as options
-from clwe_jax import pocket
+from clwe_jax import options, pocket
+from clwe_jax.options.clcr import ClcrRun
+from clwe_jax.options.transfer import TransferOptions, TransferRun
 from clwe_jax.text import labelled_files
 
 
-def follow(config: ConfigDict) -> None:
-    """Sets an empty `config.data.languages` to the languages of the test rows that the encoder knows.
+def follow(config: TransferRun) -> TransferRun:
+    """The options with the languages of the test rows that the encoder knows, where they name none.
 
     Raises:
       ValueError: the encoder knows none, or a data set does not say its languages.
       FileNotFoundError: the encoder's folder holds no run.
     """
     if config.data.languages.strip():
-        return
-    tested = _tested(config)
-    learned = labelled_files.training_languages(config.transfer.train)
+        return config
+    settings = config.transfer
+    where = f"config.transfer.tests={settings.tests}" if settings.tests else "the embedded world"
+    tested = _tested(settings)
+    learned = labelled_files.training_languages(settings.train)
     if config.encoder != "joint":  # which is trained on these languages
         learned = tuple(x for x in learned if x in tested)
     tested = list(dict.fromkeys([*learned, *tested]))
     known = _known(config.encoder)
-    if known is None or config.transfer.translate == "test":  # translated, for one language
+    if known is None or settings.translate == "test":  # translated, for one language
         found = tested
     else:
         found = [language for language in tested if language in known]
         absent = [language for language in tested if language not in known]
         if absent:
-            logging.info("%s: left out, as the encoder lacks them: %s", _where(config), ", ".join(absent))
+            logging.info("%s: left out, as the encoder lacks them: %s", where, ", ".join(absent))
     if not found:
         raise ValueError(
-            f"config.encoder={config.encoder} knows {', '.join(known or ())}, and {_where(config)} has "
+            f"config.encoder={config.encoder} knows {', '.join(known or ())}, and {where} has "
             f"test rows in {', '.join(tested)}: no language of both. Name another encoder or other files "
             "(--config.transfer.tests=DIR)"
         )
-    with config.unlocked():
-        config.data.languages = ",".join(found)
+    return options.with_values(config, {"data": {"languages": ",".join(found)}})
 
 
-def _where(config: ConfigDict) -> str:
-    tests = config.transfer.tests
-    return f"config.transfer.tests={tests}" if tests else "the embedded world"
-
-
-def _tested(config: ConfigDict) -> list[str]:
-    tests = config.transfer.tests
+def _tested(settings: TransferOptions) -> list[str]:
+    tests = settings.tests
     if tests.startswith(labelled_files.PREFIX):
         raise ValueError(
             f"config.transfer.tests={tests} needs the languages to test: --config.data.languages=en,de"
         )
     if not tests or not os.path.isdir(tests):  # the check of the files names an absent folder
         return list(pocket.LANGUAGES)
-    return sorted(labelled_files.task_of(config).files(tests))
+    return sorted(labelled_files.task_of(settings).files(tests))
 
 
 def _known(encoder: str) -> list[str] | None:
@@ -69,8 +64,9 @@ def _known(encoder: str) -> list[str] | None:
         return [name.strip() for name, given, _ in parts] if all(x[1] for x in parts) else None
     if kind != "run" or not os.path.isdir(where):
         return None
-    config: Any = options.read_config(where)
-    found = list(options.languages(config))
-    for folder in filter(None, config.get("clcr", {}).get("hub", "").split(",")):
+    run = options.read_config(where)
+    found = list(options.languages(run))
+    hub = run.clcr.hub if isinstance(run, ClcrRun) else ""
+    for folder in filter(None, hub.split(",")):
         found += _known(f"run:{options.placed(folder.strip(), where)}") or []
     return list(dict.fromkeys(found))

@@ -15,9 +15,9 @@ import time
 from typing import Any, Iterator, NamedTuple, Sequence
 
 from absl import logging
-from ml_collections import ConfigDict
 
-from clwe_jax import atomic, pocket
+from clwe_jax import atomic, options, pocket
+from clwe_jax.options.text import WorldOptions
 
 TESTED = 1_000  # sentences of a language in the retrieval test
 MOST_CACHED = 512 << 20  # bytes of files that the cache keeps
@@ -55,13 +55,13 @@ class Part(NamedTuple):
         return atomic.user_cache("pocket", hashlib.sha256(key.encode()).hexdigest()[:32])
 
 
-def parts(config: ConfigDict, languages: Sequence[str]) -> list[Part]:
+def parts(config: options.Run, languages: Sequence[str]) -> list[Part]:
     """The parts of the embedded world that a run needs."""
     count, seed, languages = config.data.pocket_sentences, config.seed, list(languages)
-    among = domains(config)
+    among = domains(config.data)
     found = []
     if config.data.source == "pocket":
-        text = (count, seed, among, shared(config))
+        text = (count, seed, among, shared(config.data))
         found = [Part("write_corpus", ([x], *text), "text") for x in languages]
         if config.data.pocket_shared:
             pairs = itertools.combinations(languages, 2)
@@ -69,24 +69,23 @@ def parts(config: ConfigDict, languages: Sequence[str]) -> list[Part]:
     found.append(Part("write_dictionaries", (languages,), "dictionaries"))
     found.append(Part("write_retrieval", (languages, TESTED, 0, among), "retrieval"))
     found.append(Part("write_bli", (languages,), "bli"))
-    if config.task.get("parallel", "") == "pocket":
+    if config.parallel == "pocket":
         arguments = (languages, count // 4, seed + _PARALLEL_SEED, among)
         found.append(Part("write_parallel", arguments, "parallel"))
     return found
 
 
-def domains(config: ConfigDict) -> tuple[str, ...]:
+def domains(data: WorldOptions) -> tuple[str, ...]:
     """The domains of the embedded world's text; () for all."""
-    return tuple(name for name in config.data.pocket_domains.split(",") if name)
+    return tuple(name for name in data.pocket_domains.split(",") if name)
 
 
-def shared(config: ConfigDict) -> pocket.Shared:
+def shared(data: WorldOptions) -> pocket.Shared:
     """The settings of the lines that the texts of the embedded world share."""
-    data = config.data
     return pocket.Shared(data.pocket_shared, data.pocket_shared_order, data.pocket_apart)
 
 
-def write(config: ConfigDict, languages: Sequence[str], folder: str) -> None:
+def write(config: options.Run, languages: Sequence[str], folder: str) -> None:
     """Writes the embedded world's files once; a run that comes back finds them there.
 
     Raises:

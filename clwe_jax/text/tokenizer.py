@@ -11,7 +11,7 @@ from typing import Iterable, Mapping, Sequence
 from absl import logging
 
 from clwe_jax import atomic
-from clwe_jax.registry import nearest
+from clwe_jax.options.section import nearest
 from clwe_jax.text import base_vocab, corpora, vocab
 from clwe_jax.text.laser import LaserSegmenter
 from clwe_jax.text.merged import Dictionary

@@ -7,10 +7,9 @@ import shutil
 from typing import Mapping, Sequence
 
 from absl import logging
-from ml_collections import ConfigDict
 
-from clwe_jax import atomic
-from clwe_jax import config as options
+from clwe_jax import atomic, options
+from clwe_jax.options.static import StaticRun
 from clwe_jax.text import dictionary as dictionaries, pair_files, test_dictionaries
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.merged import Dictionary
@@ -20,7 +19,7 @@ from clwe_jax.text.test_dictionaries import TestSet
 _TRADITIONAL = 0.02  # share of a dictionary's words with traditional characters that is named
 
 def load(
-    config: ConfigDict, folders: Mapping[str, str], workdir: str, normalizer: Normalizer
+    config: options.Run, folders: Mapping[str, str], workdir: str, normalizer: Normalizer
 ) -> Dictionary | None:
     """The merged dictionary to train on, without the test words; None if the config names none.
 
@@ -71,7 +70,7 @@ def _warn_of_traditional(words: Sequence[str]) -> None:
         )  # fmt: skip
 
 
-def check(config: ConfigDict, directory: str) -> None:
+def check(config: options.Run, directory: str) -> None:
     """Finds the dictionary files that `load` reads, and reads none.
 
     Raises:
@@ -80,14 +79,14 @@ def check(config: ConfigDict, directory: str) -> None:
     files(config, directory)
 
 
-def files(config: ConfigDict, directory: str) -> list[str]:
+def files(config: options.Run, directory: str) -> list[str]:
     """The paths of the dictionary files that `load` reads; errors as of `load`."""
     if _split_name(config):
         return _split_files(config, directory)
     return [file.path for file in dictionary_files.find(directory, options.languages(config))]
 
 
-def tests(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
+def tests(config: options.Run, folders: Mapping[str, str]) -> list[str]:
     """The folders and files of the test dictionaries whose words the training leaves out.
 
     These are `data.exclude_dictionaries` and, with `data.exclude_tests`, the test dictionaries of
@@ -112,7 +111,7 @@ def tests(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
     ]
 
 
-def test_folders(config: ConfigDict, folders: Mapping[str, str]) -> list[str]:
+def test_folders(config: options.Run, folders: Mapping[str, str]) -> list[str]:
     """The folders of the test dictionaries of all evaluators of lexicon induction."""
     keys = [key for key, spec in config.evals.items() if spec.name == "bli"]
     return [folders[f"evals.{key}"] for key in keys if folders[f"evals.{key}"]]
@@ -139,7 +138,7 @@ def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str,
     return found
 
 
-def tests_of(config: ConfigDict) -> str:
+def tests_of(config: options.Run) -> str:
     """The options whose test words the training leaves out, with their values, for `Kept`."""
     if not excludes_tests(config):
         return ""
@@ -148,17 +147,17 @@ def tests_of(config: ConfigDict) -> str:
     return ", ".join(f"{option}={value}" for option, value in named.items() if value)
 
 
-def excludes_tests(config: ConfigDict) -> bool:
+def excludes_tests(config: options.Run) -> bool:
     """Whether the words of all known tests are left out; a published split stays as it is."""
     return config.data.exclude_tests and not _split_name(config)
 
 
-def _split_name(config: ConfigDict) -> str:
+def _split_name(config: options.Run) -> str:
     """`align.split`; '' for language models, which have no such option."""
-    return config.align.split if "align" in config else ""
+    return config.align.split if isinstance(config, StaticRun) else ""
 
 
-def _split(config: ConfigDict, directory: str, workdir: str) -> list[str]:
+def _split(config: options.Run, directory: str, workdir: str) -> list[str]:
     """Copies the files `xx-yy.{split}.txt` to `xx-yy.txt`, the names that `dictionary.load` reads."""
     split = config.align.split
     folder = os.path.join(workdir, "cache", f"split-{split}")
@@ -173,7 +172,7 @@ def _split(config: ConfigDict, directory: str, workdir: str) -> list[str]:
     return copies
 
 
-def _split_files(config: ConfigDict, directory: str) -> list[str]:
+def _split_files(config: options.Run, directory: str) -> list[str]:
     """The files `xx-yy.{split}.txt` between the run's languages.
 
     Of the two directions between a language and the hub, the one to the hub is taken.

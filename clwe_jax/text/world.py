@@ -11,10 +11,8 @@ from typing import Any, Mapping, Sequence
 
 from absl import logging
 import numpy as np
-from ml_collections import ConfigDict
 
-from clwe_jax import config as options
-from clwe_jax import pocket, validation
+from clwe_jax import options, pocket
 from clwe_jax.text import corpora, foreign, parallel, pocket_files, training_dictionary
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.frequencies import Frequencies
@@ -67,7 +65,7 @@ class World:
         return self.text if isinstance(self.text, corpora.TextCorpus) else None
 
 
-def resolve_folders(config: ConfigDict, workdir: str) -> dict[str, str]:
+def resolve_folders(config: options.Run, workdir: str) -> dict[str, str]:
     """`folders_of`, after writing the files of the embedded world if an option has it."""
     folders = folders_of(config, workdir)
     if any(in_pocket(folder, workdir) for folder in folders.values()):
@@ -80,7 +78,7 @@ def in_pocket(folder: str, workdir: str) -> bool:
     return folder.startswith(os.path.join(workdir, "pocket"))
 
 
-def folders_of(config: ConfigDict, workdir: str) -> dict[str, str]:
+def folders_of(config: options.Run, workdir: str) -> dict[str, str]:
     """The folder behind each option whose value may be 'pocket'. Writes nothing.
 
     Returns:
@@ -96,40 +94,32 @@ def folders_of(config: ConfigDict, workdir: str) -> dict[str, str]:
         "text": (config.data.source.removeprefix("text:"), "text"),
         "dictionaries": (config.data.dictionaries, "dictionaries"),
         "tests": (config.data.exclude_dictionaries, "bli"),
-        "parallel": (config.task.get("parallel", ""), "parallel"),
-        "pairs": (_pairs(config), "parallel"),
+        "parallel": (config.parallel, "parallel"),
+        "pairs": (config.finish_pairs, "parallel"),
     }
     for key, spec in config.evals.items():
         if spec.name in _POCKET_TESTS:
-            wanted[f"evals.{key}"] = (spec.get("data", ""), _POCKET_TESTS[spec.name])
-    evaluated = [spec.get("data", "") for spec in config.evals.values()]
+            wanted[f"evals.{key}"] = (getattr(spec, "data", ""), _POCKET_TESTS[spec.name])
+    evaluated = [getattr(spec, "data", "") for spec in config.evals.values()]
     if "pocket" in [*evaluated, *(value for value, _ in wanted.values())]:
         _check_spoken(options.languages(config))
     found = {
         key: os.path.join(folder, name) if value == "pocket" else value
         for key, (value, name) in wanted.items()
     }
-    mined = {key: mined_folder(config, workdir) for key in _PARALLEL if found[key] == validation.MINED}
+    mined = {key: mined_folder(config, workdir) for key in _PARALLEL if found[key] == options.MINED}
     return found | mined
 
 
-def mined_folder(config: ConfigDict, workdir: str) -> str:
+def mined_folder(config: options.Run, workdir: str) -> str:
     """The folder of the sentences that a language model mines in its own text.
 
     They are those of the vectors that it starts from, or the run mines for nothing else.
     """
-    learned = config.get("init", {}).get("mine", False)
-    return os.path.join(workdir, "start" if learned else "mining", "mined")
+    return os.path.join(workdir, "start" if config.learns_from_mined else "mining", "mined")
 
 
-def _pairs(config: ConfigDict) -> str:
-    """The parallel text of the finish; '' for a finish on copies, or none."""
-    finish = config.get("finish", {})
-    found = finish.get("pairs", "copies") if finish.get("steps", 0) else "copies"
-    return "" if found == "copies" else found
-
-
-def check(config: ConfigDict, workdir: str) -> None:
+def check(config: options.Run, workdir: str) -> None:
     """Finds the text, vectors and dictionaries of a run; reads and writes nothing.
 
     Raises:
@@ -138,14 +128,12 @@ def check(config: ConfigDict, workdir: str) -> None:
     languages, source = options.languages(config), config.data.source
     folders = folders_of(config, workdir)
     yours = {key: "" if in_pocket(place, workdir) else place for key, place in folders.items()}
-    vectors = [x for x in ("source_vectors", "target_vectors") if config.get("align", {}).get(x)]
-    for option in vectors:
-        if not os.path.isfile(config.align[option]):
+    for option, path in config.given_vectors.items():
+        if not os.path.isfile(path):
             raise FileNotFoundError(
-                f"config.align.{option}={config.align[option]} is not a file; expected word "
-                "vectors, such as wiki.de.vec"
+                f"config.{option}={path} is not a file; expected word vectors, such as wiki.de.vec"
             )
-    if source.startswith("text:") and not vectors:
+    if source.startswith("text:") and not config.given_vectors:
         corpora.TextCorpus(folders["text"], languages)
     if yours["dictionaries"] and not source.startswith("batches:"):  # these hold translations
         training_dictionary.check(config, yours["dictionaries"])
@@ -169,7 +157,7 @@ def _check_spoken(languages: Sequence[str]) -> None:
         )
 
 
-def build(config: ConfigDict, workdir: str) -> World:
+def build(config: options.Run, workdir: str) -> World:
     """Reads or makes the text side of a run.
 
     Raises:
@@ -203,11 +191,11 @@ def build(config: ConfigDict, workdir: str) -> World:
         frequencies=_frequencies(statistics) if statistics else None,
         sample=sample,
         description=_described(tokenizer, dictionary, statistics, config.data.temperature),
-        domains=pocket_files.domains(config),
+        domains=pocket_files.domains(config.data),
     )
 
 
-def normalizer_of(config: ConfigDict) -> Normalizer:
+def normalizer_of(config: options.Run) -> Normalizer:
     """The normalizer of a run's text and dictionaries.
 
     A vocabulary of Hugging Face brings its own; `config.data.lower_case` must agree with it.
@@ -216,7 +204,7 @@ def normalizer_of(config: ConfigDict) -> Normalizer:
       ValueError: it does not, or `config.data.simplify_chinese` is set too.
     """
     wanted = Normalizer(config.data.lower_case, config.data.simplify_chinese)
-    path = config.get("vocab", {}).get("path", "")
+    path = config.vocabulary_path
     if not path or not foreign.is_folder(path):
         return wanted
     found = foreign.normalizer(path)
@@ -230,7 +218,7 @@ def normalizer_of(config: ConfigDict) -> Normalizer:
 
 
 def _tokenizer(
-    config: ConfigDict,
+    config: options.Run,
     workdir: str,
     corpus: corpora.TextCorpus | None,
     dictionary: Dictionary | None,

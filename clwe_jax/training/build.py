@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping, Sequence
 
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
-from clwe_jax import registry
+from clwe_jax import options, registry
 from clwe_jax.models import crf, laser
 from clwe_jax.models.labelling import Labeller, Labelling, Mix, Pieces
 from clwe_jax.models.tuned import TunedModel
 from clwe_jax.objectives.labelling import LabellingObjective
+from clwe_jax.options.section import Section
 from clwe_jax.text import base_vocab
 from clwe_jax.types import Objective
 
@@ -21,7 +20,7 @@ LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
 
 
 def build_objective(
-    config: ConfigDict,
+    config: options.Run,
     vocab_size: int,
     padded_vocab_size: int,
     translations: np.ndarray | None = None,
@@ -30,7 +29,7 @@ def build_objective(
     """The objective with its model.
 
     Args:
-      config: the run's config.
+      config: the run's options.
       vocab_size: number of pieces; ids from there to padded_vocab_size are never predicted.
       padded_vocab_size: rows of the embedding table, which devices divide evenly.
       translations: word ids, int32 [vocab_size, languages, T], for objectives that translate.
@@ -40,9 +39,9 @@ def build_objective(
     given = dict(
         vocab_size=vocab_size,
         padded_vocab_size=padded_vocab_size,
-        max_predictions=options.max_predictions(config),
+        max_predictions=options.max_predictions(config.data),
         translations=translations,
-        backward=config.task.get("backward"),
+        backward=config.task.backward,
         seed=config.seed,
         specials=specials or {name: i for i, name in enumerate(base_vocab.SPECIALS)},
     )
@@ -56,29 +55,23 @@ def build_objective(
     return _build("objective", config.objective, model=model, **given)
 
 
-def labelling(config: ConfigDict, labels: Sequence[str], tags: bool) -> Labelling:
+def labelling(config: options.Run, labels: Sequence[str], tags: bool) -> Labelling:
     """The head of a transfer run.
 
     Args:
-      config: the run's config.
+      config: the run's options.
       labels: name of each label.
       tags: whether words have labels; else texts.
-
-    Raises:
-      ValueError: an unknown head or option.
     """
-    spec = config.transfer.head.to_dict()
-    head = registry.build(
-        "head", spec, "config.transfer.head", labels=len(labels), tags=tags
-    )
+    head = registry.build("head", config.transfer.head, labels=len(labels), tags=tags)
     forbidden: tuple = ()
-    if head.ending == "crf" and config.transfer.constrained:
+    if config.transfer.head.ending == "crf" and config.transfer.constrained:
         between, start = crf.bio_steps(labels)
         forbidden = tuple(map(tuple, between.tolist())), tuple(start.tolist())
     return Labelling(head, forbidden)
 
 
-def labeller(config: ConfigDict, labels: Sequence[str], tags: bool, vocab_size: int) -> Labeller:
+def labeller(config: options.Run, labels: Sequence[str], tags: bool, vocab_size: int) -> Labeller:
     """The embedder and the head of a transfer run whose encoder, if it has one, is frozen.
 
     Args:
@@ -87,13 +80,12 @@ def labeller(config: ConfigDict, labels: Sequence[str], tags: bool, vocab_size: 
     """
     embedder = Mix()
     if config.encoder in LEARNED:
-        sizes = config.transfer.embedder.to_dict()
-        embedder = Pieces(kind=config.encoder, vocab_size=vocab_size, **sizes)
+        embedder = Pieces(config.transfer.embedder, config.encoder, vocab_size)
     return Labeller(embedder, labelling(config, labels, tags))
 
 
 def tuned(
-    config: ConfigDict, labels: Sequence[str], tags: bool, base: Objective
+    config: options.Run, labels: Sequence[str], tags: bool, base: Objective
 ) -> LabellingObjective:
     """The objective of a transfer run that fine-tunes the backbone of `base`.
 
@@ -110,8 +102,7 @@ def tuned(
             raise ValueError(
                 "config.transfer.text_vector='cls': LASER reads no [CLS]; --config.transfer.text_vector=mean"
             )
-        sizes = [x.name for x in dataclasses.fields(laser.Encoder) if x.name not in ("parent", "name")]
-        backbone = laser.Backbone(**{name: getattr(backbone, name) for name in sizes})
+        backbone = laser.Backbone(backbone.options, backbone.vocab_size, backbone.max_length)
     return LabellingObjective(
         TunedModel(
             backbone, labelling(config, labels, tags), settings.text_vector, settings.layers,
@@ -120,12 +111,8 @@ def tuned(
     )  # fmt: skip
 
 
-def _build(kind: str, spec: ConfigDict, **given: Any) -> Any:
+def _build(kind: str, section: Section, **given: Any) -> Any:
     """`registry.build` with the values of `given` that are fields of the class."""
-    fields = {field.name for field in dataclasses.fields(registry.lookup(kind, spec["name"]))}
-    spec = {
-        key: value.to_dict() if isinstance(value, ConfigDict) else value
-        for key, value in spec.items()
-    }
+    fields = {field.name for field in dataclasses.fields(registry.lookup(kind, section.name))}
     taken = {name: value for name, value in given.items() if name in fields}
-    return registry.build(kind, spec, **taken)
+    return registry.build(kind, section, **taken)

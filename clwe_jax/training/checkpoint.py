@@ -19,6 +19,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 from orbax.checkpoint import checkpoint_managers as policies
 
+from clwe_jax.options.training import CheckpointOptions
 from clwe_jax.training import paths
 from clwe_jax.training.orbax_extras import BytesRestore, BytesSave, flat, quiet, sizes, unflat
 from clwe_jax.training.train_state import TrainState
@@ -51,26 +52,23 @@ class Checkpointer:
       failures: number of checkpoints of this session that could not be written.
     """
 
-    def __init__(self, directory: str, keep: int = 2, best: str = "", best_mode: str = "max"):
+    def __init__(self, directory: str, options: CheckpointOptions = CheckpointOptions()):
         """Opens (and makes) the folder, and removes the remains of an interrupted save.
 
         Args:
           directory: the folder.
-          keep: number of newest checkpoints that stay.
-          best: path of the metric whose best checkpoint stays too; '' for none.
-          best_mode: 'max' or 'min'.
+          options: what stays; `every_steps` is not read.
         """
-        if best_mode not in ("max", "min"):
-            raise ValueError(f"config.checkpoint.best_mode={best_mode!r}: 'max' or 'min'")
         self.directory = os.path.abspath(directory)
         self.failures = 0
+        best, mode = options.best, options.best_mode
         self._best = best
-        keepers: list[Any] = [policies.LatestN(max(keep, 1))]
+        keepers: list[Any] = [policies.LatestN(max(options.keep, 1))]
         if best:
             keepers.append(
                 policies.BestN(
                     get_metric_fn=lambda metrics: metrics[best],
-                    reverse=best_mode == "min",
+                    reverse=mode == "min",
                     n=1,
                     keep_checkpoints_without_metrics=False,
                 )
@@ -78,7 +76,7 @@ class Checkpointer:
         self._options = ocp.CheckpointManagerOptions(
             preservation_policy=policies.AnyPreservationPolicy(keepers),
             best_fn=(lambda metrics: metrics[best]) if best else None,
-            best_mode=best_mode,
+            best_mode=mode,
             enable_async_checkpointing=True,
         )
         self._saving: int | None = None

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any
 
 from jax.sharding import Mesh
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.objectives.contrastive import ContrastiveObjective
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.training import TrainOptions
 from clwe_jax.training import checkpoint, optim, partition
 from clwe_jax.training.optim import Optimizer
 from clwe_jax.types import Objective
@@ -24,9 +24,9 @@ from clwe_jax.types import Objective
 FOLDER = "finish"
 
 
-def steps(config: ConfigDict) -> int:
+def steps(config: options.Run) -> int:
     """Steps of the run's finish; 0: the run has none."""
-    return config.get("finish", {}).get("steps", 0)
+    return config.finish.steps if isinstance(config, PretrainRun) else 0
 
 
 def final_folder(workdir: str) -> str:
@@ -41,7 +41,7 @@ def final_folder(workdir: str) -> str:
 
 
 def objective(
-    config: ConfigDict, base: Objective, weights: np.ndarray | None = None
+    config: PretrainRun, base: Objective, weights: np.ndarray | None = None
 ) -> ContrastiveObjective:
     """The loss of the finish on the pretraining's model.
 
@@ -54,7 +54,7 @@ def objective(
     return ContrastiveObjective(base, found.temperature, found.microbatches, weights, found.against)
 
 
-def optimizer(config: ConfigDict) -> Optimizer:
+def optimizer(config: PretrainRun) -> Optimizer:
     """The pretraining's optimizer with the rate of the finish and no weight decay.
 
     Without decay, parameters that the loss does not reach (the head) stay as they are. Frozen
@@ -65,14 +65,10 @@ def optimizer(config: ConfigDict) -> Optimizer:
     groups = {}
     for name, group in whole.groups.items():
         own = whole.of_group(name).learning_rate
-        groups[name] = {
-            **group,
-            "learning_rate": rate * own / whole.learning_rate,
-            "weight_decay": 0.0,
-            "warmup_steps": None,
-            "schedule": None,
-            "final_share": None,
-        }
+        groups[name] = dataclasses.replace(
+            group, learning_rate=rate * own / whole.learning_rate, weight_decay=0.0,
+            warmup_steps=None, schedule=None, final_share=None,
+        )  # fmt: skip
     return dataclasses.replace(
         whole,
         learning_rate=rate,
@@ -85,12 +81,12 @@ def optimizer(config: ConfigDict) -> Optimizer:
     )
 
 
-def length(config: ConfigDict) -> int:
+def length(config: PretrainRun) -> int:
     """Pieces of a row of the finish; a row holds one sentence."""
     return min(config.finish.sequence_length, config.data.sequence_length)
 
 
-def train_options(config: ConfigDict, mesh: Mesh) -> dict[str, Any]:
+def train_options(config: PretrainRun, mesh: Mesh) -> TrainOptions:
     """The finish's options in the form of `config.train`; all groups learn all the time.
 
     Raises:
@@ -98,10 +94,11 @@ def train_options(config: ConfigDict, mesh: Mesh) -> dict[str, Any]:
     """
     found = config.finish
     partition.check_batch_size(found.batch_size, found.microbatches, mesh, "config.finish")
-    keep = ("log_every_steps", "prefetch", "max_skipped_in_row")
-    return dict(
-        {name: config.train[name] for name in keep},
+    return dataclasses.replace(
+        config.train,
         steps=found.steps,
         batch_size=found.batch_size,
         microbatches=1,  # the objective cuts its batch itself: all pairs repel each other
+        phases=(),
+        repeat_phases=False,
     )

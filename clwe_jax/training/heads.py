@@ -10,7 +10,7 @@ import dataclasses
 import math
 import time
 import zipfile
-from typing import Annotated, Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from absl import logging
 from flax import traverse_util
@@ -20,61 +20,18 @@ import numpy as np
 import optax
 
 from clwe_jax import atomic, terminal
-from clwe_jax.fields import Amount, Count, OneOf, Rate, Share, Size
 from clwe_jax.models.labelling import Labeller
+from clwe_jax.options.training import RecipeOptions
 from clwe_jax.training import partition, paths
 from clwe_jax.training.train_state import KEY_TYPE
 from clwe_jax.types import Array, Batch, BatchSource
 
-OPTIMIZERS = ("sgd", "adam", "adamw")
-SCHEDULES = ("constant", "halve", "onecycle", "linear")
 Measure = Callable[[Any], np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
-class Recipe:
-    """The training of a head.
-
-    Attributes:
-      name: 'sgd', 'adam' or 'adamw'.
-      learning_rate: the highest learning rate.
-      epochs: maximum number of epochs.
-      batch_size: rows of a step.
-      schedule: 'constant'; 'halve', half the rate after `patience` epochs without gain on the
-        development set; 'onecycle' (Smith 2018), up and down over all epochs, with a momentum that
-        does the opposite; 'linear', down to 0.
-      patience: epochs without gain after which a member stops; with 'halve', after which its rate
-        is halved; they count from the first figure above 0. 0: it never stops, as 'onecycle' and
-        'linear' must: their last epochs have the lowest rates.
-      least_rate: with 'halve', the learning rate below which a member stops.
-      momentum: of sgd.
-      l2: strength of the L2 penalty; for adamw the decoupled weight decay.
-      clip: largest norm of a member's gradient; 0: no clipping.
-    """
-
-    name: Annotated[str, OneOf(*OPTIMIZERS)] = "adam"
-    learning_rate: Amount = 1e-3
-    epochs: Size = 15
-    batch_size: Size = 32
-    schedule: Annotated[str, OneOf(*SCHEDULES)] = "constant"
-    patience: Count = 2
-    least_rate: Amount = 1e-4
-    momentum: Rate = 0.0
-    l2: Share = 0.0
-    clip: Amount = 5.0
-
-    def __post_init__(self):
-        if self.schedule == "halve" and self.learning_rate < self.least_rate:
-            raise ValueError(
-                f"config.recipe.learning_rate={self.learning_rate:g} is below "
-                f"config.recipe.least_rate={self.least_rate:g}, at which every head stops after one "
-                "epoch: lower least_rate, or --config.recipe.schedule=constant"
-            )
-        if self.schedule in ("onecycle", "linear") and self.patience:
-            raise ValueError(
-                f"config.recipe.patience={self.patience} would cut config.recipe.schedule="
-                f"{self.schedule!r}, whose last epochs have the lowest rates: --config.recipe.patience=0"
-            )
+class Recipe(RecipeOptions):
+    """The training of a head."""
 
     def build(self, steps: int) -> optax.GradientTransformation:
         """The transformation of a member's gradient, without the learning rate.

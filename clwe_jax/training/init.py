@@ -18,16 +18,12 @@ import numpy as np
 import optax
 import orbax.checkpoint as ocp
 
-from clwe_jax import config as options
-from clwe_jax import registry
+from clwe_jax.options.training import InitOptions
 from clwe_jax.training import (
     checkpoint, finish, foreign, partition, paths, tables, train_state,
 )  # fmt: skip
 from clwe_jax.training.orbax_extras import quiet
 from clwe_jax.types import Batch, Objective
-
-_KINDS = ("run", "npz", "hf")
-_EXPECTED = "run:DIR, npz:FILE or hf:DIR"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,36 +101,18 @@ class Initial:
 
 
 def from_config(
-    spec: Mapping[str, Any],
-    names: tables.Names | None = None,
-    start: tables.Start | None = None,
+    given: InitOptions, names: tables.Names | None = None, start: tables.Start | None = None
 ) -> Initial | None:
-    """The sources that `config.init` describes; None where it names none. Nothing is read yet.
+    """The sources that `config.init` names; None where it names none. Nothing is read yet.
 
     Args:
-      spec: `config.init`.
+      given: `config.init`.
       names: see `Initial`.
       start: the vectors that the options from `embeddings` on describe.
-
-    Raises:
-      ValueError: an unknown option or kind of source, or parts without a source.
     """
-    known = options.base_config().init
-    for key in spec:
-        if key not in known:
-            raise ValueError(f"config.init has no option {key!r}. {registry.nearest(key, known)}")
-    parameters, parts = spec.get("parameters", ""), spec.get("parts", "")
-    if not parameters:
-        if parts:
-            raise ValueError(
-                f"config.init.parts={parts!r} needs a source: give "
-                f"--config.init.parameters={_EXPECTED}."
-            )
-        return None if start is None else Initial(start=start)
-    kind, _, where = parameters.partition(":")
-    if kind not in _KINDS or not where:
-        raise ValueError(f"config.init.parameters={parameters!r}: expected {_EXPECTED}")
-    return Initial(parameters, parts, names or {}, start)
+    if given.parameters:
+        return Initial(given.parameters, given.parts, names or {}, start)
+    return None if start is None else Initial(start=start)
 
 
 def begin(

@@ -3,107 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Any, Callable, Collection, Mapping
+from typing import Any, Callable, Collection
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from clwe_jax import registry
-from clwe_jax.fields import Amount, Count, OneOf, Rate, Share
+from clwe_jax.options.section import values_of
+from clwe_jax.options.training import DEFAULT, OptimizerOptions
 from clwe_jax.training import paths
 from clwe_jax.types import Array
 
-NAMES = ("adam", "adamw", "lamb", "adagrad")
-SCHEDULES = ("linear", "constant", "inverse_sqrt")
-DEFAULT = "default"  # the group of the parameters that no pattern matches
 # Name of a parameter that holds several of BERT's matrices -> the axis that indexes them.
 _FUSED = {"qkv_kernel": 1}
-_OF_GROUP = (
-    "learning_rate", "warmup_steps", "schedule", "final_share", "weight_decay", "pull",
-)  # fmt: skip
 Schedule = Callable[[Array | int], Array]
 
 
 @dataclasses.dataclass(frozen=True)
-class Optimizer:
-    """One optimizer with its schedule, clipping and groups of parameters.
-
-    Attributes:
-      name: 'adam', 'adamw', 'lamb' (You et al. 2020, Algorithm 2) or 'adagrad'.
-      learning_rate: the highest learning rate.
-      warmup_steps: steps of linear growth from 0 to `learning_rate` (at most the run's steps).
-      schedule: learning rate after the warm-up: 'linear' decrease to `final_share` of its highest
-        value at the last step, 'constant', or 'inverse_sqrt' of the step, as in fairseq.
-      final_share: see `schedule`.
-      weight_decay: decoupled decay of adamw and lamb, without biases and normalisation scales.
-      pull: decoupled decay, in the place of `weight_decay`, towards the values from which the
-        parameters began to learn (Li et al. 2018, L2-SP, decoupled as in AdamW).
-      b1, b2, eps: hyperparameters of adam, adamw and lamb; adagrad reads eps too.
-      initial_accumulator: initial sum of squares of adagrad.
-      clip: largest global norm of the gradient of all learning parameters; 0 for no clipping.
-      scale: factor of the gradient, before clipping; in `from_config` 0 is the window's length.
-        (ELMo's loss is a sum over the window's steps; Adagrad's first accumulator and clipping
-        depend on that.)
-      groups: name -> options of a group of parameters: 'pattern', a regular expression that matches
-        the whole paths of its parameters ('model/embed/.*'); 'frozen', whether these never change
-        and have no optimizer state; its own learning_rate, warmup_steps, schedule, final_share,
-        weight_decay and pull (absent or None: the optimizer's).
-    """
-
-    name: Annotated[str, OneOf(*NAMES)] = "adamw"
-    learning_rate: Amount = 1e-3
-    warmup_steps: Count = 0
-    schedule: Annotated[str, OneOf(*SCHEDULES)] = "linear"
-    final_share: Share = 0.0
-    weight_decay: Amount = 0.01
-    pull: Amount = 0.0
-    b1: Rate = 0.9
-    b2: Rate = 0.999
-    eps: Amount = 1e-6
-    initial_accumulator: Amount = 0.1
-    clip: Amount = 1.0
-    scale: Amount = 1.0
-    groups: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for field, known in (("name", NAMES), ("schedule", SCHEDULES)):
-            value = getattr(self, field)
-            if value not in known:
-                raise ValueError(
-                    f"config.optimizer.{field}={value!r}: {registry.nearest(value, known)}"
-                )
-        for field in ("learning_rate", "warmup_steps", "weight_decay", "pull", "clip", "scale"):
-            if getattr(self, field) < 0:
-                raise ValueError(
-                    f"config.optimizer.{field}={getattr(self, field)}: must be at least 0"
-                )
-        for name in self.groups:
-            self.of_group(name)
-
-    def of_group(self, name: str) -> Optimizer:
-        """The optimizer with the settings of a group, as if all parameters were in it.
-
-        Raises:
-          ValueError: an unknown option of the group, or a value that cannot work.
-        """
-        if name == DEFAULT:
-            return dataclasses.replace(self, groups={})
-        where = f"config.optimizer.groups.{name}"
-        options = self.groups[name]
-        registry.check_keys(("pattern", "frozen", *_OF_GROUP), options, where=where)
-        if "pattern" not in options:
-            raise ValueError(f"{where}.pattern is missing: a regular expression of parameter paths")
-        given = {key: options[key] for key in _OF_GROUP if options.get(key) is not None}
-        try:
-            return dataclasses.replace(self, groups={}, **given)
-        except ValueError as error:
-            raise ValueError(str(error).replace("config.optimizer", where)) from None
+class Optimizer(OptimizerOptions):
+    """One optimizer with its schedule, clipping and groups of parameters."""
 
     @property
     def learning_groups(self) -> tuple[str, ...]:
         """`DEFAULT` and the groups that are not frozen."""
-        free = (name for name, group in self.groups.items() if not group.get("frozen"))
+        free = (name for name, group in self.groups.items() if not group.frozen)
         return (DEFAULT, *free)
 
     def labels(self, params: Any) -> Any:
@@ -115,12 +38,12 @@ class Optimizer:
         names = {path: [] for path in paths.flat(params)}
         for name, group in self.groups.items():
             for path in paths.matching(
-                group["pattern"], names, where=f"config.optimizer.groups.{name}.pattern"
+                group.pattern, names, where=f"config.optimizer.groups.{name}.pattern"
             ):
                 names[path].append(name)
         for path, found in names.items():
             if len(found) > 1:
-                patterns = " and ".join(f"{self.groups[x]['pattern']!r} ({x})" for x in found)
+                patterns = " and ".join(f"{self.groups[x].pattern!r} ({x})" for x in found)
                 raise ValueError(
                     f"config.optimizer.groups: {patterns} both match the parameter {path}; "
                     "change the patterns so that one matches."
@@ -248,22 +171,11 @@ def is_matrix(params: Any) -> Any:
     return paths.mapped(lambda path, _: not path.endswith(("bias", "scale")), params)
 
 
-def from_config(spec: Mapping[str, Any], window: int) -> Optimizer:
-    """The optimizer that `config.optimizer` describes; there a `scale` of 0 stands for the window.
+def from_config(options: OptimizerOptions, window: int) -> Optimizer:
+    """The optimizer of the given options; there a `scale` of 0 stands for the window.
 
     Args:
-      spec: `config.optimizer`.
+      options: `config.optimizer`.
       window: length of a batch's rows, `config.data.sequence_length`.
-
-    Raises:
-      ValueError: an unknown name or key (the nearest known one is named), or a negative value.
     """
-    registry.check_keys(Optimizer, spec, where="config.optimizer")
-    groups = {name: dict(group) for name, group in dict(spec.get("groups") or {}).items()}
-    if DEFAULT in groups:
-        raise ValueError(
-            f"config.optimizer.groups: {DEFAULT!r} is the name of the group of all parameters that "
-            "no pattern matches; choose another name."
-        )
-    scale = spec.get("scale", 1.0) or float(window)
-    return Optimizer(**{**spec, "scale": scale, "groups": groups})
+    return Optimizer(**{**values_of(options), "scale": options.scale or float(window)})

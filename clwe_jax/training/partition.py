@@ -13,7 +13,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 import numpy as np
 import optax
 
-from clwe_jax import registry
+from clwe_jax.options.training import MeshOptions
 from clwe_jax.training import paths
 from clwe_jax.types import Batch
 
@@ -38,19 +38,18 @@ RULES = (
 BATCH_SPEC = PartitionSpec(("data", "fsdp"))
 
 
-def make_mesh(sizes: Mapping[str, int], devices: list[Any] | None = None) -> Mesh:
+def make_mesh(sizes: MeshOptions, devices: list[Any] | None = None) -> Mesh:
     """The mesh with the axes data, fsdp and tensor over all devices (or the given ones).
 
     Args:
-      sizes: size of each axis; at most one may be -1 (all remaining devices); an absent axis has 1.
+      sizes: size of each axis; at most one may be -1 (all remaining devices).
       devices: default: all devices of all hosts.
 
     Raises:
-      ValueError: an unknown axis, or sizes whose product is not the number of devices.
+      ValueError: sizes whose product is not the number of devices.
     """
-    registry.check_keys(AXES, sizes, where="config.mesh")
     devices = list(jax.devices() if devices is None else devices)
-    shape = [int(sizes.get(axis, 1)) for axis in AXES]
+    shape = [getattr(sizes, axis) for axis in AXES]
     fixed = math.prod(size for size in shape if size != -1)
     written = ", ".join(f"{axis}={size}" for axis, size in zip(AXES, shape))
     if shape.count(-1) > 1 or any(size < 1 and size != -1 for size in shape):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import Any, Mapping
+from typing import Any
 
 import jax
 from jax.sharding import Mesh
 import optax
 
-from clwe_jax import registry
+from clwe_jax.options import section
+from clwe_jax.options.training import TrainOptions
 from clwe_jax.training import partition
 from clwe_jax.training.optim import Optimizer
 from clwe_jax.training.train_state import TrainState
+
 
 @dataclasses.dataclass(frozen=True)
 class Phases:
@@ -45,31 +47,31 @@ class Phases:
         return self.at(max(step - 1, 0))
 
 
-def from_config(train: Mapping[str, Any], optimizer: Optimizer) -> Phases:
+def from_config(train: TrainOptions, optimizer: Optimizer) -> Phases:
     """The phases that `config.train` describes; without phases all groups learn all the time.
 
     Args:
-      train: `steps`, `phases` (dicts of `steps` and `learn`: names of groups with commas between
-        them, or 'all') and `repeat_phases`.
+      train: `config.train`; a phase is a dict of `steps` and `learn`, names of groups with commas
+        between them, or 'all'.
       optimizer: the optimizer with its groups.
 
     Raises:
       ValueError: an unknown key or group, a frozen group, or phases shorter than the run.
     """
     free = optimizer.learning_groups
-    given, repeat = train.get("phases") or (), train.get("repeat_phases", False)
-    if not given:
+    repeat = train.repeat_phases
+    if not train.phases:
         return Phases((None,), (free,))
     lengths, groups = [], []
-    for number, phase in enumerate(given):
+    for number, phase in enumerate(train.phases):
         where = f"config.train.phases[{number}]"
-        registry.check_keys(("steps", "learn"), phase, where)
+        section.check_keys(("steps", "learn"), phase, where)
         names = tuple(name.strip() for name in phase.get("learn", "all").split(","))
         for name in () if names == ("all",) else names:
             if name not in free:
                 frozen = f"The group {name!r} is frozen. " if name in optimizer.groups else ""
                 raise ValueError(
-                    f"{where}.learn={phase['learn']!r}: {frozen}{registry.nearest(name, free)}"
+                    f"{where}.learn={phase['learn']!r}: {frozen}{section.nearest(name, free)}"
                 )
         lengths.append(phase.get("steps", 0))
         groups.append(free if names == ("all",) else tuple(x for x in free if x in names))
@@ -82,9 +84,9 @@ def from_config(train: Mapping[str, Any], optimizer: Optimizer) -> Phases:
     stops: list[int | None] = list(itertools.accumulate(lengths))
     if endless:
         stops[-1] = None
-    elif not repeat and stops[-1] < train["steps"]:
+    elif not repeat and stops[-1] < train.steps:
         raise ValueError(
-            f"config.train.phases ends at step {stops[-1]} of {train['steps']}: give the last phase "
+            f"config.train.phases ends at step {stops[-1]} of {train.steps}: give the last phase "
             "steps=0, or set config.train.repeat_phases=True."
         )
     return Phases(tuple(stops), tuple(groups), repeat)

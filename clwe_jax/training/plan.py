@@ -9,13 +9,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from typing import Any, Mapping
+from typing import Any
 
 import jax
-from ml_collections import ConfigDict
 import numpy as np
 
-from clwe_jax import config as options
+from clwe_jax import options
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.training import MeshOptions, TrainOptions
 from clwe_jax.training import (
     build, finish, flops, memory, optim, partition, plan_notes, plan_table, slices, train,
     train_state,
@@ -36,7 +37,7 @@ class Remedy:
     note: str
 
 
-def run(config: ConfigDict, topology: str) -> dict[str, Any]:
+def run(config: PretrainRun, topology: str) -> dict[str, Any]:
     """Compiles the training step of `config` for a slice, prints its figures and returns them.
 
     Args:
@@ -58,9 +59,9 @@ def run(config: ConfigDict, topology: str) -> dict[str, Any]:
     place = slices.describe(topology)
     _say(f"Planning {config.system or config.objective.name}:{config.scale} on {topology}, "
          f"{len(place.devices):,} devices: shapes of the model and the optimizer ...")  # fmt: skip
-    config = options.resolved(config)
-    if place.chips and config.model.get("dtype", "") == "auto":
-        config.model.dtype = "bfloat16"  # 'auto' means this on a TPU; this process has a CPU
+    config = config.resolved()
+    if place.chips and config.model.dtype == "auto":  # it means bfloat16; this process has a CPU
+        config = options.with_values(config, {"model": {"dtype": "bfloat16"}})
     program = _Program.of_pretraining(config, list(place.devices))
     result = {
         "slice": topology,
@@ -101,17 +102,17 @@ class _Program:
 
     def __init__(
         self,
-        config: ConfigDict,
+        config: PretrainRun,
         devices: list[Any],
         objective: Objective,
         optimizer: optim.Optimizer,
-        train_cfg: Mapping[str, Any],
+        train_cfg: TrainOptions,
         length: int,
     ) -> None:
         self.config, self.devices = config, devices
         self.objective, self.optimizer, self.length = objective, optimizer, length
-        self.steps, self.batch_size = train_cfg["steps"], train_cfg["batch_size"]
-        self.microbatches = train_cfg["microbatches"]
+        self.steps, self.batch_size = train_cfg.steps, train_cfg.batch_size
+        self.microbatches = train_cfg.microbatches
         self.mesh = partition.make_mesh(config.mesh, devices)
         partition.check_batch_size(self.batch_size, self.microbatches, self.mesh)
         self.tx = optimizer.build(self.steps)
@@ -120,7 +121,7 @@ class _Program:
         self.state = self.state_on(self.mesh)
 
     @classmethod
-    def of_pretraining(cls, config: ConfigDict, devices: list[Any]) -> _Program:
+    def of_pretraining(cls, config: PretrainRun, devices: list[Any]) -> _Program:
         """The pretraining's step."""
         padded = options.padded_rows(config.vocab.size)
         # The paper's number of translations; memory does not depend on the words.
@@ -132,7 +133,7 @@ class _Program:
         return cls(config, devices, objective, optimizer, config.train, length)
 
     @classmethod
-    def of_finish(cls, config: ConfigDict, pretraining: _Program) -> _Program:
+    def of_finish(cls, config: PretrainRun, pretraining: _Program) -> _Program:
         """The contrastive finish's step, on the devices of the pretraining's."""
         return cls(
             config, pretraining.devices, finish.objective(config, pretraining.objective),
@@ -213,7 +214,7 @@ def _fits(needed: int, place: slices.Slice) -> bool | None:
 
 
 def _time_and_cost(
-    config: ConfigDict, place: slices.Slice, result: dict[str, Any], program: _Program
+    config: PretrainRun, place: slices.Slice, result: dict[str, Any], program: _Program
 ) -> dict[str, Any]:
     """Hours and cost of a program's steps at the stated utilisation and price."""
     tokens = program.batch_size * program.length
@@ -246,16 +247,15 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
     the logits; activations are proportional to the rows of a microbatch.
     """
     model, rows = program.config.model, result["rows_a_device"] // program.microbatches
-    layers = model.get("layers", 1)
     tokens = rows * program.config.data.sequence_length
     arguments = result["argument_bytes"]
     gradients = min(result["parameter_bytes"], result["temporary_bytes"])
     activations = int(
         (result["temporary_bytes"] - gradients) * (1.0 if place.simulated else _SQUEEZED)
     )
-    scores = rows * options.max_predictions(program.config) * program.config.vocab.size * 4
+    scores = rows * options.max_predictions(program.config.data) * program.config.vocab.size * 4
     logits = min(scores // program.mesh.shape["tensor"], activations)
-    between = layers * tokens * model.get("width", 0) * 2  # one bfloat16 array for each layer
+    between = model.layers * tokens * model.width * 2  # one bfloat16 array for each layer
 
     def microbatches(parts: int) -> Remedy | None:
         if rows % parts:
@@ -268,9 +268,9 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
         )
 
     def remat(_: int) -> Remedy | None:
-        if model.get("remat", True):
+        if getattr(model, "remat", True):
             return None
-        one_layer = (activations - logits) // layers
+        one_layer = (activations - logits) // model.layers
         return Remedy(
             "--config.model.remat=True",
             arguments + gradients + logits + min(between + one_layer, activations - logits),
@@ -288,7 +288,7 @@ def _remedies(program: _Program, place: slices.Slice, result: dict[str, Any]) ->
     def tensor(ways: int) -> Remedy | None:
         # A device holds `ways` times as many rows. The wide arrays inside a layer are split in
         # `ways` parts; four arrays of the width of a token are not.
-        state = None if model.get("heads", 0) % ways else _cut_state(program, "tensor", ways)
+        state = None if getattr(model, "heads", 0) % ways else _cut_state(program, "tensor", ways)
         return state and Remedy(
             f"--config.mesh.tensor={ways}",
             state + memory.shard_bytes(program.batch) * ways + result["temporary_bytes"]
@@ -316,4 +316,5 @@ def _cut_state(program: _Program, axis: str, ways: int) -> int | None:
     if shape[axis] > 1 or shape["data"] % ways:
         return None
     shape[axis], shape["data"] = ways, shape["data"] // ways
-    return memory.shard_bytes(program.state_on(partition.make_mesh(shape, program.devices)))
+    mesh = partition.make_mesh(MeshOptions(**shape), program.devices)
+    return memory.shard_bytes(program.state_on(mesh))

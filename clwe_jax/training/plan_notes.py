@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from ml_collections import ConfigDict
+from clwe_jax.options.pretrain import PretrainRun
 
 _FEW_ROWS = 8  # rows of a device and microbatch below which its matrix units are mostly idle
 _UNITS = 128  # width of a TPU's matrix units
 _HIGH_RATE = 0.1  # learning rate above which Adam and its relatives diverge
 
 
-def remarks(config: ConfigDict, result: Mapping[str, Any]) -> list[str]:
+def remarks(config: PretrainRun, result: Mapping[str, Any]) -> list[str]:
     """Sentences on a config, each with the option to change.
 
     Args:
@@ -29,7 +29,7 @@ def remarks(config: ConfigDict, result: Mapping[str, Any]) -> list[str]:
             f"config.train.batch_size ({config.train.batch_size:,}), {fewer}or plan a smaller "
             "slice."
         )
-    width, heads = config.model.get("width", 0), config.model.get("heads", 0)
+    width, heads = config.model.width, getattr(config.model, "heads", 0)
     if result["chips"] and width % _UNITS:
         found.append(
             f"config.model.width={width} is no multiple of {_UNITS}, the width of the chips' "
@@ -40,13 +40,13 @@ def remarks(config: ConfigDict, result: Mapping[str, Any]) -> list[str]:
             f"config.model.heads={heads} gives heads of {width // heads} dimensions; 32 to 128 are "
             "usual."
         )
-    warmup, steps = config.optimizer.get("warmup_steps", 0), config.train.steps
+    warmup, steps = config.optimizer.warmup_steps, config.train.steps
     if warmup >= steps:
         found.append(
             f"config.optimizer.warmup_steps={warmup:,} is not below config.train.steps={steps:,}: "
             "the learning rate never falls."
         )
-    rate = config.optimizer.get("learning_rate", 0)
+    rate = config.optimizer.learning_rate
     if config.optimizer.name != "adagrad" and rate > _HIGH_RATE:
         found.append(
             f"config.optimizer.learning_rate={rate:g}: {config.optimizer.name} diverges at rates "

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ml_collections import ConfigDict
 from rich import box, console, table
 
+from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.training import finish, slices
 
 
-def show(config: ConfigDict, result: dict[str, Any]) -> None:
+def show(config: PretrainRun, result: dict[str, Any]) -> None:
     """Prints the result as a table."""
     out = console.Console(soft_wrap=True)
     if not out.is_terminal:
@@ -38,7 +38,7 @@ def show(config: ConfigDict, result: dict[str, Any]) -> None:
             out.print(f"  {flags:34} {size:>10}  {words:14}  {note}")
 
 
-def _rows(config: ConfigDict, result: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _rows(config: PretrainRun, result: dict[str, Any]) -> list[tuple[str, str, str]]:
     """The rows of the table: quantity, value, note."""
     mesh = " x ".join(f"{axis} {size}" for axis, size in result["mesh"].items())
     chips = f"{result['chips']} chips" if result["chips"] else "CPU devices"
@@ -99,7 +99,7 @@ def _rows(config: ConfigDict, result: dict[str, Any]) -> list[tuple[str, str, st
 
 
 def _finish_rows(
-    config: ConfigDict, result: dict[str, Any], found: dict[str, Any]
+    config: PretrainRun, result: dict[str, Any], found: dict[str, Any]
 ) -> list[tuple[str, str, str]]:
     """The table's rows on the contrastive finish."""
     size = f"{config.finish.batch_size:,} pairs x {finish.length(config)}"

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from clwe_jax import registry
+from clwe_jax.options import section
 
 GIB = 2**30
 # The share of the memory that programs get: compilers name 7.48 of 8 GiB (v2), 15.48 of 16 (v3).
@@ -93,7 +93,7 @@ def describe(topology: str) -> Slice:
     kind, shape = match.group(1), tuple(int(n) for n in match.group(2).split("x"))
     if kind not in known:
         raise ValueError(
-            f"--plan={topology!r}: unknown chip {kind!r}. {registry.nearest(kind, known)}"
+            f"--plan={topology!r}: unknown chip {kind!r}. {section.nearest(kind, known)}"
         )
     count = math.prod(shape)
     jax.config.update("jax_platforms", "cpu")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import collections
 import contextlib
 import time
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator
 
 from absl import logging
 import jax
 import numpy as np
 
+from clwe_jax.options.training import StepsOptions
 from clwe_jax.training.checkpoint import Checkpointer
 from clwe_jax.training.metrics import MetricWriter, Progress
 from clwe_jax.training.step import Metrics
@@ -42,7 +43,7 @@ class StepLog:
     def __init__(
         self,
         steps: int,
-        train: Mapping[str, Any],
+        train: StepsOptions,
         positions: int,
         writer: MetricWriter,
         progress: Progress,
@@ -85,7 +86,7 @@ class StepLog:
             found["loss"].value.block_until_ready()
             self._start, self._untimed = time.perf_counter(), 1
         self._progress.advance(step)
-        if step % self._train["log_every_steps"] == 0:
+        if step % self._train.log_every_steps == 0:
             self.flush(step)
 
     @contextlib.contextmanager
@@ -150,7 +151,7 @@ class StepLog:
         self._writer.write(step, values)
         self.last = values
         self._checkpointer.check()
-        if worst >= self._train["max_skipped_in_row"]:
+        if worst >= self._train.max_skipped_in_row:
             self._checkpointer.check(wait=True)
             raise Diverged(
                 f"{worst} steps in a row up to step {step} had a loss or gradient that is not "

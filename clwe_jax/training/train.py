@@ -14,6 +14,7 @@ from absl import logging
 import jax
 import optax
 
+from clwe_jax.options.training import CheckpointOptions, MeshOptions, TrainOptions
 from clwe_jax.training import (
     checkpoint, init, metrics, partition, phases as phases_of, train_state,
 )  # fmt: skip
@@ -76,26 +77,25 @@ def fit(
     optimizer: Optimizer,
     source: BatchSource,
     workdir: str,
-    train_cfg: Mapping[str, Any],
-    mesh_cfg: Mapping[str, int],
-    checkpoint_cfg: Mapping[str, Any],
+    train_cfg: TrainOptions,
+    mesh_cfg: MeshOptions,
+    checkpoint_cfg: CheckpointOptions,
     seed: int,
     evaluators: Sequence[TrainingEvaluator] = (),
     meta: Mapping[str, Any] | None = None,
     initial: init.Initial | None = None,
     before: train_state.TrainState | None = None,
 ) -> FitResult:
-    """Trains, or resumes training, up to step `train_cfg['steps']`.
+    """Trains, or resumes training, up to step `train_cfg.steps`.
 
     Args:
       objective: the loss and its model.
       optimizer: the optimizer and its groups of parameters.
       source: this host's rows of every batch.
       workdir: the run's folder, for checkpoints/, metrics.jsonl and tensorboard/.
-      train_cfg: `config.train`: steps, batch_size, microbatches, log_every_steps, prefetch,
-        max_skipped_in_row, and optionally phases and repeat_phases (`phases.from_config`).
-      mesh_cfg: `config.mesh`: sizes of data, fsdp, tensor.
-      checkpoint_cfg: `config.checkpoint`: every_steps, keep, best, best_mode.
+      train_cfg: `config.train`.
+      mesh_cfg: `config.mesh`.
+      checkpoint_cfg: `config.checkpoint`.
       seed: seed of the initial parameters and of dropout.
       evaluators: measurements; all of them also run at the end.
       meta: JSON-able entries of every checkpoint; 'vocabulary' must not change between starts.
@@ -110,21 +110,16 @@ def fit(
         finite, or the loss at the end is absurd.
       OSError: no checkpoint of the run can be read, or the last one cannot be written.
     """
-    meta, steps = dict(meta or {}), train_cfg["steps"]
+    meta, steps = dict(meta or {}), train_cfg.steps
     first_host = jax.process_index() == 0
     phases = phases_of.from_config(train_cfg, optimizer)
     mesh = partition.make_mesh(mesh_cfg)
-    partition.check_batch_size(train_cfg["batch_size"], train_cfg["microbatches"], mesh)
+    partition.check_batch_size(train_cfg.batch_size, train_cfg.microbatches, mesh)
     batch = next(source)
-    shapes = _global_shapes(batch, train_cfg["batch_size"], partition.row_share(mesh)[1])
+    shapes = _global_shapes(batch, train_cfg.batch_size, partition.row_share(mesh)[1])
     programs = Programs(objective, optimizer, train_cfg, mesh, shapes, seed)
 
-    checkpointer = checkpoint.Checkpointer(
-        os.path.join(workdir, "checkpoints"),
-        checkpoint_cfg["keep"],
-        checkpoint_cfg["best"],
-        checkpoint_cfg["best_mode"],
-    )
+    checkpointer = checkpoint.Checkpointer(os.path.join(workdir, "checkpoints"), checkpoint_cfg)
     restored = checkpointer.restore(lambda step: programs.target(phases.saved_at(step)), meta)
     pending = [batch]
     if restored is None:
@@ -162,7 +157,7 @@ def fit(
     writer = metrics.MetricWriter(workdir, first_step, first_host)
     progress = metrics.Progress(first_step, steps, first_host)
     prefetcher = Prefetcher(
-        source, lambda b: partition.global_batch(b, mesh), train_cfg["prefetch"], pending
+        source, lambda b: partition.global_batch(b, mesh), train_cfg.prefetch, pending
     )
     log = StepLog(steps, train_cfg, _positions(shapes), writer, progress, checkpointer)
     evaluations: dict[str, float] = {}
@@ -210,10 +205,10 @@ def fit(
             if step == steps:
                 break
             due = [evaluator for evaluator in evaluators if is_due(evaluator.every_steps)]
-            if due or is_due(checkpoint_cfg["every_steps"]):
+            if due or is_due(checkpoint_cfg.every_steps):
                 with log.pause(step_metrics):
                     evaluate(due)
-                    if is_due(checkpoint_cfg["every_steps"]):
+                    if is_due(checkpoint_cfg.every_steps):
                         save()
         log.flush(step)
         finished = (ended or step == steps) and not stop.received
@@ -294,7 +289,7 @@ class Programs:
         self,
         objective: Objective,
         optimizer: Optimizer,
-        train_cfg: Mapping[str, Any],
+        train_cfg: TrainOptions,
         mesh: jax.sharding.Mesh,
         shapes: Batch,
         seed: int,
@@ -307,7 +302,7 @@ class Programs:
 
     def tx(self, learn: tuple[str, ...]) -> optax.GradientTransformation:
         """The optimizer for the groups that learn."""
-        return self._optimizer.build(self._train["steps"], learn)
+        return self._optimizer.build(self._train.steps, learn)
 
     def target(self, learn: tuple[str, ...]) -> train_state.TrainState:
         """Shapes and shardings of the state while these groups learn."""
@@ -336,8 +331,8 @@ class Programs:
             }
             clock = time.perf_counter()
             traced = trace_step(
-                self._objective, self._optimizer, self._train["steps"],
-                self._train["microbatches"], self._mesh, self.target(learn), shapes, learn,
+                self._objective, self._optimizer, self._train.steps,
+                self._train.microbatches, self._mesh, self.target(learn), shapes, learn,
             )  # fmt: skip
             self.step_flops = matrix_flops(traced.jaxpr)
             self._steps[key] = traced.lower().compile()

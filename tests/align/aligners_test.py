@@ -20,7 +20,7 @@ COUNT, WIDTH = 60, 8
 
 
 def fit(name, source, target, pairs):
-    return registry.build("aligner", {"name": name, **ALL[name]}).fit(source, target, pairs)
+    return registry.lookup("aligner", name)(**ALL[name]).fit(source, target, pairs)
 
 
 def rotation():

@@ -8,6 +8,7 @@ import pytest
 from clwe_jax import registry
 from clwe_jax.align import contrastive, csls
 from clwe_jax.align.contrastive import Contrastive, Maps, Side, Words
+from clwe_jax.align.procrustes import Procrustes
 
 
 def words(seed=0, pairs=5, others=3, width=4):
@@ -92,7 +93,7 @@ def found_share(alignment, x, y, given):
 def test_it_finds_words_that_its_start_does_not(start):
     (x, y), given = bent(), 200
     pairs = np.stack([np.arange(given)] * 2, 1)
-    first = registry.build("aligner", dict(name=start)).fit(x, y, pairs)
+    first = registry.lookup("aligner", start)().fit(x, y, pairs)
     after = Contrastive(start=start).fit(x, y, pairs)
     before, now = (found_share(each, x, y, given) for each in (first, after))
     assert now > before + 0.15, (before, now)
@@ -105,7 +106,7 @@ def test_without_a_better_epoch_the_start_is_kept():
     r = np.random.RandomState(0)
     x, y = r.standard_normal((2, 300, 20)).astype("f4")
     pairs = np.stack([np.arange(200), r.permutation(200)], 1)
-    first = registry.build("aligner", dict(name="procrustes")).fit(x, y, pairs)
+    first = Procrustes().fit(x, y, pairs)
     found = Contrastive(start="procrustes", patience=3).fit(x, y, pairs)
     assert found.info["epoch"] == 0 and len(found.info["loss"]) == 3
     np.testing.assert_allclose(found.apply(x), first.apply(x), atol=1e-5)

@@ -9,6 +9,7 @@ from clwe_jax import api, registry
 from clwe_jax.api.base import near_words
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.options.section import nearest
 
 
 class Encodes(api.Model):
@@ -74,6 +75,6 @@ def test_near_words_fold_accents_first():
 
 def test_a_long_list_of_names_is_cut():
     names = [f"name{i}" for i in range(20_000)]
-    message = registry.nearest("xyz", names)
+    message = nearest("xyz", names)
     assert len(message) < 2_000 and message.endswith("and 19,880 more.")
-    assert registry.nearest("xyz", ["b", "a"]) == "Known: a, b."
+    assert nearest("xyz", ["b", "a"]) == "Known: a, b."

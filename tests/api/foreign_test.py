@@ -23,8 +23,15 @@ def folder(tmp_path_factory):
               for x, n in (("word", len(PIECES)), ("position", 16), ("token_type", 2))}  # fmt: skip
     arrays |= {"embeddings.LayerNorm.weight": np.ones(8, np.float32),
                "embeddings.LayerNorm.bias": random(8)}  # fmt: skip
+    layer = "encoder.layer.0."
+    for name in ("attention.self.query", "attention.self.key", "attention.self.value",
+                 "attention.output.dense", "intermediate.dense", "output.dense"):  # fmt: skip
+        arrays |= {f"{layer}{name}.weight": random(8, 8), f"{layer}{name}.bias": random(8)}
+    for name in ("attention.output", "output"):
+        arrays |= {f"{layer}{name}.LayerNorm.weight": np.ones(8, np.float32),
+                   f"{layer}{name}.LayerNorm.bias": random(8)}  # fmt: skip
     config = dict(
-        model_type="bert", hidden_size=8, num_hidden_layers=0, num_attention_heads=2,
+        model_type="bert", hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
         intermediate_size=8, vocab_size=len(PIECES), max_position_embeddings=16,
     )  # fmt: skip
     save_file(arrays, str(folder / "model.safetensors"))
@@ -43,7 +50,7 @@ def test_the_methods_of_a_model(folder):
     near = model.neighbours("bank", lang="en", to="de", k=2)
     assert {found.word for found in near} == {"money", "banks"}
     assert model.knows("river", lang="de") and not model.knows("banks", lang="en")
-    assert model.config.model.layers == 0 and not model.config.model.condition_on_language
+    assert model.config.model.layers == 1 and not model.config.model.condition_on_language
     with pytest.raises(ValueError, match="'fr' is not a language of this model"):
         model.encode(["x"], lang="fr")
 

@@ -10,8 +10,7 @@ import numpy as np
 import optax
 import pytest
 
-from clwe_jax import api, presets
-from clwe_jax import config as options
+from clwe_jax import api, options, presets
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -30,6 +29,7 @@ def make_run(folder):
     config = presets.bert("laptop")
     config.data.update(languages="en,de", sequence_length=12)
     config.model.update(layers=2, width=16, heads=2, mlp_dim=16)
+    config = options.parse(config)
     letters = [x for c in "abcdefghijklmnopqrstuvwxyz" for x in (c, "##" + c)]
     vocabulary = WordPieceVocabulary([*SPECIALS, *letters, *WORDS])
     tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter(), vocabulary)

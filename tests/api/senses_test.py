@@ -9,9 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax import api, presets
+from clwe_jax import api, options, presets
 from clwe_jax.api import texts
-from clwe_jax import config as options
 from clwe_jax.evaluate import sense_index
 from clwe_jax.evaluate.sense_encoder import WordInContext
 from clwe_jax.jobs import senses as jobs_senses
@@ -52,6 +51,7 @@ def make_run(folder, backbone="transformer", senses_of_word=3, translation="join
         config.model.update(width=8, layers=1, cells=8, filters=((1, 4), (2, 4)), highways=1)
     else:
         config.model.update(layers=1, width=16, heads=2, mlp_dim=16)
+    config = options.parse(config)
     vocabulary = WordVocabulary(WORDS)
     tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter({}), vocabulary)
     options.claim_workdir(config, str(folder))
@@ -377,8 +377,7 @@ def test_texts_are_found_where_they_are(run, tmp_path):
 
 
 def test_the_report_and_the_projector_files(run, model, tmp_path):
-    config = model.config.copy_and_resolve_references()
-    config.report.words = "Bank,nosuch,river"
+    config = options.with_values(model.config, {"report.words": "Bank,nosuch,river"})
     found = jobs_senses.gather(config, model, str(tmp_path))
     assert [word["word"] for word in found["words"]] == ["bank", "river"]
     rows = (tmp_path / "senses" / "metadata.tsv").read_text().splitlines()

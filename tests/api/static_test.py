@@ -5,10 +5,8 @@ from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
-from ml_collections import ConfigDict
 
-from clwe_jax import api
-from clwe_jax import config as options
+from clwe_jax import api, options
 from clwe_jax.api import encoders
 from clwe_jax.api import static as static_api
 from clwe_jax.align import csls, search
@@ -17,6 +15,7 @@ from clwe_jax.align.preprocess import fit as preprocess
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.api.static import StaticModel
+from clwe_jax.options.static import StaticRun
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.types import Encoder
 
@@ -172,7 +171,7 @@ def test_files_of_vectors_are_loaded(planted, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="vec: 'mine.vec' is in none of the languages"):
         api.load("vec:mine.vec,wiki.fr.vec")
     planted.save("run")
-    options.write_config(ConfigDict({"job": "static"}), "run", "..")
+    options.write_config(StaticRun(), "run", "..")
     assert api.load("run:run").languages == planted.languages
 
 

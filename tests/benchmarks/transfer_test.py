@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-from clwe_jax import validation
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -18,6 +16,9 @@ def load(path):
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
+
+
+run_config = load(ROOT / "benchmarks" / "run_config.py")
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +52,8 @@ def test_every_row_is_a_config_that_works(tables):
     names = {name.removesuffix("_projected") for _, name, _ in rows if name}
     assert names <= tables.ENCODERS.keys()
     for name, changed in [*((c, o) for c, _, o in rows), *tables.ENCODERS.values()]:
-        config = load(ROOT / "configs" / f"{name}.py").get_config()
-        for path, value in changed.items():
-            *parents, last = path.split(".")
-            section = config
-            for part in parents:
-                section = section[part]
-            section[last] = type(section[last])(value)  # an option that is absent raises
-        validation.validate(config)
+        config = run_config.load(name, changes=changed)  # an option that is absent raises
+        config.resolved().check_all()
 
 
 def test_a_table_has_a_column_a_language_and_runs_are_made_once(tables, tmp_path, runs, capsys):

@@ -1,14 +1,11 @@
 """Runs of the translators' tables: shared text, their own vectors, halves without a common sentence."""
 
-import ast
 import importlib.util
 import json
 import pathlib
 import sys
 
 import pytest
-
-from clwe_jax import validation
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -18,6 +15,9 @@ def load(path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+run_config = load(ROOT / "benchmarks" / "run_config.py")
 
 
 @pytest.fixture(scope="module")
@@ -38,16 +38,13 @@ def commands(table, monkeypatch):
         options = dict(part.split("=", 1) for part in command if part.startswith("--"))
         path, _, scale = options["--config"].partition(":")
         name = pathlib.Path(path).stem
-        config = load(ROOT / path).get_config(scale or "laptop")
-        for path, value in options.items():
-            if path.startswith("--config."):
-                *parents, last = path.removeprefix("--config.").split(".")
-                section = config
-                for parent in parents:
-                    section = section[parent]
-                kind = type(section[last])  # an option that is absent raises
-                section[last] = kind(value) if kind in (int, str) else ast.literal_eval(value)
-        validation.validate(config)
+        changes = {
+            path.removeprefix("--config."): value
+            for path, value in options.items()
+            if path.startswith("--config.")
+        }
+        config = run_config.load(name, scale or "laptop", changes)  # an absent option raises
+        config.resolved().check_all()
         made.append({"name": name, **options})
         folder = pathlib.Path(options["--workdir"])
         (folder / "start").mkdir(parents=True)

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from clwe_jax import validation
 from clwe_jax.training import optim, phases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -17,6 +16,9 @@ def load(path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+run_config = load(ROOT / "benchmarks" / "run_config.py")
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +33,9 @@ def table():
 def test_every_row_is_a_config_that_works(table):
     for rows in table.VARIANTS.values():
         for changed in rows.values():
-            config = load(ROOT / "configs" / "warm_dict_mlm.py").get_config()
-            for path, value in changed.items():
-                *parents, last = path.split(".")
-                section = config
-                for name in parents:
-                    section = section[name]
-                kind = type(section[last])  # an option that is absent raises
-                section[last] = value == "True" if kind is bool else kind(value)
-            validation.validate(config)
+            # An option that is absent raises.
+            config = run_config.load("warm_dict_mlm", changes=changed)
+            config.resolved().check_all()
             found = optim.from_config(config.optimizer, config.data.sequence_length)
             phases.from_config(config.train, found)
 

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from clwe_jax import config as options
 from clwe_jax import pocket
+from clwe_jax.options.text import BatchesOptions
 from clwe_jax.text import corpora, dictionary as dictionaries
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -25,8 +25,7 @@ class Small:
     tokenizer: Tokenizer
 
     def config(self, **changes):
-        data = options.base_config().data
-        data.update(
+        data = BatchesOptions(
             source="text:" + self.directory,
             languages=",".join(LANGUAGES),
             sequence_length=32,
@@ -34,8 +33,7 @@ class Small:
             shuffle_lines=256,
             heldout_share=0.05,
         )
-        data.update(changes)
-        return data
+        return dataclasses.replace(data, **changes)
 
 
 @pytest.fixture(scope="session")

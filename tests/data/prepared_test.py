@@ -9,9 +9,10 @@ import weakref
 import numpy as np
 import pytest
 
-from clwe_jax import config as options
-from clwe_jax import presets
+from clwe_jax import options, presets
 from clwe_jax.data import prepared
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.section import to_dict
 from clwe_jax.types import piece_batch
 
 LENGTH, LANGUAGES = 12, ("de", "en")
@@ -222,14 +223,12 @@ def test_a_damaged_file_is_named(folder):
 
 def test_the_config_must_be_that_of_the_batches(folder):
     found = prepared.open_folder(folder)
-    config = options.base_config()
-    config.data.languages, config.data.sequence_length = "de,en", LENGTH
-    config.data.max_predictions = 4
+    data = dict(languages="de,en", sequence_length=LENGTH, max_predictions=4)
+    config = options.with_values(PretrainRun(), {"data": data})
     found.check(config)
-    config.data.sequence_length = 64
-    config.task.name = "dict_mlm"
+    other = {"data.sequence_length": 64, "task.name": "dict_mlm"}
     with pytest.raises(ValueError, match="12 prepared, 64 wanted") as error:
-        found.check(config)
+        found.check(options.with_values(config, other))
     assert "config.task" in str(error.value) and "languages" not in str(error.value)
 
 
@@ -260,11 +259,12 @@ def test_prepared_and_read_without_tensorflow(small, tmp_path, run_python):
 
     config = presets.bert("laptop")
     config.task.update(name="dict_mlm", cross_lingual_share=0.5, choice="uniform")
-    config.data.update(small.config())
+    config.data.update(to_dict(small.config()))
     config.data.dictionaries = os.path.join(os.path.dirname(small.directory), "dictionaries")
     vocabulary = str(tmp_path / "vocab")
     small.tokenizer.save(vocabulary)
     config.vocab.path = vocabulary
+    config = options.parse(config)
     out = str(tmp_path / "out")
     meta = prepare.prepare(config, out, rows=700, heldout_rows=64)
     assert meta["rows"] == 700 == sum(meta["shards"])

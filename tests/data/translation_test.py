@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from clwe_jax.data.tasks import Sentences, Translation
+from clwe_jax.options.models import LaserOptions, TranslatorOptions
+from clwe_jax.options.tasks import Sentences, Translation
 from clwe_jax.data.translation import TranslationSource, encode, epoch, sentences
 from clwe_jax.models.laser import Laser
 from clwe_jax.models.translator import Translator
@@ -62,16 +63,17 @@ def test_batches_are_those_that_the_objective_describes(tokenizer, folder, tmp_p
         (tmp_path / f"{language}.txt").write_text("ab c\nx\nd\ny z\n")
     specials = tokenizer.vocabulary.specials
     corpus = TextCorpus(str(tmp_path), tokenizer.languages)
-    model = Translator(
-        vocab_size=24, languages=3, max_length=20, layers=1, decoder_layers=1, shared_layers=1
-    )
+    rows = dict(vocab_size=24, languages=3, max_length=20)
+    model = Translator(TranslatorOptions(layers=1, decoder_layers=1, shared_layers=1), **rows)
+    laser = Laser(LaserOptions(width=4, cells=2, layers=1), **rows)
+    given = dict(vocab_size=19, specials=specials)
     for objective, pieces in (
         (
-            TranslationObjective(Laser(24, 20, 4, 2, 1, languages=3), 19, specials),
+            TranslationObjective(model=laser, **given),
             encode(Translation(), folder, tokenizer, 20),
         ),
         (
-            UnsupervisedTranslation(model, 19, specials),
+            UnsupervisedTranslation(model=model, **given),
             sentences(Sentences(), corpus, tokenizer, 20),
         ),
     ):

@@ -9,8 +9,8 @@ import pytest
 from clwe_jax.embeddings import corpus as corpora
 from clwe_jax.embeddings import duong, duong_step
 from clwe_jax.embeddings.corpus import Corpus
-from clwe_jax.embeddings.duong import Duong
 from clwe_jax.embeddings.duong_step import Batch
+from clwe_jax.options.static import DuongOptions
 from clwe_jax.text.merged import Dictionary
 
 
@@ -119,7 +119,7 @@ def parallel(seed=0, sentences=800) -> Corpus:
 
 # Two words of each topic are in it, two are not.
 HALF = Dictionary.from_pairs({("a", "b"): [(f"a{i}", f"b{i}") for i in range(40) if i % 4 < 2]})
-SETTINGS = Duong(dim=20, epochs=4, subsample=1.0, batch=128)
+SETTINGS = DuongOptions(dim=20, epochs=4, subsample=1.0, batch=128)
 
 
 def test_words_without_translation_find_their_topic_across_languages():
@@ -164,7 +164,7 @@ def test_words_spelled_alike_are_two_words():
 def test_every_word_is_trained_on_once_an_epoch_with_its_neighbours(monkeypatch, chunk):
     monkeypatch.setattr(duong, "_CHUNK", chunk)
     text = duong._tagged(parallel(sentences=60), min_count=1)
-    settings = Duong(epochs=2, window=2, subsample=1.0, batch=50)
+    settings = DuongOptions(epochs=2, window=2, subsample=1.0, batch=50)
     random = np.random.default_rng(0)
     seen = np.zeros(len(text.counts), int)
     running = 0
@@ -188,9 +188,9 @@ def topic(text, number):
 def test_bad_input_is_named():
     text = parallel(sentences=20)
     with pytest.raises(ValueError, match="epochs=0: must be at least 1"):
-        Duong(epochs=0)
+        DuongOptions(epochs=0)
     with pytest.raises(ValueError, match="No word of a occurs min_count=99 times in 120"):
-        duong.train(text, HALF, Duong(min_count=99))
+        duong.train(text, HALF, DuongOptions(min_count=99))
     other = Dictionary.from_pairs({("a", "b"): [("Haus", "house"), ("Hund", "dog")]})
     with pytest.raises(ValueError, match=r"translates 0%.*in the text.*'Haus', 'Hund'"):
-        duong.train(text, other, Duong(dim=4, min_count=1))
+        duong.train(text, other, DuongOptions(dim=4, min_count=1))

@@ -8,8 +8,9 @@ import pytest
 
 from clwe_jax import pocket
 from clwe_jax.embeddings import corpus as corpora, mining
-from clwe_jax.embeddings.mining import Grown, Mining
+from clwe_jax.embeddings.mining import Grown
 from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.options.static import MiningOptions
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
@@ -30,7 +31,7 @@ def _mined(folder, dictionary, languages=("de", "en"), **options):
     lexicons = {x: dictionary.lexicon(x) for x in languages}
     text = corpora.read(TextCorpus(str(folder), languages), Normalizer(), Segmenter(lexicons))
     counts = {x: {w: n for w, n in text.counts(x).items() if n > 1} for x in languages}
-    return mining.grow(WordGraph(dictionary, counts), text, Mining(**options), seed=0)
+    return mining.grow(WordGraph(dictionary, counts), text, MiningOptions(**options), seed=0)
 
 
 def _world(folder, languages=("de", "en"), **shared):

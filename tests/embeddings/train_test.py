@@ -9,9 +9,9 @@ import pytest
 from clwe_jax.embeddings import train
 from clwe_jax.embeddings.corpus import Sentences
 from clwe_jax.embeddings.subwords import Subwords
-from clwe_jax.embeddings.train import FastText
+from clwe_jax.options.static import FastTextOptions
 
-SMALL = FastText(dim=8, epochs=2, min_count=2, buckets=200)
+SMALL = FastTextOptions(dim=8, epochs=2, min_count=2, buckets=200)
 
 
 def topics(sentences=400, seed=0) -> Sentences:
@@ -42,7 +42,7 @@ def test_same_seed_same_bits():
 
 
 def test_words_of_a_topic_are_neighbours():
-    settings = FastText(dim=16, epochs=15, min_count=1, min_n=2, max_n=0, subsample=1.0)
+    settings = FastTextOptions(dim=16, epochs=15, min_count=1, min_n=2, max_n=0, subsample=1.0)
     vectors = train.fasttext(topics(1_000), settings)
     x = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
     sun = np.array([word.startswith("sun") for word in vectors.words])
@@ -84,19 +84,19 @@ def test_settings_reach_the_trainer(monkeypatch):
         start(self, **options)
 
     monkeypatch.setattr(fasttext.FastText, "__init__", spy)
-    train.fasttext(topics(), FastText(dim=4, epochs=1, min_count=1, buckets=50))
+    train.fasttext(topics(), FastTextOptions(dim=4, epochs=1, min_count=1, buckets=50))
     assert asked["sg"] == 1 and asked["alpha"] == 0.05 and asked["min_alpha"] == 0.0
     assert asked["window"] == 5 and asked["negative"] == 5 and asked["sample"] == 1e-4
     assert (asked["min_n"], asked["max_n"], asked["bucket"]) == (3, 6, 50)
     assert asked["ns_exponent"] == 0.5 and asked["workers"] == 1
-    assert FastText().buckets == 2_000_000 and FastText().dim == 300
+    assert FastTextOptions().buckets == 2_000_000 and FastTextOptions().dim == 300
 
 
 def test_bad_settings_and_text_are_named():
     with pytest.raises(ValueError, match="window=0: must be at least 1"):
-        FastText(window=0)
+        FastTextOptions(window=0)
     with pytest.raises(ValueError, match=r"min_count=500 times in 3,200 running words"):
-        train.fasttext(topics(), FastText(dim=4, min_count=500, buckets=50))
+        train.fasttext(topics(), FastTextOptions(dim=4, min_count=500, buckets=50))
 
 
 def test_a_words_vector_is_the_mean_of_its_own_and_its_n_grams():

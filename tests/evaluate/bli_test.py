@@ -6,12 +6,13 @@ import pathlib
 import numpy as np
 import pytest
 
-from clwe_jax import registry
 from clwe_jax.align import bounded
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.evaluate.bli import LexiconInduction
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.induced import Induced
 from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.evaluate.retrieval import SentenceRetrieval
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.text import test_dictionaries
 from clwe_jax.text.frequencies import Frequencies
@@ -48,8 +49,7 @@ def world(make_tokenizer, make_variables, tmp_path):
 def build(world, **options):
     tokenizer, _, folder, lines = world
     context = Context(languages=tokenizer.languages, tokenizer=tokenizer, sample=lines)
-    spec = {"name": "bli", "data": str(folder), "bootstrap": 0, **options}
-    return registry.build("evaluator", spec, context=context)
+    return LexiconInduction(**{"data": str(folder), "bootstrap": 0, **options}, context=context)
 
 
 def run(world, objective, **options):
@@ -319,9 +319,7 @@ def test_the_same_vectors_have_the_same_figures_in_any_encoder(world, toy_object
     # One word a sentence: each is the word's own vector, alone in the one, exported in the other.
     x, y = (static.sentences(words[lang], lang)[:, 0] for lang in ("de", "en"))
     x, y = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y))
-    retrieval = registry.build(
-        "evaluator", {"name": "retrieval", "data": str(folder)}, context=evaluator.context
-    )
+    retrieval = SentenceRetrieval(data=str(folder), context=evaluator.context)
     found = dict(retrieval.run(static))
     right = ((x @ y.T).argmax(1) == np.arange(30)).mean()
     assert found["retrieval/de-en/mean"] == pytest.approx(right) and right > 0.1
@@ -365,10 +363,11 @@ def test_bounded_retrieval_has_the_figures_of_the_whole_product(tmp_path, monkey
             return spaces[source], spaces[target]
 
     context = Context(languages=("de", "en"))
-    spec = {"name": "bli", "data": str(tmp_path), "methods": "nn,csls,inverted_softmax"}
-    evaluator = registry.build("evaluator", spec, context=context)
+    evaluator = LexiconInduction(
+        data=str(tmp_path), methods="nn,csls,inverted_softmax", context=context
+    )
     static = StaticEncoder(Spaces(), lambda text, language: text.split())
-    expected, rows = dict(evaluator.run(static)), evaluator.details
+    expected, rows = dict(evaluator.run(static)), list(evaluator.details)
     monkeypatch.setattr(bounded, "_LEAST_KEYS", 100)
     monkeypatch.setattr(bounded, "_MEMBERS", 20)
     monkeypatch.setattr(bounded, "_PART", 40)

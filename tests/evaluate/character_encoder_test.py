@@ -14,7 +14,7 @@ from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.character_encoder import CharacterEncoder, encoder_of
 from clwe_jax.evaluate.wsd import WordSenseDisambiguation
 from clwe_jax.models.senses import state as senses
-from clwe_jax.models.senses.config import SenseConfig
+from clwe_jax.options.senses import SenseOptions
 from clwe_jax.objectives import projected
 from clwe_jax.text import spelling, word_vocab
 from clwe_jax.text.frequencies import Frequencies
@@ -107,7 +107,7 @@ def test_anchors_are_means_over_all_occurrences():
 
 def test_centers_that_translate_each_other_fit_best_from_either_side():
     r = np.random.RandomState(3)
-    config = SenseConfig(senses=4, projected=3, queue=8, warmup_slot=False)
+    config = SenseOptions(senses=4, projected=3, queue=8, warmup_slot=False)
     state = senses.create(config, 9, 6, jax.random.key(0)).replace(
         centers=jnp.array(r.randn(9, 4, 6), jnp.float32),
         projected=jnp.array(r.randn(9, 4, 3), jnp.float32),

@@ -6,10 +6,12 @@ import pathlib
 import numpy as np
 import pytest
 
-from clwe_jax import registry
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.evaluate.bli import LexiconInduction
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.evaluate.retrieval import SentenceRetrieval
+from clwe_jax.evaluate.similarity import WordSimilarity
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.text.normalize import Normalizer
 
@@ -100,13 +102,12 @@ def folder(tmp_path):
 
 def measure(folder, model, context, bli):
     found = {}
-    for name, part, options in (
-        ("bli", "bli", bli),
-        ("retrieval", "pairs", {"max_sentences": 50}),
-        ("similarity", "similarity", {}),
+    for evaluator, part, options in (
+        (LexiconInduction, "bli", bli),
+        (SentenceRetrieval, "pairs", {"max_sentences": 50}),
+        (WordSimilarity, "similarity", {}),
     ):
-        spec = {"name": name, "data": str(folder / part), **options}
-        found |= dict(registry.build("evaluator", spec, context=context).run(model))
+        found |= dict(evaluator(data=str(folder / part), **options, context=context).run(model))
     return found
 
 

@@ -7,8 +7,12 @@ import pytest
 
 from clwe_jax import registry
 from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.mlm import MlmEvaluator
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.models.transformer import Transformer
+from clwe_jax.objectives.mlm import MlmObjective
+from clwe_jax.options.models import TransformerOptions
 from clwe_jax.types import Sums, piece_batch
 
 
@@ -40,9 +44,8 @@ def batch(inputs, weights, cross=0):
 
 
 def run(batches, objective=Counting(), variables=None, step=0):
-    spec = {"name": "mlm", "every_steps": 5}
     context = Context(languages=tuple(batches), heldout=batches)
-    evaluator = registry.build("evaluator", spec, context=context)
+    evaluator = MlmEvaluator(every_steps=5, context=context)
     assert evaluator.every_steps == 5 and evaluator.has_data == bool(batches)
     variables = variables or {"scale": jnp.float32(0.5)}
     return dict(evaluator.run(ModelEncoder(objective, None, variables, step)))
@@ -96,16 +99,15 @@ def test_an_annealed_loss_is_that_of_the_models_step():
 def test_so_many_batches_as_the_option_says():
     one, two = batch([[8]], [[1]]), batch([[2]], [[1]])
     context = Context(languages=("en",), heldout={"en": [one, two]})
-    spec = {"name": "mlm", "batches": 1}
     model = ModelEncoder(Counting(), None, {"scale": jnp.float32(0.5)})
-    found = dict(registry.build("evaluator", spec, context=context).run(model))
+    found = dict(MlmEvaluator(batches=1, context=context).run(model))
     assert found["eval/mlm/en/loss"] == 4
 
 
 def test_a_model_without_an_objective_is_refused():
     context = Context(languages=("en",), heldout={"en": [batch([[8]], [[1]])]})
     for name in ("mlm", "senses", "wsd"):
-        evaluator = registry.build("evaluator", {"name": name}, context=context)
+        evaluator = registry.lookup("evaluator", name)(context=context)
         with pytest.raises(ValueError, match=f"'{name}'.*objective, which StaticEncoder lacks"):
             dict(evaluator.run(StaticEncoder(None, None)))
 
@@ -138,14 +140,9 @@ def test_rows_go_on_from_batch_to_batch_in_one_program(sharded):
 
 
 def test_the_real_objective():
-    model = registry.build(
-        "model",
-        dict(name="transformer", layers=1, width=8, heads=2, mlp_dim=8, dropout=0.5),
-        vocab_size=16, languages=2, max_length=6,
-    )  # fmt: skip
-    objective = registry.build(
-        "objective", dict(name="mlm"), model=model, vocab_size=16, max_predictions=4
-    )
+    sizes = TransformerOptions(layers=1, width=8, heads=2, mlp_dim=8, dropout=0.5)
+    model = Transformer(sizes, vocab_size=16, languages=2, max_length=6)
+    objective = MlmObjective(model=model, vocab_size=16, max_predictions=4)
     r = np.random.RandomState(0)
     made = []
     for weights in ([1, 0, 1, 0, 0, 0], [0, 1, 1, 1, 1, 0]):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from clwe_jax import registry
 from clwe_jax.evaluate import retrieval
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
@@ -80,9 +79,7 @@ def world(make_tokenizer, make_variables, tmp_path):
 def build(world, **options):
     tokenizer, _, folder = world
     context = Context(languages=tokenizer.languages, tokenizer=tokenizer)
-    return registry.build(
-        "evaluator", {"name": "retrieval", "data": str(folder), **options}, context=context
-    )
+    return retrieval.SentenceRetrieval(data=str(folder), **options, context=context)
 
 
 def run(world, objective, **options):
@@ -215,11 +212,6 @@ def test_a_missing_folder_is_an_error_before_training(world):
     with pytest.raises(FileNotFoundError, match="config.evals.retrieval.data"):
         build((tokenizer, {}, folder / "no"))
     assert not build((tokenizer, {}, "")).has_data
-
-
-def test_unknown_option(world):
-    with pytest.raises(ValueError, match="'max_sentence'.*Did you mean 'max_sentences'"):
-        build(world, max_sentence=3)
 
 
 class Drawn:

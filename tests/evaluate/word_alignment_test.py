@@ -11,6 +11,7 @@ from clwe_jax.evaluate import word_alignment
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.word_alignment import Counts, WordAligner, WordAlignment
+from clwe_jax.options.evaluators import LEVELS, METHODS
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.text.normalize import Normalizer
 
@@ -38,8 +39,8 @@ def test_pieces_of_words_are_those_of_the_row(encoder, toy_objective):
     assert owners.tolist() == [0, 0, 0, 1, 1, 2, *[3] * 6, 4] and len(vectors) == len(owners)
 
 
-@pytest.mark.parametrize("level", word_alignment.LEVELS)
-@pytest.mark.parametrize("method", word_alignment.METHODS)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("method", METHODS)
 def test_links_equal_one_piece_at_a_time(method, level, encoder):
     aligner = WordAligner(method, "1-2", level, threshold=0.3, temperature=10.0)
     [found] = aligner.align(encoder, [SOURCE], [TARGET], ("de", "en"))

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from clwe_jax import api, presets, validation
+from clwe_jax import api, options, presets
 from clwe_jax.interop import configuration, export, huggingface
 from clwe_jax.jobs import pretrain
 
@@ -26,9 +26,9 @@ def a_config(folder, rate, steps):
     config.checkpoint.every_steps = 100
     config.evals.mlm.update(every_steps=0, batches=1)
     config.evals.retrieval.data = config.evals.bli.data = ""
-    configuration.follow(config)
-    validation.validate(config)
-    return config
+    run = configuration.follow(options.parse(config))
+    run.resolved().check_all()
+    return run
 
 
 @pytest.mark.slow

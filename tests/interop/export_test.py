@@ -1,5 +1,6 @@
 """Exports: read back by our own reader, by transformers where it is installed, and refusals."""
 
+import dataclasses
 import json
 import logging
 import os
@@ -15,6 +16,7 @@ from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.interop import configuration, export, huggingface, to_huggingface
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
+from clwe_jax.options.models import TransformerOptions
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.tokenizer import Tokenizer
@@ -22,7 +24,7 @@ from clwe_jax.text import xlm
 from clwe_jax.text.words import Segmenter
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "bank", "##s", "an", "##a", ","]
-SIZES = dict(layers=2, width=8, heads=2, mlp_dim=12, max_length=9)
+SIZES = dict(layers=2, width=8, heads=2, mlp_dim=12)
 LANGUAGES = ("en", "de", "fr")
 CASES = {
     "post": dict(),
@@ -36,8 +38,8 @@ def a_tokenizer(lexicons=None):
 
 
 def a_model(options, tied=True):
-    model = Transformer(vocab_size=16, languages=3, **{**SIZES, **options})
-    objective = MlmObjective(model, len(PIECES), 2, tied=tied)
+    model = Transformer(TransformerOptions(**{**SIZES, **options}), 16, 3, 9)
+    objective = MlmObjective(model=model, vocab_size=len(PIECES), max_predictions=2, tied=tied)
     variables = nn.unbox(jax.jit(objective.init)(jax.random.key(0), a_batch(objective)))
     leaves, tree = jax.tree.flatten(variables)
     r = np.random.RandomState(0)
@@ -70,8 +72,12 @@ def read_back(folder):
     found = huggingface.parameters(folder)
     pooler = "backbone/pooler_kernel" in found
     languages = max(1, len(described.languages))
-    model = huggingface.model(described, described.rows, languages, pooler=pooler)
-    objective = MlmObjective(model, described.rows, 2, tied=huggingface.OUTPUT not in found)
+    options = dataclasses.replace(described.options, pooler=pooler)
+    model = Transformer(options, described.rows, languages, described.positions)
+    tied = huggingface.OUTPUT not in found
+    objective = MlmObjective(
+        model=model, vocab_size=described.rows, max_predictions=2, tied=tied
+    )
     return objective, {"params": traverse_util.unflatten_dict(found, sep="/")}
 
 
@@ -89,7 +95,7 @@ def test_one_language_read_back(case, tmp_path):
     text = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert all(note in text for note in notes)
     assert ("the language de" in text) == (case != "plain")
-    assert again.model.pooler == objective.model.pooler and again.tied == objective.tied
+    assert again.model.options.pooler == objective.model.options.pooler and again.tied == objective.tied
 
 
 def test_all_languages_as_token_types(tmp_path):
@@ -138,7 +144,7 @@ def test_models_that_cannot_be_exported(tmp_path):
     out = str(tmp_path / "out")
     with pytest.raises(ValueError, match="'es' is not a language of this model"):
         to_huggingface.write(objective, a_tokenizer(), variables, out, "es")
-    both, theirs = a_model(dict(types=2, layers=0))
+    both, theirs = a_model(dict(types=2))
     with pytest.raises(ValueError, match=r"--language=CODE keeps one language \(en, de, fr\)"):
         to_huggingface.write(both, a_tokenizer(), theirs, out)
     with pytest.raises(ValueError, match="object: transformers has no such model.*--format=vec"):

@@ -154,7 +154,7 @@ def test_a_folder_without_head_and_pooler_encodes(folders, tmp_path):
     arrays = {k: v for k, v in arrays.items() if "cls" not in k and "pooler" not in k}
     folder = folders.write(tmp_path, arrays=arrays)
     objective, tokenizer, variables = huggingface.load(folder, ("en",), max_length=9)
-    assert set(variables["params"]) == {"backbone"} and not objective.model.pooler
+    assert set(variables["params"]) == {"backbone"} and not objective.model.options.pooler
     vectors = ModelEncoder(objective, tokenizer, variables).sentences(["the bank.", ""], "en")
     assert vectors.shape == (2, 3, 8) and vectors[0].any() and not vectors[1].any()
 

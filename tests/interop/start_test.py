@@ -6,8 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from clwe_jax import config as options
-from clwe_jax import presets
+from clwe_jax import options, presets
 from clwe_jax.interop import configuration, huggingface
 from clwe_jax.jobs import warm
 from clwe_jax.text.normalize import Normalizer
@@ -17,21 +16,21 @@ from clwe_jax.text.words import Segmenter
 from clwe_jax.training import build, init, partition, paths
 
 
-def a_config(folder, **values):
-    config = presets.bert("laptop")
-    config.init.parameters = f"hf:{folder}"
-    config.data.update(dict(languages="en,de", sequence_length=9) | values)
-    return config
+def a_run(folder, parts="", **data):
+    values = {
+        "init": {"parameters": f"hf:{folder}", "parts": parts},
+        "data": dict(languages="en,de", sequence_length=9) | data,
+    }
+    return options.with_values(options.parse(presets.bert("laptop")), values)
 
 
-def started(config, tokenizer, parts=""):
+def started(run, tokenizer):
     """The initialised parameters, those after the start, and the record, by path."""
-    config.init.parts = parts
     vocabulary = tokenizer.vocabulary
-    objective = build.build_objective(config, len(vocabulary), vocabulary.size)
+    objective = build.build_objective(run, len(vocabulary), vocabulary.size)
     boxed = jax.jit(objective.init)(jax.random.key(0), a_batch(objective))
     params = partition.unbox(boxed["params"])
-    initial = init.from_config(config.init, warm.names(tokenizer))
+    initial = init.from_config(run.init, warm.names(tokenizer))
     after, record = initial.into(params, partition.axes_of(boxed["params"]))
     flat = [{k: np.asarray(v) for k, v in paths.flat(x).items()} for x in (params, after)]
     return objective, *flat, record, after
@@ -48,10 +47,9 @@ def a_batch(objective):
 
 def test_a_run_starts_as_the_model(folders, tmp_path):
     folder = folders.write(tmp_path)
-    config = a_config(folder)
-    configuration.follow(config)
+    run = configuration.follow(a_run(folder))
     loaded = huggingface.load(folder, ("en", "de"), max_length=9)
-    objective, _, _, record, params = started(config, loaded.tokenizer)
+    objective, _, _, record, params = started(run, loaded.tokenizer)
     batch = a_batch(objective)
     ours = jax.jit(objective.encode)({"params": params}, batch)
     theirs = jax.jit(loaded.objective.encode)(loaded.variables, batch)
@@ -70,9 +68,8 @@ def test_rows_of_the_tokens_in_common(folders, tmp_path):
     folder = folders.write(tmp_path)
     pieces = ["[UNK]", "[MASK]", "[PAD]", "[CLS]", "[SEP]", "bank", "Haus", "##s", "the"]
     tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
-    config = a_config(folder)
-    configuration.follow(config)
-    _, before, after, record, _ = started(config, tokenizer)
+    run = configuration.follow(a_run(folder))
+    _, before, after, record, _ = started(run, tokenizer)
     theirs = huggingface.parameters(folder)
     assert record["common"] == {"vocab": 8}
     for path in (huggingface.TOKENS, huggingface.BIAS):
@@ -87,11 +84,10 @@ def test_a_model_without_a_head(folders, tmp_path, caplog):
     arrays = folders.make_arrays("bert", len(folders.pieces))
     arrays = {k: v for k, v in arrays.items() if "cls" not in k}
     folder = folders.write(tmp_path, arrays=arrays)
-    config = a_config(folder)
-    configuration.follow(config)
+    run = configuration.follow(a_run(folder))
     tokenizer = huggingface.load(folder, ("en", "de")).tokenizer
     with caplog.at_level(logging.WARNING):
-        _, before, after, record, _ = started(config, tokenizer)
+        _, before, after, record, _ = started(run, tokenizer)
     assert "has no MLM head: head/bias, head/kernel" in caplog.text
     for path in after:
         same = np.array_equal(after[path], before[path])
@@ -101,39 +97,34 @@ def test_a_model_without_a_head(folders, tmp_path, caplog):
 
 def test_parts_leave_the_options_alone(folders, tmp_path):
     folder = folders.write(tmp_path)
-    config = a_config(folder)
-    config.model.update(width=8, heads=2, mlp_dim=16, layers=1)
-    config.init.parts = huggingface.TOKENS
-    configuration.follow(config)
-    assert config.model.layers == 1 and not config.vocab.path
+    sizes = dict(width=8, heads=2, mlp_dim=16, layers=1)
+    run = options.with_values(a_run(folder, huggingface.TOKENS), {"model": sizes})
+    assert configuration.follow(run) is run
     tokenizer = huggingface.load(folder, ("en", "de")).tokenizer
-    _, before, after, _, _ = started(config, tokenizer, huggingface.TOKENS)
+    _, before, after, _, _ = started(run, tokenizer)
     changed = [path for path in after if not np.array_equal(after[path], before[path])]
     assert changed == [huggingface.TOKENS]
 
 
 def test_the_options_that_follow(folders, tmp_path):
-    config = a_config(folders.write(tmp_path / "a"))
-    configuration.follow(config)
-    assert config.vocab.path == str(tmp_path / "a") and not config.data.lower_case
-    assert (config.model.layers, config.model.types, config.model.norm) == (2, 2, "post")
-    assert config.objective.dense and not config.model.language_embeddings
+    run = configuration.follow(a_run(folders.write(tmp_path / "a")))
+    assert run.vocab.path == str(tmp_path / "a") and not run.data.lower_case
+    assert (run.model.layers, run.model.types, run.model.norm) == (2, 2, "post")
+    assert run.objective.dense and not run.model.language_embeddings
     folder = folders.write(tmp_path / "xlm", "xlm")
-    config = a_config(folder)
-    configuration.follow(config)
-    assert not config.objective.dense and config.model.language_embeddings
-    _, _, after, _, _ = started(config, huggingface.load(folder, ("en", "de")).tokenizer)
+    run = configuration.follow(a_run(folder))
+    assert not run.objective.dense and run.model.language_embeddings
+    _, _, after, _, _ = started(run, huggingface.load(folder, ("en", "de")).tokenizer)
     table = folders.make_arrays("xlm", len(folders.pieces))["transformer.lang_embeddings.weight"]
     np.testing.assert_array_equal(after[huggingface.LANGUAGES], table[:2])
     with pytest.raises(ValueError, match="config.data.sequence_length=12: .* has 11 positions"):
-        configuration.follow(a_config(folder, sequence_length=12))
-    plain = options.base_config()
-    configuration.follow(plain)
-    assert plain == options.base_config()
+        configuration.follow(a_run(folder, sequence_length=12))
+    plain = options.parse({})
+    assert configuration.follow(plain) is plain
 
 
 def test_the_tokenizer_of_xlm_makes_no_batches(folders, tmp_path):
     folder = folders.write(tmp_path, "xlm")
     (tmp_path / "vocab.txt").rename(tmp_path / "merges.txt")
     with pytest.raises(ValueError, match="XLM's tokenizer, which cannot make batches.*vocab.path"):
-        configuration.follow(a_config(folder))
+        configuration.follow(a_run(folder))

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from clwe_jax import api, pocket, presets, validation
+from clwe_jax import api, options, pocket, presets, registry
 from clwe_jax.jobs import clcr
-from clwe_jax.text import clcr_options
 
 
 def bert(folders, folder, side, seed):
@@ -31,9 +30,10 @@ def test_two_berts_are_mapped_extracted_reordered_and_loaded(folders, tmp_path):
     config.clcr.transform.update(steps=30, hidden=8, batch_size=16)
     config.clcr.predictor.update(steps=10, hidden=8, batch_size=32)
     config.clcr.entailment.seeds = 0
-    validation.validate(config)
-    clcr_options.check(config, str(tmp_path / "run"))
-    assert clcr.run(config, str(tmp_path / "run"))
+    run = options.parse(config)
+    run.resolved().check_all()
+    registry.lookup("inputs", "clcr")(run.resolved(), str(tmp_path / "run"))
+    assert clcr.run(run, str(tmp_path / "run"))
     figures = json.loads((tmp_path / "run" / "results.json").read_text())
     assert figures["clcr/alignment_f1"] > 0 and "clcr/reorder/bleu4" in figures
     model = api.load(str(tmp_path / "run"))

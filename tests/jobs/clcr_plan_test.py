@@ -3,7 +3,7 @@
 import jax
 import pytest
 
-from clwe_jax import presets
+from clwe_jax import options, presets
 from clwe_jax.jobs import clcr_plan
 from clwe_jax.training import slices
 
@@ -14,7 +14,7 @@ def config():
     found.system = "CLCR"
     found.clcr.sentences = 1_000
     found.plan.utilisation = 0.5
-    return found
+    return options.parse(found)
 
 
 def on(monkeypatch, hbm, count=1):
@@ -46,8 +46,7 @@ def test_memory_and_arithmetic_are_those_of_the_programs(config, monkeypatch, ca
 def test_more_sentences_need_more_disk_and_no_more_of_the_device(config, monkeypatch, capsys):
     on(monkeypatch, hbm=2**30)
     few = clcr_plan.run(config, "v5e:1x1")
-    config.clcr.sentences *= 10
-    many = clcr_plan.run(config, "v5e:1x1")
+    many = clcr_plan.run(options.with_values(config, {"clcr.sentences": 10_000}), "v5e:1x1")
     assert many["needed_bytes"] == few["needed_bytes"]
     assert many["disk_bytes"] == 10 * few["disk_bytes"] == 10 * 2 * 1_000 * (32 + 2 * 25) * 128 * 4
     assert few["row_bytes"] == 2 * 25 * 128 * 4
@@ -56,8 +55,7 @@ def test_more_sentences_need_more_disk_and_no_more_of_the_device(config, monkeyp
 
 def test_the_fine_tuning_is_a_part_and_what_does_not_fit_is_said(config, monkeypatch, capsys):
     on(monkeypatch, hbm=10**6)
-    config.clcr.faithful = True
-    found = clcr_plan.run(config, "v5e:1x1")
+    found = clcr_plan.run(options.with_values(config, {"clcr.faithful": True}), "v5e:1x1")
     assert [part["name"] for part in found["parts"]] == ["encoding", "matching", "fine-tuning"]
     assert found["fits"] is False and "It does not fit" in capsys.readouterr().out
 

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from clwe_jax import api, pocket, presets, validation
+from clwe_jax import api, options, pocket, presets
 from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier
@@ -22,7 +22,9 @@ from clwe_jax.jobs.clcr_steps import Maps, Order
 from clwe_jax.jobs.clcr_tune import Tuning
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
-from clwe_jax.text import clcr_options, labelled_files
+from clwe_jax.options import with_values
+from clwe_jax.options.models import TransformerOptions
+from clwe_jax.text import clcr_files, labelled_files
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.normalize import Normalizer
@@ -40,14 +42,13 @@ def random_model(language, width, languages=()):
     letters = sorted({mark + x for word in words for x in word for mark in ("", "##")})
     pieces = [*SPECIALS, *letters, *sorted(words - set(letters))[::2]]  # half of the words are cut
     tokenizer = Tokenizer(languages or (language,), Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
-    backbone = Transformer(
-        tokenizer.vocabulary.size, len(tokenizer.languages), layers=1, width=width, heads=2, mlp_dim=24, max_length=128,
-        dropout=0.0,
-    )  # fmt: skip
-    objective = MlmObjective(backbone, len(pieces), 4)
+    sizes = TransformerOptions(layers=1, width=width, heads=2, mlp_dim=24, dropout=0.0)
+    backbone = Transformer(sizes, tokenizer.vocabulary.size, len(tokenizer.languages), 128)
+    objective = MlmObjective(model=backbone, vocab_size=len(pieces), max_predictions=4)
     batch = {key: np.zeros(x.shape, x.dtype) for key, x in objective.batch_shapes(1, 128).items()}
     variables = partition.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
-    return api.Model(presets.bert("laptop"), tokenizer, objective, variables, {language: ["a"]})
+    config = options.parse(presets.bert("laptop"))
+    return api.Model(config, tokenizer, objective, variables, {language: ["a"]})
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def config(models, monkeypatch, tmp_path):
     found.clcr.transform.update(steps=60, hidden=8, batch_size=16, learning_rate=2e-2)
     found.clcr.predictor.update(steps=50, hidden=8, batch_size=32)
     found.clcr.entailment.seeds = 0
-    return found
+    return options.parse(found)
 
 
 def report_blocks(folder, title):
@@ -78,8 +79,8 @@ def report_blocks(folder, title):
 
 def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     folder = str(tmp_path / "run")
-    validation.validate(config)
-    clcr_options.check(config, folder)
+    config.check_all()
+    clcr_files.check(config, folder)
     job = clcr.Clcr(config, folder)
     assert job.run()
     figures = json.loads((tmp_path / "run" / "results.json").read_text())
@@ -155,9 +156,9 @@ def test_sentences_in_files_without_gold_links(config, tmp_path):
     for place, language in enumerate(("de", "en")):
         lines = [" ".join(row[place]) for row in rows]
         (tmp_path / f"train.{language}").write_text("\n".join([*lines, ""]))
-    config.clcr.update(parallel=str(tmp_path / "train"), gold="")
-    config.clcr.transform.update(steps=10, start="procrustes")
-    config.clcr.reordered = "target"
+    transform = dict(steps=10, start="procrustes")
+    values = dict(parallel=str(tmp_path / "train"), gold="", transform=transform, reordered="target")
+    config = with_values(config, {"clcr": values})
     folder = tmp_path / "run"
     assert clcr.run(config, str(folder))
     loaded, texts = api.load(str(folder)), [[row[side] for row in rows] for side in (0, 1)]
@@ -177,19 +178,20 @@ def test_sentences_in_files_without_gold_links(config, tmp_path):
 
 def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch, models, tmp_path):
     first, second = str(tmp_path / "first"), str(tmp_path / "second")
-    config.clcr.transform.steps = config.clcr.predictor.steps = 5
-    config.clcr.sentences = 20
-    config.clcr.tune.update(rounds=1, steps=3, batch_size=8, learning_rate=1e-2)
+    config = with_values(config, {
+        "clcr.transform.steps": 5, "clcr.predictor.steps": 5, "clcr.sentences": 20,
+        "clcr.tune": dict(rounds=1, steps=3, batch_size=8, learning_rate=1e-2),
+    })  # fmt: skip
     assert clcr.run(config, first)
     every = {**models, "es": random_model("es", 20)}
     monkeypatch.setattr(encoders, "load", lambda place, names: every[place[-2:]])
     (tmp_path / "es").mkdir()
-    joined = config.copy_and_resolve_references()
-    joined.data.languages = "es,en"
-    joined.clcr.update(source=f"run:{tmp_path / 'es'}", target="", hub=first)
-    joined.clcr.tune.rounds = 0
-    validation.validate(joined)
-    clcr_options.check(joined, second)
+    joined = with_values(config, {
+        "data.languages": "es,en", "clcr.source": f"run:{tmp_path / 'es'}", "clcr.target": "",
+        "clcr.hub": first, "clcr.tune.rounds": 0,
+    })  # fmt: skip
+    joined.check_all()
+    clcr_files.check(joined, second)
     job = clcr.Clcr(joined, second)
     assert job.run()
 
@@ -219,9 +221,8 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
     assert "CLCR: hub" in [section["title"] for section in report["sections"]]
 
     for languages, message in (("de,en", "give each language once"), ("en,de", "maps to 'en', and this")):
-        joined.data.languages = languages
         with pytest.raises(ValueError, match=message):
-            clcr_hub.space(joined)
+            clcr_hub.space(with_values(joined, {"data.languages": languages}))
     # A run whose target was whitened by other sentences.
     other = tmp_path / "other"
     shutil.copytree(first, other)
@@ -232,15 +233,14 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
     heads.save(arrays, str(other / "clcr.npz"))
     settings = (other / "clcr.json").read_text().replace('"de"', '"fr"')
     (other / "clcr.json").write_text(settings)
-    joined.data.languages, joined.clcr.hub = "es,en", f"{first},{other}"
     with pytest.raises(ValueError, match="other has another space of 'en' than the first run"):
-        clcr_hub.space(joined)
+        clcr_hub.space(with_values(joined, {"clcr.hub": f"{first},{other}"}))
 
 
 def test_a_collapse_is_a_warning_of_the_report(config, monkeypatch, tmp_path):
     monkeypatch.setattr(clcr_steps, "_LEAST_RANK", 1e3)
-    config.clcr.sentences = 20
-    config.clcr.transform.steps = config.clcr.predictor.steps = 2
+    values = {"clcr.sentences": 20, "clcr.transform.steps": 2, "clcr.predictor.steps": 2}
+    config = with_values(config, values)
     assert clcr.run(config, str(tmp_path / "run"))
     notes = json.loads((tmp_path / "run" / "report.json").read_text())["notes"]
     assert any("target representations have collapsed" in note for note in notes)
@@ -261,10 +261,11 @@ def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch
     load = lambda x, names: found.get(x, lambda: models[x[-2:]])()
     monkeypatch.setattr(encoders, "load", load)
     monkeypatch.setattr(presets, "esim", small)
-    config.clcr.sentences, config.clcr.entailment.seeds = 20, 2
-    config.clcr.entailment.multilingual = f"run:{tmp_path}"
-    config.clcr.transform.steps = config.clcr.predictor.steps = 5
-    validation.validate(config)
+    config = with_values(config, {
+        "clcr.sentences": 20, "clcr.transform.steps": 5, "clcr.predictor.steps": 5,
+        "clcr.entailment": dict(seeds=2, multilingual=f"run:{tmp_path}"),
+    })  # fmt: skip
+    config.check_all()
     assert clcr.run(config, str(folder))
     figures = json.loads((folder / "results.json").read_text())
     for name, changed in clcr_entailment.ROWS.items():
@@ -296,15 +297,14 @@ def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch
     assert json.loads((folder / "results.json").read_text()) == figures
     encoder = json.loads((folder / "entailment" / "mbert" / "config.json").read_text())["encoder"]
     assert encoder == f"run:{tmp_path}" and titles[4] == "one multilingual model (mBERT)"
-    config.data.dictionaries = ""
+    config = with_values(config, {"data.dictionaries": ""})
     assert clcr_entailment.rows(config) == ["t", "t_e", "t_e_r", "mbert"]
-    config.clcr.entailment.multilingual = ""
+    config = with_values(config, {"clcr.entailment.multilingual": ""})
     assert clcr_entailment.rows(config) == ["t", "t_e", "t_e_r"]
 
 
 def test_words_with_links_to_the_translation_are_read_in_its_order(config, models, tmp_path):
-    config.clcr.threshold = 0.9
-    config.clcr.entailment.seeds = 2
+    config = with_values(config, {"clcr.threshold": 0.9, "clcr.entailment.seeds": 2})
     job = clcr.Clcr(config, str(tmp_path))
     for stage in job.stages()[:3]:  # up to the maps
         stage.do()
@@ -339,7 +339,7 @@ def test_tests_that_are_not_parallel_have_no_row_of_translations(config, tmp_pat
         (tmp_path / f"test.{language}.tsv").write_text("".join(lines))
     (tmp_path / "train.tsv").write_text("one\ttwo\tneutral\none\tthree\tentailment\n" * 30)
     settings = {"train": f"en:{tmp_path / 'train.tsv'}", "tests": str(tmp_path), "seeds": 2}
-    config.clcr.entailment.update(settings)
+    config = with_values(config, {"clcr.entailment": settings})
     assert clcr_aligned.parallel_tests(config, "run") == []
     assert "T + pGA is left out: it needs parallel test rows" in caplog.text
     (tmp_path / "test.de.tsv").write_text("ein\tzwei\tentailment\nein\tdrei\tneutral\n")
@@ -348,15 +348,14 @@ def test_tests_that_are_not_parallel_have_no_row_of_translations(config, tmp_pat
 
 
 def test_no_pivot_is_an_error_that_names_the_threshold(config, tmp_path):
-    config.clcr.update(threshold=1e-9)
-    config.clcr.transform.steps = 1
+    config = with_values(config, {"clcr.threshold": 1e-9, "clcr.transform.steps": 1})
     with pytest.raises(ValueError, match="no pivot was found.*config.clcr.threshold"):
         clcr.run(config, str(tmp_path / "run"))
 
 
 def test_what_is_no_model_of_the_language_is_refused(config, monkeypatch, models, tmp_path):
     folder = str(tmp_path / "run")
-    config.data.languages = "en,de"
+    config = with_values(config, {"data.languages": "en,de"})
     with pytest.raises(ValueError, match="is a model of de, and the source is 'en'"):
         clcr.run(config, folder)
     static = StaticModel({}, {}, {}, "en", Normalizer())
@@ -366,7 +365,7 @@ def test_what_is_no_model_of_the_language_is_refused(config, monkeypatch, models
 
 
 @pytest.mark.parametrize(
-    "message, options",
+    "message, values",
     [
         ("are the same model, run:x", {"source": "run:x", "target": "run:x"}),
         ("config.clcr.source='vec:x': expected run:DIR or hf:DIR", {"source": "vec:x"}),
@@ -387,51 +386,49 @@ def test_what_is_no_model_of_the_language_is_refused(config, monkeypatch, models
         ("config.clcr.gold='pocket' are sentences of the embedded", {"parallel": "x"}),
     ],
 )
-def test_wrong_options_are_named_at_once(config, message, options):
-    config.clcr.update(options)
+def test_wrong_options_are_named_at_once(config, message, values):
     with pytest.raises(ValueError, match=message):
-        validation.validate(config)
+        with_values(config, {"clcr": values}).check_all()
 
 
 def test_layers_that_a_model_lacks_are_named_before_the_other_model_is_trained(config, tmp_path):
-    config.clcr.update(target="", layer="99")
+    first = with_values(config, {"clcr": dict(target="", layer="99")})
     with pytest.raises(ValueError, match="config.clcr.layer, the model of de: layers='99': .* 0 .* to 1"):
-        clcr.run(config, str(tmp_path / "run"))
-    config.clcr.update(source="", target=config.clcr.source)
-    config.clcr.layer, config.clcr.encoder.layer = "", "3"
+        clcr.run(first, str(tmp_path / "run"))
+    values = {"source": "", "target": config.clcr.source, "layer": "", "encoder": {"layer": "3"}}
+    second = with_values(config, {"clcr": values})
     with pytest.raises(ValueError, match="config.clcr.encoder.layer, the model of de: layers='3'"):
-        clcr.run(config, str(tmp_path / "run"))
+        clcr.run(second, str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 
 def test_the_layers_of_the_laptop_are_those_of_the_models_that_it_trains(config):
-    config = clcr_options.resolved(config)
-    config.clcr.layer = ""
-    of = lambda count: clcr_data.layers_of(config, "de", count)
+    config = with_values(config.resolved(), {"clcr.layer": ""})
+    of = lambda count, **values: clcr_data.layers_of(
+        with_values(config, {"clcr": values}), "de", count
+    )
     assert config.clcr.encoder.layer == "0-1" and of(13) == (8,)
-    config.clcr.faithful = True
-    assert of(13) == (9,)
-    config.clcr.faithful, config.clcr.source = False, ""
-    assert of(3) == (0, 1)
+    assert of(13, faithful=True) == (9,)
+    assert of(3, source="") == (0, 1)
 
 
 def test_the_papers_method_is_one_option():
     config = presets.clcr("laptop")
     config.clcr.update(faithful=True, contrast=5)
     config.clcr.transform.start = "procrustes"
-    found = clcr_options.resolved(config).clcr
+    config = options.parse(config)
+    found = config.resolved().clcr
     assert (found.whiten, found.unit_length, found.contrast, found.tune.rounds) == (False, False, 0, 1)
     assert found.transform.start == "zero" and config.clcr.contrast == 5
-    paper = presets.clcr("paper")
+    paper = options.parse(presets.clcr("paper"))
     assert paper.clcr.faithful and paper.data.languages == "zh,en" and paper.clcr.entailment.seeds
     assert not presets.clcr("base").clcr.faithful
-    validation.validate(paper)
+    paper.check_all()
 
 
 def test_a_run_as_printed_maps_plain_hidden_states(config, tmp_path, models):
-    config.clcr.faithful = True
-    config.clcr.sentences = 20
-    config.clcr.predictor.steps = config.clcr.tune.steps = 2
+    values = {"clcr.sentences": 20, "clcr.predictor.steps": 2, "clcr.tune.steps": 2}
+    config = with_values(config, {"clcr.faithful": True, **values})
     job = clcr.Clcr(config, str(tmp_path / "run"))
     assert job.run()
     tuned = dataclasses.replace(api.load(job.workdir).models["en"], projection=None)
@@ -442,88 +439,85 @@ def test_a_run_as_printed_maps_plain_hidden_states(config, tmp_path, models):
 
 def test_development_sentences_are_no_test_sentences(config, tmp_path):
     tests = clcr_data.test_rows(config)
-    config.clcr.gold_part = "dev"
+    config = with_values(config, {"clcr.gold_part": "dev"})
     dev = clcr_data.test_rows(config)
     assert len(dev) == len(tests) == 15 and all(row.sure for row in dev)
     for side in (0, 1):
         assert {row[side] for row in dev}.isdisjoint(row[side] for row in tests)
-    config.clcr.update(gold=str(tmp_path), parallel="x", test_sentences=2)
+    values = dict(gold=str(tmp_path), parallel="x", test_sentences=2)
+    config = with_values(config, {"clcr": values})
     for language in ("de", "en"):
         (tmp_path / f"de-en.{language}").write_text("".join(f"{language} {x}\n" for x in range(5)))
     (tmp_path / "de-en.gold").write_text("0-0 1-1\n" * 5)
     assert [row.source[1] for row in clcr_data.test_rows(config)] == ["2", "3"]
-    config.clcr.gold_part = "test"
+    config = with_values(config, {"clcr.gold_part": "test"})
     assert [row.source[1] for row in clcr_data.test_rows(config)] == ["0", "1"]
 
 
 def test_gold_links_follow_the_sentences():
-    config = presets.clcr("laptop")
-    assert clcr_options.resolved(config).clcr.gold == "pocket"
-    config.clcr.parallel = "/nonexistent/train"
-    assert clcr_options.resolved(config).clcr.gold == ""
-    validation.validate(config)
+    config = options.parse(presets.clcr("laptop"))
+    assert config.resolved().clcr.gold == "pocket"
+    config = with_values(config, {"clcr.parallel": "/nonexistent/train"})
+    assert config.resolved().clcr.gold == ""
+    config.check_all()
     with pytest.raises(FileNotFoundError, match="config.clcr.parallel=/nonexistent/train names no"):
-        clcr_options.check(config, "run")
+        clcr_files.check(config, "run")
 
 
 def test_parallel_files_are_read_before_any_model_is_trained(config, tmp_path):
     (tmp_path / "train.de").write_text("eins\nzwei\n")
     (tmp_path / "train.en").write_text("one\n")
-    config.clcr.update(parallel=str(tmp_path / "train"), gold="")
+    config = with_values(config, {"clcr": dict(parallel=str(tmp_path / "train"), gold="")})
     with pytest.raises(ValueError, match="train.de has 2 lines and .*train.en 1"):
-        clcr_options.check(config, "run")
+        clcr_files.check(config, "run")
     (tmp_path / "train.en").write_text("\n\n")
     with pytest.raises(ValueError, match="no line has a sentence and its translation"):
-        clcr_options.check(config, "run")
+        clcr_files.check(config, "run")
 
 
 def test_entailment_outside_the_embedded_world_needs_files(config):
-    config.clcr.entailment.update(seeds=2, train="en:x")
     with pytest.raises(ValueError, match="config.clcr.entailment.train='en:x', tests=''"):
-        validation.validate(config)
-    config.data.languages, config.clcr.entailment.train = "hu,en", ""
+        with_values(config, {"clcr.entailment": dict(seeds=2, train="en:x")}).check_all()
+    config = with_values(config, {"data.languages": "hu,en"})
     with pytest.raises(ValueError, match="the embedded world has no rows in hu"):
-        validation.validate(config)
-    config.clcr.entailment.seeds = 0
-    validation.validate(config)
+        clcr_files.check(with_values(config, {"clcr.entailment.seeds": 2}), "run")
+    config.check_all()
 
 
 def test_wrong_languages_and_absent_folders_are_named(config, tmp_path):
-    config.data.languages = "de,en,fr"
     with pytest.raises(ValueError, match="CLCR maps one language to another"):
-        validation.validate(config)
-    config.data.languages, config.clcr.source = "de,en", "run:nowhere"
+        with_values(config, {"data.languages": "de,en,fr"}).check_all()
+    config = with_values(config, {"clcr.source": "run:nowhere"})
     with pytest.raises(FileNotFoundError, match="config.clcr.source=run:nowhere: nowhere is no fol"):
-        clcr_options.check(config, str(tmp_path))
-    config.clcr.source, config.clcr.hub = "", "nowhere"
+        clcr_files.check(config, str(tmp_path))
+    config = with_values(config, {"clcr.source": "", "clcr.hub": "nowhere"})
     with pytest.raises(FileNotFoundError, match="config.clcr.hub=nowhere: nowhere is no finished CLCR run"):
-        clcr_options.check(config, str(tmp_path))
-    config.clcr.hub, config.clcr.parallel = "", "nowhere"
+        clcr_files.check(config, str(tmp_path))
+    config = with_values(config, {"clcr.hub": "", "clcr.parallel": "nowhere"})
     with pytest.raises(FileNotFoundError, match="config.clcr.parallel=nowhere"):
-        clcr_options.check(config, str(tmp_path))
+        clcr_files.check(config, str(tmp_path))
 
 
 def test_words_with_labels_are_not_reduced(tmp_path):
-    config = presets.transfer("laptop", "pos", "linear")
-    config.transfer.reduce = "extract"
+    config = options.parse(presets.transfer("laptop", "pos", "linear"))
     with pytest.raises(ValueError, match="config.transfer.reduce='extract' leaves words out"):
-        labelled_files.check(config, str(tmp_path))
-    config.transfer.reduce = "reorder"
+        labelled_files.check(with_values(config, {"transfer.reduce": "extract"}), str(tmp_path))
     with pytest.raises(ValueError, match="config.transfer.reduce='reorder'"):
-        labelled_files.check(config, str(tmp_path))
+        with_values(config, {"transfer.reduce": "reorder"})
 
 
 def test_the_encoders_are_monolingual_models_of_the_runs_text(config):
-    config.clcr.source = ""
+    config = with_values(config, {"clcr.source": ""})
     found = clcr_data.encoder_config(config, "de")
-    validation.validate(found)
+    found.check_all()
     assert found.data.languages == "de" and found.data.pocket_domains == "money"
     assert found.train.steps == config.clcr.encoder.steps
     assert clcr_data.places(config, "here")["de"] == "run:here/encoders/de"
 
 
 def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models):
-    config.clcr.tune.update(rounds=1, steps=60, batch_size=16, learning_rate=1e-3)
+    tune = dict(rounds=1, steps=60, batch_size=16, learning_rate=1e-3)
+    config = with_values(config, {"clcr.tune": tune})
     folder = tmp_path / "run"
     assert clcr.run(config, str(folder))
     figures = json.loads((folder / "results.json").read_text())
@@ -636,8 +630,8 @@ def test_a_reversal_is_learned_by_both_predictors_and_the_identity_is_the_baseli
     r = np.random.default_rng(0)
     given = [Order(np.arange(n), np.arange(n)[::-1]) for n in r.integers(4, 7, 60)]
     source = sentences([r.normal(size=(len(x.places), 3)) for x in given])
-    options = Classifier(hidden=16, steps=200, batch_size=64, learning_rate=2e-2)
-    found = clcr_steps.order_predictors(source, given, options, 0)
+    classifier = Classifier(hidden=16, steps=200, batch_size=64, learning_rate=2e-2)
+    found = clcr_steps.order_predictors(source, given, classifier, 0)
     figures = dict(clcr_steps.reordered(found, source, given))
     assert figures["clcr/reorder/identity/bleu2"] == 0
     assert figures["clcr/reorder/identity/tau"] == -1

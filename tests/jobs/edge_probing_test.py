@@ -3,11 +3,10 @@
 import json
 import random
 
-from ml_collections import ConfigDict
 import numpy as np
 import pytest
 
-from clwe_jax import api, presets, validation
+from clwe_jax import api, options, presets
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import transfer, transfer_data
@@ -57,13 +56,13 @@ def config(tmp_path_factory):
     found.transfer.update(train=f"en:{folder / 'en.train.json'}", tests=str(folder / "tests"), seeds=2)
     found.transfer.head.update(width=8, hidden=8, dropout=0.0)
     found.recipe.update(learning_rate=0.02, epochs=12, patience=0)
-    return found
+    return options.parse(found)
 
 
 @pytest.fixture(scope="module")
 def run(config, tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("run"))
-    validation.validate(config)
+    config.check_all()
     labelled_files.check(config, folder)
     assert transfer.run(config, folder)
     return folder
@@ -104,7 +103,7 @@ def test_a_loaded_probe_labels_spans(run):
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    "values, message",
     [
         ({"head": {"name": "linear"}}, "head.name='linear' does not fit the task 'edge/spr'"),
         ({"mode": "tune"}, "config.transfer.mode='tune': 'edge/spr' measures what frozen vectors"),
@@ -114,17 +113,14 @@ def test_a_loaded_probe_labels_spans(run):
         ({"train": "", "tests": ""}, "'edge/spr': the embedded world has no such labels"),
     ],
 )
-def test_options_that_do_not_fit_are_named(config, options, message, tmp_path):
-    changed = config.copy_and_resolve_references()
-    for name, value in options.items():
-        changed.transfer[name] = ConfigDict(value) if isinstance(value, dict) else value
+def test_options_that_do_not_fit_are_named(config, values, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        validation.validate(changed)
+        changed = options.with_values(config, {"transfer": values})
+        changed.check_all()
         labelled_files.check(changed, str(tmp_path))
 
 
 def test_words_have_no_probe(config):
-    changed = config.copy_and_resolve_references()
-    changed.transfer.task = "ner"
+    changed = options.with_values(config, {"transfer.task": "ner"})
     with pytest.raises(ValueError, match="'edge' does not fit the task 'ner', whose words have labels"):
-        validation.validate(changed)
+        changed.check_all()

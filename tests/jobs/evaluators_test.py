@@ -3,11 +3,10 @@
 import logging
 
 from absl import logging as absl_logging
-from ml_collections import ConfigDict
 import numpy as np
 import pytest
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.static_encoder import StaticEncoder
@@ -47,7 +46,7 @@ def model():
 
 
 def config_of(**evals):
-    return ConfigDict(dict(evals=evals))
+    return options.parse(dict(evals=evals))
 
 
 def test_two_of_a_kind_under_two_keys(folder, model):
@@ -58,21 +57,22 @@ def test_two_of_a_kind_under_two_keys(folder, model):
         retrieval=dict(name="retrieval", data=first),
         few=dict(name="retrieval", data=first, max_sentences=5),
     )
-    made = evaluators.build(config, CONTEXT)
+    made = evaluators.build(config.evals, CONTEXT)
     figures, rows = evaluators.measure(made, model)
     assert figures["bli/de-en/words"] == 20 and figures["names/bli/de-en/words"] == 5
     assert figures["retrieval/mean"] == figures["few/retrieval/mean"] == 1
     assert figures["retrieval/de-en/mean_low"] > figures["few/retrieval/de-en/mean_low"]
     assert {name.split("/")[0] for name in figures} == {"bli", "names", "retrieval", "few"}
     assert len(rows) == 25 and {row["pair"] for row in rows} == {"de-en"}
-    [only] = evaluators.build(config_of(names=config.evals.names), CONTEXT, names=("bli",))
-    assert only.prefix == "names/" and not evaluators.build(config, CONTEXT, names=())
+    few = {"names": config.evals["names"]}
+    [only] = evaluators.build(few, CONTEXT, names=("bli",))
+    assert only.prefix == "names/" and not evaluators.build(config.evals, CONTEXT, names=())
 
 
 def test_the_key_decides_nothing_but_the_path(folder, model):
     """Evaluators are made by `name`, even under another evaluator's name."""
     config = config_of(retrieval=dict(name="bli", data=str(folder / "first")))
-    figures, _ = evaluators.measure(evaluators.build(config, CONTEXT), model)
+    figures, _ = evaluators.measure(evaluators.build(config.evals, CONTEXT), model)
     assert figures["retrieval/bli/de-en/p@1"] == 1 and "retrieval/mean" not in figures
 
 
@@ -81,23 +81,23 @@ def test_folders_stand_for_the_option(folder, model):
         bli=dict(name="bli", data="pocket"), other=dict(name="bli", data="pocket")
     )
     folders = {"evals.bli": str(folder / "first"), "evals.other": ""}
-    [one] = evaluators.build(config, CONTEXT, folders)
+    [one] = evaluators.build(config.evals, CONTEXT, folders)
     assert dict(one.run(model))["bli/de-en/words"] == 20
     with pytest.raises(FileNotFoundError, match="pocket is not a folder"):
-        evaluators.build(config, CONTEXT)
+        evaluators.build(config.evals, CONTEXT)
 
 
 def test_the_embedded_world_serves_every_key(tmp_path):
-    config = options.base_config()
-    config.data.update(source=f"text:{tmp_path}", languages="en,de", dictionaries="")
-    config.evals = ConfigDict(dict(
+    evals = dict(
         mlm=dict(name="mlm"), here=dict(name="retrieval", data="pocket"),
         there=dict(name="bli", data="pocket"), brought=dict(name="bli", data="dir"),
-    ))  # fmt: skip
+    )  # fmt: skip
+    data = dict(source=f"text:{tmp_path}", languages="en,de", dictionaries="")
+    config = options.parse(dict(data=data, evals=evals))
     folders = world.resolve_folders(config, str(tmp_path / "run"))
     assert folders["evals.brought"] == "dir" and "evals.mlm" not in folders
     made = evaluators.build(
-        config, Context(languages=("en", "de")), {**folders, "evals.brought": ""}
+        config.evals, Context(languages=("en", "de")), {**folders, "evals.brought": ""}
     )
     assert [each.prefix for each in made] == ["here/", "there/"]
 
@@ -114,7 +114,7 @@ def test_evaluators_without_data_are_left_out_and_named(caplog):
         wsd=dict(name="wsd", training=""),
     )
     with caplog.at_level(logging.INFO):
-        assert evaluators.build(config, CONTEXT) == []
+        assert evaluators.build(config.evals, CONTEXT) == []
     logger.removeHandler(caplog.handler)
     [line] = {x.getMessage() for x in caplog.records if "name no data" in x.getMessage()}
     named = [f"config.evals.{key}.data" for key in ("retrieval", "bli", "similarity", "senses")]
@@ -124,11 +124,11 @@ def test_evaluators_without_data_are_left_out_and_named(caplog):
 
 def test_names_and_options_are_checked():
     with pytest.raises(ValueError, match="evaluator named 'retrieva'.*'retrieval'"):
-        evaluators.build(config_of(retrieval=dict(name="retrieva")), CONTEXT)
+        config_of(retrieval=dict(name="retrieva"))
     with pytest.raises(ValueError, match="'neighborhood'.*'neighbourhood'"):
-        evaluators.build(config_of(bli=dict(name="bli", neighborhood=3)), CONTEXT)
+        config_of(bli=dict(name="bli", neighborhood=3))
     with pytest.raises(ValueError, match="'details'"):
-        evaluators.build(config_of(bli=dict(name="bli", details=[])), CONTEXT)
+        config_of(bli=dict(name="bli", details=[]))
 
 
 def test_training_gives_variables_and_evaluators_get_an_encoder():

@@ -6,9 +6,10 @@ from absl import logging as absl_logging
 import numpy as np
 import pytest
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.evaluate.context import Context
 from clwe_jax.jobs import evaluate, evaluators, floor
+from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
 
@@ -35,12 +36,9 @@ def config(tmp_path):
         (tmp_path / f"de-en.{language}").write_text("\n".join(text))
     test = "".join(f"de{word} en{word}\n" for word in TESTED)
     (tmp_path / "de-en.5000-6500.txt").write_text(test)
-    found = options.base_config()
-    found.data.languages = "en,de"
-    found.evals.retrieval.data = str(tmp_path)
-    with found.unlocked():
-        found.evals.bli = dict(name="bli", data=str(tmp_path), methods="nn", bootstrap=0)
-    return found
+    bli = dict(data=str(tmp_path), methods="nn", bootstrap=0)
+    values = {"data.languages": "en,de", "evals.retrieval.data": str(tmp_path), "evals.bli": bli}
+    return options.with_values(PretrainRun(), values)
 
 
 def dictionary(words=WORDS):
@@ -50,7 +48,7 @@ def dictionary(words=WORDS):
 
 def measured(config, found, counts=None):
     context = Context(languages=("en", "de"))
-    made = evaluators.build(config, context, names=floor.EVALUATORS)
+    made = evaluators.build(config.evals, context, names=floor.EVALUATORS)
     return floor.measure(config, made, found, counts, lambda text, language: text.split())
 
 
@@ -100,15 +98,13 @@ def test_words_of_a_third_language_are_no_noise(config):
 
 
 def test_the_seed_draws_the_vectors(config):
-    one, other = dictionary(WORDS[::3]), config.copy_and_resolve_references()
-    other.seed = 1
+    one, other = dictionary(WORDS[::3]), options.with_values(config, {"seed": 1})
     assert measured(config, one) == measured(config, one) != measured(other, one)
 
 
 def test_a_run_without_dictionary_has_no_floor(config, said):
     assert measured(config, None) == {} and "no dictionary floor" in said.text
-    config.data.languages = "en"
-    assert measured(config, dictionary()) == {}
+    assert measured(options.with_values(config, {"data.languages": "en"}), dictionary()) == {}
 
 
 def test_evaluating_again_replaces_the_floor_of_the_same_measurement():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from absl import logging as absl_logging
 
-from clwe_jax import api, presets, validation
+from clwe_jax import api, options, presets
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import given, refine, static
@@ -56,7 +56,7 @@ class Brought:
     def config(self, **overrides):
         found = presets.static("laptop")
         found.static.update(training="separate", refinement=True)
-        for path, value in {
+        return options.with_values(options.parse(found), {
             "data.languages": "de,en",
             "data.dictionaries": str(self.folder / "dictionaries"),
             "evals.bli.data": str(self.folder / "dictionaries"),
@@ -66,17 +66,11 @@ class Brought:
             "align.source_vectors": str(self.folder / "de.vec"),
             "align.target_vectors": str(self.folder / "en.vec"),
             **overrides,
-        }.items():
-            *parents, last = path.split(".")
-            section = found
-            for name in parents:
-                section = section[name]
-            section[last] = value
-        return found
+        })  # fmt: skip
 
     def run(self, workdir="run", **overrides):
         config = self.config(**overrides)
-        validation.validate(config)
+        config.resolved().check_all()
         static.run(config, str(self.folder / workdir))
         with open(self.folder / workdir / "results.json") as file:
             return json.load(file)

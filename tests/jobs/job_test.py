@@ -10,12 +10,11 @@ import sys
 
 import pytest
 from absl import logging as absl_logging
-from ml_collections import ConfigDict
 
-from clwe_jax import config as options
-from clwe_jax import presets, registry
+from clwe_jax import options, presets, registry
 from clwe_jax.jobs import forecast, lock, pretrain, static
 from clwe_jax.jobs.job import Job, Results, Stage
+from clwe_jax.options import systems
 
 
 class Counting(Job):
@@ -46,7 +45,7 @@ class Counting(Job):
 
 @pytest.fixture
 def config():
-    return presets.bert("laptop")
+    return options.parse(presets.bert("laptop"))
 
 
 def read(path):
@@ -118,9 +117,8 @@ def test_damaged_figures_are_written_again(config, tmp_path):
 
 def test_the_run_of_another_config_is_refused_before_any_stage(config, tmp_path):
     Counting(config, str(tmp_path), []).run()
-    other, done = ConfigDict(config.to_dict()), []
-    other.model.width = 7
-    with pytest.raises(ValueError, match="config.model.width: 128 -> 7"):
+    other, done = options.with_values(config, {"model.width": 64}), []
+    with pytest.raises(ValueError, match="config.model.width: 128 -> 64"):
         Counting(other, str(tmp_path), done).run()
     assert not done
 
@@ -135,7 +133,7 @@ def test_a_dry_run_describes_the_stages_and_writes_nothing(config, tmp_path, cap
 
 def test_a_dry_run_of_a_language_model(config, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(forecast, "_WORDS", 2_000)
-    config.update_from_flattened_dict({
+    config = options.with_values(config, {
         "data.languages": "en,de", "data.sequence_length": 16, "train.batch_size": 2,
         "train.steps": 100, "vocab.size": 64, "model.width": 8, "model.heads": 2,
         "model.layers": 1, "model.mlp_dim": 8, "data.sample_bytes": 6400,
@@ -160,8 +158,7 @@ def test_a_dry_run_of_static_vectors(tmp_path, capsys):
     (tmp_path / "text").mkdir()
     for language, size in (("en", 2_000_000), ("de", 1_000_000)):
         (tmp_path / "text" / f"{language}.txt").write_text("a word\n" * (size // 7))
-    config = presets.static("laptop")
-    config.update_from_flattened_dict({
+    config = options.with_values(options.parse(presets.static("laptop")), {
         "data.source": f"text:{tmp_path / 'text'}", "data.languages": "de,en",
         "data.dictionaries": "", "embeddings.dim": 4, "embeddings.buckets": 10,
         "embeddings.epochs": 1, "evals.bli.data": "", "evals.retrieval.data": "",
@@ -172,7 +169,8 @@ def test_a_dry_run_of_static_vectors(tmp_path, capsys):
     assert "dictionaries: none" in said and not (tmp_path / "run").exists()
     (tmp_path / "muse").mkdir()
     (tmp_path / "muse" / "de-en.0-5000.txt").write_text("wort word\n")
-    config.data.dictionaries, config.align.split = str(tmp_path / "muse"), "0-5000"
+    muse = {"data.dictionaries": str(tmp_path / "muse"), "align.split": "0-5000"}
+    config = options.with_values(config, muse)
     assert static.run(config, str(tmp_path / "run"), dry=True)
     assert f"dictionaries: 1 file, 0.0 MB, in {tmp_path / 'muse'}\n" in capsys.readouterr().out
 
@@ -205,8 +203,8 @@ def test_a_failed_start_leaves_nothing(config, tmp_path, existed):
         Failing(config, str(folder), []).run()
     assert folder.exists() == existed
     assert [path.name for path in tmp_path.rglob("*.*")] == ["notes.txt"] * existed
-    config.model.width = 256  # the folder takes other options now
-    assert Counting(config, str(folder), []).run()
+    wider = options.with_values(config, {"model.width": 256})  # the folder takes other options now
+    assert Counting(wider, str(folder), []).run()
 
 
 def test_a_failure_in_training_keeps_the_run(config, tmp_path):
@@ -248,9 +246,8 @@ def test_options_are_checked_before_anything_is_written(config, tmp_path):
     ],
 )
 def test_a_language_model_starts_with_nothing_missing(config, tmp_path, path, value, expected):
-    config.update_from_flattened_dict({path: value})
     with pytest.raises((ValueError, FileNotFoundError), match=expected):
-        pretrain.run(config, str(tmp_path / "run"))
+        pretrain.run(options.with_values(config, {path: value}), str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 
@@ -268,8 +265,8 @@ def test_a_folder_of_an_older_layout_is_refused(config, tmp_path):
 
 
 @pytest.mark.parametrize("job", registry.TABLES["job"])
-def test_every_job_is_validated_and_what_it_leaves_is_loaded(job):
-    assert job in registry.TABLES["validation"]
+def test_every_job_is_an_option_and_what_it_leaves_is_loaded(job):
+    assert job in systems.JOBS
     # Jobs that work on a finished run leave its config.json as it is.
     made = job != "evaluate"
     assert (job in registry.TABLES["loader"]) == (job in registry.TABLES["evaluation"]) == made

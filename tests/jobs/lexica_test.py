@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from absl import logging as absl_logging
 
-from clwe_jax import presets
+from clwe_jax import options, presets
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import lexica
 from clwe_jax.text import dictionary as dictionaries
@@ -26,7 +26,7 @@ def said(caplog):
 def config():
     found = presets.static("laptop")
     found.data.languages = "en,de"
-    return found
+    return options.parse(found)
 
 
 @pytest.fixture
@@ -50,8 +50,8 @@ def folders_of(muse, **more):
 
 
 def test_tests_of_both_directions_and_those_that_are_absent(config, muse, said):
-    config.data.languages = "de,en,fr"
-    config.static.pairs = "de-en,fr-en"
+    three = {"data.languages": "de,en,fr", "static.pairs": "de-en,fr-en"}
+    config = options.with_values(config, three)
     found = lexica.tests(config, folders_of(muse), Normalizer())
     assert [test.name for test in found] == ["de-en", "en-de"]
     assert found[1].entries == {"room": {"raum", "zimmer"}}

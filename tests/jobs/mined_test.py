@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from clwe_jax import pocket, presets, validation
+from clwe_jax import options, pocket, presets
 from clwe_jax.embeddings import mining
 from clwe_jax.jobs import mined, static
 from clwe_jax.text import pair_files, parallel
@@ -20,9 +20,9 @@ def _config(**overrides):
     config.embeddings.update(dim=64, min_count=2)
     config.evals.bli.update(bootstrap=0, methods="nn")
     config.evals.retrieval.max_sentences = 100
-    config.update_from_flattened_dict(overrides)
-    validation.validate(config)
-    return config
+    found = options.with_values(options.parse(config), overrides)
+    found.resolved().check_all()
+    return found
 
 
 def _read(folder, name):

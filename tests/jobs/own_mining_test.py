@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from clwe_jax import config as options
-from clwe_jax import presets, validation
+from clwe_jax import options, presets
 from clwe_jax.embeddings import mining
 from clwe_jax.jobs import inputs, own_mining, pretrain, warm
 from clwe_jax.jobs.finish import Finish
@@ -27,9 +26,9 @@ def tiny(**overrides):
     config.evals.retrieval.data = ""
     config.evals.bli.data = ""
     config.finish.update(steps=2, batch_size=8, sequence_length=16, pairs="mined")
-    config.update_from_flattened_dict(overrides)
-    validation.validate(config)
-    return options.resolved(config)
+    found = options.with_values(options.parse(config), overrides).resolved()
+    found.check_all()
+    return found
 
 
 @pytest.fixture(scope="module")

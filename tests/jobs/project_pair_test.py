@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax import api, presets
-from clwe_jax import config as options
+from clwe_jax import api, options, presets
 from clwe_jax.jobs import evaluate, project
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -34,6 +33,7 @@ def make_run(folder, language, seed, width=8, lower_case=True):
     config.objective.negatives = 0
     config.model.update(width=width, layers=1, cells=8, filters=((1, 4), (2, 4)), highways=1)
     config.model.dtype = "float32"
+    config = options.parse(config)
     vocabulary = WordVocabulary([*SPECIALS, *WORDS[language]])
     tokenizer = Tokenizer((language,), Normalizer(lower_case), Segmenter({}), vocabulary)
     options.claim_workdir(config, str(folder))
@@ -80,7 +80,7 @@ def configured(runs, source="de", target="en"):
         apply="least_squares", source=str(runs[source]) if source else "",
         target=str(runs[target]) if target else "",
     )  # fmt: skip
-    return config
+    return options.parse(config)
 
 
 @pytest.fixture(scope="module")
@@ -146,16 +146,16 @@ def test_the_map_brings_translations_together(runs, projected):
 
 def test_the_pair_is_measured_again(runs, projected):
     before = figures(projected)
-    config = configured(runs)
-    config.job = "evaluate"
-    config.projection.update(source="", target="")  # the folder names them
-    config.data.languages = "en,de"
+    config = options.with_values(configured(runs), {
+        "job": "evaluate", "projection.source": "", "projection.target": "",  # the folder names them
+        "data.languages": "en,de",
+    })  # fmt: skip
     assert evaluate.run(config, str(projected))
     assert figures(projected) == pytest.approx(before)
-    config.evals.bli.methods = "nn"
+    config = options.with_values(config, {"evals.bli.methods": "nn"})
     assert evaluate.run(config, str(projected))
     kept = options.read_config(projected)
-    assert kept.job == "project" and kept.evals.bli.methods == "nn"
+    assert kept.job == "project" and kept.evals["bli"].methods == "nn"
     assert kept.projection.source == str(runs["de"])
 
 
@@ -168,24 +168,21 @@ def test_what_is_refused(runs, projected, tmp_path):
     refused(configured(runs, target=""), tmp_path / "a", "config.projection.target is empty")
     refused(configured(runs, target="de"), tmp_path / "b", "both runs of de")
     refused(configured(runs), runs["en"], "holds another run")
-    senses = configured(runs)
-    senses.projection.anchors = "senses"
+    senses = options.with_values(configured(runs), {"projection.anchors": "senses"})
     refused(senses, tmp_path / "c", "anchors=words")
     several = dict(runs, en=tmp_path / "several")
     shutil.copytree(runs["en"], several["en"])
     config = options.read_config(several["en"])
-    config.data.languages = "en,fr"
-    options.write_config(config, several["en"])
+    options.write_config(options.with_values(config, {"data.languages": "en,fr"}), several["en"])
     refused(configured(several), tmp_path / "d", "no monolingual language model .*en,fr")
     refused(configured(dict(runs, en=projected)), tmp_path / "e", "job project")
     wide = dict(runs, en=make_run(tmp_path / "wide", "en", 1, width=12))
     refused(configured(wide), tmp_path / "f", "differ in .layers, dimensions")
     cased = dict(runs, en=make_run(tmp_path / "cased", "en", 1, lower_case=False))
     refused(configured(cased), tmp_path / "g", "lower_case")
-    without = configured(runs)
-    without.data.dictionaries = ""
+    without = options.with_values(configured(runs), {"data.dictionaries": ""})
     refused(without, tmp_path / "h", "needs a dictionary")
-    alone = presets.elmo("laptop", languages="de,en")
+    alone = options.parse(presets.elmo("laptop", languages="de,en"))
     with pytest.raises(FileNotFoundError, match="holds no run"):
         project.run(configured(dict(runs, en=tmp_path / "absent")), str(tmp_path / "i"))
     with pytest.raises(FileNotFoundError):

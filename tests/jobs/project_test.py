@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from clwe_jax import presets
+from clwe_jax import options, presets
 from clwe_jax.evaluate.context import Context
 from clwe_jax.jobs import project
 from clwe_jax.text import corpora
@@ -31,7 +31,7 @@ def job(tmp_path):
     tests.mkdir()
     (tests / "de-en.5000-6500.txt").write_text("Name1 name\n")
     (tests / "en-de.5000-6500.txt").write_text("title name2\n")
-    config = presets.elmo("laptop", languages="en,de")
+    config = options.parse(presets.elmo("laptop", languages="en,de"))
     made = project.Projection(config, str(tmp_path / "run"))
     tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter({}), WordVocabulary(SPECIALS))
     made.models = dict.fromkeys(("en", "de"), types.SimpleNamespace(tokenizer=tokenizer))
@@ -51,9 +51,9 @@ def test_identical_tokens_are_all_that_both_texts_have(job):
 
 
 def test_options_of_identical_tokens(job):
-    job.config.projection.identical_min_count = 4
+    job.config = options.with_values(job.config, {"projection.identical_min_count": 4})
     assert ("seltenes", "seltenes") in job._pairs("de", "en")
-    job.config.data.exclude_tests = False
+    job.config = options.with_values(job.config, {"data.exclude_tests": False})
     assert ("name1", "name1") in job._pairs("de", "en")
-    job.config.projection.identical = False
+    job.config = options.with_values(job.config, {"projection.identical": False})
     assert job._pairs("de", "en") == [("haus", "house")]

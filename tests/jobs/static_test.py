@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from absl import logging as absl_logging
 
-from clwe_jax import api, presets, validation
+from clwe_jax import api, options, presets
 from clwe_jax.embeddings import files, train
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.jobs import given, refine, static, vocabularies
@@ -63,7 +63,7 @@ def folder(tmp_path_factory):
 def config_of(folder, training="joint", **overrides):
     found = presets.static("laptop")
     found.static.update(training=training, reallocation=training == "joint", refinement=True)
-    for path, value in {
+    run = options.with_values(options.parse(found), {
         "data.source": f"text:{folder / 'text'}",
         "data.languages": ",".join(LANGUAGES),
         "data.dictionaries": str(folder / "dictionaries"),
@@ -75,14 +75,9 @@ def config_of(folder, training="joint", **overrides):
         "evals.bli.bootstrap": 0,
         "evals.retrieval.data": "",
         **overrides,
-    }.items():
-        *parents, last = path.split(".")
-        section = found
-        for name in parents:
-            section = section[name]
-        section[last] = value
-    validation.validate(found)
-    return found
+    })  # fmt: skip
+    run.resolved().check_all()
+    return run
 
 
 def read(path):

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from clwe_jax import api, presets, validation
+from clwe_jax import api, options, presets
 from clwe_jax.api import encoders
 from clwe_jax.evaluate import features, piece_rows
 from clwe_jax.evaluate.model_encoder import ModelEncoder
@@ -17,6 +17,7 @@ from clwe_jax.models.labelling import Labelling
 from clwe_jax.models.laser import Backbone, Laser
 from clwe_jax.models.tuned import TunedModel
 from clwe_jax.objectives.translation import TranslationObjective
+from clwe_jax.options.models import LaserOptions, LinearHead
 from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
@@ -25,7 +26,10 @@ from clwe_jax.text.words import Segmenter
 from clwe_jax.training import build, fine_tuned, paths
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-SIZES = dict(max_length=40, width=6, cells=8, layers=2, dropout=0.0)
+SIZES = LaserOptions(
+    width=6, cells=8, layers=2, dropout=0.0, decoder_cells=5, language_width=2
+)
+LONGEST = 40
 
 
 @pytest.fixture(scope="module")
@@ -34,16 +38,17 @@ def model():
     pieces = [*SPECIALS, *LETTERS, *(f"##{x}" for x in LETTERS)]
     tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
     vocabulary = tokenizer.vocabulary
-    laser = Laser(
-        vocab_size=vocabulary.size, languages=2, decoder_cells=5, language_width=2, **SIZES
+    laser = Laser(SIZES, vocabulary.size, LONGEST, languages=2)
+    objective = TranslationObjective(
+        model=laser, vocab_size=len(pieces), specials=vocabulary.specials
     )
-    objective = TranslationObjective(laser, len(pieces), vocabulary.specials)
     shapes = objective.batch_shapes(1, 8)
     batch = {name: np.zeros(x.shape, x.dtype) for name, x in shapes.items()}
     tree = nn.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
     r = np.random.RandomState(0)
     variables = jax.tree.map(lambda x: np.float32(0.5 * r.standard_normal(x.shape)), tree)
-    return api.Model(presets.translation("laptop"), tokenizer, objective, variables)
+    config = options.parse(presets.translation("laptop"))
+    return api.Model(config, tokenizer, objective, variables)
 
 
 @pytest.mark.parametrize("layers, words", [("top", "max"), ("top", "mean"), ("last", "first"), ("upper", "max")])
@@ -52,8 +57,9 @@ def test_the_head_reads_the_frozen_features(model, layers, words):
     tokenizer = model.tokenizer
     encoder = ModelEncoder(model.objective, tokenizer, model.variables)
     table = features.Vectors(encoder, layers, words).of_sentences(sentences, "en")
-    tuned = TunedModel(Backbone(tokenizer.vocabulary.size, **SIZES), Labelling(Linear(2, True)),
-                       layers=layers, words=words)  # fmt: skip
+    backbone = Backbone(SIZES, tokenizer.vocabulary.size, LONGEST)
+    labelling = Labelling(Linear(LinearHead(), 2, True))
+    tuned = TunedModel(backbone, labelling, layers=layers, words=words)
     rows = piece_rows.of_sentences(tokenizer, sentences, "en", 40)
     _, batch = next(piece_rows.batches(rows, tokenizer, 2, 40))
     params = fine_tuned.backbone_of(model.variables)
@@ -80,7 +86,8 @@ def test_it_learns_with_the_head_and_is_loaded(model, tmp_path, monkeypatch):
     config.transfer.head.update(width=16, mlp_dim=16)
     config.optimizer.update(learning_rate=3e-3)
     config.train.update(epochs=2, batch_size=16)
-    validation.validate(config)
+    config = options.parse(config)
+    config.check_all()
     load = encoders.load
     monkeypatch.setattr(
         encoders, "load", lambda x, names: model if x == config.encoder else load(x, names)
@@ -104,17 +111,18 @@ def test_the_gru_starts_from_lasers_pieces(model, tmp_path, monkeypatch):
     config.transfer.update(pieces="run:laser", seeds=2, embedded_rows=20, embedded_tests=10)
     config.transfer.search.trials = 0
     config.transfer.head.update(width=8, mlp_dim=8, layers=1)
-    config.transfer.embedder.width = 5
     # No step: the heads keep their start.
     config.recipe.update(name="adam", schedule="constant", learning_rate=0.0, epochs=1)
+    config.transfer.embedder.width = 5
+    config = options.parse(config)
     load = encoders.load
     monkeypatch.setattr(
         encoders, "load", lambda x, names: model if x == "run:laser" else load(x, names)
     )
     with pytest.raises(ValueError, match="--config.transfer.embedder.width=6"):
         transfer.run(config, str(tmp_path / "run"))
-    config.transfer.embedder.width = 6
-    validation.validate(config)
+    config = options.with_values(config, {"transfer.embedder.width": 6})
+    config.check_all()
     assert transfer.run(config, str(tmp_path / "run"))
     loaded = api.load(str(tmp_path / "run"))
     table = np.asarray(loaded.predictor.params["embedder"]["embedding"])
@@ -127,4 +135,4 @@ def test_texts_have_no_begin(model):
     config = presets.transfer("laptop", "topics", "mean_mlp")
     config.transfer.text_vector = "cls"
     with pytest.raises(ValueError, match="LASER reads no .CLS."):
-        build.tuned(config, ["a", "b"], False, model.objective)
+        build.tuned(options.parse(config), ["a", "b"], False, model.objective)

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from clwe_jax import api, pocket, presets, validation
+from clwe_jax import api, options, pocket, presets
 from clwe_jax.align import procrustes
 from clwe_jax.api import encoders
 from clwe_jax.evaluate.word_alignment import WordAligner
@@ -16,6 +16,7 @@ from clwe_jax.jobs import transfer, transfer_maps
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives import projected
 from clwe_jax.objectives.mlm import MlmObjective
+from clwe_jax.options.models import TransformerOptions
 from clwe_jax.text import labelled_files
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.text.base_vocab import SPECIALS
@@ -99,11 +100,9 @@ def model():
     letters = sorted({mark + x for word in words for x in word for mark in ("", "##")})
     pieces = [*SPECIALS, *letters, *sorted(words - set(letters))]
     tokenizer = Tokenizer(LANGUAGES, Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
-    backbone = Transformer(
-        tokenizer.vocabulary.size, 2, layers=1, width=16, heads=2, mlp_dim=24, max_length=32,
-        dropout=0.0,
-    )  # fmt: skip
-    objective = MlmObjective(backbone, len(pieces), 4)
+    sizes = TransformerOptions(layers=1, width=16, heads=2, mlp_dim=24, dropout=0.0)
+    backbone = Transformer(sizes, tokenizer.vocabulary.size, 2, 32)
+    objective = MlmObjective(model=backbone, vocab_size=len(pieces), max_predictions=4)
     batch = {key: np.zeros(x.shape, x.dtype) for key, x in objective.batch_shapes(1, 32).items()}
     variables = partition.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
     return api.Model(config_of("x"), tokenizer, objective, variables)
@@ -114,14 +113,13 @@ def config_of(encoder, **align):
     config.encoder = f"run:{encoder}"
     config.data.languages = "en,de"
     config.transfer.update(seeds=1, embedded_rows=40, embedded_tests=20, layers="sum4", words="first")
-    config.transfer.align.update(parallel="pocket", sentences=60, **align)
+    config.transfer.align.update(dict(parallel="pocket", sentences=60) | align)
     config.recipe.epochs = 1
-    return config
+    return options.parse(config)
 
 
 def test_a_mapped_model_and_its_maps(model, tmp_path):
-    config, folder = config_of(str(tmp_path)), str(tmp_path)
-    config.transfer.align.links = "gold"
+    config, folder = config_of(str(tmp_path), links="gold"), str(tmp_path)
     found, facts = transfer_maps.mapped(config, folder, model, LANGUAGES)
     assert facts["align"]["languages"] == ["en", "de"]
     maps, applied = projected.read(os.path.join(folder, projected.FILE))
@@ -134,7 +132,7 @@ def test_a_mapped_model_and_its_maps(model, tmp_path):
     np.testing.assert_array_equal(*english)
     again, _ = transfer_maps.mapped(config, folder, model, LANGUAGES)  # from the folder
     np.testing.assert_array_equal(again.projection.maps[1], found.projection.maps[1])
-    config.transfer.align.parallel = ""
+    config = config_of(str(tmp_path), parallel="")
     assert transfer_maps.mapped(config, folder, model, LANGUAGES) == (model, {})
 
 
@@ -144,7 +142,7 @@ def test_a_run_maps_its_features_and_keeps_the_maps(model, tmp_path, monkeypatch
     os.mkdir(encoder)
     monkeypatch.setattr(encoders, "load", lambda x, names: model)
     config = config_of(encoder, links="gold")
-    validation.validate(config)
+    config.check_all()
     labelled_files.check(config, folder)
     assert transfer.run(config, folder)
     maps, applied = projected.read(os.path.join(folder, projected.FILE))
@@ -168,35 +166,30 @@ def test_a_run_maps_its_features_and_keeps_the_maps(model, tmp_path, monkeypatch
 def test_wrong_options_are_named_at_once(tmp_path):
     folder = str(tmp_path)
     cases = {
-        "maps the layers of a frozen": lambda c: c.transfer.update(mode="tune"),
-        "'gold' links are those of": lambda c: c.transfer.align.update(links="x"),
-        r"sentences=0: .*at least 1": lambda c: c.transfer.align.update(sentences=0),
-        "no.en is no file": lambda c: c.transfer.align.update(parallel="no"),
+        "maps the layers of a frozen": {"transfer.mode": "tune"},
+        "'gold' links are those of": {"transfer.align.links": "x"},
+        r"sentences=0: .*at least 1": {"transfer.align.sentences": 0},
+        "no.en is no file": {"transfer.align.parallel": "no"},
+        "config.transfer.align.method": {"transfer.align.method": "itermx"},
     }
-    for message, change in cases.items():
-        config = config_of(folder)
-        change(config)
+    for message, values in cases.items():
         with pytest.raises((ValueError, FileNotFoundError), match=message):
-            labelled_files.check(config, folder)
-    config = config_of(folder, method="itermx")
-    with pytest.raises(ValueError, match="config.transfer.align.method"):
-        validation.validate(config)
+            labelled_files.check(options.with_values(config_of(folder), values), folder)
 
 
 def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model):
     """Links in Pharaoh's format, `STEM.de-en` beside `STEM.de` and `STEM.en`."""
     config, stem = config_of(str(tmp_path), links="gold"), str(tmp_path / "train")
-    gold = transfer_maps.sentences(config, model.encoder(), "de", "en")
+    gold = transfer_maps.sentences(config.transfer.align, model.encoder(), "de", "en")
     for end, lines in {
         "de": [" ".join(row.source) for row in gold],
         "en": [" ".join(row.target) for row in gold],
         "de-en": [" ".join(f"{i}-{j}" for i, j in sorted(row.sure)) for row in gold],
     }.items():
         pathlib.Path(f"{stem}.{end}").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    config.transfer.align.update(parallel=stem, links=stem)
-    assert [row.sure for row in transfer_maps.sentences(config, model.encoder(), "de", "en")] == [
-        row.sure for row in gold
-    ]
+    config = config_of(str(tmp_path), parallel=stem, links=stem)
+    read = transfer_maps.sentences(config.transfer.align, model.encoder(), "de", "en")
+    assert [row.sure for row in read] == [row.sure for row in gold]
     maps = []
     for name, given in (("file", config), ("gold", config_of(str(tmp_path), links="gold"))):
         (tmp_path / name).mkdir()
@@ -208,15 +201,14 @@ def test_maps_of_links_in_a_file_are_those_of_gold_links(tmp_path, model):
 
 def test_files_that_do_not_fit_are_named(tmp_path, model):
     stem = str(tmp_path / "train")
-    config = config_of(str(tmp_path))
-    config.transfer.align.parallel = stem
+    config = config_of(str(tmp_path), parallel=stem)
     (tmp_path / "train.en").write_text("a\nb\n")
     with pytest.raises(FileNotFoundError, match="train.de is missing"):
-        transfer_maps.sentences(config, model.encoder(), "de", "en")
+        transfer_maps.sentences(config.transfer.align, model.encoder(), "de", "en")
     (tmp_path / "train.de").write_text("a\n")
     with pytest.raises(ValueError, match="train.de has 1 lines and .*train.en has 2"):
-        transfer_maps.sentences(config, model.encoder(), "de", "en")
+        transfer_maps.sentences(config.transfer.align, model.encoder(), "de", "en")
     (tmp_path / "train.de").write_text("a\n\n")
-    assert len(transfer_maps.sentences(config, model.encoder(), "de", "en")) == 1
+    assert len(transfer_maps.sentences(config.transfer.align, model.encoder(), "de", "en")) == 1
     with pytest.raises(ValueError, match="have 1 links; a map needs 100"):
         transfer_maps.mapped(config, str(tmp_path), model, ("en", "de"))

@@ -11,13 +11,15 @@ import jax
 import numpy as np
 import pytest
 
-from clwe_jax import api, pocket, presets, registry, validation
+from clwe_jax import api, options, pocket, presets, registry
 from clwe_jax.api import encoders
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.jobs import evaluate, transfer, transfer_data, transfer_search, transfer_translate
+from clwe_jax.jobs import evaluate, transfer, transfer_data, transfer_translate
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
+from clwe_jax.options import with_values
+from clwe_jax.options.models import TransformerOptions
 from clwe_jax.text import labelled_files
 from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.labelled import Examples, Labelled, Tagged, scores
@@ -122,15 +124,16 @@ def vectors(tmp_path_factory):
     return "vec:" + ",".join(f"{x}={folder / x}.vec" for x in LANGUAGES)
 
 
-def tiny(encoder, head="linear", task="ner", **changes):
+def tiny(encoder, head="linear", task="ner", head_values={}, **changes):
     config = presets.transfer("laptop", task, head)
     config.encoder, config.system = encoder, "toy"
     config.data.update(languages=",".join(LANGUAGES), pocket_sentences=200)
     config.vocab.size = 400
-    config.transfer.update(embedded_rows=120, embedded_tests=40, seeds=2, **changes)
+    config.transfer.update(dict(embedded_rows=120, embedded_tests=40, seeds=2) | changes)
+    config.transfer.head.update(head_values)
     config.transfer.embedder.update(width=8, cells=8)
     config.recipe.update(learning_rate=0.03, epochs=12, batch_size=16, patience=0)
-    return config
+    return options.parse(config)
 
 
 def read(folder, name):
@@ -142,9 +145,8 @@ def read(folder, name):
 def frozen(tmp_path_factory, vectors):
     """The folder of a finished run: a BiLSTM-CRF on aligned vectors."""
     folder = str(tmp_path_factory.mktemp("frozen"))
-    config = tiny(vectors, "bilstm_crf", length=16)
-    config.transfer.head.update(cells=12, dropout=0.1)
-    validation.validate(config)
+    config = tiny(vectors, "bilstm_crf", length=16, head_values=dict(cells=12, dropout=0.1))
+    config.check_all()
     assert transfer.run(config, folder)
     return config, folder
 
@@ -186,9 +188,8 @@ def test_a_finished_part_is_not_done_twice(frozen, monkeypatch):
 
 def test_an_evaluation_has_the_languages_of_the_run(frozen, caplog):
     config, folder = frozen
-    config = config.copy_and_resolve_references()
-    config.job, config.data.languages = "evaluate", ""
-    validation.validate(config)
+    config = with_values(config, {"job": "evaluate", "data.languages": ""})
+    config.check_all()
     assert evaluate.run(config, folder)
 
 
@@ -227,7 +228,7 @@ def test_a_run_that_is_moved_with_its_encoder_loads_from_any_folder(
     for part in vectors.removeprefix("vec:").split(","):
         shutil.copy(part.partition("=")[2], "space")
     config = tiny("vec:" + ",".join(f"{x}=space/{x}.vec" for x in LANGUAGES))
-    config.recipe.epochs = config.transfer.seeds = 1
+    config = with_values(config, {"recipe.epochs": 1, "transfer.seeds": 1})
     assert transfer.run(config, str(tmp_path / "here" / "runs" / "ner"))
     os.rename(tmp_path / "here", tmp_path / "there")
     monkeypatch.chdir(tmp_path)
@@ -243,15 +244,14 @@ def test_words_are_read_in_lower_case(frozen, vectors):
     rows = [row for sets in (data.train, data.dev, data.tests) for x in sets.values() for row in x]
     assert all(word == word.lower() for row in rows for word in row.words)
     model = api.load(frozen[1])
-    model.config.transfer.lower_case = True
+    config = with_values(model.config, {"transfer.lower_case": True})
+    model = dataclasses.replace(model, config=config)
     [upper], [lower] = (model.tag([words], lang="de") for words in (["BANK"], ["bank"]))
     assert upper[0][0] == "BANK" and upper[0][1] == lower[0][1]
 
 
 def test_gains_over_another_run_are_tested(frozen, tmp_path, vectors):
-    config = tiny(vectors)
-    config.report.compare_with = frozen[1]
-    config.recipe.epochs = 1
+    config = with_values(tiny(vectors), {"report.compare_with": frozen[1], "recipe.epochs": 1})
     assert transfer.run(config, str(tmp_path))
     titles = [section["title"] for section in read(tmp_path, "report.json")["sections"]]
     assert "Names: gains" in titles
@@ -268,10 +268,8 @@ def test_the_mean_of_each_language_is_taken_away(vectors, tmp_path, frozen):
 
 @pytest.mark.parametrize("head", ["mean_mlp", "bilstm_max", "esim"])
 def test_pairs_of_texts_are_classified(head, vectors, tmp_path):
-    config = tiny(vectors, head, "xnli")
     sizes = dict(hidden=12) if head == "mean_mlp" else dict(hidden=12, cells=8, dropout=0.0)
-    config.transfer.head.update(sizes)
-    assert transfer.run(config, str(tmp_path))
+    assert transfer.run(tiny(vectors, head, "xnli", head_values=sizes), str(tmp_path))
     figures = read(tmp_path, "results.json")
     assert figures["xnli/de/majority"] == 0.5
     assert figures["xnli/en/acc"] > 0.6 and "zero_shot/xnli/mean_acc" in figures
@@ -282,8 +280,7 @@ def test_pairs_of_texts_are_classified(head, vectors, tmp_path):
 
 
 def test_the_heads_have_the_regularisation_of_the_best_trial(vectors, tmp_path):
-    config = tiny(vectors, search={"trials": 2})
-    config.recipe.epochs = 1
+    config = with_values(tiny(vectors, search={"trials": 2}), {"recipe.epochs": 1})
     assert transfer.run(config, str(tmp_path))
     report = read(tmp_path, "report.json")
     [found] = [x for x in report["sections"] if x["title"] == "Names: search"]
@@ -317,11 +314,11 @@ def pretrained(tmp_path_factory):
     letters = sorted({mark + letter for word in words for letter in word for mark in ("", "##")})
     pieces = [*SPECIALS, *letters, *sorted(words - set(letters))]
     tokenizer = Tokenizer(LANGUAGES, Normalizer(), Segmenter(), WordPieceVocabulary(pieces))
-    backbone = Transformer(
-        tokenizer.vocabulary.size, 2, layers=2, width=16, heads=2, mlp_dim=24, max_length=32,
-        dropout=0.0, norm="pre", types=2,
-    )  # fmt: skip
-    objective = MlmObjective(backbone, len(pieces), 4)
+    sizes = TransformerOptions(
+        layers=2, width=16, heads=2, mlp_dim=24, dropout=0.0, norm="pre", types=2
+    )
+    backbone = Transformer(sizes, tokenizer.vocabulary.size, 2, 32)
+    objective = MlmObjective(model=backbone, vocab_size=len(pieces), max_predictions=4)
     batch = {key: np.zeros(x.shape, x.dtype) for key, x in objective.batch_shapes(1, 32).items()}
     variables = partition.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
     model = api.Model(tiny(""), tokenizer, objective, variables)
@@ -334,17 +331,15 @@ def pretrained(tmp_path_factory):
 
 
 def tuning(pretrained, task="ner"):
-    config = tiny(f"run:{pretrained}", task=task)
-    config.transfer.update(mode="tune", length=32, layers="last", words="first")
-    config.transfer.seeds = 1
-    config.optimizer.update(learning_rate=1e-2)
-    config.train.update(epochs=3, batch_size=16, log_every_steps=4)
-    return config
+    changes = dict(mode="tune", length=32, layers="last", words="first", seeds=1)
+    config = tiny(f"run:{pretrained}", task=task, **changes)
+    train = dict(epochs=3, batch_size=16, log_every_steps=4)
+    return with_values(config, {"optimizer.learning_rate": 1e-2, "train": train})
 
 
 def test_fine_tuning_learns_and_resumes_exactly(pretrained, tmp_path, monkeypatch):
     config = tuning(pretrained)
-    validation.validate(config)
+    config.check_all()
     whole, broken = str(tmp_path / "whole"), str(tmp_path / "broken")
     assert transfer.run(config, whole)
     figures = read(whole, "results.json")
@@ -372,8 +367,7 @@ def test_fine_tuning_learns_and_resumes_exactly(pretrained, tmp_path, monkeypatc
 
 
 def test_heads_on_every_layer_alone(pretrained, tmp_path):
-    config = tiny(f"run:{pretrained}", layers="each")
-    config.recipe.epochs = 2
+    config = with_values(tiny(f"run:{pretrained}", layers="each"), {"recipe.epochs": 2})
     assert transfer.run(config, str(tmp_path))
     figures = read(tmp_path, "results.json")
     assert {f"ner/de/layer{k}/f1" for k in range(3)} <= figures.keys()
@@ -383,8 +377,7 @@ def test_heads_on_every_layer_alone(pretrained, tmp_path):
 
 
 def test_pairs_are_fine_tuned_in_one_row(pretrained, tmp_path):
-    config = tuning(pretrained, "xnli")
-    config.train.epochs, config.transfer.length = 1, 16
+    config = with_values(tuning(pretrained, "xnli"), {"train.epochs": 1, "transfer.length": 16})
     assert transfer.run(config, str(tmp_path))
     skipped = read(tmp_path, "report.json")["skipped"]
     assert skipped["texts longer than a row"] and skipped["test rows (de): texts longer than a row"]
@@ -411,16 +404,13 @@ def labelled(config):
 
 
 def test_rows_of_several_languages(vectors):
-    config = tiny(vectors, train="en,de", rows="en:1,de:30")
-    config.transfer.embedded_rows = 50
-    data = labelled(config)
+    data = labelled(tiny(vectors, train="en,de", rows="en:1,de:30", embedded_rows=50))
     assert {x: len(rows) for x, rows in data.train.items()} == {"en": 50, "de": 30}
     assert data.labels == ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")
 
 
 def test_training_rows_are_translated(vectors, tmp_path):
-    config = tiny(vectors, translate="train")
-    config.data.dictionaries = "pocket"
+    config = with_values(tiny(vectors, translate="train"), {"data.dictionaries": "pocket"})
     data = transfer_translate.translated(config, str(tmp_path), labelled(config))
     assert data.labelled == ("en",) and list(data.train) == ["en", "de"]
     for row, mine in zip(data.train["en"], data.train["de"], strict=True):
@@ -434,8 +424,8 @@ def test_training_rows_are_translated(vectors, tmp_path):
 
 def test_test_rows_are_translated_for_an_encoder_of_one_language(vectors, tmp_path):
     config = tiny(vectors.split(",")[0], translate="test")
-    config.data.dictionaries = "pocket"
-    validation.validate(config)
+    config = with_values(config, {"data.dictionaries": "pocket"})
+    config.check_all()
     assert transfer.run(config, str(tmp_path))
     figures = read(tmp_path, "results.json")
     assert figures["zero_shot/ner/mean_f1"] > 0.4 and figures["data/translated/de"] > 0.3
@@ -460,9 +450,8 @@ def test_files_are_split_and_compared(vectors, tmp_path, caplog):
     files_of(tmp_path / "test", [Tagged(x.words, ("B-X",) * len(x.words)) for x in rows])
     with pytest.raises(ValueError, match="different tasks"):
         labelled(config)
-    config.data.languages = "de,fr"
     with pytest.raises(ValueError, match="has files of en, none of config.data.languages=de,fr"):
-        labelled(config)
+        labelled(with_values(config, {"data.languages": "de,fr"}))
 
 
 WRONG = {
@@ -477,8 +466,7 @@ WRONG = {
 
 @pytest.mark.parametrize("message", WRONG)
 def test_files_that_cannot_work_are_refused(message, vectors):
-    config = tiny(vectors, **WRONG[message])
-    config.data.dictionaries = "absent"
+    config = with_values(tiny(vectors, **WRONG[message]), {"data.dictionaries": "absent"})
     with pytest.raises((ValueError, OSError), match=message):
         labelled_files.check(config, "")
 
@@ -500,12 +488,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("message", REFUSED)
 def test_options_that_cannot_work_are_refused(message, vectors):
-    changes = dict(REFUSED[message])
-    config = tiny(changes.pop("encoder", vectors), changes.pop("head", "linear"),
-                  changes.pop("task", "ner"))  # fmt: skip
-    config.transfer.update(changes)
     with pytest.raises(ValueError, match=message):
-        validation.validate(config)
+        tiny(**{"encoder": vectors, **REFUSED[message]}).check_all()
 
 
 def test_an_encoder_that_is_absent_is_named_with_its_command():
@@ -514,8 +498,7 @@ def test_an_encoder_that_is_absent_is_named_with_its_command():
 
 
 def test_a_language_that_the_encoder_lacks_is_named(vectors, tmp_path):
-    config = tiny(vectors)
-    config.data.languages = "en,fr"
+    config = with_values(tiny(vectors), {"data.languages": "en,fr"})
     for dry in (False, True):
         with pytest.raises(ValueError, match="fr"):
             transfer.run(config, str(tmp_path / "run"), dry)

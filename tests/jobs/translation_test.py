@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from clwe_jax import api, presets, validation
+from clwe_jax import api, options, presets
 from clwe_jax.jobs import pretrain
 from clwe_jax.training import checkpoint, paths
 
@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def config_of(folder, steps):
+def config_of(folder, steps, values={}):
     config = presets.unsupervised_translation("laptop")
     config.data.update(
         source=f"text:{folder / 'text'}", languages="de,en", sequence_length=8,
@@ -52,8 +52,9 @@ def config_of(folder, steps):
     config.checkpoint.every_steps = 3
     config.evals.bleu.update(data=str(folder / "dev"), every_steps=0)
     config.evals.retrieval.data = ""
-    validation.validate(config)
-    return config
+    found = options.with_values(options.parse(config), values)
+    found.resolved().check_all()
+    return found
 
 
 def params_of(workdir, step):
@@ -86,8 +87,7 @@ def test_a_vocabulary_of_fastbpe_trains_a_translator(folder, tmp_path):
     pieces = [f"{x}{y}" for x in ("de", "en") for y in NAMES] + ["de@@", "en@@", *NAMES]
     (tmp_path / "x.fcodes").write_text("".join(f"{x}\n" for x in codes))
     (tmp_path / "x.fvocab").write_text("".join(f"{x} 5\n" for x in pieces))
-    config = config_of(folder, 2)
-    config.vocab.path = str(tmp_path / "x.fcodes")
+    config = config_of(folder, 2, {"vocab.path": str(tmp_path / "x.fcodes")})
     assert pretrain.run(config, str(tmp_path / "run"))
     model = api.load(tmp_path / "run")
     assert model.vocabulary.kind == "fastbpe" and len(model.vocabulary) == 5 + len(pieces)
@@ -96,16 +96,14 @@ def test_a_vocabulary_of_fastbpe_trains_a_translator(folder, tmp_path):
 
 
 def test_sentences_need_text_files(folder):
-    config = config_of(folder, 1)
-    config.data.source = "tfds:wikipedia/20230601"
-    config.init.embeddings = ""
+    values = {"data.source": "tfds:wikipedia/20230601", "init.embeddings": ""}
     with pytest.raises(ValueError, match="tfds:.*expected pocket, text:DIR"):
-        validation.validate(config)
+        config_of(folder, 1, values)
 
 
 def test_a_dry_run_counts_translations(folder, tmp_path, capsys):
-    config = config_of(folder, 6)
-    config.evals.bleu.update(every_steps=2, max_sentences=5, width=2)
+    bleu = dict(every_steps=2, max_sentences=5, width=2)
+    config = config_of(folder, 6, {"evals.bleu": bleu})
     assert pretrain.run(config, str(tmp_path / "run"), dry=True)
     said = capsys.readouterr().out
     # Both directions of five pairs after 2, 4 and 6 steps.

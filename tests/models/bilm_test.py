@@ -6,11 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax import registry
+from clwe_jax import options as options_room
 from clwe_jax.models import bilm
+from clwe_jax.options.models import BiLmOptions
+from clwe_jax.options.training import MeshOptions
 from clwe_jax.training import partition
 
-CONFIG = bilm.BiLmConfig(
+CONFIG = BiLmOptions(
     width=4, layers=2, cells=6, cell_clip=0.8, projection_clip=0.5, dropout=0.3, character_dim=3,
     filters=((1, 3), (2, 4)), highways=1,
 )  # fmt: skip
@@ -226,7 +228,7 @@ def test_the_same_on_a_mesh(run_python):
 
 def on_a_mesh():
     """Parameters and rows cut over devices: the same values, the same gradients."""
-    mesh = partition.make_mesh({"data": 2, "fsdp": 2, "tensor": 2})
+    mesh = partition.make_mesh(MeshOptions(data=2, fsdp=2, tensor=2))
     batch, variables = make_batch(), make_variables()
     batch = {
         k: np.concatenate([v] * 4)[: 44 if k == "characters" else 12] for k, v in batch.items()
@@ -259,11 +261,11 @@ def on_a_mesh():
 )
 def test_settings_that_cannot_work(options, message):
     with pytest.raises(ValueError, match=message):
-        registry.build("model", dict(name="bilm", **options))
+        options_room.parse({"model": {"name": "bilm", **options}})
 
 
 def test_defaults_are_elmos():
-    config = bilm.BiLmConfig()
+    config = BiLmOptions()
     assert sum(count for _, count in config.filters) == 2048
     assert (config.width, config.cells, config.layers) == (512, 4096, 2)
     batch = dict(make_batch(), characters=jnp.zeros((4, 50), int))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.models.transformer import Transformer
+from clwe_jax.options.models import TransformerOptions
 from clwe_jax.types import piece_batch
 
 VOCAB, LANGUAGES = 23, 3
@@ -35,10 +36,8 @@ def _make_batch(rows=3, length=10, seed=0, masked=3):
 
 
 def _make_model(**options):
-    sizes = dict(
-        vocab_size=VOCAB, languages=LANGUAGES, layers=2, width=8, heads=2, mlp_dim=12, max_length=10
-    )
-    return Transformer(**{**sizes, **options})
+    sizes = dict(layers=2, width=8, heads=2, mlp_dim=12)
+    return Transformer(TransformerOptions(**{**sizes, **options}), VOCAB, LANGUAGES, 10)
 
 
 def _spread(variables, seed=1):

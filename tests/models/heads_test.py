@@ -10,6 +10,7 @@ import pytest
 
 from clwe_jax.models import heads, labelling
 from clwe_jax.models.lstm import BiLstm
+from clwe_jax.options import models
 
 ROWS, WORDS, DIM = 3, 5, 4
 LENGTHS = np.array([5, 1, 3])
@@ -88,14 +89,14 @@ def test_gradient_of_the_bilstm_is_that_of_differences(x):
 
 
 TAGGERS = {
-    "linear": heads.Linear(3, True),
-    "bilstm_crf": heads.BiLstmCrf(3, True, cells=4),
-    "transformer_crf": heads.TransformerCrf(3, True, layers=1, width=8, mlp_dim=8),
+    "linear": heads.Linear(models.LinearHead(), 3, True),
+    "bilstm_crf": heads.BiLstmCrf(models.BiLstmCrfHead(cells=4), 3, True),
+    "transformer_crf": heads.TransformerCrf(models.TransformerCrfHead(layers=1, width=8, mlp_dim=8), 3, True),
 }
 CLASSIFIERS = {
-    "linear": heads.Linear(3, False),
-    "mean_mlp": heads.MeanMlp(3, False, hidden=5),
-    "bilstm_max": heads.BiLstmMax(3, False, cells=4, hidden=5),
+    "linear": heads.Linear(models.LinearHead(), 3, False),
+    "mean_mlp": heads.MeanMlp(models.MeanMlpHead(hidden=5), 3, False),
+    "bilstm_max": heads.BiLstmMax(models.BiLstmMaxHead(cells=4, hidden=5), 3, False),
 }
 
 
@@ -118,7 +119,7 @@ def test_a_tagger_does_not_read_padding(name, x):
     "name, count", [*itertools.product(CLASSIFIERS, [1, 2]), ("esim", 2)]
 )
 def test_a_classifier_does_not_read_padding(name, count, x):
-    head = {**CLASSIFIERS, "esim": heads.Esim(3, False, cells=4, hidden=5)}[name]
+    head = {**CLASSIFIERS, "esim": heads.Esim(models.EsimHead(cells=4, hidden=5), 3, False)}[name]
     texts = [(x, MASK), (x[::-1], MASK[::-1])][:count]
     params = params_of(head.init, jax.random.key(1), texts)
     other = [(np.where(m[..., None], t, 7.0).astype(np.float32), m) for t, m in texts]
@@ -128,7 +129,7 @@ def test_a_classifier_does_not_read_padding(name, count, x):
 
 
 def test_esim_is_that_of_chen_and_others(x):
-    head = heads.Esim(3, False, cells=2, hidden=5)
+    head = heads.Esim(models.EsimHead(cells=2, hidden=5), 3, False)
     texts = [(x, MASK), (x[::-1, :3], MASK[::-1, :3])]
     params = params_of(head.init, jax.random.key(1), texts)
     found = applied(head, params, texts)
@@ -160,7 +161,7 @@ def test_esim_is_that_of_chen_and_others(x):
 
 def test_an_edge_probe_is_that_of_tenney_and_others(x):
     """Projection, self-attentive pooling of each span by itself, tanh, layer normalisation."""
-    head = heads.Edge(3, False, width=4, hidden=5)
+    head = heads.Edge(models.EdgeHead(width=4, hidden=5), 3, False)
     spans = [(x, MASK), (x[::-1, :3], MASK[::-1, :3])]
     rng = np.random.default_rng(2)
     params = jax.tree.map(
@@ -185,7 +186,8 @@ def test_an_edge_probe_is_that_of_tenney_and_others(x):
 
 
 def test_the_loss_of_an_edge_probe_is_that_of_every_label_alone(x):
-    model, loss = labelling.Labelling(heads.Edge(4, False, width=4, hidden=5)), labelling.Labelling.loss
+    head = heads.Edge(models.EdgeHead(width=4, hidden=5), 4, False)
+    model, loss = labelling.Labelling(head), labelling.Labelling.loss
     empty = MASK.copy()
     empty[1] = False  # no word of this span is left
     spans = [(x, MASK), (x, empty)]
@@ -211,7 +213,7 @@ def test_a_text_without_words_has_finite_scores_and_gradients(x):
 
 
 def test_labels_of_minus_one_do_not_count(x):
-    model = labelling.Labelling(heads.Linear(3, True))
+    model = labelling.Labelling(heads.Linear(models.LinearHead(), 3, True))
     gold = np.where(MASK, 2, -1)
     loss = labelling.Labelling.loss
     params = params_of(model.init, jax.random.key(1), [(x, MASK)], gold, False, method=loss)
@@ -228,13 +230,14 @@ def test_locked_dropout_drops_the_same_dimensions_at_all_words():
     assert (words.std(-1) == 0).all() and (words == 0).mean() == pytest.approx(0.2, abs=0.03)
 
 
+SIZES = models.EmbedderOptions(width=6, cells=6, layers=2)
 TABLE = np.array([[-1, -1, -1], [4, -1, -1], [1, 2, -1], [3, 1, 0]], np.int32)
 IDS = np.array([[1, 2, 0], [3, 0, 0]], np.int32)
 
 
-@pytest.mark.parametrize("kind", labelling.KINDS)
+@pytest.mark.parametrize("kind", ["bow", "gru", "lstm"])
 def test_embedders_read_the_pieces_of_real_words(kind):
-    module = labelling.Pieces(kind, vocab_size=5, width=6, cells=6, layers=2)
+    module = labelling.Pieces(SIZES, kind, vocab_size=5)
     params = params_of(module.init, jax.random.key(0), TABLE, IDS)
     found = np.asarray(applied(module, params, TABLE, IDS))
     assert found.shape == (2, 3, 6)
@@ -255,7 +258,7 @@ def test_the_lstm_reads_every_piece_of_long_words():
     """Eight words of five pieces: a limit on the pieces of a row would leave words without any."""
     table = np.concatenate([np.full((1, 5), -1), np.arange(40).reshape(8, 5) % 9]).astype(np.int32)
     words = np.arange(1, 9, dtype=np.int32)[None]
-    module = labelling.Pieces("lstm", vocab_size=9, width=6, cells=6, layers=2)
+    module = labelling.Pieces(SIZES, "lstm", vocab_size=9)
     params = params_of(module.init, jax.random.key(0), table, words)
     found = np.asarray(applied(module, params, table, words))
     assert np.abs(found).max(-1).min() > 0

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 from clwe_jax.models.laser import Laser
+from clwe_jax.options.models import LaserOptions
 
 PAD = 0
 
 
 @pytest.fixture(scope="module")
 def made():
-    model = Laser(
-        vocab_size=12, languages=3, max_length=9, width=4, cells=3, layers=2, decoder_cells=5,
-        language_width=2, dropout=0.5,
-    )  # fmt: skip
+    options = LaserOptions(
+        width=4, cells=3, layers=2, decoder_cells=5, language_width=2, dropout=0.5
+    )
+    model = Laser(options, vocab_size=12, languages=3, max_length=9)
     ids = np.array([[5, 6, 7, 3], [8, 3, PAD, PAD]])
     before = np.array([[3, 9, 4], [3, 5, 6]])
     language = np.array([2, 0])

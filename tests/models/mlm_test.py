@@ -24,7 +24,7 @@ def test_choose_positions_equals_loop():
 
 def test_gathered_scores_equal_dense_ones(make_batch, make_model, spread):
     """Scoring P positions gives the loss and gradients of scoring all and weighing."""
-    model, batch = MlmModel(make_model(layers=0), 21), make_batch()
+    model, batch = MlmModel(make_model(layers=1), 21), make_batch()
     variables = init(model, batch, spread)
 
     def nll(logits, targets):
@@ -99,7 +99,7 @@ def test_output_embeddings_are_the_input_embeddings(make_batch, make_model, spre
 def test_a_head_with_a_table_of_its_own(make_batch, make_model, spread):
     """The same values in both tables score as one tied table does."""
     batch = make_batch()
-    tied, own = (MlmModel(make_model(layers=0), 21, tied) for tied in (True, False))
+    tied, own = (MlmModel(make_model(layers=1), 21, tied) for tied in (True, False))
     variables = init(own, batch, spread)
     table = variables["params"]["backbone"]["token_embedding"]
     assert not np.allclose(variables["params"]["output_embedding"], table)
@@ -114,7 +114,7 @@ def test_a_head_with_a_table_of_its_own(make_batch, make_model, spread):
 def test_a_head_without_a_dense_layer(make_batch, make_model, spread):
     """XLM's head: the product with the table, and a bias; and the norm's epsilon of the other."""
     batch = make_batch()
-    options = dict(condition_on_language=False, layers=0, epsilon=0.5)
+    options = dict(condition_on_language=False, layers=1, epsilon=0.5)
     linear = MlmModel(make_model(**options), 21, dense=False)
     variables = init(linear, batch, spread)
     assert set(variables["params"]["head"]) == {"output_bias"}
@@ -142,7 +142,7 @@ def test_language_embedding_is_coupled(make_batch, make_model, spread):
     batch = make_batch()
 
     def gradient(**switches):
-        model = MlmModel(make_model(layers=0, **switches), 21)
+        model = MlmModel(make_model(layers=1, **switches), 21)
         variables = init(model, batch, spread)
         loss = lambda v: (model.apply(v, batch, 4).logits[..., :21] ** 2).sum()
         return jax.jit(jax.grad(loss))(variables)["params"]["backbone"]

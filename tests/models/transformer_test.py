@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax import registry
+from clwe_jax import options as options_room
 from clwe_jax.models.transformer import compute_dtype
 
 
@@ -21,25 +21,25 @@ def oracle(model, params, batch):
 
     def layer_norm(x, p):
         centered = x - x.mean(-1, keepdims=True)
-        deviation = np.sqrt((centered**2).mean(-1, keepdims=True) + model.epsilon)
+        deviation = np.sqrt((centered**2).mean(-1, keepdims=True) + model.options.epsilon)
         return centered / deviation * p["scale"] + p["bias"]
 
     erf = np.vectorize(math.erf)
     x = params["token_embedding"][batch["inputs"]]
     x = x + params["position_embedding"][batch["positions"]]
-    if model.language_embeddings:
+    if model.options.language_embeddings:
         x = x + params["language_embedding"][batch["language_ids"]]
-    if model.types:
+    if model.options.types:
         x = x + params["type_embedding"][batch["type_ids"]]
     x = layer_norm(x, params["embedding_norm"])
     outputs = [x]
 
     def attend(x, p):
         rows, length, width = x.shape
-        size = width // model.heads
+        size = width // model.options.heads
         out = np.zeros_like(x)
         for b in range(rows):
-            for h in range(model.heads):
+            for h in range(model.options.heads):
                 q, k, v = (x[b] @ p["qkv_kernel"][:, i, h] + p["qkv_bias"][i, h] for i in range(3))
                 for t in range(length):
                     near = batch["segment_ids"][b] == batch["segment_ids"][b, t]
@@ -52,16 +52,16 @@ def oracle(model, params, batch):
         y = y * 0.5 * (1 + erf(y / math.sqrt(2)))
         return y @ p["out_kernel"] + p["out_bias"]
 
-    for k in range(model.layers):
+    for k in range(model.options.layers):
         p = params[f"layer_{k}"]
-        if model.norm == "post":
+        if model.options.norm == "post":
             x = layer_norm(x + attend(x, p["attention"]), p["attention_norm"])
             x = layer_norm(x + feed_forward(x, p["mlp"]), p["mlp_norm"])
         else:
             x = x + attend(layer_norm(x, p["attention_norm"]), p["attention"])
             x = x + feed_forward(layer_norm(x, p["mlp_norm"]), p["mlp"])
         outputs.append(x)
-    last = layer_norm(x, params["final_norm"]) if model.norm == "pre" else x
+    last = layer_norm(x, params["final_norm"]) if model.options.norm == "pre" else x
     return outputs, last
 
 
@@ -77,19 +77,19 @@ def oracle(model, params, batch):
 )
 def test_equals_numpy(options, make_batch, make_model, spread):
     model, batch = make_model(**options), make_batch()
-    if model.types:
+    if model.options.types:
         batch["type_ids"] = np.random.RandomState(4).randint(0, 2, batch["inputs"].shape)
     variables = init(model, batch, spread)
     layers, last = oracle(model, variables["params"], batch)
     found = model.apply(variables, batch)
-    assert len(found.layers) == model.layers + 1
+    assert len(found.layers) == model.options.layers + 1
     for ours, theirs in zip(found.layers, layers):
         np.testing.assert_allclose(ours, theirs, atol=2e-5)
     np.testing.assert_allclose(found.last, last, atol=2e-5)
 
 
 def test_without_types_of_tokens_all_are_the_first(make_batch, make_model, spread):
-    model, batch = make_model(types=2, layers=0), make_batch()
+    model, batch = make_model(types=2, layers=1), make_batch()
     variables = init(model, batch, spread)
     typed = dict(batch, type_ids=np.zeros_like(batch["inputs"]))
     found = model.apply(variables, batch).last
@@ -99,7 +99,7 @@ def test_without_types_of_tokens_all_are_the_first(make_batch, make_model, sprea
 
 
 def test_pooler_is_tanh_of_a_dense_layer_on_the_first_position(make_batch, make_model, spread):
-    model, batch = make_model(pooler=True, layers=0), make_batch()
+    model, batch = make_model(pooler=True, layers=1), make_batch()
     variables = init(model, batch, spread)
     last = model.apply(variables, batch).last
     params = variables["params"]
@@ -209,4 +209,4 @@ def test_every_parameter_has_axis_names(make_batch, make_model):
 def test_settings_that_cannot_work(options, message):
     spec = dict(name="transformer", width=8, heads=2) | options
     with pytest.raises(ValueError, match=message):
-        registry.build("model", spec, vocab_size=16, languages=1)
+        options_room.parse({"model": spec})

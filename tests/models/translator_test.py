@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.models.translator import Translator
+from clwe_jax.options.models import TranslatorOptions
 
 IDS = np.array([[5, 6, 7, 3], [8, 3, 0, 0]], np.int32)
 BEFORE = np.array([[3, 9, 6], [3, 7, 5]], np.int32)
@@ -14,10 +15,11 @@ LANGUAGE = np.array([1, 0], np.int32)
 
 
 def made(norm, shared=1, layers=1):
-    model = Translator(
-        vocab_size=12, languages=2, max_length=6, layers=layers, decoder_layers=2, width=4, heads=2,
-        mlp_dim=6, dropout=0.0, norm=norm, shared_layers=shared,
+    options = TranslatorOptions(
+        layers=layers, decoder_layers=2, width=4, heads=2, mlp_dim=6, dropout=0.0, norm=norm,
+        shared_layers=shared,
     )  # fmt: skip
+    model = Translator(options, vocab_size=12, languages=2, max_length=6)
     variables = model.init(jax.random.key(0), IDS, IDS != 0, 1 - LANGUAGE, BEFORE, LANGUAGE)
     variables = nn.unbox(variables)
     r = np.random.RandomState(1)

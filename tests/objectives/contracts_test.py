@@ -1,5 +1,6 @@
 """The protocols of `types` on every objective: capabilities, batches, shapes; wrong ones fail."""
 
+import dataclasses
 import pathlib
 import runpy
 
@@ -12,6 +13,7 @@ from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.contrastive import ContrastiveObjective
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.objectives.projected import Projected
+from clwe_jax.options.models import TransformerOptions
 from clwe_jax.training import partition
 from clwe_jax.types import Encodes, Generates, HasSenses, Stateful
 
@@ -22,8 +24,8 @@ SENSES = {Stateful, Encodes, HasSenses}
 
 
 def mlm():
-    sizes = dict(layers=1, width=8, heads=2, mlp_dim=12, max_length=LENGTH)
-    return MlmObjective(Transformer(vocab_size=24, languages=2, **sizes), 21, 3)
+    sizes = TransformerOptions(layers=1, width=8, heads=2, mlp_dim=12)
+    return MlmObjective(model=Transformer(sizes, 24, 2, LENGTH), vocab_size=21, max_predictions=3)
 
 
 MAKERS = {
@@ -93,7 +95,7 @@ def wrong(**members):
     for name, member in members.items():
         setattr(Wrong, name, member)
     made = TOY["bilm"]()
-    fields = {name: getattr(made, name) for name in made.__dataclass_fields__}
+    fields = {field.name: getattr(made, field.name) for field in dataclasses.fields(made)}
     return Wrong(**fields)
 
 

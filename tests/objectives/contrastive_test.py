@@ -12,6 +12,8 @@ import pytest
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.contrastive import ContrastiveObjective, _sides, info_nce
 from clwe_jax.objectives.mlm import MlmObjective
+from clwe_jax.options.models import TransformerOptions
+from clwe_jax.options.training import MeshOptions
 from clwe_jax.training import partition
 from clwe_jax.types import COPY, piece_batch
 
@@ -19,9 +21,10 @@ LENGTH, TEMPERATURE = 9, 0.05
 
 
 def make(**options):
-    sizes = dict(layers=2, width=8, heads=2, mlp_dim=12, max_length=LENGTH, dropout=0.5)
+    sizes = TransformerOptions(layers=2, width=8, heads=2, mlp_dim=12, dropout=0.5)
+    model = Transformer(sizes, 24, 3, LENGTH)
     return ContrastiveObjective(
-        MlmObjective(Transformer(vocab_size=24, languages=3, **sizes), 21, 3), **options
+        MlmObjective(model=model, vocab_size=21, max_predictions=3), **options
     )
 
 
@@ -190,7 +193,7 @@ def main():
     variables = jax.tree.map(np.asarray, variables)
     for devices, parts in ((1, 1), (8, 1), (8, 2)):
         sizes = dict(data=1) if devices == 1 else dict(data=4, tensor=2)
-        mesh = partition.make_mesh(sizes, jax.devices()[:devices])
+        mesh = partition.make_mesh(MeshOptions(**sizes), jax.devices()[:devices])
         with partition.use(mesh):
             rows = partition.global_batch(batch, mesh)
             loss, slopes = gradient(make(microbatches=parts), variables, rows)

@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from clwe_jax import options
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective, cross_entropy
+from clwe_jax.options.models import TransformerOptions
 from clwe_jax.types import piece_batch
 
 VOCAB, PADDED = 21, 24
@@ -17,8 +19,8 @@ VOCAB, PADDED = 21, 24
 
 @pytest.fixture(scope="module")
 def objective():
-    sizes = dict(layers=1, width=8, heads=2, mlp_dim=12, max_length=9)
-    return MlmObjective(Transformer(vocab_size=PADDED, languages=3, **sizes), VOCAB, 5)
+    sizes = TransformerOptions(layers=1, width=8, heads=2, mlp_dim=12)
+    return MlmObjective(model=Transformer(sizes, PADDED, 3, 9), vocab_size=VOCAB, max_predictions=5)
 
 
 def make_batch(rows, seed=0):
@@ -111,11 +113,14 @@ def test_training_drops_out(objective, variables):
 
 
 def test_a_head_without_a_dense_layer_reads_no_language():
-    model = Transformer(vocab_size=PADDED, languages=3, layers=1, width=8, heads=2, mlp_dim=12)
+    run = options.parse({"objective": {"dense": False}})
     with pytest.raises(ValueError, match="--config.model.condition_on_language=False"):
-        MlmObjective(model, VOCAB, 5, dense=False)
-    plain = Transformer(vocab_size=PADDED, languages=3, condition_on_language=False)
-    assert not MlmObjective(plain, VOCAB, 5, dense=False).module.dense
+        run.objective.check(run, "config.objective")
+    run = options.with_values(run, {"model": {"condition_on_language": False}})
+    run.objective.check(run, "config.objective")
+    model = Transformer(run.model, PADDED, 3)
+    made = MlmObjective(model=model, vocab_size=VOCAB, max_predictions=5, dense=False)
+    assert not made.module.dense
 
 
 def test_hold_equals_numpy(objective, variables):
@@ -131,7 +136,8 @@ def test_hold_equals_numpy(objective, variables):
     np.testing.assert_allclose(sums["drift"].value, moved[read].sum(), rtol=1e-5)
     assert float(sums["drift"].weight) == read.sum()
     assert float(sums["loss"].value) == float(plain["loss"].value)  # perplexities stay what they are
-    held = dataclasses.replace(held, model=objective.model.clone(dropout=0.0))
+    sizes = dataclasses.replace(objective.model.options, dropout=0.0)
+    held = dataclasses.replace(held, model=objective.model.clone(options=sizes))
     losses = [
         float(held.loss(variables, batch, step=0, train=train)[0]["loss"].mean())
         for train in (True, False)
@@ -154,7 +160,8 @@ def test_hold_keeps_the_layers_at_the_embeddings(objective, variables):
 
 def test_layers_that_add_nothing_do_not_drift(objective):
     batch = make_batch(6)
-    model = objective.model.clone(norm="pre")
+    sizes = dataclasses.replace(objective.model.options, norm="pre")
+    model = objective.model.clone(options=sizes)
     pre = dataclasses.replace(objective, model=model, hold=1.0)
     params = nn.unbox(pre.init(jax.random.key(0), batch))
     params["params"]["backbone"]["layer_0"] = jax.tree.map(

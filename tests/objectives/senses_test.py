@@ -9,11 +9,10 @@ import runpy
 
 import jax
 import jax.numpy as jnp
-from ml_collections import ConfigDict
 import numpy as np
 import pytest
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.objectives import sense_loss
 from clwe_jax.training import build, partition
 
@@ -69,7 +68,7 @@ def clear_best(choices):
 
 def bilm_expected(objective, variables, batch):
     """Loss of both directions, Eqs. 4 and 7, word by word."""
-    found = objective.module.apply(
+    found = objective.model.apply(
         {"params": variables["params"]["model"]}, batch, variables["rows"], False
     )
     total = weight = 0.0
@@ -302,12 +301,15 @@ def test_the_senses_of_each_run_and_direction_start_elsewhere(make, make_batch, 
 
 
 def test_objectives_get_the_seed_and_the_special_pieces():
-    config = ConfigDict(options.base_config().to_dict())
-    config.seed = 7
-    config.model = ConfigDict(dict(name="transformer", layers=1, width=8, heads=2, mlp_dim=8))
-    config.objective = ConfigDict(dict(name="sense_mlm", senses=dict(senses=2, projected=2)))
-    assert build.build_objective(config, 30, 32).seed == 7
-    assert build.build_objective(config, 30, 32, None, SPECIALS).specials == SPECIALS
+    run = options.parse(
+        dict(
+            seed=7, data=dict(languages="en"), model=dict(layers=1, width=8, heads=2, mlp_dim=8),
+            objective=dict(name="sense_mlm", senses=dict(senses=2, projected=2)),
+        )
+    )  # fmt: skip
+    made = build.build_objective(run, 30, 32)
+    assert (made.seed, made.senses, made.model.options) == (7, run.objective.senses, run.model)
+    assert build.build_objective(run, 30, 32, None, SPECIALS).specials == SPECIALS
 
 
 @each_kind
@@ -427,7 +429,7 @@ def test_context_senses_are_selected_by_what_predicts_the_word():
     """As in evaluation: one model has read the words before, the other the words after."""
     objective, batch = toy.context(), toy.window_batch(3)
     variables = jax.tree.map(jnp.asarray, states("context")[3].variables)
-    width = objective.model.width
+    width = objective.model.options.width
     assert set(variables["senses"]) == {"both"} == set(objective.directions)
     assert objective.directions["both"] == slice(0, 2 * width)
     alone = {name: x for name, x in variables.items() if name != "rows"}
@@ -457,10 +459,12 @@ def test_context_senses_are_selected_by_what_predicts_the_word():
 
 
 def test_bad_options():
-    with pytest.raises(ValueError, match="sense_input='both': one of own, context"):
+    with pytest.raises(ValueError, match="sense_input='both': must be one of own, context"):
         toy.bilm(sense_input="both")
+    bilm = dict(name="bilm")
+    run = options.parse(dict(task=bilm, objective=dict(bilm, sense_input="context")))
     with pytest.raises(ValueError, match="config.task.backward=window"):
-        toy.bilm(sense_input="context")
+        run.objective.check(run, "config.objective")
     context, batch = toy.context(), toy.window_batch()
     variables = variables_of(context, batch)
     short = {name: x if name == "characters" else x[:, :2] for name, x in batch.items()}
@@ -472,7 +476,6 @@ def test_bad_options():
         toy.sense_mlm().__class__(
             model=None, vocab_size=1, padded_vocab_size=1, max_predictions=1, translation="joint"
         )
-    with pytest.raises(ValueError, match="Did you mean 'senses'"):
-        toy.bilm(senses=dict(sense=3))
     with pytest.raises(ValueError, match="projected=99"):
-        variables_of(toy.bilm(senses=dict(senses=2, projected=99)), toy.bilm_batch())
+        wide = dataclasses.replace(toy.SENSES, projected=99)
+        variables_of(toy.bilm(senses=wide), toy.bilm_batch())

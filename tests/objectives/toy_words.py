@@ -11,12 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from clwe_jax.models.bilm import BiLmConfig
+from clwe_jax.models.bilm import BiLm
 from clwe_jax.models.senses import selection, translation
-from clwe_jax.models.senses.config import SenseConfig
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.bilm import BiLmObjective
 from clwe_jax.objectives.sense_mlm import SenseMlmObjective
+from clwe_jax.options.models import BiLmOptions, TransformerOptions
+from clwe_jax.options.senses import SenseOptions
+from clwe_jax.options.training import MeshOptions
 from clwe_jax.training import optim, partition, train_state
 from clwe_jax.training.step import make_step
 from clwe_jax.types import Sums
@@ -24,11 +26,11 @@ from clwe_jax.types import Sums
 WORDS, PADDED, ROWS, LENGTH, DISTINCT, FRAME = 30, 32, 8, 6, 16, 7
 FIRST = 370  # seed of batch 0, such that no sense of the first batches is chosen by a near tie
 # Much noise: centers are far apart, and rounding does not decide which sense a word has.
-SENSES = SenseConfig(
+SENSES = SenseOptions(
     senses=3, projected=3, queue=64, refresh_every=2, warmup_steps=2, prune_every=0, alpha=0.1,
     noise=3.0,
 )  # fmt: skip
-ONE = SenseConfig(senses=1)
+ONE = SenseOptions(senses=1)
 
 
 def translations():
@@ -50,12 +52,12 @@ def languages():
 
 
 def bilm(senses=SENSES, dropout=0.0, **options):
-    config = BiLmConfig(
+    sizes = BiLmOptions(
         width=6, layers=2, cells=8, dropout=dropout, character_dim=4, filters=((1, 3), (2, 3)),
         highways=1,
     )  # fmt: skip
     return BiLmObjective(
-        model=config, vocab_size=WORDS, padded_vocab_size=PADDED, senses=senses,
+        model=BiLm(sizes), vocab_size=WORDS, padded_vocab_size=PADDED, senses=senses,
         **{"translations": translations(), **options},
     )  # fmt: skip
 
@@ -66,12 +68,12 @@ def context(senses=SENSES, **options):
 
 
 def sense_mlm(senses=SENSES, dropout=0.0, **options):
-    model = Transformer(
-        vocab_size=PADDED, languages=1, layers=1, width=8, heads=2, mlp_dim=16, max_length=LENGTH,
-        dropout=dropout, language_embeddings=False, condition_on_language=False,
+    sizes = TransformerOptions(
+        layers=1, width=8, heads=2, mlp_dim=16, dropout=dropout, language_embeddings=False,
+        condition_on_language=False,
     )  # fmt: skip
     return SenseMlmObjective(
-        model=model, vocab_size=WORDS, padded_vocab_size=PADDED, max_predictions=3, senses=senses,
+        model=Transformer(sizes, PADDED, 1, LENGTH), vocab_size=WORDS, padded_vocab_size=PADDED, max_predictions=3, senses=senses,
         **{"translations": translations(), **options},
     )  # fmt: skip
 
@@ -169,7 +171,7 @@ def run(objective, make_batch, steps=5, microbatches=1, mesh_sizes=None, devices
     mesh and the machine, could decide it.
     """
     objective = counting(objective)
-    mesh = partition.make_mesh(mesh_sizes or {}, jax.devices()[:devices])
+    mesh = partition.make_mesh(MeshOptions(**mesh_sizes or {}), jax.devices()[:devices])
     tx = optim.Optimizer(name="adam", learning_rate=0.01, clip=0.0).build(steps)
     state = train_state.start(objective, tx, make_batch(), mesh, 0)
     step = make_step(objective, tx, lambda step: jnp.float32(0.01), microbatches)

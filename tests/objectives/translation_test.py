@@ -10,6 +10,7 @@ import pytest
 from clwe_jax.models.laser import Laser
 from clwe_jax.models.translator import Translator
 from clwe_jax.objectives.translation import TranslationObjective
+from clwe_jax.options.models import LaserOptions, TranslatorOptions
 from clwe_jax.types import Encodes, Generates
 
 SPECIALS = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
@@ -17,11 +18,11 @@ SPECIALS = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 
 @pytest.fixture(scope="module")
 def objective():
-    model = Laser(
-        vocab_size=12, languages=3, max_length=6, width=4, cells=3, layers=1, decoder_cells=5,
-        language_width=2, dropout=0.0,
-    )  # fmt: skip
-    return TranslationObjective(model, 10, SPECIALS)
+    options = LaserOptions(
+        width=4, cells=3, layers=1, decoder_cells=5, language_width=2, dropout=0.0
+    )
+    model = Laser(options, vocab_size=12, languages=3, max_length=6)
+    return TranslationObjective(model=model, vocab_size=10, specials=SPECIALS)
 
 
 BATCH = dict(
@@ -86,13 +87,13 @@ def test_greedy_translation_is_the_most_probable_piece_and_never_special(objecti
 @pytest.mark.parametrize("kind", ["lstm", "transformer"])
 def test_a_wide_beam_finds_the_best_of_all_texts(kind):
     """Three pieces and the end, at most three positions: 40 texts, each scored by the whole row."""
-    sizes = dict(vocab_size=8, languages=3, max_length=6, width=4, layers=1, dropout=0.0)
-    model = Laser(**sizes, cells=3, decoder_cells=5, language_width=2)
+    rows = dict(vocab_size=8, languages=3, max_length=6)
+    sizes = dict(width=4, layers=1, dropout=0.0)
+    model = Laser(LaserOptions(**sizes, cells=3, decoder_cells=5, language_width=2), **rows)
     if kind == "transformer":
-        model = Translator(
-            **sizes, decoder_layers=2, shared_layers=1, heads=2, mlp_dim=6, norm="pre"
-        )
-    objective = TranslationObjective(model, 7, SPECIALS)
+        options = TranslatorOptions(**sizes, decoder_layers=2, shared_layers=1, heads=2, mlp_dim=6)
+        model = Translator(options, **rows)
+    objective = TranslationObjective(model=model, vocab_size=7, specials=SPECIALS)
     batch = {**BATCH, "inputs": np.array([[5, 6, 1, 3, 0], [6, 3, 0, 0, 0]], np.int32)}
     tree = nn.unbox(objective.init(jax.random.key(0), batch))
     r = np.random.RandomState(7)
@@ -137,6 +138,5 @@ def test_vectors_do_not_read_the_begin(objective, variables):
 
 
 def test_wide_embeddings_are_refused():
-    model = Laser(vocab_size=12, languages=3, max_length=6, width=8, cells=3)
-    with pytest.raises(ValueError, match="config.model.width=8"):
-        TranslationObjective(model, 10, SPECIALS)
+    with pytest.raises(ValueError, match="width=8 is more than two directions of cells=3"):
+        LaserOptions(width=8, cells=3)

@@ -6,15 +6,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from clwe_jax import options
 from clwe_jax.models.translator import Translator
 from clwe_jax.objectives.translation import TranslationObjective
 from clwe_jax.objectives.unsupervised import UnsupervisedTranslation
+from clwe_jax.options.models import TranslatorOptions
 
 SPECIALS = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 MODEL = Translator(
-    vocab_size=12, languages=2, max_length=6, layers=1, decoder_layers=1, width=4, heads=2,
-    mlp_dim=6, dropout=0.0, shared_layers=0,
+    TranslatorOptions(
+        layers=1, decoder_layers=1, width=4, heads=2, mlp_dim=6, dropout=0.0, shared_layers=0
+    ),
+    vocab_size=12, languages=2, max_length=6,
 )  # fmt: skip
+GIVEN = dict(model=MODEL, vocab_size=10, specials=SPECIALS)
 BATCH = dict(
     inputs=np.array([[5, 6, 7, 3, 0], [8, 9, 3, 0, 0]], np.int32),
     words=np.array([[0, 1, 1, 2, 0], [0, 1, 2, 0, 0]], np.int32),
@@ -24,7 +29,7 @@ WEIGHTS = ((0, 1.0), (10, 0.2), (30, 0.0))
 
 
 def objective(**more):
-    return UnsupervisedTranslation(MODEL, 10, SPECIALS, **{"denoising": WEIGHTS, **more})
+    return UnsupervisedTranslation(**GIVEN, **{"denoising": WEIGHTS, **more})
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +45,7 @@ def test_the_loss_is_of_the_noised_and_of_the_translated_text(variables):
     sums, observed = jax.jit(
         lambda v, step: made.loss(v, BATCH, step=step, rngs={"dropout": key})
     )(variables, 5)
-    supervised = TranslationObjective(MODEL, 10, SPECIALS)
+    supervised = TranslationObjective(**GIVEN)
 
     languages = BATCH["language_ids"]
 
@@ -95,7 +100,7 @@ def test_translations_have_no_gradient(variables):
         inputs=written, targets=BATCH["inputs"], source_language_ids=others,
         language_ids=BATCH["language_ids"],
     )  # fmt: skip
-    supervised = TranslationObjective(MODEL, 10, SPECIALS)
+    supervised = TranslationObjective(**GIVEN)
     ours = jax.grad(lambda v: made.loss(v, BATCH, step=0, rngs={"dropout": key})[0]["loss"].value)
     theirs = jax.grad(lambda v: supervised.loss(v, batch, step=0)[0]["loss"].value)
     for a, b in zip(*(jax.tree.leaves(jax.jit(x)(variables)) for x in (ours, theirs))):
@@ -117,8 +122,10 @@ def test_the_first_steps_denoise_alone(variables):
 
 
 def test_faults_are_named():
-    with pytest.raises(ValueError, match="config.objective.denoising=.*ascending"):
+    with pytest.raises(ValueError, match="denoising=.*ascending"):
         objective(denoising=((5, 1.0), (0, 0.1)))
-    one = Translator(vocab_size=12, languages=1, max_length=6)
+    run = options.parse(
+        {"objective": {"name": "unsupervised_translation"}, "data": {"languages": "en"}}
+    )
     with pytest.raises(ValueError, match="--config.data.languages=en,de"):
-        UnsupervisedTranslation(one, 10, SPECIALS)
+        run.objective.check(run, "config.objective")

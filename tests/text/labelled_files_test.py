@@ -2,16 +2,15 @@
 
 import pytest
 
-from clwe_jax import presets, registry
+from clwe_jax import registry
+from clwe_jax.options.transfer import TransferOptions
 from clwe_jax.text import labelled_files
 
 NAMES = "Jo B-PER\nsah O\nEis B-FOOD\nvon O\nAcme B-ORG\n"
 
 
 def task(name, **options):
-    config = presets.transfer("laptop", name, "linear")
-    config.transfer.update(options)
-    return labelled_files.task_of(config)
+    return labelled_files.task_of(TransferOptions(task=name, **options))
 
 
 @pytest.mark.parametrize("name", ["ner", "edge/entities"])

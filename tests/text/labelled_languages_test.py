@@ -1,17 +1,14 @@
 """The languages of a transfer run without `config.data.languages`."""
 
 import pytest
-from ml_collections import ConfigDict
 
-from clwe_jax import config as options
-from clwe_jax import presets, validation
+from clwe_jax import options, presets
 from clwe_jax.text import labelled_languages
 
 
 def a_run(folder, languages, **more):
     folder.mkdir()
-    options.write_config(ConfigDict(dict(job="pretrain", data=dict(languages=languages), **more)),
-                         str(folder), ".")  # fmt: skip
+    options.write_config(options.parse(dict(data=dict(languages=languages), **more)), str(folder), ".")
     return f"run:{folder}"
 
 
@@ -29,9 +26,9 @@ def followed(tmp_path):
             for language in files.split(","):
                 (tmp_path / "tests" / f"{language}.test.tsv").write_text("")
             config.transfer.update(train="en:x", tests=str(tmp_path / "tests"))
-        labelled_languages.follow(config)
-        validation.validate(config)
-        return config.data.languages
+        found = labelled_languages.follow(options.parse(config))
+        found.check_all()
+        return found.data.languages
 
     return languages
 
@@ -60,8 +57,8 @@ def test_no_language_of_both_is_named_with_the_mend(followed, tmp_path):
 def test_languages_that_are_given_stay(tmp_path):
     config = presets.transfer("laptop", "ner", "linear")
     config.data.languages = "en,xx"
-    labelled_languages.follow(config)
-    assert config.data.languages == "en,xx"
-    config.update(dict(data=dict(languages=""), transfer=dict(train="en:x", tests="tfds:panx")))
+    config = options.parse(config)
+    assert labelled_languages.follow(config) == config
+    values = {"data.languages": "", "transfer": dict(train="en:x", tests="tfds:panx")}
     with pytest.raises(ValueError, match="tfds:panx needs the languages to test"):
-        labelled_languages.follow(config)
+        labelled_languages.follow(options.with_values(config, values))

@@ -4,11 +4,12 @@ import os
 import pathlib
 import time
 
-from ml_collections import ConfigDict
 import pytest
 
 from clwe_jax import pocket
-from clwe_jax.config import base_config
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.tasks import Tlm
+from clwe_jax.options.text import BatchesOptions
 from clwe_jax.text import pocket_files
 
 LANGUAGES = ("de", "en")
@@ -21,8 +22,8 @@ def cache(tmp_path, monkeypatch):
 
 
 def config(count=50, among="", seed=3, parallel="pocket", **data):
-    data = base_config().data.to_dict() | dict(pocket_sentences=count, pocket_domains=among, **data)
-    return ConfigDict(dict(data=data, seed=seed, task=dict(parallel=parallel)))
+    data = BatchesOptions(pocket_sentences=count, pocket_domains=among, **data)
+    return PretrainRun(data=data, seed=seed, task=Tlm(parallel=parallel))
 
 
 def contents(folder: pathlib.Path) -> dict[str, bytes]:

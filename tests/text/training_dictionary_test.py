@@ -4,18 +4,17 @@ import os
 
 import pytest
 from absl import logging as absl_logging
-from ml_collections import ConfigDict
 
-from clwe_jax import config as options
-from clwe_jax import presets
+from clwe_jax import options, presets
+from clwe_jax.options import with_values
+from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.text import test_dictionaries, training_dictionary, world
 from clwe_jax.text.normalize import Normalizer
 
 
 def configured(kind):
-    config = presets.static("laptop") if kind == "static" else options.base_config()
-    config.data.languages = "en,de"
-    return config
+    run = options.parse(presets.static("laptop")) if kind == "static" else PretrainRun()
+    return with_values(run, {"data.languages": "en,de"})
 
 
 @pytest.fixture(params=["static", "contextual"])
@@ -60,14 +59,14 @@ def test_test_files_beside_the_training_dictionaries_are_left_out(config, muse, 
     assert found.pairs("de", "en") == [("haus", "house"), ("baum", "tree"), ("hund", "dog")]
     assert found.left_out == 3
     assert "data.dictionaries=" in training_dictionary.tests_of(config)
-    config.data.exclude_tests = False
+    config = with_values(config, {"data.exclude_tests": False})
     kept = load(config, muse, tmp_path, **{"evals.bli": ""})
     assert ("katze", "cat") in kept.pairs("de", "en") and kept.left_out == 0
     assert training_dictionary.tests_of(config) == ""
 
 
 def test_an_option_keeps_them(config, muse, tmp_path):
-    config.data.exclude_tests = False
+    config = with_values(config, {"data.exclude_tests": False})
     found = load(config, muse, tmp_path)
     assert ("katze", "cat") in found.pairs("de", "en") and found.left_out == 0
     other = tmp_path / "other"
@@ -78,7 +77,7 @@ def test_an_option_keeps_them(config, muse, tmp_path):
 
 
 def test_test_words_of_every_induction_are_left_out(config, muse, tmp_path):
-    config.evals.second = ConfigDict(dict(name="bli", data="elsewhere"))
+    config = with_values(config, {"evals.second": dict(name="bli", data="elsewhere")})
     other = tmp_path / "other"
     other.mkdir()
     (other / "de-en.5000-6500.txt").write_text("Hund dog\n")
@@ -87,14 +86,12 @@ def test_test_words_of_every_induction_are_left_out(config, muse, tmp_path):
 
 
 def test_a_split_of_the_dictionaries(muse, tmp_path):
-    config = configured("static")
-    config.align.split = "0-5000"
+    config = with_values(configured("static"), {"align.split": "0-5000"})
     # As published: of the direction that is mapped, with test words of the other direction.
     published = [("haus", "house"), ("raum", "room"), ("ding", "dog")]
     found = load(config, muse, tmp_path)
     assert found.pairs("de", "en") == published and found.left_out == 0
-    reverse = config.copy_and_resolve_references()
-    reverse.align.update(source_vectors="en.vec", target_vectors="de.vec")
+    reverse = with_values(config, {"align": dict(source_vectors="en.vec", target_vectors="de.vec")})
     assert load(reverse, muse, tmp_path).pairs("en", "de") == [("cat", "katze"), ("mouse", "maus")]
     os.remove(os.path.join(muse, "en-de.0-5000.txt"))
     found = load(reverse, muse, tmp_path).pairs("en", "de")
@@ -103,7 +100,7 @@ def test_a_split_of_the_dictionaries(muse, tmp_path):
     one = os.path.join(muse, "en-de.5000-6500.txt")
     found = load(config, muse, tmp_path, tests=one)
     assert found.pairs("de", "en") == [("haus", "house"), ("ding", "dog")] and found.left_out == 1
-    config.align.split = "0-100"
+    config = with_values(config, {"align.split": "0-100"})
     with pytest.raises(FileNotFoundError, match=r"xx-yy.0-100.txt.*config.align.split=''"):
         load(config, muse, tmp_path)
 
@@ -114,7 +111,7 @@ def test_test_pairs_of_the_other_direction_are_counted(muse, tmp_path, caplog):
     found = load(config, muse, tmp_path)
     assert training_dictionary.tested(found, tests) == {"de-en": (0, 1), "en-de": (0, 2)}
     assert training_dictionary.tested(None, tests) == {}
-    config.align.split = "0-5000"
+    config = with_values(config, {"align.split": "0-5000"})
     found = load(config, muse, tmp_path)
     absl_logging.get_absl_logger().addHandler(caplog.handler)
     assert training_dictionary.tested(found, tests) == {"de-en": (0, 1), "en-de": (1, 2)}
@@ -128,8 +125,8 @@ def test_no_dictionary(config, tmp_path):
 
 
 def test_the_world_of_a_language_model_holds_no_test_pair(tmp_path):
-    config = options.resolved(options.base_config())
-    config.data.update(languages="de,en", pocket_sentences=200)
+    config = with_values(PretrainRun(), {"data": dict(languages="de,en", pocket_sentences=200)})
+    config = config.resolved()
     found = world.build(config, str(tmp_path))
     tests = test_dictionaries.find(
         found.folders["evals.bli"], found.languages, found.tokenizer.normalizer
@@ -147,8 +144,7 @@ def test_a_dictionary_in_both_ways_of_writing_chinese_is_named(tmp_path, caplog)
     folder = tmp_path / "muse"
     folder.mkdir()
     (folder / "en-zh.txt").write_text("bank 银行\nbank 銀行\nspeak 说话\n")
-    config = configured("contextual")
-    config.data.languages = "en,zh"
+    config = with_values(configured("contextual"), {"data.languages": "en,zh"})
     folders = {"dictionaries": str(folder), "tests": "", "evals.bli": ""}
 
     def warnings(normalizer):

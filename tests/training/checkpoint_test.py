@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from clwe_jax.options.training import CheckpointOptions, MeshOptions
 from clwe_jax.training import checkpoint, optim, orbax_extras, partition, train_state
 from clwe_jax.training.checkpoint import Checkpointer, restore_variables
 
@@ -30,7 +31,7 @@ META = {"vocabulary": "abc", "config": {"seed": 3}}
 
 
 def mesh():
-    return partition.make_mesh({}, jax.devices()[:1])
+    return partition.make_mesh(MeshOptions(), jax.devices()[:1])
 
 
 def make_state(step, width=6):
@@ -44,7 +45,7 @@ def target(width=6):
 
 
 def save(folder, *steps, **options):
-    checkpointer = Checkpointer(str(folder / "checkpoints"), **options)
+    checkpointer = Checkpointer(str(folder / "checkpoints"), CheckpointOptions(**options))
     for step in steps:
         assert checkpointer.save(make_state(step), b"place %d" % step, META)
     checkpointer.close()
@@ -86,7 +87,8 @@ def test_the_last_ones_stay(tmp_path):
 
 @pytest.mark.parametrize("mode, best", [("max", 2), ("min", 1)])
 def test_the_best_one_stays(tmp_path, mode, best):
-    checkpointer = Checkpointer(str(tmp_path / "checkpoints"), 1, "acc", mode)
+    kept = CheckpointOptions(keep=1, best="acc", best_mode=mode)
+    checkpointer = Checkpointer(str(tmp_path / "checkpoints"), kept)
     for step, value in ((1, 0.1), (2, 0.9), (3, 0.5), (4, None), (5, 0.4)):
         metrics = {} if value is None else {"acc": value, "other": 1.0}
         checkpointer.save(make_state(step), b"", META, metrics)
@@ -248,9 +250,9 @@ def test_another_number_of_hosts_loses_the_place_only(tmp_path):
     jax.tree.map(np.testing.assert_array_equal, restored.state, make_state(1))
 
 
-def test_best_mode_is_checked(tmp_path):
-    with pytest.raises(ValueError, match="'max' or 'min'"):
-        Checkpointer(str(tmp_path), best="acc", best_mode="maximum")
+def test_best_mode_is_checked():
+    with pytest.raises(ValueError, match="best_mode='maximum': must be one of max, min"):
+        CheckpointOptions(best="acc", best_mode="maximum")
 
 
 def test_parameters_alone(tmp_path):

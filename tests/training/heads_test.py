@@ -10,6 +10,7 @@ import pytest
 from clwe_jax.data.arrays import ArraySource
 from clwe_jax.models import heads as modules
 from clwe_jax.models.labelling import Labeller, Labelling, Mix
+from clwe_jax.options.models import LinearHead
 from clwe_jax.training import heads
 from clwe_jax.training.heads import Recipe
 
@@ -27,7 +28,7 @@ def data():
     return table, {"words": words, "gold": gold}
 
 
-LABELLER = Labeller(Mix(), Labelling(modules.Linear(K, True, dropout=0.1)))
+LABELLER = Labeller(Mix(), Labelling(modules.Linear(LinearHead(dropout=0.1), K, True)))
 RECIPE = Recipe(name="adam", learning_rate=0.05, epochs=4, batch_size=8, patience=0)
 
 
@@ -94,14 +95,14 @@ def test_halving_ends_below_the_least_rate(data):
 
 
 def test_a_rate_below_the_least_one_is_an_error():
-    with pytest.raises(ValueError, match="learning_rate=0.0001 is below config.recipe.least_rate"):
+    with pytest.raises(ValueError, match="learning_rate=0.0001 is below least_rate"):
         Recipe(schedule="halve", learning_rate=1e-4, least_rate=1e-3)
     Recipe(schedule="constant", learning_rate=1e-4, least_rate=1e-3)
 
 
 @pytest.mark.parametrize("schedule", ["onecycle", "linear"])
 def test_early_stopping_does_not_cut_a_schedule_with_an_end(schedule, data):
-    with pytest.raises(ValueError, match="config.recipe.patience=0"):
+    with pytest.raises(ValueError, match="--patience=0"):
         Recipe(schedule=schedule, patience=2)
     figures = iter([[0.5], [0.4], [0.3], [0.2], [0.9]])
     recipe = dataclasses.replace(RECIPE, name="sgd", epochs=5, schedule=schedule, patience=0)

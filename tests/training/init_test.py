@@ -10,6 +10,7 @@ import jax
 import numpy as np
 import pytest
 
+from clwe_jax.options.training import InitOptions, MeshOptions
 from clwe_jax.training import init, partition, paths
 from clwe_jax.training.checkpoint import restore_variables
 
@@ -150,20 +151,20 @@ def test_a_resumed_run_does_not_look_at_the_source(toy, tmp_path, trained, chang
 @pytest.mark.parametrize(
     "spec, message",
     [
-        (dict(parameters="DIR"), "config.init.parameters='DIR': expected run:DIR, npz:FILE or hf:DIR"),
+        (dict(parameters="DIR"), "parameters='DIR': expected run:DIR, npz:FILE or hf:DIR"),
         (dict(parameters="run:"), "expected run:DIR, npz:FILE or hf:DIR"),
-        (dict(parts="model/.*"), "config.init.parts='model/.\\*' needs a source"),
-        (dict(part="x"), "config.init has no option 'part'. Did you mean 'parts'?"),
+        (dict(parts="model/.*"), "parts='model/.\\*' needs a source"),
     ],
 )
 def test_wrong_options_are_answered(spec, message):
     with pytest.raises(ValueError, match=message):
-        init.from_config(spec)
+        InitOptions(**spec)
 
 
 def test_the_options_make_a_source():
-    assert init.from_config(dict(parameters="", parts="")) is None
-    assert init.from_config(dict(parameters="run:a", parts="b")) == init.Initial("run:a", "b")
+    assert init.from_config(InitOptions()) is None
+    given = InitOptions(parameters="run:a", parts="b")
+    assert init.from_config(given) == init.Initial("run:a", "b")
 
 
 def main():
@@ -175,7 +176,7 @@ def main():
     result = toy["fit"](
         workdir, steps=0, initial=init.Initial(f"run:{source}"), mesh=dict(fsdp=2, tensor=2)
     )
-    mesh = partition.make_mesh(dict(fsdp=2, tensor=2))
+    mesh = partition.make_mesh(MeshOptions(fsdp=2, tensor=2))
     table = result.state.params["backbone"]["token_embedding"]
     given = {"table": np.arange(table.size).reshape(table.shape)}
     again = init.Initial(given).into({"table": table}, {})[0]["table"]

@@ -4,11 +4,12 @@ import jax
 import numpy as np
 import pytest
 
+from clwe_jax.options.training import MeshOptions
 from clwe_jax.training import partition
 
 
 def test_mesh_takes_what_is_left():
-    mesh = partition.make_mesh(dict(data=-1))
+    mesh = partition.make_mesh(MeshOptions())
     assert dict(mesh.shape) == {"data": len(jax.devices()), "fsdp": 1, "tensor": 1}
 
 
@@ -18,12 +19,11 @@ def test_mesh_takes_what_is_left():
         (dict(data=3, fsdp=1), r"does not cover \d+ devices"),
         (dict(data=-1, fsdp=-1), "one of them may be -1"),
         (dict(data=0), "sizes are positive"),
-        (dict(date=1), "config.mesh has no option 'date'. Did you mean 'data'"),
     ],
 )
 def test_meshes_that_cannot_be(sizes, message):
     with pytest.raises(ValueError, match=message):
-        partition.make_mesh(sizes, jax.devices()[:1])
+        partition.make_mesh(MeshOptions(**sizes), jax.devices()[:1])
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_meshes_that_cannot_be(sizes, message):
     [(10, 4, "batch_size=8 or 12"), (3, 4, "batch_size=4"), (7, 2, "batch_size=6 or 8")],
 )
 def test_batch_size_names_the_nearest_that_work(batch_size, microbatches, message):
-    mesh = partition.make_mesh(dict(data=1), jax.devices()[:1])
+    mesh = partition.make_mesh(MeshOptions(data=1), jax.devices()[:1])
     partition.check_batch_size(12, 4, mesh)
     with pytest.raises(ValueError, match=message):
         partition.check_batch_size(batch_size, microbatches, mesh)

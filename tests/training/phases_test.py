@@ -4,12 +4,13 @@ import jax
 import numpy as np
 import pytest
 
+from clwe_jax.options.training import GroupOptions, TrainOptions
 from clwe_jax.training import optim, phases, train
 
 GROUPS = {
-    "table": {"pattern": "backbone/token_embedding", "learning_rate": 0.005},
-    "head": {"pattern": "head/.*", "weight_decay": 0.0},
-    "norms": {"pattern": "backbone/.*norm/.*", "frozen": True},
+    "table": GroupOptions(pattern="backbone/token_embedding", learning_rate=0.005),
+    "head": GroupOptions(pattern="head/.*", weight_decay=0.0),
+    "norms": GroupOptions(pattern="backbone/.*norm/.*", frozen=True),
 }
 PHASES = [
     {"steps": 4, "learn": "head"},
@@ -20,7 +21,7 @@ OPTIMIZER = optim.Optimizer(groups=GROUPS)
 
 
 def plan(*given, steps=20, repeat=False, optimizer=OPTIMIZER):
-    options = dict(steps=steps, phases=given, repeat_phases=repeat)
+    options = TrainOptions(steps=steps, phases=given, repeat_phases=repeat)
     return phases.from_config(options, optimizer)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clwe_jax import presets
+from clwe_jax import options, presets
 from clwe_jax.training import plan_notes
 
 RESULT = dict(devices=8, chips=4, rows_a_device=64, microbatches=1)
@@ -24,6 +24,6 @@ RESULT = dict(devices=8, chips=4, rows_a_device=64, microbatches=1)
 def test_remarks(paths, result, expected):
     config = presets.bert("laptop")
     config.update_from_flattened_dict(paths)
-    found = plan_notes.remarks(config, RESULT | result)
+    found = plan_notes.remarks(options.parse(config), RESULT | result)
     assert len(found) == (expected is not None)
     assert expected is None or expected in found[0]

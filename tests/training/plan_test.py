@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from clwe_jax import config as options
+from clwe_jax import options
 from clwe_jax.training import memory, slices
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -82,7 +82,7 @@ def test_bad_topologies_are_answered(topology, message):
 # A small step with another size for every dimension, so that none stands in for another.
 SMALL = """
 import json, sys
-from clwe_jax import presets
+from clwe_jax import options, presets
 from clwe_jax.training import plan, slices
 config = presets.bert("laptop")
 config.data.languages = "en,de,es"
@@ -95,7 +95,7 @@ def planned(topology, **sections):
     changed = config.copy_and_resolve_references()
     for section, values in sections.items():
         changed[section].update(values)
-    return plan.run(changed, topology)
+    return plan.run(options.parse(changed), topology)
 """
 V, D, F, L, T = 512, 48, 80, 1, 32  # padded vocabulary, width, mlp, layers, length
 TABLES = V * D + T * D + 3 * D
@@ -128,7 +128,7 @@ laser.data.update(languages="en,de", sequence_length=16)
 laser.vocab.size = 500
 laser.model.update(layers=2, width=8, cells=16, decoder_cells=24)
 laser.train.update(batch_size=16, microbatches=1)
-found["laser"] = plan.run(laser, "cpu:8")
+found["laser"] = plan.run(options.parse(laser), "cpu:8")
 slices.has_libtpu = lambda: False
 found["slice"] = planned("v3:2x2", plan=dict(utilisation=0.5, dollars_per_chip_hour=3.0))
 slices.CHIPS["v3"] = slices.Chip(2**21, 1e12, devices=2)
@@ -299,7 +299,7 @@ def paper_signatures():
             continue  # static vectors need no slice
         step = {key: config[key].to_dict() for key in ("model", "objective", "optimizer", "mesh")}
         step["rows"] = [config.train.batch_size, config.train.microbatches, config.train.steps]
-        step["shape"] = [config.data.sequence_length, options.max_predictions(config)]
+        step["shape"] = [config.data.sequence_length, options.max_predictions(config.data)]
         step["sizes"] = [config.vocab.size, len(options.languages(config))]
         groups.setdefault(json.dumps(step, sort_keys=True), []).append(path)
     return [
@@ -322,11 +322,12 @@ def paper_signatures():
 def test_paper_configs_compile_and_fit_their_slice(run_python, paths, topology):
     code = f"""
 import importlib.util, json
+from clwe_jax import options
 from clwe_jax.training import plan
 spec = importlib.util.spec_from_file_location("c", {str(paths[0])!r})
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-print(json.dumps(plan.run(module.get_config("paper"), {topology!r})))
+print(json.dumps(plan.run(options.parse(module.get_config("paper")), {topology!r})))
 """
     done = run_python("-c", code, timeout=900, XLA_FLAGS="")  # compiled as for a real run
     found = json.loads(done.stdout.strip().splitlines()[-1])

@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 
+from clwe_jax.options.training import StepsOptions
 from clwe_jax.training.step_log import Diverged, StepLog
 from clwe_jax.types import Sums
 
@@ -25,7 +26,7 @@ class Loss(float):
 
 def ended(losses, skipped=0):
     """Calls `check_end` after steps with the given losses; None: the step was not applied."""
-    train = dict(log_every_steps=2, max_skipped_in_row=99)
+    train = StepsOptions(log_every_steps=2, max_skipped_in_row=99)
     log = StepLog(len(losses), train, 8, Nothing(), Nothing(), Nothing())
     for step, loss in enumerate(losses, 1):
         bad = float(loss is None)

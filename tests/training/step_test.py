@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 
+from clwe_jax.options.training import GroupOptions, MeshOptions
 from clwe_jax.training import optim, partition, train, train_state
 from clwe_jax.training.step import make_step
 from clwe_jax.types import Sums
@@ -45,7 +46,7 @@ def make_batch(seed=0):
 
 
 def start(objective, tx, seed=0):
-    mesh = partition.make_mesh({}, jax.devices()[:1])
+    mesh = partition.make_mesh(MeshOptions(), jax.devices()[:1])
     return train_state.start(objective, tx, make_batch(), mesh, seed)
 
 
@@ -76,7 +77,7 @@ def test_gradient_is_that_of_the_whole_batch(microbatches):
 def test_mlm_gradients_do_not_depend_on_microbatches(toy):
     """The real objective, without dropout, three steps with LAMB."""
     results = []
-    mesh = partition.make_mesh({}, jax.devices()[:1])
+    mesh = partition.make_mesh(MeshOptions(), jax.devices()[:1])
     objective = toy.objective(dropout=0.0)
     optimizer = optim.Optimizer(name="lamb", learning_rate=0.02)
     batches = toy.Source()
@@ -146,7 +147,7 @@ def test_weightless_batch_changes_nothing_by_zero_division():
 
 
 def test_compiled_step_donates_and_refuses_hidden_transfers(toy):
-    mesh = partition.make_mesh({}, jax.devices()[:1])
+    mesh = partition.make_mesh(MeshOptions(), jax.devices()[:1])
     objective, optimizer = toy.objective(), optim.Optimizer()
     batch = next(toy.Source())
     tx = optimizer.build(10)
@@ -201,7 +202,7 @@ class Copies(Lookup):
         (dict(name="adamw"), 2),
         (dict(name="lamb"), 2),
         (dict(name="adagrad"), 1),
-        (dict(groups={"other": {"pattern": "bias"}}), 2),
+        (dict(groups={"other": GroupOptions(pattern="bias")}), 2),
     ],
 )
 def test_who_copies_a_row_copies_its_moments(options, count):
@@ -239,7 +240,7 @@ def grouped(groups, objective=None, microbatches=1):
 
 @pytest.mark.parametrize("microbatches", [1, 2])
 def test_frozen_parameters_stay_bitwise_and_learning_ones_move(microbatches):
-    frozen = {"kernels": {"pattern": "kernel", "frozen": True}}
+    frozen = {"kernels": GroupOptions(pattern="kernel", frozen=True)}
     before, after, norms, moments = grouped(frozen, microbatches=microbatches)
     kernel = np.asarray(before.params["kernel"])
     np.testing.assert_array_equal(np.asarray(after.params["kernel"]).view(int), kernel.view(int))
@@ -257,7 +258,7 @@ def test_an_objective_cannot_change_a_frozen_parameter():
             params = jax.tree.map(lambda x: x + 1, variables["params"])
             return {**super().update(variables, observed, step), "params": params}
 
-    frozen = {"kernels": {"pattern": "kernel", "frozen": True}}
+    frozen = {"kernels": GroupOptions(pattern="kernel", frozen=True)}
     before, after, _, _ = grouped(frozen, Moves())
     np.testing.assert_array_equal(before.params["kernel"], after.params["kernel"])
     assert float(after.params["bias"]) > 2.0
@@ -266,7 +267,7 @@ def test_an_objective_cannot_change_a_frozen_parameter():
 def test_groups_are_clipped_by_their_common_norm():
     """Groups with the optimizer's own settings change nothing; without a common norm they would."""
     _, whole, norms, _ = grouped({})
-    _, parts, again, moments = grouped({"kernels": {"pattern": "kernel"}})
+    _, parts, again, moments = grouped({"kernels": GroupOptions(pattern="kernel")})
     assert norms[0] > 1.0 and norms == pytest.approx(again)  # clipped
     for name in whole.params:
         np.testing.assert_allclose(whole.params[name], parts.params[name], rtol=1e-6)

@@ -14,6 +14,8 @@ from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
+from clwe_jax.options.models import TransformerOptions
+from clwe_jax.options.training import GroupOptions
 from clwe_jax.training import init, partition, paths, tables
 
 WORDS = runpy.run_path(str(pathlib.Path(__file__).parents[1] / "objectives" / "toy_words.py"))
@@ -34,7 +36,7 @@ def begun(objective, **options):
     batch = jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), batch)
     boxed = dict(objective.init(jax.random.key(0), batch))["params"]
     rows = getattr(objective, "padded_vocab_size", 0) or objective.model.vocab_size
-    values, known = vectors(rows, objective.model.width)
+    values, known = vectors(rows, objective.model.options.width)
     start = tables.Start(values, known, **options)
     old = partition.unbox(boxed)
     new, record = start.into(old, partition.axes_of(boxed))
@@ -76,9 +78,10 @@ def test_the_output_table_of_a_model_that_reads_characters():
 
 @pytest.mark.parametrize("which", ["both", "input", "output"])
 def test_a_model_whose_tables_are_not_tied(which):
-    sizes = dict(layers=1, width=8, heads=2, mlp_dim=12, max_length=WORDS["LENGTH"])
-    model = Transformer(vocab_size=24, languages=2, **sizes)
-    old, new, start, _ = begun(MlmObjective(model, 21, 3, tied=False), tables=which)
+    sizes = TransformerOptions(layers=1, width=8, heads=2, mlp_dim=12)
+    model = Transformer(sizes, 24, 2, WORDS["LENGTH"])
+    objective = MlmObjective(model=model, vocab_size=21, max_predictions=3, tied=False)
+    old, new, start, _ = begun(objective, tables=which)
     axis = {"backbone/token_embedding": 0, "output_embedding": 0}
     paths_of = {"input": list(axis)[:1], "output": list(axis)[1:], "both": list(axis)}
     check(old, new, start, paths_of[which], axis)
@@ -122,8 +125,8 @@ def theirs(toy, tmp_path_factory):
 
 def bigger():
     """The toy objective with another vocabulary, and of two languages."""
-    sizes = dict(layers=1, width=16, heads=2, mlp_dim=32, max_length=12, dropout=0.1)
-    return MlmObjective(Transformer(vocab_size=128, languages=2, **sizes), 70, 4)
+    sizes = TransformerOptions(layers=1, width=16, heads=2, mlp_dim=32, dropout=0.1)
+    return MlmObjective(model=Transformer(sizes, 128, 2, 12), vocab_size=70, max_predictions=4)
 
 
 OURS = [*SPECIALS, *(f"w{n}" for n in range(60, 20, -1)), *(f"x{n}" for n in range(25))]
@@ -153,10 +156,9 @@ def test_the_rows_that_both_runs_have(toy, tmp_path, theirs):
 
 
 def test_other_shapes_stay_errors(toy, tmp_path, theirs):
-    objective = MlmObjective(
-        Transformer(vocab_size=128, languages=2, layers=1, width=16, heads=2, mlp_dim=8,
-                    max_length=12), 70, 4,
-    )  # fmt: skip
+    sizes = TransformerOptions(layers=1, width=16, heads=2, mlp_dim=8)
+    model = Transformer(sizes, 128, 2, 12)
+    objective = MlmObjective(model=model, vocab_size=70, max_predictions=4)
     initial = init.Initial(f"run:{theirs[0]}", names={tables.TOKENS: OURS})
     with pytest.raises(ValueError) as error:
         toy.fit(tmp_path, steps=0, objective=objective, initial=initial)
@@ -177,7 +179,7 @@ def test_a_resumed_run_equals_a_whole_one(toy, tmp_path):
     """Also of a table that is pulled to its start, which the optimizer's state keeps."""
     values, known = vectors(64, 16)
     start = tables.Start(values, known, record={"source": "made up"})
-    group = dict(pattern="backbone/token_embedding", pull=5.0, learning_rate=0.01)
+    group = GroupOptions(pattern="backbone/token_embedding", pull=5.0, learning_rate=0.01)
     options = dict(optimizer=dict(name="adamw", schedule="constant", groups=dict(table=group)))
     whole = toy.fit(tmp_path / "whole", steps=6, initial=init.Initial(start=start), **options)
     toy.fit(tmp_path / "parts", steps=3, initial=init.Initial(start=start), **options)

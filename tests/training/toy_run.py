@@ -4,6 +4,7 @@ In a test: `toy = runpy.run_path(...)`. As a program, `python toy_run.py WORKDIR
 trains and writes WORKDIR/final.npz (every array of the state, by path) and WORKDIR/result.json.
 """
 
+import dataclasses
 import json
 import os
 import sys
@@ -19,6 +20,9 @@ from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.evaluate.sharded_call import ShardedCall
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
+from clwe_jax.options.models import TransformerOptions
+from clwe_jax.options.section import Count, option
+from clwe_jax.options.training import CheckpointOptions, MeshOptions, TrainOptions
 from clwe_jax.training import optim, partition, train
 from clwe_jax.types import piece_batch
 
@@ -65,23 +69,25 @@ class Source:
 
 
 def objective(**model):
-    sizes = dict(layers=1, width=16, heads=2, mlp_dim=32, max_length=LENGTH, dropout=0.1)
-    sizes.update(model)
-    return MlmObjective(Transformer(vocab_size=PADDED, languages=3, **sizes), VOCAB, 4)
+    sizes = dict(layers=1, width=16, heads=2, mlp_dim=32, dropout=0.1)
+    backbone = Transformer(TransformerOptions(**{**sizes, **model}), PADDED, 3, LENGTH)
+    return MlmObjective(model=backbone, vocab_size=VOCAB, max_predictions=4)
+
+
+@dataclasses.dataclass(frozen=True)
+class Steps(TrainOptions):
+    """Options of a small training, which may end before its first step."""
+
+    steps: Count = option(8, "")
+    batch_size: int = option(ROWS, "")
+    log_every_steps: int = option(2, "")
+    max_skipped_in_row: int = option(3, "")
 
 
 def fit(workdir, source=None, mesh=None, checkpoint=None, model=None, optimizer=None, **options):
     """`train.fit` with everything small; options override `config.train` or go to `fit`."""
-    train_cfg = dict(
-        steps=8,
-        batch_size=ROWS,
-        microbatches=1,
-        log_every_steps=2,
-        prefetch=2,
-        max_skipped_in_row=3,
-    )
-    known = {*train_cfg, "phases", "repeat_phases"}
-    train_cfg.update({key: options.pop(key) for key in list(options) if key in known})
+    known = {field.name for field in dataclasses.fields(TrainOptions)}
+    settings = {key: options.pop(key) for key in list(options) if key in known}
     given = dict(
         objective=objective(**(model or {})),
         optimizer=optim.Optimizer(
@@ -89,12 +95,9 @@ def fit(workdir, source=None, mesh=None, checkpoint=None, model=None, optimizer=
         ),
         source=source or Source(jax.process_index(), jax.process_count()),
         workdir=str(workdir),
-        train_cfg=train_cfg,
-        mesh_cfg=mesh or dict(data=-1),
-        checkpoint_cfg={
-            **dict(every_steps=3, keep=2, best="", best_mode="max"),
-            **(checkpoint or {}),
-        },
+        train_cfg=Steps(**settings),
+        mesh_cfg=MeshOptions(**(mesh or {})),
+        checkpoint_cfg=CheckpointOptions(**{"every_steps": 3, **(checkpoint or {})}),
         seed=0,
     )
     return train.fit(**{**given, **options})
@@ -145,7 +148,7 @@ def main():
             coordinator, num_processes=2, process_id=int(os.environ["TOY_PROCESS"])
         )
     slow, limit = options.pop("slow", 0.0), options.pop("limit", 0)
-    host, hosts = partition.row_share(partition.make_mesh(options.get("mesh", dict(data=-1))))
+    host, hosts = partition.row_share(partition.make_mesh(MeshOptions(**options.get("mesh", {}))))
     evaluators = [HeldOut(objective(), host, hosts, limit)]
     result = fit(workdir, source=Source(host, hosts, slow=slow), evaluators=evaluators, **options)
     everywhere = jax.sharding.NamedSharding(

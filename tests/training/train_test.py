@@ -172,7 +172,7 @@ def test_a_run_with_most_steps_skipped_fails_at_its_end(toy, tmp_path):
 
 
 def test_sizes_that_do_not_fit(toy, tmp_path):
-    with pytest.raises(ValueError, match="config.train.batch_size=9 or 12"):
+    with pytest.raises(ValueError, match="batch_size=10 is not divisible by microbatches=3"):
         toy.fit(tmp_path, batch_size=10, microbatches=3)
     with pytest.raises(ValueError, match="has 8 rows; config.train.batch_size=16"):
         toy.fit(tmp_path, batch_size=16)

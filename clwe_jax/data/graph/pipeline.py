@@ -7,16 +7,15 @@ saved and restored exactly.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from typing import Any, Iterator
 
 import numpy as np
 import tensorflow as tf
-from ml_collections import ConfigDict
 
-from clwe_jax import config as options
-from clwe_jax import registry
+from clwe_jax import options
 from clwe_jax.data.arrays import ArraySource
 from clwe_jax.data.counts import PieceCounts
 from clwe_jax.data.graph import chunks, draws, parallel, sources, texts
@@ -25,7 +24,9 @@ from clwe_jax.data.graph.copies import CopyMaker
 from clwe_jax.data.graph.examples import COUNTERS, ExampleMaker
 from clwe_jax.data.graph.stream import GraphSource
 from clwe_jax.data.graph.word_streams import WordPipeline
-from clwe_jax.data.tasks import BiLm, Copies, Task, Tlm
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.tasks import BiLm, Copies, Task, Tlm
+from clwe_jax.options.text import BatchesOptions
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.tokenizer import Tokenizer
@@ -39,7 +40,7 @@ _SENTENCE = range(5, 31)  # numbers of words of an example
 
 
 def build(
-    config: ConfigDict,
+    data: BatchesOptions,
     *,
     task: Task,
     tokenizer: Tokenizer,
@@ -53,12 +54,12 @@ def build(
     """The pipeline of a task; see `texts.Pipeline` for the arguments."""
     kind = WordPipeline if isinstance(task, BiLm) else PiecePipeline
     return kind(
-        config, task, tokenizer, dictionary, text, batch_size, seed, process_index, process_count
+        data, task, tokenizer, dictionary, text, batch_size, seed, process_index, process_count
     )
 
 
 def of_run(
-    config: ConfigDict,
+    config: PretrainRun,
     world: World,
     batch_size: int,
     process_index: int = 0,
@@ -74,10 +75,9 @@ def of_run(
       task: how examples are made; None: as `config.task` says.
     """
     if task is None:
-        spec = config.task.to_dict()
-        if "parallel" in spec:
-            spec["parallel"] = world.folders["parallel"]
-        task = registry.build("task", spec)
+        task = config.task
+        if isinstance(task, Tlm):
+            task = dataclasses.replace(task, parallel=world.folders["parallel"])
     return build(
         config.data,
         task=task,
@@ -137,7 +137,7 @@ class PiecePipeline(texts.Pipeline):
         found: list[tuple[bool, int, dict[str, list[Any]]]] = []
         for number, text in enumerate(self.texts.values()):
             lines = next(iter(text.lines(shuffle=False, seed=0).batch(_SHOWN * text.block_lines)))
-            chunk = chunks.of_language(chunks.training(lines, self.config.heldout_share), number)
+            chunk = chunks.of_language(chunks.training(lines, self.data.heldout_share), number)
             made = self._maker.words(masks, tf.constant(number, tf.int64), *chunk)
             place = 0
             for switched, example in self._sentences(number, *made):
@@ -182,8 +182,8 @@ class PiecePipeline(texts.Pipeline):
             self.encoder,
             self.tokenizer.vocabulary,
             self.task,
-            self.config.sequence_length,
-            options.max_predictions(ConfigDict({"data": self.config})),
+            self.data.sequence_length,
+            options.max_predictions(self.data),
             pairs,
             context,
         )
@@ -197,7 +197,7 @@ class PiecePipeline(texts.Pipeline):
             for number, text in enumerate(self._open(shuffle_lines=0).values()):
                 read = 0
                 for lines in text.lines(shuffle=True, seed=0).batch(texts.SCANNED_LINES):
-                    lines = chunks.training(lines, self.config.heldout_share)
+                    lines = chunks.training(lines, self.data.heldout_share)
                     chunk = chunks.of_language(lines, number)
                     yield chunk
                     read += int(tf.reduce_sum(tf.strings.length(chunk[0])))
@@ -219,12 +219,12 @@ class PiecePipeline(texts.Pipeline):
     def _pair_rows(self) -> tf.data.Dataset:
         """An endless dataset of rows of sentence pairs (TLM, and the finish on translations)."""
         pairs = parallel.find(
-            self.task.parallel, self.tokenizer.languages, self.config.shuffle_lines
+            self.task.parallel, self.tokenizer.languages, self.data.shuffle_lines
         )
-        rates = texts.rates(pairs, self.encoder, self.config.temperature)
+        rates = texts.rates(pairs, self.encoder, self.data.temperature)
         numbered = parallel.pair_chunks(
             sources.mix(pairs, rates, seed=self.seed, **self.host),
-            max(1, self.config.chunk_lines // 16),
+            max(1, self.data.chunk_lines // 16),
             [text.languages for text in pairs.values()],
         )
         return self._rows(numbered, self._new_maker(None, pairs=True), "pairs")

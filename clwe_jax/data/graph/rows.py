@@ -7,7 +7,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from clwe_jax.data.graph import draws, packing
-from clwe_jax.data.tasks import Mlm
+from clwe_jax.options.tasks import Mlm
 from clwe_jax.text.base_vocab import Vocabulary
 
 

@@ -9,12 +9,12 @@ from typing import Any, Iterator, Mapping
 
 import tensorflow as tf
 from absl import logging
-from ml_collections import ConfigDict
 
 from clwe_jax.data.graph import chunks, draws, sources
 from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.data.graph.stream import GraphSource
-from clwe_jax.data.tasks import Task
+from clwe_jax.options.tasks import Task
+from clwe_jax.options.text import BatchesOptions
 from clwe_jax.text.corpora import TextCorpus, temperature_shares
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.tokenizer import Tokenizer
@@ -37,7 +37,7 @@ class Pipeline(abc.ABC):
     """Makes one host's batches from text. `pipeline.build` picks the class by the task.
 
     Attributes:
-      config: `config.data`.
+      data: `config.data`.
       task: options of the examples.
       tokenizer: tokenizer of the run; its languages are read.
       dictionary: merged dictionary; None means that no word has a synonym.
@@ -49,7 +49,7 @@ class Pipeline(abc.ABC):
         number of hosts.
     """
 
-    config: ConfigDict
+    data: BatchesOptions
     task: Task
     tokenizer: Tokenizer
     dictionary: Dictionary | None
@@ -99,7 +99,7 @@ class Pipeline(abc.ABC):
             else:
                 logging.warning(
                     "%s has no held-out text: raise config.data.heldout_share (%g) or bring more "
-                    "text", language, self.config.heldout_share,
+                    "text", language, self.data.heldout_share,
                 )  # fmt: skip
         return result
 
@@ -111,12 +111,12 @@ class Pipeline(abc.ABC):
     @functools.cached_property
     def texts(self) -> dict[str, sources.TextSource]:
         """The text of each language."""
-        return self._open(self.config.shuffle_lines)
+        return self._open(self.data.shuffle_lines)
 
     @functools.cached_property
     def rates(self) -> dict[str, float]:
         """Language -> its share of the blocks; see the function `rates`."""
-        return rates(self.texts, self.encoder, self.config.temperature)
+        return rates(self.texts, self.encoder, self.data.temperature)
 
     @property
     def host(self) -> dict[str, int]:
@@ -138,7 +138,7 @@ class Pipeline(abc.ABC):
         name, _, version = self.text.removeprefix("tfds:").partition(":")
         return {
             language: sources.DocumentSource(
-                f"{name}.{language}:{version or '1.*.*'}", self.config.tfds_dir, number, buffer
+                f"{name}.{language}:{version or '1.*.*'}", self.data.tfds_dir, number, buffer
             )
             for number, language in enumerate(languages)
         }
@@ -147,12 +147,12 @@ class Pipeline(abc.ABC):
         """Numbered chunks of this host's training text, the languages mixed."""
         block_lines = next(iter(self.texts.values())).block_lines
         blocks = sources.mix(self.texts, self.rates, seed=self.seed, repeat=repeat, **self.host)
-        wanted = max(1, self.config.chunk_lines // block_lines)
-        return chunks.chunks(blocks, wanted, self.config.heldout_share)
+        wanted = max(1, self.data.chunk_lines // block_lines)
+        return chunks.chunks(blocks, wanted, self.data.heldout_share)
 
     def _heldout_chunks(self, number: int, text: sources.TextSource) -> Iterator[chunks.Chunk]:
         """Yields the held-out lines of a language, at most config.data.chunk_lines at a time."""
-        share, size = self.config.heldout_share, self.config.chunk_lines
+        share, size = self.data.heldout_share, self.data.chunk_lines
         waiting: list[bytes] = []
         scanned = 0
         for lines in text.lines(shuffle=False, seed=0).batch(SCANNED_LINES) if share else ():
@@ -168,7 +168,7 @@ class Pipeline(abc.ABC):
 
     def _fingerprint(self, *own: Any) -> str:
         """A hash of everything that the stream depends on, and of `own`."""
-        shaping = [self.config[name] for name in _SHAPING]
+        shaping = [getattr(self.data, name) for name in _SHAPING]
         making = {
             name: value
             for name, value in dataclasses.asdict(self.task).items()

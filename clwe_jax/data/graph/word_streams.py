@@ -39,14 +39,14 @@ _CALLS = 4  # chunks encoded at the same time
 class WordPipeline(texts.Pipeline):
     """Windows of words; `word_windows.BatchMaker` lists the keys of a batch.
 
-    config.sequence_length is the length of a window. The dictionary is not used.
+    data.sequence_length is the length of a window. The dictionary is not used.
     """
 
     def source(self, repeat: bool = True) -> "WordStream":
         """See `texts.Pipeline`. The windows of a row continue each other."""
         vocabulary, chunk_encoder = self.vocabulary, self._chunk_encoder
         word_sizes.check_length(
-            self.config.sequence_length, self.batch_size, self.texts, self.config.heldout_share,
+            self.data.sequence_length, self.batch_size, self.texts, self.data.heldout_share,
             self.encoder, seqio.ShardInfo(self.process_index, self.process_count),
         )  # fmt: skip
         dataset = self._chunks(repeat).map(
@@ -64,7 +64,7 @@ class WordPipeline(texts.Pipeline):
             self._fingerprint("words", self._distinct, repeat),
             vocabulary=vocabulary,
             spellings=spellings,
-            rows=Rows(self.batch_size, self.config.sequence_length, vocabulary.pad_id),
+            rows=Rows(self.batch_size, self.data.sequence_length, vocabulary.pad_id),
             maker=self._maker(spellings),
             seed=draws.fold("texts", self.seed, self.process_index),
         )
@@ -76,7 +76,7 @@ class WordPipeline(texts.Pipeline):
         maker = self._maker(spellings)
         first = self.process_index * self.batch_size
         rows = Rows(
-            self.batch_size * self.process_count, self.config.sequence_length, vocabulary.pad_id
+            self.batch_size * self.process_count, self.data.sequence_length, vocabulary.pad_id
         )
         framed = self._framed(self._heldout_chunks(number, text), spellings)
         found: list[Batch] = []
@@ -121,9 +121,9 @@ class WordPipeline(texts.Pipeline):
     @functools.cached_property
     def _distinct(self) -> int:
         streams = 2 if self.task.backward == "reversed" else 1
-        words = self.batch_size * self.config.sequence_length * streams
+        words = self.batch_size * self.data.sequence_length * streams
         return word_sizes.distinct_words(
-            self.config.distinct_words, words, self.texts, self.rates, self.encoder
+            self.data.distinct_words, words, self.texts, self.rates, self.encoder
         )
 
     def _maker(self, spellings: Spellings) -> BatchMaker:

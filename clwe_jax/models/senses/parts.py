@@ -8,7 +8,7 @@ from typing import Callable, Iterable
 import jax
 import jax.numpy as jnp
 
-from clwe_jax.config import PAD_ROWS_TO
+from clwe_jax.options.derived import PAD_ROWS_TO
 from clwe_jax.types import Array
 
 

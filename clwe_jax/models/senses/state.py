@@ -9,7 +9,7 @@ second array of the size of the centers. The result of a step depends neither on
 occurrences (except for which ones stay in the queue and in a word's sample) nor on how arrays are
 sharded.
 
-Slots: a word has `SenseConfig.slots` centers. During the warm-up only slot 0 is enabled; then the
+Slots: a word has `SenseOptions.slots` centers. During the warm-up only slot 0 is enabled; then the
 senses are seeded and enabled. With `warmup_slot` slot 0 is disabled after the warm-up (SaELMo);
 without it slot 0 becomes the first sense (SaBERT).
 """
@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 
 from clwe_jax.models.senses import projection as projections, seeding
-from clwe_jax.models.senses.config import SenseConfig
+from clwe_jax.options.senses import SenseOptions
 from clwe_jax.models.senses.projection import project
 from clwe_jax.types import Array
 
@@ -64,7 +64,7 @@ class SenseState:
 
 
 def create(
-    config: SenseConfig, vocab_size: int, width: int, rng: Array, languages: int = 1
+    config: SenseOptions, vocab_size: int, width: int, rng: Array, languages: int = 1
 ) -> SenseState:
     """The state before the first step: centers from N(0, sigma^2), P from N(0, 1).
 
@@ -127,7 +127,7 @@ def boxed(state: SenseState) -> SenseState:
 
 def update(
     state: SenseState,
-    config: SenseConfig,
+    config: SenseOptions,
     words: Array,
     senses: Array,
     h: Array,
@@ -178,7 +178,7 @@ def _counted(h: Array, weights: Array) -> Array:
     return (weights > 0) & jnp.isfinite(h).all(-1)
 
 
-def _left(config: SenseConfig, warm: Array, before: Array, uses: Array) -> Array:
+def _left(config: SenseOptions, warm: Array, before: Array, uses: Array) -> Array:
     """The factor, float32 [N], of a center after `uses` more moves than its `before` ones."""
     keep = jnp.float32(1.0 - config.alpha)
     if not config.fast_start or config.init == "paper":
@@ -207,7 +207,7 @@ def refresh_projection(state: SenseState) -> SenseState:
     return state.replace(projection=projection, projected=project(state.centers, projection))
 
 
-def seed(state: SenseState, config: SenseConfig) -> SenseState:
+def seed(state: SenseState, config: SenseOptions) -> SenseState:
     """Ends the warm-up: sets the centers of the senses, and enables them.
 
     A word that has not occurred starts from the mean of the queue instead of its own mean.
@@ -236,7 +236,7 @@ def seed(state: SenseState, config: SenseConfig) -> SenseState:
     )
 
 
-def prune(state: SenseState, config: SenseConfig) -> SenseState:
+def prune(state: SenseState, config: SenseOptions) -> SenseState:
     """Disables senses with less than `prune_share` of their word's uses (section 3.1).
 
     The most used sense of a word always stays; so do all senses of a word with fewer than
@@ -251,7 +251,7 @@ def prune(state: SenseState, config: SenseConfig) -> SenseState:
     return state.replace(enabled=enabled)
 
 
-def age(state: SenseState, config: SenseConfig) -> SenseState:
+def age(state: SenseState, config: SenseOptions) -> SenseState:
     """Halves the counts of a word in a language where they are at least twice `prune_least`.
 
     The counts are then those of the latest uses. Small counts stay, because after repeated halving
@@ -263,7 +263,7 @@ def age(state: SenseState, config: SenseConfig) -> SenseState:
 
 def after_step(
     state: SenseState,
-    config: SenseConfig,
+    config: SenseOptions,
     step: Array,
     words: Array,
     senses: Array,

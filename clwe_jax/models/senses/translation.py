@@ -9,13 +9,13 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from clwe_jax.models.senses import selection
-from clwe_jax.models.senses.config import SenseConfig
+from clwe_jax.options.senses import SenseOptions
 from clwe_jax.models.senses.state import SenseState
 from clwe_jax.types import Array
 
 
 def choose(
-    state: SenseState, config: SenseConfig, translations: Array, into: Array, h: Array
+    state: SenseState, config: SenseOptions, translations: Array, into: Array, h: Array
 ) -> tuple[Array, Array, Array]:
     """The translation and its sense with the largest cosine, out of T translations with S senses.
 
@@ -40,7 +40,7 @@ def choose(
 
 
 def cosines(
-    state: SenseState, config: SenseConfig, translations: Array, into: Array, h: Array
+    state: SenseState, config: SenseOptions, translations: Array, into: Array, h: Array
 ) -> Array:
     """The projected cosines of words in context with the senses of their translations.
 

@@ -2,16 +2,15 @@
 
 import dataclasses
 import functools
-import importlib.util
 import os
 import pathlib
 
 import numpy as np
 import pytest
 
-from clwe_jax import registry
+from clwe_jax import options, registry
 from clwe_jax.data.graph import pipeline
-from clwe_jax.data.tasks import Tlm
+from clwe_jax.options.tasks import Tlm
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.training import build
@@ -21,20 +20,14 @@ ROWS = 8
 CONFIGS = sorted((pathlib.Path(__file__).resolve().parents[3] / "configs").glob("*.py"))
 
 
-def load(path):
-    spec = importlib.util.spec_from_file_location(f"configs_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.get_config()
-
-
 def pairs():
     """A config for every task and objective that stand together, by their kinds."""
     found = {}
     for path in CONFIGS:
-        config = load(path)
+        config = options.from_file(str(path))
         if config.job == "pretrain":
-            kind = (config.task.name, config.objective.name, config.task.get("backward", ""))
+            backward = getattr(config.task, "backward", "")
+            kind = (config.task.name, config.objective.name, backward)
             found.setdefault(kind, config)
     return found
 
@@ -90,9 +83,9 @@ def test_batches_are_those_that_the_objective_describes(kind, small, words, batc
     pieces, padded = len(tokenizer.vocabulary.pieces), tokenizer.vocabulary.size
     translations = np.full((pieces, len(tokenizer.languages), 2), -1, np.int32)
     objective = build.build_objective(config, pieces, padded, translations)
-    task, length = registry.build("task", config.task.to_dict()), config.data.sequence_length
+    length = config.data.sequence_length
     expected = objective.batch_shapes(ROWS, length)
-    for batch in batches(task, tokenizer, length):
+    for batch in batches(config.task, tokenizer, length):
         assert batch.keys() == expected.keys()
         for key, value in batch.items():
             assert value.dtype == expected[key].dtype, key

@@ -8,7 +8,7 @@ from clwe_jax.data.graph import pipeline
 from clwe_jax.data.graph.copies import CopyMaker
 from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.data.graph.examples import COUNTERS
-from clwe_jax.data.tasks import Copies
+from clwe_jax.options.tasks import Copies
 from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.normalize import Normalizer

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from clwe_jax.data.graph.encoding import TextEncoder
 from clwe_jax.data.graph.examples import COUNTERS, ExampleMaker
-from clwe_jax.data.tasks import DictMlm, DictTlm, Mlm, Tlm
+from clwe_jax.options.tasks import DictMlm, DictTlm, Mlm, Tlm
 from clwe_jax.text.dictionary import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer

@@ -7,7 +7,7 @@ import pytest
 import seqio
 
 from clwe_jax.data.graph import parallel, pipeline
-from clwe_jax.data.tasks import Tlm
+from clwe_jax.options.tasks import Tlm
 
 LANGUAGES = ("de", "en", "fr")
 

@@ -11,7 +11,7 @@ import seqio
 import tensorflow as tf
 
 from clwe_jax.data.graph import chunks, pipeline, sources
-from clwe_jax.data.tasks import DictMlm, Mlm
+from clwe_jax.options.tasks import DictMlm, Mlm
 from clwe_jax.text import corpora
 
 BATCH = 16

@@ -3,7 +3,7 @@
 import pytest
 import tensorflow_datasets as tfds
 
-from clwe_jax import presets
+from clwe_jax import options, presets
 from clwe_jax.data import pairs
 from clwe_jax.data.graph import tfds_sets
 from clwe_jax.jobs import transfer_data
@@ -128,7 +128,7 @@ def config_of(folder, tests="tfds:tiny_names/{lang}"):
         train="en:tfds:tiny_names/en", dev="en:tfds:tiny_names/en", tests=tests, test_rows=1
     )
     config.encoder = "bow"
-    return config
+    return options.parse(config)
 
 
 def test_a_run_reads_them_by_name(folder):
@@ -138,9 +138,8 @@ def test_a_run_reads_them_by_name(folder):
     assert [len(x) for x in (data.train["en"], data.dev["en"], data.tests["de"])] == [60, 2, 1]
     assert data.tests["de"][0].words[0] == "de" and data.labels == ("NOUN", "PROPN", "VERB")
     assert data.files["test de"][0].endswith("@test")
-    config.data.languages = ""
     with pytest.raises(ValueError, match="needs the languages to test"):
-        labelled_files.check(config, "")
+        labelled_files.check(options.with_values(config, {"data.languages": ""}), "")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import tensorflow_datasets as tfds
 
 from clwe_jax.data.graph import pipeline
 from clwe_jax.data.graph.encoding import TextEncoder
-from clwe_jax.data.tasks import BiLm, DictMlm
+from clwe_jax.options.tasks import BiLm, DictMlm
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clwe_jax.data.graph import pipeline
-from clwe_jax.data.tasks import DictMlm, Mlm
+from clwe_jax.options.tasks import DictMlm, Mlm
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
 

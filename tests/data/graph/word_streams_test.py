@@ -12,7 +12,8 @@ from absl import logging
 from clwe_jax.data import prepare
 from clwe_jax.data.graph import chunks, pipeline, word_chunks
 from clwe_jax.data.graph.encoding import TextEncoder
-from clwe_jax.data.tasks import BiLm
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.tasks import BiLm
 from clwe_jax.text import corpora
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer
@@ -416,14 +417,13 @@ def test_what_cannot_be_is_said(build, small, tmp_path):
     with pytest.raises(ValueError, match="distinct_words=3: must be at least 8"):
         build(distinct_words=3)
     for options, message in (
-        (dict(sentences="words"), "config.task.sentences='words': one of lines, marks"),
-        (dict(reset="always"), "config.task.reset='always': one of never, document"),
-        (dict(backward="both"), "config.task.backward='both': one of reversed, window"),
-        (dict(max_characters=2), "config.task.max_characters=2: must be at least 3"),
+        (dict(sentences="words"), "sentences='words': must be one of lines, marks"),
+        (dict(reset="always"), "reset='always': must be one of never, document"),
+        (dict(backward="both"), "backward='both': must be one of reversed, window"),
+        (dict(max_characters=2), "max_characters=2: must be at least 3"),
     ):
         with pytest.raises(ValueError, match=message):
             BiLm(**options)
-    config = prepare.options.base_config()
-    config.task.name = "bilm"
+    config = PretrainRun(task=BiLm())
     with pytest.raises(ValueError, match="bilm cannot be prepared"):
         prepare.prepare(config, str(tmp_path))

@@ -14,11 +14,12 @@ import pytest
 
 from clwe_jax.models.senses import seeding, selection, softmax, translation
 from clwe_jax.models.senses import state as senses
-from clwe_jax.models.senses.config import SenseConfig
+from clwe_jax.options.senses import SenseOptions
+from clwe_jax.options.training import MeshOptions
 from clwe_jax.training import partition, slices
 
 V, D, N, STEPS = 512, 16, 32, 9
-CONFIG = SenseConfig(
+CONFIG = SenseOptions(
     senses=3, projected=4, queue=40, refresh_every=3, warmup_steps=4, init="kmeans", sample=6,
     prune_least=4, prune_every=4, prune_after=8, prune_share=0.2, alpha=0.1, sigma=1.0,
 )  # fmt: skip
@@ -41,7 +42,7 @@ def margin_of(cosines, weights):
 def run(name):
     """The state after some steps on a mesh, as arrays; where it lies."""
     sizes = MESHES[name]
-    mesh = partition.make_mesh(sizes, jax.devices()[: np.prod(list(sizes.values()))])
+    mesh = partition.make_mesh(MeshOptions(**sizes), jax.devices()[: np.prod(list(sizes.values()))])
 
     def create():
         return senses.create(CONFIG, V, D, jax.random.key(0), 2)
@@ -93,7 +94,7 @@ def gathered():
     129 words in each of 128 runs, so that not every cut of them can be dealt out to 8 devices.
     """
     words = 128 * 129
-    mesh = partition.make_mesh(dict(tensor=8), jax.devices())
+    mesh = partition.make_mesh(MeshOptions(tensor=8), jax.devices())
 
     def create():
         table = jnp.zeros((2, words, CONFIG.slots, D), jnp.float32)

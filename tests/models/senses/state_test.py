@@ -10,7 +10,7 @@ import pytest
 
 from clwe_jax.models.senses import projection, seeding, selection, translation
 from clwe_jax.models.senses import state as senses
-from clwe_jax.models.senses.config import SenseConfig
+from clwe_jax.options.senses import SenseOptions
 
 V, D, P, LANGUAGES = 7, 6, 3, 2
 PLAIN = dict(projected=P, queue=12, refresh_every=4, warmup_steps=3, fast_start=False)
@@ -28,7 +28,7 @@ WHOLE = jax.jit(senses.after_step, static_argnums=1)
 
 
 def config_of(**options):
-    return SenseConfig(**{**PLAIN, **options})
+    return SenseOptions(**{**PLAIN, **options})
 
 
 def random_state(config, seed=0):
@@ -515,7 +515,7 @@ def test_the_same_seed_is_the_same_state():
 @pytest.mark.parametrize("init", ["seeded", "kmeans"])
 def test_nothing_as_large_as_the_centers_is_made(init):
     words, width, rows = 4096, 64, 128
-    config = SenseConfig(
+    config = SenseOptions(
         senses=5,
         queue=256,
         warmup_steps=3,
@@ -580,7 +580,7 @@ PLANTED = dict(
 
 @pytest.mark.parametrize("init", ["seeded", "kmeans"])
 def test_planted_senses_are_recovered_and_matched_across_languages(init):
-    config = SenseConfig(**PLANTED, init=init)
+    config = SenseOptions(**PLANTED, init=init)
     state, words, topic, h, chosen = planted(config)
     assert purity(words, topic, chosen) > 0.97
     # A slot means the topic that it is assigned to; every word's translation is the word
@@ -603,7 +603,7 @@ def test_planted_senses_are_recovered_and_matched_across_languages(init):
 
 def test_as_printed_the_senses_collapse():
     state, words, topic, _, chosen = planted(
-        SenseConfig(**PLANTED, init="paper", alpha=0.05, sigma=0.01)
+        SenseOptions(**PLANTED, init="paper", alpha=0.05, sigma=0.01)
     )
     assert purity(words, topic, chosen) < 0.75
     assert senses.statistics(state)["senses_in_use"] < 0.7

@@ -7,10 +7,10 @@ import pytest
 
 from clwe_jax.models.senses import projection, translation
 from clwe_jax.models.senses import state as senses
-from clwe_jax.models.senses.config import SenseConfig
+from clwe_jax.options.senses import SenseOptions
 
 V, D, LANGUAGES = 7, 6, 2
-CONFIG = SenseConfig(senses=4, projected=3, queue=12, warmup_slot=False, translated_share=0.1)
+CONFIG = SenseOptions(senses=4, projected=3, queue=12, warmup_slot=False, translated_share=0.1)
 
 
 def state_of(counts, enabled, seed=0):

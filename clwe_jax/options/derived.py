@@ -1,0 +1,82 @@
+"""Languages, sizes and vector files that follow from the options of a run."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from typing import Sequence
+
+from clwe_jax.options.systems import Run
+from clwe_jax.options.text import BatchesOptions
+
+# Tables over the vocabulary have a multiple of this many rows, so that devices divide them evenly.
+PAD_ROWS_TO = 128
+
+# The languages of multilingual BERT as Wikipedia codes: 103 codes for its 104 languages, because
+# simplified and traditional Chinese share one Wikipedia.
+MBERT_LANGUAGES = (
+    "af,an,ar,ast,az,azb,ba,bar,be,bg,bn,bpy,br,bs,ca,ce,ceb,cs,cv,cy,da,de,el,en,es,et,eu,fa,fi,"
+    "fr,fy,ga,gl,gu,he,hi,hr,ht,hu,hy,id,io,is,it,ja,jv,ka,kk,kn,ko,ky,la,lb,lmo,lt,lv,mg,min,mk,"
+    "ml,mn,mr,ms,my,nds,ne,new,nl,nn,no,oc,pa,pl,pms,pnb,pt,ro,ru,scn,sco,sh,sk,sl,sq,sr,su,sv,sw,"
+    "ta,te,tg,th,tl,tr,tt,uk,ur,uz,vi,vo,war,yo,zh"
+)
+
+
+def languages(config: Run) -> tuple[str, ...]:
+    """`config.data.languages` as a tuple.
+
+    Raises:
+      ValueError: no language, one named twice, or one in capitals.
+    """
+    names = tuple(name.strip() for name in config.data.languages.split(",") if name.strip())
+    if not names:
+        raise ValueError(
+            "config.data.languages is empty. Give two or more, e.g. --config.data.languages=en,de"
+        )
+    for name in names:
+        if name != name.lower():
+            raise ValueError(
+                f"config.data.languages={config.data.languages}: write codes in lower case, "
+                f"--config.data.languages={','.join(names).lower()}"
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"config.data.languages names {name!r} twice: {config.data.languages}")
+    return names
+
+
+def vector_files(names: str, among: Sequence[str], option: str) -> dict[str, str]:
+    """Language -> file of vectors.
+
+    Args:
+      names: 'de=FILE,en=FILE'; or 'wiki.de.vec,wiki.en.vec', where a part of the name is a language.
+      among: the run's languages.
+      option: the option that names the files, for messages.
+
+    Raises:
+      ValueError: a file of no language of the run, or two of one.
+    """
+    found: dict[str, str] = {}
+    for name in filter(None, (name.strip() for name in names.split(","))):
+        language, given, path = name.partition("=")
+        if not given:
+            parts = re.split(r"[._-]", os.path.basename(name))
+            path, language = name, next((part for part in parts if part in among), "")
+        if language not in among or language in found:
+            why = "names a language twice" if language in found else "is in none of the languages"
+            raise ValueError(
+                f"{option}: {name!r} {why} ({','.join(among)}). Expected one file a "
+                "language, as de=FILE,en=FILE or wiki.de.vec,wiki.en.vec"
+            )
+        found[language] = path
+    return found
+
+
+def max_predictions(data: BatchesOptions) -> int:
+    """Most masked pieces of a row: the option, or a fifth of its length as a multiple of four."""
+    return data.max_predictions or 4 * math.ceil(data.sequence_length / 20)
+
+
+def padded_rows(words: int) -> int:
+    """Rows of a table over a vocabulary of `words` words: the next multiple of `PAD_ROWS_TO`."""
+    return -(-words // PAD_ROWS_TO) * PAD_ROWS_TO

@@ -1,0 +1,194 @@
+"""Options of evaluators."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated
+
+from clwe_jax.options.section import (
+    Amount, Count, OneOf, Section, Share, Size, option,
+)  # fmt: skip
+
+METHODS = ("mutual_argmax", "itermax", "softmax")
+LEVELS = ("pieces", "words")
+
+
+@dataclasses.dataclass(frozen=True)
+class WordAlignerOptions(Section):
+    """Links the words of sentences by the vectors of an encoder."""
+
+    method: Annotated[str, OneOf(*METHODS)] = option(
+        "mutual_argmax",
+        "'mutual_argmax' and 'itermax' of cosines (SimAlign), or 'softmax', the intersection "
+        "of two softmaxes of inner products (awesome-align)",
+    )
+    layers: str | int = option(
+        "",
+        "a layer's number; '5-7', the mean of these layers; 'mean_last4'; '': the layer at "
+        "two thirds of the depth, which is layer 8 of 12 as in both papers",
+    )
+    level: Annotated[str, OneOf(*LEVELS)] = option(
+        "pieces",
+        "'pieces': words are linked where any of their pieces are; 'words': by the means of "
+        "their pieces",
+    )
+    threshold: Share = option(
+        0.1,
+        "least probability of a link, in both directions, for 'softmax'. The published .001 "
+        "links far too much where hidden states have few dimensions",
+    )
+    temperature: Amount = option(1.0, "of the softmaxes; the inner products are divided by it")
+    rounds: Size = option(2, "rounds of 'itermax'")
+    discount: Share = option(0.9, "of 'itermax'; see `word_links.itermax`")
+
+
+@dataclasses.dataclass(frozen=True)
+class MlmEvaluation(Section):
+    """Loss, perplexity and accuracy on held-out text, which has the same masks every time."""
+
+    name = "mlm"
+    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
+    batches: Count = option(0, "maximum number of held-out batches of a language; 0: all batches")
+
+
+@dataclasses.dataclass(frozen=True)
+class RetrievalEvaluation(Section):
+    """Accuracy of sentence retrieval by language pair, for any encoder."""
+
+    name = "retrieval"
+    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
+    data: str = option("", "parallel text, see `text.parallel`; '' leaves the evaluation out")
+    max_sentences: Count = option(
+        1_000, "maximum number of sentences of a language pair, from the beginning; 0: all"
+    )
+    neighbourhood: Size = option(10, "number of neighbours that CSLS averages over")
+
+
+@dataclasses.dataclass(frozen=True)
+class BleuEvaluation(Section):
+    """BLEU and chrF of a model's translations in both directions of each language pair."""
+
+    name = "bleu"
+    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
+    data: str = option(
+        "",
+        "folder of parallel text or the beginning of its files' names, see `text.parallel`; "
+        "'' leaves the evaluation out",
+    )
+    max_sentences: Count = option(200, "most sentences of a pair, from the beginning; 0: all")
+    width: Size = option(5, "number of beams; 1: greedy search. Static vectors have none")
+    penalty: Amount = option(1.0, "exponent of the length in a beam's scores")
+
+
+@dataclasses.dataclass(frozen=True)
+class MiningEvaluation(Section):
+    """Bitext mining by the margin of sentence vectors, as on BUCC; see `align.mining`."""
+
+    name = "mining"
+    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
+    data: str = option("", "parallel text, see `text.parallel`; '' leaves the evaluation out")
+    max_sentences: Count = option(0, "most sentences of a pair, from the beginning; 0: all")
+    neighbourhood: Size = option(4, "neighbours over which the margin averages")
+
+
+@dataclasses.dataclass(frozen=True)
+class BliEvaluation(Section):
+    """P@k on test dictionaries, for the words of any encoder."""
+
+    name = "bli"
+    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
+    data: str = option(
+        "",
+        "folder of test dictionaries, see `test_dictionaries.find`; '' leaves the evaluation "
+        "out",
+    )
+    methods: str = option(
+        "nn,csls", "comma-separated methods among `nn` (cosine), `csls` and `inverted_softmax`"
+    )
+    layer: int | str = option(
+        "mean_last4",
+        "layer of the metrics whose names have no layer: a number or 'mean_last4', the mean "
+        "of the vectors of the last four layers",
+    )
+    occurrences: Size = option(
+        10, "maximum number of occurrences that a word's vector is the mean of"
+    )
+    min_count: Size = option(
+        2, "minimum occurrences of a frequent word in the text (in the lines, without counts)"
+    )
+    max_words: Count = option(20_000, "maximum number of frequent words of a language; 0: all")
+    neighbourhood: Size = option(10, "number of neighbours that CSLS averages over")
+    beta: Amount = option(30.0, "inverse temperature of the inverted softmax")
+    bootstrap: Count = option(1_000, "resamplings of the words for an interval; 0: no intervals")
+    tags: str = option(
+        "", "folder of tagged text with the parts of speech of words, see `tags.read`; '': none"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class SensesEvaluation(Section):
+    """Purity of the assigned senses, and accuracy of the chosen translations' senses (A4, A8)."""
+
+    name = "senses"
+    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
+    data: str = option("", "'pocket', the embedded world; '' leaves the evaluation out")
+    sentences: Size = option(1_000, "sentences of each language, each with an ambiguous word")
+    labelled: Size = option(
+        100,
+        "occurrences of each ambiguous word that label the meanings of its senses, for the "
+        "accuracy of translations; from text like the training text, not the held-out "
+        "sentences",
+    )
+    batch_size: Size = option(64, "rows encoded at once")
+
+
+@dataclasses.dataclass(frozen=True)
+class WsdEvaluation(Section):
+    """Table 2: senses learned from annotated text (A14), and predicted in the test sets."""
+
+    name = "wsd"
+    every_steps: int = option(0, "training steps between two runs; 0: at the end only")
+    training: str = option(
+        "",
+        "annotated text, `NAME.data.xml` or `.gz`, with its keys beside it, "
+        "`NAME.gold.key.txt` or `.gz`",
+    )
+    tests: str = option("", "folder of test sets in the same format; all of them are used")
+    wordnet: str = option(
+        "",
+        "table of WordNet's senses, see `wsd_files.first_senses`; '': the first sense is the "
+        "most frequent one in the annotated text, and other lemmas get no answer",
+    )
+    development: str = option(
+        "semeval2007", "test set that selects the layer; if it is absent, the mean of all sets does"
+    )
+    max_sentences: int = option(0, "maximum number of training sentences; 0: all")
+    language: str = option("en", "language of the annotated text")
+    batch_size: int = option(64, "sentences encoded at once")
+
+
+@dataclasses.dataclass(frozen=True)
+class SimilarityEvaluation(Section):
+    """Word similarity, for the words of any encoder."""
+
+    name = "similarity"
+    every_steps: int = option(0, "training steps between two runs; 0: at the end only")
+    data: str = option("", "folder of sets, see `find`; '' leaves the evaluation out")
+
+
+@dataclasses.dataclass(frozen=True)
+class WordAlignmentEvaluation(WordAlignerOptions):
+    """Alignment error rate of the words of parallel sentences, for any encoder of words."""
+
+    name = "word_alignment"
+    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
+    data: str = option(
+        "",
+        "folder of links and sentences, see `alignment_files`; 'pocket': sentences that the "
+        "embedded world writes with their gold links; '' leaves the evaluation out",
+    )
+    max_sentences: Count = option(
+        0,
+        "maximum number of sentences of a language pair, from the beginning; 0: all (of the "
+        "embedded world, 500)",
+    )

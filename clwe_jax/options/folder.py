@@ -1,0 +1,146 @@
+"""The file that keeps a run's options in its folder: config.json."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from clwe_jax import __version__, atomic
+from clwe_jax.options.section import to_dict
+from clwe_jax.options.systems import Run, parse
+
+# The layout of a run's folder, which config.json names, and the release that reads each older one.
+LAYOUT = 2
+FILE = "config.json"
+_READ_BY = {1: "0.1.0"}
+# The key of config.json for the folder that relative paths of options begin in, as seen from WORKDIR.
+_STARTED_IN = "started_in"
+
+# Options that may change between two starts of a run; a section stands for all its options.
+_FREE = (
+    "job", "projection", "finish", "report", "plan", "evals", "checkpoint", "mesh", "data.tfds_dir",
+    "data.sample_bytes", "train.steps", "train.log_every_steps", "train.prefetch",
+    "train.max_skipped_in_row",
+)  # fmt: skip
+
+
+def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
+    """Lines 'config.KEY: old -> new' of the options in which two runs differ.
+
+    Options that may change between two starts of a run are left out.
+
+    Args:
+      old, new: resolved configs, or the same section of both.
+      prefix: 'SECTION.' of a section.
+    """
+    lines = []
+    for key in sorted(set(old) | set(new)):
+        path = f"{prefix}{key}"
+        if path in _FREE:
+            continue
+        a, b = old.get(key), new.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            lines += differences(a, b, f"{path}.")
+        elif a != b:
+            lines.append(f"config.{path}: {a!r} -> {b!r}")
+    return lines
+
+
+def check_folder(workdir: str) -> None:
+    """Raises ValueError where a file stands in the place of the run's folder."""
+    if os.path.exists(workdir) and not os.path.isdir(workdir):
+        raise ValueError(f"--workdir={workdir} is a file; name the folder of a run")
+
+
+def claim_workdir(config: Run, workdir: str, write: bool = True) -> None:
+    """Writes WORKDIR/config.json, or checks that the folder holds a run of this config.
+
+    Args:
+      config: the run's config.
+      workdir: the run's folder.
+      write: whether config.json is written; False on all hosts except the first, and for jobs that
+        work on the run of another job.
+
+    Raises:
+      ValueError: the folder holds a run of another config (the message lists the differences), or
+        has another layout.
+    """
+    new = _plain(config)
+    if os.path.exists(_path(workdir)):
+        changed = differences(_plain(read_config(workdir)), new)
+        if changed:
+            raise ValueError(
+                f"{workdir} holds the run of another config:\n  "
+                + "\n  ".join(changed)
+                + "\nGive a new folder with --workdir=DIR, or the options that it was started with."
+            )
+    if write:
+        os.makedirs(workdir, exist_ok=True)
+        write_config(config, workdir, os.path.relpath(os.getcwd(), workdir))
+
+
+def read_config(workdir: str | os.PathLike[str]) -> Run:
+    """The config of the run in a folder.
+
+    Raises:
+      FileNotFoundError: the folder holds no run.
+      ValueError: config.json is damaged, or the folder has another layout than this release's.
+    """
+    found = _stored(workdir)
+    found.pop(_STARTED_IN, None)
+    return parse(found)
+
+
+def placed(path: str, workdir: str | os.PathLike[str]) -> str:
+    """The path of a file or folder that an option of the run in `workdir` names.
+
+    A relative path begins in the folder where the run was started. This folder is kept as seen from
+    `workdir`, so that both may be moved together; where nothing is there, the path stays as it is.
+    """
+    if os.path.isabs(path):
+        return path
+    started_in = _stored(workdir).get(_STARTED_IN, "")
+    found = os.path.normpath(os.path.join(os.path.abspath(workdir), started_in, path))
+    return found if os.path.exists(found) else path
+
+
+def _stored(workdir: str | os.PathLike[str]) -> dict[str, Any]:
+    """The values of config.json, apart from the number of its layout; errors as of `read_config`."""
+    path = _path(workdir)
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{workdir} holds no run: it has no config.json. Train a run there with "
+            f"python -m clwe_jax.main --config=configs/dict_mlm_50.py --workdir={workdir}"
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+    layout = found.pop("layout", 1)
+    if layout != LAYOUT:
+        reader = _READ_BY.get(layout, "of a later version")
+        raise ValueError(
+            f"{path}: the folder has layout {layout}, which clwe_jax {reader} reads; clwe_jax "
+            f"{__version__} reads layout {LAYOUT}. Train again with another --workdir=DIR."
+        )
+    return found
+
+
+def write_config(config: Run, workdir: str, started_in: str = "") -> None:
+    """Writes WORKDIR/config.json, with the number of the folder's layout.
+
+    `started_in` is the folder that relative paths begin in, seen from `workdir`; '': as in the file.
+    """
+    started_in = started_in or _stored(workdir).get(_STARTED_IN, "")
+    values = {"layout": LAYOUT, _STARTED_IN: started_in, **_plain(config)}
+    atomic.write_json(_path(workdir), values, indent=2, sort_keys=True)
+
+
+def _plain(config: Run) -> dict[str, Any]:
+    return json.loads(json.dumps(to_dict(config)))
+
+
+def _path(workdir: str | os.PathLike[str]) -> str:
+    return os.path.join(workdir, FILE)

@@ -1,0 +1,305 @@
+"""Options of static vectors."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Mapping
+
+from clwe_jax import registry
+from clwe_jax.options import derived as shared, evaluators
+from clwe_jax.options.section import (
+    Amount, Count, OneOf, Range, Section, Share, Size, entries, option, section,
+)  # fmt: skip
+from clwe_jax.options.systems import Run
+from clwe_jax.options.tasks import check_source
+from clwe_jax.options.text import SOURCE, CorpusOptions
+from clwe_jax.options.training import ErrorsOptions, PlanOptions
+
+UNSUPERVISED = ("adversarial", "self_learning")  # aligners that need no dictionary
+
+
+@dataclasses.dataclass(frozen=True)
+class FastTextOptions(Section):
+    """Hyperparameters of fastText's skip-gram; the defaults are fastText's (joint-align, 4.1)."""
+
+    dim: Size = option(300, "width of a vector")
+    epochs: Size = option(5, "passes over the text")
+    min_count: Size = option(5, "least number of occurrences of a word with a vector")
+    window: Size = option(
+        5, "largest number of context words on either side; the width is drawn for every word"
+    )
+    negatives: Size = option(5, "noise words per pair, drawn by the square root of their frequency")
+    learning_rate: Amount = option(0.05, "learning rate at the start; it falls to 0")
+    min_n: Count = option(3, "shortest character n-grams")
+    max_n: Count = option(6, "longest character n-grams; 0: none")
+    buckets: Size = option(2_000_000, "number of hash buckets of n-grams")
+    subsample: Amount = option(
+        1e-4, "relative frequency above which words are left out at random"
+    )
+    workers: Size = option(
+        1,
+        "threads. One thread makes the same bits from the same seed; more are faster but not "
+        "reproducible",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class DuongOptions(Section):
+    """Hyperparameters."""
+
+    dim: Size = option(300, "width of a vector")
+    epochs: Size = option(5, "passes over the text")
+    min_count: Size = option(
+        5, "least number of occurrences of a word with a vector, in its language"
+    )
+    window: Size = option(
+        5, "largest number of context words on either side; the width is drawn for every word"
+    )
+    negatives: Size = option(5, "noise words per word; see `shared_negatives`")
+    learning_rate: Amount = option(0.05, "learning rate of AdaGrad at the start; it falls to 0")
+    subsample: Amount = option(
+        1e-4, "relative frequency in a language above which words are left out at random"
+    )
+    combining: Amount = option(
+        0.1,
+        "of training='duong', weight delta of the squared distance of a word's two vectors. The paper "
+        "has 0.01; on the text of the laptop scale, a thousandth of the paper's, 0.1 finds twice as "
+        "many translations",
+    )
+    batch: Size = option(512, "of training='duong', words per step")
+    shared_negatives: Size = option(
+        64,
+        "of training='duong', noise words per step. Every word of the step is compared with all of "
+        "them, with weight `negatives` / `shared_negatives` each. The expectation is that of "
+        "independent noise words, and the computation is a matrix product",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class MiningOptions(Section):
+    """Options of mining."""
+
+    rounds: Size = option(
+        5, "times that sentences are mined, at most; it ends when no further pairs are found"
+    )
+    min_words: Size = option(4, "words of the shortest sentences that are mined")
+    max_words: Size = option(40, "words of the longest sentences that are mined")
+    neighbourhood: Size = option(4, "neighbours over which the margin averages")
+    margin: float = option(1.02, "least margin of a pair")
+    support_lines: Size = option(3, "another pair must be so near on both sides")
+    grow_lines: Count = option(
+        2, "pairs beside supported ones are looked for so far away; 0: nowhere"
+    )
+    grow_cosine: float = option(0.33, "least cosine of these pairs")
+    least_supported: Size = option(
+        20, "supported pairs that two languages need, or nothing is taken from them"
+    )
+    unsupported_margin: float = option(
+        0.0,
+        "margin from which a pair counts without support, for text whose lines are in no "
+        "order; 0: never",
+    )
+    position: float = option(4.0, "how much rather words link to the same place of a sentence")
+    dim: Size = option(256, "random dimensions of words and sentences")
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddingsOptions(FastTextOptions, DuongOptions):
+    """Vectors that are trained on text."""
+
+    max_vocab: Annotated[int, Range(2)] = option(200_000, "frequent words of a language")
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticOptions(Section):
+    """How vectors of several languages come into one space."""
+
+    temperature: Amount = option(
+        0.0, "of the languages' sizes; 1: all text; 0: as small as the smallest"
+    )
+    training: Annotated[str, OneOf("joint", "separate", "replace", "duong", "dictionary")] = option(
+        "joint", "joint | separate | replace | duong | dictionary"
+    )
+    reallocation: bool = option(False, "whether words that one language owns stop being shared")
+    rule: Annotated[str, OneOf("ratio", "neighbours")] = option(
+        "ratio", "of reallocation: ratio (Eqs 5-6) | neighbours (learned)"
+    )
+    gamma: Annotated[float, Range(0.5, 1, below=True)] = option(
+        0.9, "threshold of the rule ratio, in [0.5, 1): higher shares more words"
+    )
+    refinement: bool = option(False, "whether the words that are not shared are aligned")
+    hub: str = option("en", "the language that the others are mapped to, if the run has it")
+    pairs: str = option(
+        "", "pairs to evaluate, en-de,de-fr; '': the hub with every other language"
+    )
+    write_text: bool = option(True, "whether WORKDIR/vectors/{lang}.vec is written for other tools")
+    induced_words: Count = option(
+        20_000, "frequent words a side, for induced dictionaries; 0: none"
+    )
+    keep_subwords: bool = option(
+        False, "whether joint vectors' n-grams are kept, for config.init.method='subword'"
+    )
+    replace_share: Share = option(
+        0.5, "share of replaced dictionary words, in training='replace'"
+    )
+    dictionary_dim: Count = option(
+        0, "dictionary vectors' width, beside the trained ones; 0: none"
+    )
+    trained_length: float = option(0.6, "of trained vectors beside those of the dictionary")
+    trained: str = option("", "a folder of trained vectors for several runs; '': WORKDIR/trained")
+    mine: bool = option(False, "whether translations in the text add to the dictionary")
+    judge: str = option(
+        "", "an encoder that says which mined pairs are right: hf:DIR, run:DIR; '': none"
+    )
+    mining: MiningOptions = section(MiningOptions)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Align(Section):
+    """The aligner, and vectors that are given."""
+
+    name: str = option("procrustes", f"one of {', '.join(registry.TABLES['aligner'])}")
+    supervised: bool = option(True, "False: the dictionary is not given to the aligner")
+    source_vectors: str = option(
+        "", "with target_vectors, two files of your own vectors: they are aligned, none are trained"
+    )
+    target_vectors: str = option("", "the second file; see source_vectors")
+    max_vocab: Size = option(200_000, "words to read from each of these files")
+    lower_case_dictionary: bool = option(
+        False, "whether the dictionary of these files is in lower case; text follows data.lower_case"
+    )
+    split: str = option("", "'0-5000': train on xx-yy.0-5000.txt instead of xx-yy.txt")
+
+
+# A section for each aligner of the registry stands beside the name of the chosen one.
+AlignOptions = dataclasses.make_dataclass(
+    "AlignOptions",
+    [
+        (name, Section, section(registry.options_class("aligner", name)))
+        for name in registry.TABLES["aligner"]
+    ],
+    bases=(_Align,),
+    frozen=True,
+    namespace={"__doc__": _Align.__doc__, "__module__": __name__},
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticRun(Run):
+    """All options of a run that trains static vectors, or aligns given ones."""
+
+    job: str = option("static", "static | evaluate")
+    data: CorpusOptions = section(CorpusOptions)
+    static: StaticOptions = section(StaticOptions)
+    embeddings: EmbeddingsOptions = section(EmbeddingsOptions)
+    align: AlignOptions = section(AlignOptions)
+    evals: Mapping[str, Section] = entries(
+        "evaluator", "name -> options of an evaluator",
+        bli=evaluators.BliEvaluation(data=SOURCE, methods="nn,csls,inverted_softmax"),
+        similarity=evaluators.SimilarityEvaluation(),
+        retrieval=evaluators.RetrievalEvaluation(data=SOURCE),
+        bleu=evaluators.BleuEvaluation(max_sentences=1_000),  # word by word
+    )  # fmt: skip
+    report: ErrorsOptions = section(ErrorsOptions)
+    plan: PlanOptions = section(PlanOptions)
+
+    @property
+    def given_vectors(self) -> dict[str, str]:
+        found = {x: getattr(self.align, x) for x in ("source_vectors", "target_vectors")}
+        return {f"align.{name}": path for name, path in found.items() if path}
+
+    @property
+    def has_own_data(self) -> bool:
+        return super().has_own_data or bool(self.given_vectors)
+
+    def check(self, run: Run, path: str) -> None:
+        del run, path
+        names, static = shared.languages(self), self.static
+        given = bool(self.align.source_vectors), bool(self.align.target_vectors)
+        if any(given) != all(given):
+            raise ValueError(
+                "config.align.source_vectors and config.align.target_vectors go together: give both "
+                "files"
+            )
+        if all(given) and len(names) != 2:
+            raise ValueError(
+                f"config.data.languages={self.data.languages}: two vector files need two languages, "
+                "the source's first: --config.data.languages=de,en"
+            )
+        if len(names) < 2:
+            raise ValueError(
+                f"config.data.languages={self.data.languages}: an alignment needs two languages, "
+                "e.g. --config.data.languages=de,en"
+            )
+        check_source(self.data.source, "text:DIR")
+        if static.training in ("separate", "dictionary") and static.reallocation:
+            raise ValueError(
+                "config.static.reallocation=True needs joint vectors; with "
+                f"config.static.training={static.training!r} no word is shared: set it to False"
+            )
+        registry.check_name("aligner", self.align.name)
+        needs = []
+        if static.training in ("replace", "duong", "dictionary"):
+            needs.append(f"config.static.training={static.training!r}")
+        if static.dictionary_dim:
+            needs.append(f"config.static.dictionary_dim={static.dictionary_dim}")
+            if static.training == "dictionary" and not any(given):
+                raise ValueError(
+                    "config.static.dictionary_dim: config.static.training='dictionary' trains no vectors "
+                    "to join: set its own width with --config.embeddings.dim"
+                )
+            if static.trained_length <= 0:
+                raise ValueError(f"config.static.trained_length={static.trained_length}: must be > 0")
+        if static.mine:
+            needs.append("config.static.mine=True")
+            if any(given):
+                raise ValueError(
+                    "config.static.mine=True looks for translations in text, and vectors that are given "
+                    "have none: leave config.align.source_vectors out, or set it to False"
+                )
+            if not static.dictionary_dim and static.training != "dictionary":
+                raise ValueError(
+                    "config.static.mine=True adds to the vectors of a dictionary, and this run has none: "
+                    "--config.static.dictionary_dim=300 sets them beside the trained ones"
+                )
+        if (static.refinement or all(given)) and self.align.name not in UNSUPERVISED:
+            needs.append(f"config.align.name={self.align.name!r}")
+        if needs and not self.data.dictionaries:
+            raise ValueError(
+                f"{needs[0]} needs a dictionary: set --config.data.dictionaries=DIR, a folder of "
+                f"xx-yy.txt, or align without one: --config=configs/align_self_learning.py"
+            )
+        pairs(self)
+
+
+def hub_of(config: StaticRun) -> str:
+    """The language whose space the others are mapped to: `config.static.hub`, or the first one.
+
+    The source of two vector files is mapped to the target, so their hub is the second language.
+    """
+    names = shared.languages(config)
+    if config.align.source_vectors:
+        return names[1]
+    return config.static.hub if config.static.hub in names else names[0]
+
+
+def pairs(config: StaticRun) -> list[tuple[str, str]]:
+    """The directions in which static vectors are evaluated: both directions of every pair.
+
+    Raises:
+      ValueError: a pair that does not consist of two of the run's languages.
+    """
+    names = shared.languages(config)
+    if config.align.source_vectors:
+        return [(names[0], names[1]), (names[1], names[0])]
+    hub = hub_of(config)
+    chosen = [(hub, name) for name in names if name != hub]
+    if config.static.pairs.strip():
+        chosen = [tuple(pair.strip().split("-")) for pair in config.static.pairs.split(",")]
+    for pair in chosen:
+        if len(pair) != 2 or pair[0] == pair[1] or not set(pair) <= set(names):
+            raise ValueError(
+                f"config.static.pairs: {'-'.join(pair)!r} is not a pair of two of the languages "
+                f"{config.data.languages}; write en-de,en-fr"
+            )
+    return list(dict.fromkeys(way for a, b in chosen for way in ((a, b), (b, a))))

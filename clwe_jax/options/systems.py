@@ -1,0 +1,184 @@
+"""All options of a run: what every kind of run shares, and the way from a ConfigDict and back.
+
+A config file makes a ConfigDict, whose values --config.OPTION=VALUE overrides. `parse` makes it the
+options of a kind of run, once, where a program begins; functions receive the sections they read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+from types import MappingProxyType
+from typing import Annotated, Any, Mapping
+
+from ml_collections import ConfigDict
+
+from clwe_jax import registry
+from clwe_jax.options.section import OneOf, Section, changed, helps, option, to_dict
+from clwe_jax.options.text import SOURCE
+
+SCALES = ("laptop", "small", "base", "paper")
+JOBS = ("pretrain", "static", "project", "transfer", "clcr", "evaluate")
+# A section that one kind of run alone has -> its options; others are language models.
+_KINDS = {
+    "clcr": "clwe_jax.options.clcr:ClcrRun",
+    "transfer": "clwe_jax.options.transfer:TransferRun",
+    "static": "clwe_jax.options.static:StaticRun",
+}
+_PRETRAINED = "clwe_jax.options.pretrain:PretrainRun"
+
+
+@dataclasses.dataclass(frozen=True)
+class Run(Section):
+    """All options of a run.
+
+    Kinds of run have further sections, among them `data`, `report` and `plan`.
+    """
+
+    job: Annotated[str, OneOf(*JOBS)] = option("pretrain", f"one of {', '.join(JOBS)}")
+    system: str = option("", "the name shown in reports")
+    scale: Annotated[str, OneOf(*SCALES)] = option("laptop", "of --config=FILE:SCALE")
+    seed: int = option(0, "of parameters, masks, dropout and the embedded world's text")
+
+    evals = MappingProxyType({})  # of kinds of run that no evaluators measure
+
+    @property
+    def parallel(self) -> str:
+        """The parallel text that the task reads; '' without."""
+        return ""
+
+    @property
+    def finish_pairs(self) -> str:
+        """The parallel text of the finish; '' for a finish on copies, or none."""
+        return ""
+
+    @property
+    def given_vectors(self) -> dict[str, str]:
+        """Option -> file of vectors that the run aligns and does not train."""
+        return {}
+
+    @property
+    def vocabulary_path(self) -> str:
+        """The vocabulary that is given; '' for one that is made, or none."""
+        return ""
+
+    @property
+    def learns_from_mined(self) -> bool:
+        """Whether a language model starts from vectors that learned from mined sentences."""
+        return False
+
+    @property
+    def has_own_data(self) -> bool:
+        """Whether the run reads its own text or vectors, and not the embedded world's."""
+        return self.data.source != "pocket"
+
+    def resolved(self) -> Run:
+        """The options with 'pocket' or '' in the place of 'source', the mark of data that follow.
+
+        These are config.data.dictionaries, config.task.parallel and the option `data` of all
+        evaluators. A run on its own text or vectors has no such data unless its config names them.
+        """
+        value = "" if self.has_own_data else "pocket"
+        data = self.data
+        if data.dictionaries == SOURCE:
+            data = dataclasses.replace(data, dictionaries=value)
+        made = {
+            key: dataclasses.replace(x, data=value) if getattr(x, "data", "") == SOURCE else x
+            for key, x in self.evals.items()
+        }
+        return dataclasses.replace(self, data=data, **({"evals": made} if made else {}))
+
+    def check_all(self) -> None:
+        """Raises ValueError for settings that cannot work together; of `resolved` options."""
+        for path, part in parts(self):
+            part.check(self, path)
+        self.check(self, "config")
+
+
+def load(argument: str) -> ConfigDict:
+    """The config of `--config=FILE[:SCALE]`.
+
+    Raises:
+      ValueError: an unknown scale.
+    """
+    path, _, scale = argument.partition(":")
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(f"config_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.get_config(scale) if scale else module.get_config()
+
+
+def from_file(argument: str, values: Mapping[str, Any] = {}) -> Run:
+    """The options of FILE[:SCALE] with some other values, as of `with_values`; errors as of both."""
+    return with_values(parse(load(argument)), values)
+
+
+def parse(config: ConfigDict | Mapping[str, Any]) -> Run:
+    """The options of a config.
+
+    Raises:
+      ValueError: an option that this kind of run lacks, or a value that is not allowed.
+    """
+    values = config.to_dict() if isinstance(config, ConfigDict) else config
+    kind = next((target for name, target in _KINDS.items() if name in values), _PRETRAINED)
+    # A config that names evaluators has these alone.
+    run = registry.imported(kind)(**({"evals": {}} if values.get("evals") else {}))
+    return with_values(run, values)
+
+
+def with_values(run: Run, values: Mapping[str, Any]) -> Run:
+    """A run's options with other values: {'train.steps': 10}, or {'train': {'steps': 10}}.
+
+    Raises:
+      ValueError: as of `parse`.
+    """
+    nested: dict[str, Any] = {}
+    for path, value in values.items():
+        *outer, name = path.split(".")
+        node = nested
+        for part in outer:
+            node = node.setdefault(part, {})
+        node[name] = value
+    return changed(run, nested, "config", registry.options_class)
+
+
+def config_dict(run: Run) -> ConfigDict:
+    """The ConfigDict of a run's options, for a config file."""
+    return ConfigDict(to_dict(run))
+
+
+def named(kind: str, name: str, **values: Any) -> ConfigDict:
+    """The section of a class of the registry, for a config file.
+
+    Args:
+      kind: a table of the registry: 'task', 'model', 'objective', 'evaluator' or 'head'.
+      name: a name in it.
+      values: options that differ from their defaults.
+    """
+    default = registry.options_class(kind, name)()
+    return ConfigDict(
+        to_dict(changed(default, values, f"config.{kind}", registry.options_class))
+    )
+
+
+def parts(run: Run) -> list[tuple[str, Section]]:
+    """(path, section) of all sections of a run, outer ones first."""
+
+    def inner(part: Section, path: str) -> Any:
+        for field in dataclasses.fields(part):
+            value = getattr(part, field.name)
+            entries = value if "entries" in field.metadata else {"": value}
+            for key, entry in entries.items():
+                if isinstance(entry, Section):
+                    where = f"{path}.{field.name}" + (f".{key}" if key else "")
+                    yield where, entry
+                    yield from inner(entry, where)
+
+    return list(inner(run, "config"))
+
+
+def described(run: Run) -> list[tuple[str, Any, str]]:
+    """(path without 'config.', value, help) of all options."""
+    return list(helps(run, names=registry.TABLES))

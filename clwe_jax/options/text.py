@@ -1,0 +1,120 @@
+"""Options of text, dictionaries and vocabularies."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated
+
+from clwe_jax.options.section import Count, OneOf, Range, Section, Share, Size, option
+
+# The value of an option that names data: the embedded world's for a run on the embedded world, else
+# none; see `systems.resolved`.
+SOURCE = "source"
+
+
+@dataclasses.dataclass(frozen=True)
+class TextOptions(Section):
+    """Text and dictionaries, as every kind of run reads them."""
+
+    source: str = option("pocket", "the text: pocket (the embedded world) | text:DIR")
+    languages: str = option("en,de,es,fr,ja,zh", "codes, with commas between them")
+    dictionaries: str = option(
+        SOURCE, "source (pocket where data.source is) | pocket | a folder of xx-yy.txt | '' for none"
+    )
+    lower_case: bool = option(True, "whether text and dictionaries become lower case")
+    simplify_chinese: bool = option(False, "whether Chinese characters become simplified ones")
+    pocket_sentences: Size = option(
+        60_000, "sentences of a language, when the source is pocket"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class WorldOptions(TextOptions):
+    """Text of which the embedded world's domains and shared lines can be chosen."""
+
+    pocket_domains: str = option(
+        "", "domains of the embedded world, with commas between them; '' for all"
+    )
+    pocket_shared: Share = option(
+        0.0, "share of the embedded world's lines that translate other languages' lines"
+    )
+    pocket_shared_order: Annotated[str, OneOf("documents", "scattered")] = option(
+        "documents", "documents (shared lines in stretches of one order) | scattered"
+    )
+    pocket_apart: bool = option(
+        False, "whether each language's other lines of the embedded world have domains of their own"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class CorpusOptions(WorldOptions):
+    """Text that words are trained on, and the dictionaries that training may use."""
+
+    dictionary_clean: str = option("", "any of: identical,one_to_many")
+    exclude_tests: bool = option(
+        True,
+        "whether the test words of config.evals and of the dictionaries' folder are left out of "
+        "training",
+    )
+    exclude_dictionaries: str = option("", "a folder of more test dictionaries to leave out")
+    sample_bytes: Count = option(
+        100_000, "text of a language that bli averages word vectors over"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchesOptions(CorpusOptions):
+    """Text that becomes batches of a language model."""
+
+    source: str = option("pocket", "the text: pocket | text:DIR | tfds:NAME | batches:DIR")
+    temperature: Annotated[float, Range(1e-6)] = option(
+        5.0, "temperature of the language sampling; 1 is proportional to size"
+    )
+    sequence_length: Annotated[int, Range(8)] = option(64, "pieces or words of a row")
+    max_predictions: Count = option(0, "masked pieces a row; 0: a fifth of sequence_length")
+    distinct_words: Count = option(0, "most distinct words of a biLM's batch; 0: by the text")
+    heldout_share: Annotated[float, Range(0, 0.5, below=True)] = option(
+        0.01, "share of the lines that are held out, chosen by a hash of their text"
+    )
+    chunk_lines: Size = option(512, "lines that the graph handles at once")
+    shuffle_lines: Size = option(4_096, "lines of the shuffle buffer, over all languages together")
+    tfds_dir: str = option("", "folder of TensorFlow Datasets; '' for its default")
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledOptions(TextOptions):
+    """Text and languages of a transfer run."""
+
+    source: str = option("pocket", "text of the encoders joint, bow, gru and lstm: pocket | text:DIR")
+    languages: str = option(
+        "", "languages to test | '': those of the test files that the encoder knows"
+    )
+    tfds_dir: str = option("", "folder of TensorFlow Datasets; '' for its default")
+
+
+@dataclasses.dataclass(frozen=True)
+class SmallVocabOptions(Section):
+    """A vocabulary that is made of text."""
+
+    kind: Annotated[str, OneOf("wordpiece", "unigram", "bpe", "word")] = option(
+        "wordpiece", "wordpiece | unigram | bpe | word"
+    )
+    size: Annotated[int, Range(16)] = option(8_192, "pieces or words")
+    sample_bytes: Size = option(
+        20_000_000, "text of a language that the words are counted in"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class VocabOptions(SmallVocabOptions):
+    """The vocabulary of a language model."""
+
+    path: str = option(
+        "",
+        "vocab.txt, a SentencePiece .model, fastBPE's .fcodes, a run's vocab or Hugging Face's "
+        "folder; '': it is made of the text",
+    )
+    min_count: Size = option(1, "rarer words do not count")
+    dictionary_share: Annotated[float, Range(0, 0.9)] = option(
+        0.0, "share of its pieces, at most, for the dictionary's frequent words, whole"
+    )

@@ -1,0 +1,257 @@
+"""All options of a transfer run: labels that are learned in one language and tested in others."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated
+
+from clwe_jax import registry
+from clwe_jax.options import models, training
+from clwe_jax.options.evaluators import WordAlignerOptions
+from clwe_jax.options.section import (
+    Count, OneOf, Range, Section, Share, Size, option, section,
+)  # fmt: skip
+from clwe_jax.options.static import FastTextOptions
+from clwe_jax.options.systems import Run
+from clwe_jax.options.text import LabelledOptions, SmallVocabOptions
+
+_LAYERS = ("mix", "upper", "last", "top", "last4", "sum4", "mean", "each")
+_LEARNED = ("bow", "gru", "lstm")  # encoders that learn with the head
+_ENCODERS = ("run", "hf", "laser", "vec")
+_TAGGERS = ("bilstm_crf", "transformer_crf")
+_CLASSIFIERS = ("mean_mlp", "bilstm_max", "esim")
+# Labelled things -> the heads of their tasks.
+_HEADS = {
+    "tags": ("linear", *_TAGGERS),
+    "texts": ("linear", *_CLASSIFIERS),
+    "spans": ("edge",),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchOptions(Section):
+    """A search of hyperparameters on the development rows (C6)."""
+
+    trials: Count = option(
+        0,
+        "in mode frozen, trials of a Bayesian optimisation of recipe.l2 and the head's dropout; 0: none",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class MapsOptions(WordAlignerOptions):
+    """Orthogonal maps of a language model's layers onto English (E9)."""
+
+    parallel: str = option(
+        "", "STEM of parallel files STEM.en, STEM.de, ... | pocket | '': no maps"
+    )
+    links: str = option(
+        "",
+        "STEM of files STEM.de-en with links `0-0 1-2` of these sentences | gold, with pocket | '': the "
+        "encoder aligns the words, by the options below",
+    )
+    sentences: Size = option(30_000, "most sentences of a language")
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferOptions(Section):
+    """The task, its rows, and how the encoder's vectors are used."""
+
+    task: str = option(
+        "ner",
+        "ner | pos | xnli | pawsx | mldoc | topics | sentiment, or labelled spans: edge/pos | "
+        "edge/consts | edge/deps | edge/entities | edge/srl | edge/coref | edge/spr | edge/relations",
+    )
+    types: str = option("PER,LOC,ORG,MISC", "of ner and edge/entities: types of entities")
+    lower_case: bool = option(False, "of ner and pos: whether words of the rows become lower case (C7)")
+    ignored: str = option("", "types whose entities become O, such as MISC, which PAN-X lacks")
+    tags: int = option(17, "of pos and edge/pos: universal parts of speech, 17 or 12")
+    train: str = option(
+        "", "en:FILE,de:FILE | en:tfds:NAME | languages of the embedded world: en,de | '': en"
+    )
+    dev: str = option(
+        "", "as train; '': a tenth of the training rows, or the embedded world's"
+    )
+    tests: str = option(
+        "", "a folder of {lang}.* files | tfds:NAME, with {lang} in it | '': the embedded world"
+    )
+    rows: str = option("", "training rows, or rows or shares by language: en:1,de:.25; '': all")
+    test_rows: Count = option(0, "most rows of a test file; 0: all")
+    embedded_rows: Size = option(2_000, "training rows of a language of the embedded world")
+    embedded_tests: Size = option(
+        500, "the embedded world's development and test rows of a language"
+    )
+    translate: Annotated[str, OneOf("", "train", "test")] = option(
+        "",
+        "word by word, by data.dictionaries: train, training rows into the tested languages | test, "
+        "test rows into the training language | '': none",
+    )
+    seeds: Size = option(5, "heads, which differ in initial parameters, dropout and order of rows")
+    search: SearchOptions = section(SearchOptions)
+    mode: Annotated[str, OneOf("frozen", "tune")] = option(
+        "frozen", "frozen, features of the encoder | tune, the backbone learns too"
+    )
+    layers: str = option(
+        "mix", "mix (learned) | upper | last | top | last4 | sum4 | mean | a number | each"
+    )
+    words: Annotated[str, OneOf("first", "mean", "max")] = option(
+        "mean", "a word's vector, of its pieces: first | mean | max"
+    )
+    text_vector: Annotated[str, OneOf("mean", "cls")] = option(
+        "mean", "in mode tune, a text's vector: mean | cls"
+    )
+    reduce: Annotated[str, OneOf("", "extract", "extract,reorder")] = option(
+        "", "of a CLCR run, texts as pivots: extract | extract,reorder | '': every word"
+    )
+    pivot_probability: Share = option(
+        0.0, "with reduce, least probability of a pivot; 0: the CLCR run's"
+    )
+    center: bool = option(False, "whether each language's own mean feature is taken away")
+    length: Annotated[int, Range(4)] = option(
+        128, "longest training row: words, or in mode tune pieces"
+    )
+    constrained: bool = option(True, "whether a CRF is forbidden an I- tag that continues no name")
+    head: Section = section(models.LinearHead, "head")
+    align: MapsOptions = section(MapsOptions)
+    pieces: str = option(
+        "",
+        "of bow, gru and lstm: run:DIR or laser:DIR, whose pieces and table are the start | '': the "
+        "vocabulary is trained, and the table begins at random",
+    )
+    embedder: models.EmbedderOptions = section(models.EmbedderOptions)
+    joint: FastTextOptions = section(FastTextOptions)
+
+
+def _optimizer() -> training.OptimizerOptions:
+    """XTREME's recipe (Hu et al. 2020)."""
+    return training.OptimizerOptions(learning_rate=2e-5, weight_decay=0.0, eps=1e-8)
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferRun(Run):
+    """All options of a transfer run."""
+
+    job: str = option("transfer", "transfer | evaluate")
+    seed: int = option(0, "of the first head; the next ones have seed + 1, seed + 2 and so on")
+    encoder: str = option(
+        "joint",
+        "run:DIR | hf:DIR | laser:DIR | vec:en=FILE,de=FILE | joint, joint-align vectors of config.data, "
+        "trained first | bow, gru, lstm, which learn from the labelled rows alone",
+    )
+    data: LabelledOptions = section(LabelledOptions)
+    vocab: SmallVocabOptions = section(lambda: SmallVocabOptions(kind="bpe", size=50_000))
+    transfer: TransferOptions = section(TransferOptions)
+    recipe: training.RecipeOptions = section(training.RecipeOptions)
+    optimizer: training.OptimizerOptions = section(_optimizer)
+    train: training.EpochsOptions = section(training.EpochsOptions)
+    mesh: training.MeshOptions = section(training.MeshOptions)
+    checkpoint: training.CheckpointOptions = section(
+        lambda: training.CheckpointOptions(every_steps=0, keep=1)
+    )
+    report: training.ErrorsOptions = section(lambda: training.ErrorsOptions(errors=3))
+    plan: training.PlanOptions = section(training.PlanOptions)
+
+    def check(self, run: Run, path: str) -> None:
+        del run, path
+        settings, encoder = self.transfer, self.encoder
+        registry.check_name("transfer_task", settings.task)
+        if settings.task == "sts":
+            raise ValueError(
+                "config.transfer.task='sts': its labels are numbers, which no head predicts; sentence "
+                "similarity is measured without training: --config.transfer.task=pawsx has labels"
+            )
+        kind, head = registry.lookup("transfer_task", settings.task).kind, settings.head.name
+        if head not in _HEADS[kind]:
+            raise ValueError(
+                f"config.transfer.head.name={head!r} does not fit the task {settings.task!r}, whose "
+                f"{'words' if kind == 'tags' else kind} have labels: one of {', '.join(_HEADS[kind])}"
+            )
+        if kind == "spans":
+            _check_probe(self)
+        if kind == "texts" and settings.head.ending == "crf":
+            raise ValueError(
+                "config.transfer.head.ending='crf' scores labels of words, and the task "
+                f"{settings.task!r} has labels of texts: softmax"
+            )
+        layers = str(settings.layers)
+        if layers not in _LAYERS and not layers.isdigit():
+            raise ValueError(
+                f"config.transfer.layers={layers!r}: one of {', '.join(_LAYERS)}, or a layer's number"
+            )
+        form, _, where = encoder.partition(":")
+        if encoder not in ("joint", *_LEARNED) and (form not in _ENCODERS or not where):
+            raise ValueError(
+                f"config.encoder={encoder!r}: expected run:DIR, hf:DIR, laser:DIR, vec:en=FILE,de=FILE, "
+                f"joint, or {', '.join(_LEARNED)}"
+            )
+        if settings.pieces and encoder not in _LEARNED:
+            raise ValueError(
+                f"config.transfer.pieces={settings.pieces!r} is the start of {', '.join(_LEARNED)}, and "
+                f"config.encoder={encoder!r} has pieces of its own: --config.transfer.pieces=''"
+            )
+        if settings.lower_case and kind != "tags":
+            raise ValueError(
+                f"config.transfer.lower_case=True is of tagged words, and {settings.task!r} has none: "
+                "config.data.lower_case is the encoders' option"
+            )
+        if settings.search.trials and settings.mode == "frozen" and layers == "each":
+            raise ValueError(
+                f"config.transfer.search.trials={settings.search.trials} chooses for one head, and "
+                "config.transfer.layers='each' trains one a layer: --config.transfer.search.trials=0"
+            )
+        if settings.mode == "tune":
+            _check_tuning(self, form, head)
+        if settings.translate and not self.data.dictionaries:
+            raise ValueError(
+                f"config.transfer.translate={settings.translate!r} needs a dictionary: "
+                "--config.data.dictionaries=DIR, a folder of xx-yy.txt"
+            )
+        if settings.translate == "test" and settings.center:
+            raise ValueError(
+                "config.transfer.center=True takes away the mean of each language, and "
+                "config.transfer.translate='test' leaves one language: set one of them off"
+            )
+        if settings.center and encoder in _LEARNED:
+            raise ValueError(
+                f"config.transfer.center=True needs features of an encoder, and {encoder!r} learns with "
+                "the head: set it to False"
+            )
+
+
+def _check_probe(run: TransferRun) -> None:
+    """Checks what spans with labels exclude."""
+    settings = run.transfer
+    if settings.mode == "tune":
+        raise ValueError(
+            f"config.transfer.mode='tune': {settings.task!r} measures what frozen vectors know: "
+            "--config.transfer.mode=frozen"
+        )
+    if settings.translate:
+        raise ValueError(
+            f"config.transfer.translate={settings.translate!r}: the spans of {settings.task!r} are those "
+            "of the untranslated words: --config.transfer.translate=''"
+        )
+
+
+def _check_tuning(run: TransferRun, kind: str, head: str) -> None:
+    """Checks what only fine-tuning cannot do."""
+    if kind not in ("run", "hf", "laser"):
+        raise ValueError(
+            f"config.transfer.mode='tune' fine-tunes a language model, and config.encoder="
+            f"{run.encoder!r} is none: give run:DIR, hf:DIR or laser:DIR, or "
+            "--config.transfer.mode=frozen"
+        )
+    if run.transfer.layers == "each":
+        raise ValueError(
+            "config.transfer.layers='each' is of frozen features: name one of the others in mode "
+            "'tune', such as last"
+        )
+    if head in ("bilstm_max", "esim"):
+        raise ValueError(
+            f"config.transfer.head.name={head!r} reads each text alone, and mode 'tune' reads a "
+            "pair in one row: linear or mean_mlp, or --config.transfer.mode=frozen"
+        )
+    if run.transfer.center:
+        raise ValueError(
+            "config.transfer.center=True is of frozen features: set it to False in mode 'tune'"
+        )

@@ -1,0 +1,85 @@
+"""All options of a run: what is checked across sections, and what follows the source of the text."""
+
+import json
+
+import pytest
+
+from clwe_jax import options, presets
+
+
+def checked(config, values):
+    options.with_values(options.parse(config), values).resolved().check_all()
+
+
+@pytest.mark.parametrize(
+    "path, value, expected",
+    [
+        ("model.heads", 5, "heads=5 does not divide config.model.width=128; 4 does: --config.model."),
+        ("model.width", 0, "config.model.width=0: must be at least 1"),
+        ("model.dropout", 1.5, r"config.model.dropout=1.5: must be in \[0, 1\)"),
+        ("model.norm", "both", "config.model.norm='both': must be one of post, pre"),
+        ("optimizer.name", "adamx", "config.optimizer.name='adamx': must be one of adam, adamw"),
+        ("optimizer.b1", 1.0, "config.optimizer.b1=1.0"),
+        ("task.masking_rate", -0.1, "config.task.masking_rate=-0.1"),
+        ("task.mask_share", 0.9, "config.task.mask_share, keep_share and random_share must add up"),
+        ("evals.retrieval.max_sentences", -1, "config.evals.retrieval.max_sentences=-1"),
+        ("evals.bli.name", "blu", "no evaluator named 'blu'"),
+        ("train.steps", -5, "config.train.steps=-5: must be at least"),
+        ("train.log_every_steps", 0, "config.train.log_every_steps=0"),
+        ("vocab.kind", "words", "config.vocab.kind='words': must be one of"),
+        ("data.temperature", 0.0, "config.data.temperature=0.0"),
+        ("checkpoint.best_mode", "most", "config.checkpoint.best_mode='most'"),
+        ("model.depth", 3, "config.model has no option 'depth'"),
+    ],
+)
+def test_a_language_model(path, value, expected):
+    with pytest.raises(ValueError, match=expected):
+        checked(presets.bert("laptop"), {path: value})
+
+
+@pytest.mark.parametrize(
+    "path, value, expected",
+    [
+        ("objective.senses.senses", 0, "config.objective.senses.senses=0: must be at least 1"),
+        ("objective.senses.init", "x", "config.objective.senses.init='x'"),
+        ("objective.senses.alpha", 1.0, "config.objective.senses.alpha=1.0: must be in"),
+        ("model.cells", 0, "config.model.cells=0"),
+    ],
+)
+def test_options_within_options(path, value, expected):
+    with pytest.raises(ValueError, match=expected):
+        checked(presets.elmo("laptop", languages="en"), {path: value})
+
+
+@pytest.mark.parametrize("option", ["layers", "decoder_layers"])
+def test_shared_layers_are_among_the_layers(option):
+    config = presets.unsupervised_translation("laptop")
+    layers = config.model[option]
+    checked(config, {"model.shared_layers": layers})
+    with pytest.raises(ValueError, match=f"shared_layers=2 is more than config.model.{option}=1: --"):
+        checked(config, {"model.shared_layers": layers, f"model.{option}": layers - 1})
+
+
+@pytest.mark.parametrize(
+    "path, value", [("embeddings.dim", 0), ("embeddings.batch", 0), ("static.gamma", 0.2)]
+)
+def test_static_vectors(path, value):
+    with pytest.raises(ValueError, match=f"config.{path}="):
+        checked(presets.static("laptop"), {path: value})
+
+
+def test_an_evaluation_can_be_left_out_and_another_added():
+    config = presets.bert("laptop")
+    del config.evals.word_alignment
+    run = options.parse(config)
+    assert set(run.evals) == {"mlm", "retrieval", "bli"}
+    found = options.with_values(run, {"evals.tatoeba": {"name": "retrieval", "data": "DIR"}})
+    assert set(found.evals) == {"mlm", "retrieval", "bli", "tatoeba"}
+    assert (found.evals["tatoeba"].data, found.evals["tatoeba"].max_sentences) == ("DIR", 1_000)
+
+
+def test_a_config_is_complete_and_comes_back_from_json():
+    for made in (presets.bert("laptop"), presets.static("small"), presets.clcr("paper")):
+        run = options.parse(made)
+        assert options.config_dict(run) == made
+        assert options.parse(json.loads(json.dumps(options.to_dict(run)))) == run
