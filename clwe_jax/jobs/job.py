@@ -23,17 +23,24 @@ from clwe_jax.training import metrics
 FIGURES, REPORT = "results.json", "report.json"
 
 
+# The result of a stage that a signal stopped; the same command resumes it.
+STOPPED = object()
+
+
 class Stage(NamedTuple):
-    """A part of a job.
+    """A part of a job: a function from the results of earlier stages to its own.
 
     Attributes:
-      name: its name in the report.
-      do: the function that does it; False where a signal stopped it, and the same command resumes.
+      name: its name in the report, and that of its result.
+      do: the function. Its result is not changed afterwards; `STOPPED` ends the job.
+      needs: names of the earlier stages whose results the function takes, in the order of its
+        arguments; one that this run has not is None.
       about: lines on its input, its size and its time, for a dry run; they write nothing.
     """
 
     name: str
-    do: Callable[[], bool | None]
+    do: Callable[..., Any]
+    needs: tuple[str, ...] = ()
     about: Callable[[], Iterable[str]] = tuple
 
 
@@ -88,8 +95,12 @@ class Job:
         """The stages in order. A slow stage saves its result in the folder."""
         return ()
 
-    def results(self) -> Results:
-        """The figures and the report. Called once after the stages, on every host."""
+    def results(self, done: Mapping[str, Any]) -> Results:
+        """The figures and the report. Called once after the stages, on every host.
+
+        Args:
+          done: stage -> its result.
+        """
         return Results({})
 
     def show(self, figures: Mapping[str, float]) -> None:
@@ -125,13 +136,13 @@ class Job:
             return True
         with self._claimed(first_host), _warnings_into(self.notes):
             done = self._do_stages()
-            if done:
-                results = self.results()  # on all hosts, because they share the model's parameters
+            if done is not None:
+                results = self.results(done)  # on all hosts, which share the model's parameters
                 if first_host:
                     self._write(results)
         if jax.process_count() > 1:
             multihost_utils.sync_global_devices("the report is written")
-        return done
+        return done is not None
 
     def _describe(self) -> None:
         """Prints the lines of a dry run."""
@@ -189,13 +200,17 @@ class Job:
             for name in names
         )
 
-    def _do_stages(self) -> bool:
+    def _do_stages(self) -> dict[str, Any] | None:
+        """Stage -> its result; None where a signal stopped one."""
+        done: dict[str, Any] = {}
         for stage in self.stages():
             start = time.monotonic()
-            if stage.do() is False:
-                return False
+            result = stage.do(*(done.get(name) for name in stage.needs))
+            if result is STOPPED:
+                return None
+            done[stage.name] = result
             self.seconds[stage.name] = time.monotonic() - start
-        return True
+        return done
 
     def _write(self, results: Results) -> None:
         if results.report is not None:

@@ -13,7 +13,7 @@ from absl import logging as absl_logging
 
 from clwe_jax import options, presets, registry
 from clwe_jax.jobs import forecast, lock, pretrain, static
-from clwe_jax.jobs.job import Job, Results, Stage
+from clwe_jax.jobs.job import STOPPED, Job, Results, Stage
 from clwe_jax.options import systems
 
 
@@ -29,18 +29,24 @@ class Counting(Job):
 
     def stages(self):
         return [
-            Stage("one", lambda: self.done.append("one"), lambda: ["one is small"]),
-            Stage("two", self._two),
+            Stage("one", self._one, about=lambda: ["one is small"]),
+            Stage("two", self._two, ("one", "none")),
         ]
 
-    def _two(self):
+    def _one(self):
+        self.done.append("one")
+        return 1.0
+
+    def _two(self, one, absent):
+        assert absent is None
         self.done.append("two")
         absl_logging.warning("two is slow")
         absl_logging.warning("two is slow")
-        return not self.stops
+        return STOPPED if self.stops else one + 1
 
-    def results(self):
-        return Results({"b": 2.0, "a": 1.0}, {"notes": self.notes, "stages": list(self.seconds)})
+    def results(self, done):
+        figures = {"b": done["two"], "a": done["one"]}
+        return Results(figures, {"notes": self.notes, "stages": list(self.seconds)})
 
 
 @pytest.fixture
