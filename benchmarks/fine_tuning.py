@@ -63,7 +63,7 @@ def our_step(args: argparse.Namespace) -> tuple[Callable[[int], float], int]:
     config = run_config.load("finetune_ner", "small", {"transfer.head.dropout": args.dropout})
     labels = tuple(f"B-{number}" for number in range(args.labels))
     objective = build.tuned(
-        config, labels, True, build.build_objective(encoder, args.vocab, args.vocab)
+        config.transfer, labels, True, build.build_objective(encoder, args.vocab, args.vocab)
     )
     draw = np.random.RandomState(0)
     shape = (args.rows, args.length)

@@ -261,7 +261,7 @@ def _frozen(
         with np.load(path, allow_pickle=False) as file:
             centers = {language: file[language][part] for language in file.files}
     return Frozen(
-        source, build.labeller(config, labels, tags, size),
+        source, build.labeller(config.transfer, config.encoder, labels, tags, size),
         heads.load(os.path.join(workdir, HEADS, f"{name}.npz")), labels, centers,
     ), int(history.max(0).argmax())  # fmt: skip
 
@@ -274,7 +274,7 @@ def _tuned(
     tokenizer: Tokenizer | None,
 ) -> tuple[Tuned, int]:
     base = encoders.tunable(model, config.encoder).objective
-    objective = build.tuned(config, described["labels"], described["tags"], base)
+    objective = build.tuned(config.transfer, described["labels"], described["tags"], base)
     metric = f"dev/{described['metric']}"
     folders = [fine_tuned.folder(workdir, k) for k in range(config.transfer.seeds)]
     highest = [max(fine_tuned.history(folder, metric).values()) for folder in folders]

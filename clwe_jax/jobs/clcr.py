@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import time
@@ -16,23 +15,26 @@ from clwe_jax import atomic, options
 from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
-from clwe_jax.align.sentences import Sentences
+from clwe_jax.align.sentences import Pieces
 from clwe_jax.api import clcr as api
+from clwe_jax.api.model import Model
 from clwe_jax.jobs import (
     clcr_aligned, clcr_data, clcr_entailment, clcr_hub, clcr_report, clcr_steps, clcr_tune,
     clcr_vectors, facts,
 )  # fmt: skip
-from clwe_jax.jobs.clcr_data import Part
-from clwe_jax.jobs.clcr_steps import Extraction, Maps, OrderPredictors
+from clwe_jax.jobs.clcr_data import ParallelRows
+from clwe_jax.jobs.clcr_results import Extracted, Reordered, Split, Transformed
+from clwe_jax.jobs.clcr_steps import MAIN, Extraction, Maps, OrderPredictors
 from clwe_jax.jobs.clcr_tune import Tuning
 from clwe_jax.jobs.clcr_vectors import Views
-from clwe_jax.jobs.job import Job, Results, Stage
+from clwe_jax.jobs.job import STOPPED, Job, Results, Stage
 from clwe_jax.jobs.kept import Kept
-from clwe_jax.jobs.transfer import state_of
+from clwe_jax.jobs.transfer_encoder import state_of
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.text.alignment_files import Linked
-from clwe_jax.training import heads, train
+from clwe_jax.training import heads
+from clwe_jax.training.train import peak_memory
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
 _KEPT = "steps"  # folder of the results of the stages
@@ -45,19 +47,7 @@ def run(config: ClcrRun, workdir: str, dry: bool = False) -> bool:
 
 
 class Clcr(Job):
-    """Maps the vectors of `config.clcr.source` to those of `config.clcr.target`.
-
-    Attributes:
-      figures: the figures of the stages done.
-      train, test: the parallel sentences with the vectors of their pieces.
-      words: 'train' and 'test' -> their words in both spaces, by the final models and maps.
-      maps: row of Table 1 -> its maps.
-      phases: language -> the history of its model's fine-tuning in each round.
-      contrast: arguments of `clcr_steps.distances`.
-      curve: the pivots of the test sentences by their threshold, where these have gold links.
-      threshold: the largest distance of a pivot.
-      links: the pivots of the training and of the test sentences, as links.
-    """
+    """Maps the vectors of `config.clcr.source` to those of `config.clcr.target`."""
 
     def check(self) -> None:
         if jax.process_count() > 1:
@@ -71,21 +61,20 @@ class Clcr(Job):
             f"clwe_jax.api.load({self.workdir!r})."
         )
 
-    def stages(self):
-        self.figures: dict[str, float] = {}
-        self.languages = options.languages(self.config)
+    def stages(self) -> list[Stage]:
+        read = functools.partial(clcr_data.sentences, self.config)
         return [
-            Stage("encoders", self._encoders, self._about_encoders),
-            Stage("sentences", self._read, self._about_sentences),
-            Stage("transform", self._transform, self._about_transform),
-            Stage("extract", self._extract),
-            Stage("reorder", self._reorder),
-            Stage("model", self._save),
-            Stage("entailment", self._entailment, self._about_entailment),
+            Stage("encoders", self._encoders, (), self._about_encoders),
+            Stage("sentences", read, ("encoders",), self._about_sentences),
+            Stage("transform", self._transform, ("sentences",), self._about_transform),
+            Stage("extract", self._extract, ("transform",)),
+            Stage("reorder", self._reorder, ("transform",)),
+            Stage("model", self._save, ("transform", "extract", "reorder")),
+            Stage("entailment", self._entailment, ("transform",), self._about_entailment),
         ]
 
     def _about_encoders(self) -> Iterator[str]:
-        for language, side in zip(self.languages, clcr_data.SIDES):
+        for language, side in zip(options.languages(self.config), clcr_data.SIDES):
             place = getattr(self.config.clcr, side)
             steps = self.config.clcr.encoder.steps
             yield f"{side}: {language}, " + (place or f"a model that is trained first, {steps} steps")
@@ -105,217 +94,250 @@ class Clcr(Job):
             rows = (*clcr_entailment.rows(self.config), clcr_entailment.ALIGNED)
             yield f"entailment: {', '.join(rows)}; {seeds} heads each"
 
-    def _encoders(self) -> bool:
-        self.models = clcr_data.given(self.config)
-        return clcr_data.trained(self.config, self.workdir)
-
-    def _read(self) -> None:
-        self.places = clcr_data.places(self.config, self.workdir)
-        self.models = clcr_data.opened(self.config, self.workdir, self.models)
-        rows, tests, gold = clcr_data.sentences(self.config, self.models)
-        known = clcr_hub.space(self.config)
-        self.spaces, self.train = clcr_data.learned(
-            self.config, self.models, rows, known, self.workdir
-        )
-        self.test = self._part(tests, gold)
-        hub = clcr_data.hub(self.config.clcr)
-        self._made_with = {
-            "encoders": {x: [place, state_of(place)] for x, place in self.places.items()},
-            "sentences": [len(self.train.rows), len(self.test.rows)],
-            "space": [[*x.layers] for x in self.spaces.values()],
-            "hub": [[folder, state_of(f"run:{folder}")] for folder in hub],
-        }
-
-    def _part(self, rows: Sequence[Linked], gold: bool = False) -> Part:
-        return clcr_data.part(self.models, self.spaces, rows, gold, self.workdir)
-
-    def views(self, part: Part, name: str = clcr_steps.MAIN) -> Views:
-        """The words of sentences in both spaces, by the maps of a row of Table 1."""
-        return clcr_vectors.views(self.maps[name], part.sides, clcr_vectors.files(self.workdir))
+    def _encoders(self) -> Any:
+        """Trains the encoders that are not given; returns language -> the tokenizer of its encoder."""
+        given = clcr_data.given(self.config)
+        if not clcr_data.trained(self.config, self.workdir):
+            return STOPPED
+        # The vectors are of models opened anew: fine-tuning must not keep those of before in memory.
+        models = clcr_data.opened(self.config, self.workdir, given)
+        widths = [model.encoder().shape[1] for model in models.values()]
+        if len(set(widths)) > 1:
+            logging.info("The encoders have %d and %d dimensions; T maps between them", *widths)
+        return {language: model.tokenizer for language, model in models.items()}
 
     def _kept(
-        self, name: str, used: Sequence[str], make: Callable[[], Mapping[str, Mapping[str, Any]]]
+        self,
+        name: str,
+        made_with: Mapping[str, Any],
+        used: Sequence[str],
+        make: Callable[[], Mapping[str, Mapping[str, Any]]],
     ) -> dict[str, dict[str, np.ndarray]]:
         """Arrays that are computed once from the options `used`: part -> name -> array."""
         settings = to_dict(self.config.clcr)
-        used_options = {key: settings[key] for key in used}
-        return Kept(
-            self.path(_KEPT, f"{name}.npz"), {**self._made_with, **used_options}, make, heads.save, heads.load
-        ).result()
+        made_with = {**made_with, **{key: settings[key] for key in used}}
+        return Kept(self.path(_KEPT, f"{name}.npz"), made_with, make, heads.save, heads.load).result()
 
-    def _transform(self) -> None:
-        matching = AttentionMatching(**values_of(self.config.clcr.transform))
-        self.maps: dict[str, Maps] = {}
-        self.contrast = self.config.clcr.contrast, self.config.seed
-        for name in clcr_steps.ROWS:
-            fit = functools.partial(
-                clcr_steps.fit, name, self.train, matching, self.config.seed
-            )
-            found = self._kept(f"transform_{name}", ("transform",), lambda fit=fit: _arrays(fit()))
-            self.maps[name] = Maps(*(_match(found[side]) for side in Maps._fields))
-            views = self.views(self.test, name)
-            self.figures |= clcr_steps.measured(
-                name, self.maps[name], self.test, views, *self.contrast
-            )
-        self._tune(matching)
-        self.words = {"train": self.views(self.train), "test": self.views(self.test)}
-        for side, name in enumerate(("mapped", "target")):
-            variance, rank = clcr_steps.spread(self.common("test", side).words)
-            self.figures |= {f"clcr/variance/{name}": variance, f"clcr/rank/{name}": rank}
-            if clcr_steps.collapsed(variance, rank):
-                logging.warning(
-                    "The %s representations have collapsed: variance %.4f of a dimension, effective rank "
-                    "%.1f. Lower config.clcr.tune.learning_rate or .rounds, or train T for more steps",
-                    name, variance, rank,
-                )  # fmt: skip
-        self._link()
-
-    def _link(self) -> None:
-        """Finds the pivots of all sentences, and measures those of the test sentences."""
-        settings = self.config.clcr
-        self.threshold = settings.threshold
-        if not settings.contrast:
-            self.threshold *= clcr_steps.unit(self.words["train"])
-        distances = list(clcr_steps.distances(self.words["test"], *self.contrast))
-        train = clcr_steps.distances(self.words["train"], *self.contrast)
-        self.links = {
-            split: [pivots.links(x, self.threshold) for x in found]
-            for split, found in (("train", train), ("test", distances))
+    def _transform(self, rows: ParallelRows) -> Transformed:
+        config, folder = self.config, self.workdir
+        models, known = clcr_data.opened(config, folder), clcr_hub.space(config)
+        spaces, pieces = clcr_data.learned(config, models, rows.train, known, folder)
+        tested = clcr_data.both_sides(models, spaces, rows.test, folder)
+        made_with = {
+            "encoders": {x: [y, state_of(y)] for x, y in clcr_data.places(config, folder).items()},
+            "sentences": [len(rows.train), len(rows.test)],
+            "space": [[*x.layers] for x in spaces.values()],
+            "hub": [[run, state_of(f"run:{run}")] for run in clcr_data.hub(config.clcr)],
         }
-        if not self.test.gold:
-            return
-        rows = self.test.rows
-        nearest = clcr_steps.alignment([pivots.links(x) for x in distances], rows)
-        self.figures |= {f"clcr/alignment_{name}": value for name, value in nearest.items()}
-        found = clcr_steps.alignment(self.links["test"], rows)
-        self.figures |= {f"clcr/pivots/{x}": value for x, value in found.items()}
-        self.figures |= clcr_steps.aligners(self.words["test"], rows)
-        self.curve = clcr_steps.pivot_curve(distances, rows)
-        at = self.curve.precision_at(clcr_steps.RECALL)
-        if at is not None:
-            self.figures[f"clcr/pivots/precision@{clcr_steps.RECALL}"] = at
+        matching = AttentionMatching(**values_of(config.clcr.transform))
+        maps: dict[str, Maps] = {}
+        figures: dict[str, float] = {}
+        for name in clcr_steps.ROWS:
+            fit = functools.partial(clcr_steps.fit, name, pieces, matching, config.seed)
+            arrays = self._kept(
+                f"transform_{name}", made_with, ("transform",), lambda fit=fit: _arrays(fit())
+            )
+            maps[name] = Maps(*(_match(arrays[side]) for side in Maps._fields))
+            figures |= self._measured(name, maps[name], tested, rows)
+        phases = self._tune(models, spaces, rows.train, pieces, maps[MAIN], made_with)
+        if phases:
+            tested = clcr_data.both_sides(models, spaces, rows.test, folder)
+            figures |= self._measured(clcr_steps.TUNED, maps[MAIN], tested, rows)
+        views = [self._views(maps[MAIN], sides) for sides in (pieces, tested)]
+        threshold = config.clcr.threshold
+        if not config.clcr.contrast:
+            threshold *= clcr_steps.unit(views[0])
+        distances = list(clcr_steps.distances(views[1], config.clcr.contrast, config.seed))
+        of_train = clcr_steps.distances(views[0], config.clcr.contrast, config.seed)
+        links = [[pivots.links(x, threshold) for x in found] for found in (of_train, distances)]
+        train = Split(rows.train, False, views[0], links[0])
+        test = Split(rows.test, rows.gold, views[1], links[1])
+        figures |= _spread(views[1])
+        curve = None
+        if rows.gold:
+            curve = clcr_steps.pivot_curve(distances, rows.test)
+            figures |= _link_figures(test, distances, curve)
+        return Transformed(
+            made_with, models, spaces, maps, phases, threshold, train, test, curve, figures
+        )
 
-    def _tune(self, matching: AttentionMatching) -> None:
-        """Fine-tunes the models in turns, and encodes the sentences again."""
-        tuning, maps = Tuning(**values_of(self.config.clcr.tune)), self.maps[clcr_steps.MAIN]
-        self.phases: dict[str, list[np.ndarray]] = {}
+    def _views(self, maps: Maps, sides: Sequence[Pieces]) -> Views:
+        return clcr_vectors.views(maps, sides, clcr_vectors.files(self.workdir))
+
+    def _measured(
+        self, name: str, maps: Maps, sides: Sequence[Pieces], rows: ParallelRows
+    ) -> dict[str, float]:
+        """The figures of a row of Table 1 on the test sentences."""
+        return clcr_steps.measured(
+            name, maps, sides, self._views(maps, sides), rows.test if rows.gold else (),
+            self.config.clcr.contrast, self.config.seed,
+        )  # fmt: skip
+
+    def _tune(
+        self,
+        models: dict[str, Model],
+        spaces: Mapping[str, api.Space],
+        rows: Sequence[Linked],
+        sides: list[Pieces],
+        maps: Maps,
+        made_with: Mapping[str, Any],
+    ) -> dict[str, list[np.ndarray]]:
+        """Fine-tunes the models in turns, and encodes the sentences again; returns the histories.
+
+        Puts the learned models and the vectors of the sentences in the place of those in `models` and
+        `sides`, so that neither the memory nor the disk holds both.
+        """
+        matching = AttentionMatching(**values_of(self.config.clcr.transform))
+        tuning = Tuning(**values_of(self.config.clcr.tune))
+        phases: dict[str, list[np.ndarray]] = {}
         for number in range(tuning.rounds):
-            for side, (language, match) in enumerate(zip(self.languages, maps)):
-                words = [row[side] for row in self.train.rows]
+            for side, (language, match) in enumerate(zip(options.languages(self.config), maps)):
+                words = [row[side] for row in rows]
 
                 def fit(language=language, match=match, side=side, words=words) -> Any:
                     found = clcr_tune.tuned(
-                        self.models[language], (language, words), self.spaces[language], match,
-                        self.train.sides[1 - side].table, self.train.sides[side].table.rows.shape[1],
+                        models[language], (language, words), spaces[language], match,
+                        sides[1 - side].table, sides[side].table.rows.shape[1],
                         matching, tuning, self.config.seed,
                     )  # fmt: skip
                     return {"params": found.model.variables["params"], "history": found.history}
 
                 name = f"tuned_{number}_{language}"
-                found = self._kept(name, ("transform", "tune"), fit)
-                self.models[language] = api.with_parameters(self.models[language], found["params"])
-                self.phases.setdefault(language, []).append(found["history"])
-                sides = list(self.train.sides)
-                sides[side] = clcr_data.one_side(
-                    self.models, self.spaces, self.train.rows, side, self.workdir
-                )
-                self.train = dataclasses.replace(self.train, sides=tuple(sides))
-        if tuning.rounds:
-            self.test = self._part(self.test.rows, self.test.gold)
-            self.figures |= clcr_steps.measured(
-                clcr_steps.TUNED, maps, self.test, self.views(self.test), *self.contrast
+                found = self._kept(name, made_with, ("transform", "tune"), fit)
+                models[language] = api.with_parameters(models[language], found["params"])
+                phases.setdefault(language, []).append(found["history"])
+                sides[side] = clcr_data.one_side(models, spaces, rows, side, self.workdir)
+        return phases
+
+    def _extract(self, mapped: Transformed) -> Extracted:
+        classifier = Classifier(**values_of(self.config.clcr.predictor))
+        extractions: dict[str, Extraction] = {}
+        figures: dict[str, float] = {}
+        for side, language in enumerate(options.languages(self.config)):
+            (x, gold), (test_x, test_gold) = (
+                (split.words.common(side).words, clcr_steps.labels(split.links, side))
+                for split in (mapped.train, mapped.test)
             )
-
-    def common(self, split: str, side: int) -> Sentences:
-        """The words of a side of the sentences in the common space."""
-        return self.words[split].common(side)
-
-    def _extract(self) -> None:
-        options_of = Classifier(**values_of(self.config.clcr.predictor))
-        self.extraction: dict[str, Extraction] = {}
-        for side, language in enumerate(self.languages):
-            x = self.common("train", side).words
-            gold = clcr_steps.labels(self.links["train"], side)
             if not gold.any():
                 raise ValueError(clcr_steps.NO_PIVOT)
-            fit = functools.partial(clcr_steps.extraction, x, gold, options_of, self.config.seed)
+            fit = functools.partial(clcr_steps.extraction, x, gold, classifier, self.config.seed)
             found = self._kept(
-                f"extract_{language}", _OF_PREDICTORS,
-                lambda fit=fit: {name: y.params for name, y in fit()._asdict().items()},
-            )  # fmt: skip
-            made = Extraction(*(Predictor(found[name]) for name in Extraction._fields))
-            self.extraction[language] = made
-            x = self.common("test", side).words
-            gold = clcr_steps.labels(self.links["test"], side)
-            self.figures |= dict(clcr_steps.extracted(made, x, gold, language))
-
-    def _reorder(self) -> None:
-        options_of = Classifier(**values_of(self.config.clcr.predictor))
-        self.moved = clcr_data.SIDES.index(self.config.clcr.reordered)
-        given = clcr_steps.orders(self.links["train"], self.moved)
-
-        def fit() -> dict[str, Any]:
-            found = clcr_steps.order_predictors(
-                self.common("train", self.moved), given, options_of, self.config.seed
+                f"extract_{language}", mapped.made_with, _OF_PREDICTORS, lambda fit=fit: _params(fit())
             )
-            return {name: x.params for name, x in found._asdict().items()}
+            made = Extraction(*(Predictor(found[name]) for name in Extraction._fields))
+            figures |= dict(clcr_steps.extracted(made, test_x, test_gold, language))
+            extractions[language] = made
+        return Extracted(extractions, figures)
 
-        found = self._kept("reorder", (*_OF_PREDICTORS, "reordered"), fit)
-        self.order = OrderPredictors(*(Predictor(found[name]) for name in OrderPredictors._fields))
-        links = self.links["test"]
-        if self.test.gold:
-            links = clcr_steps.gold_links(self.test.rows)
-        self.given = clcr_steps.orders(links, self.moved)
-        words = self.common("test", self.moved)
-        self.figures |= dict(clcr_steps.reordered(self.order, words, self.given))
-        widest = f"relative/beam{clcr_steps.BEAMS[-1]}"
+    def _reorder(self, mapped: Transformed) -> Reordered:
+        settings, test = self.config.clcr, mapped.test
+        moved = clcr_data.SIDES.index(settings.reordered)
+        fit = functools.partial(
+            clcr_steps.order_predictors, mapped.train.words.common(moved),
+            clcr_steps.orders(mapped.train.links, moved), Classifier(**values_of(settings.predictor)),
+            self.config.seed,
+        )  # fmt: skip
+        used = (*_OF_PREDICTORS, "reordered")
+        found = self._kept("reorder", mapped.made_with, used, lambda: _params(fit()))
+        order = OrderPredictors(*(Predictor(found[name]) for name in OrderPredictors._fields))
+        links = clcr_steps.gold_links(test.rows) if test.gold else test.links
+        given = clcr_steps.orders(links, moved)
+        figures = dict(clcr_steps.reordered(order, test.words.common(moved), given))
         for name in ("bleu4", "tau"):
-            value = self.figures[f"clcr/reorder/{widest}/{name}"]
-            self.figures[f"clcr/reorder/{name}"] = value
-            own = self.figures[f"clcr/reorder/identity/{name}"]
-            self.figures[f"clcr/reorder/{name}_gain"] = value - own
+            value = figures[f"clcr/reorder/relative/beam{clcr_steps.BEAMS[-1]}/{name}"]
+            figures[f"clcr/reorder/{name}"] = value
+            figures[f"clcr/reorder/{name}_gain"] = value - figures[f"clcr/reorder/identity/{name}"]
+        return Reordered(moved, order, given, figures)
 
-    def _save(self) -> None:
-        """Writes the result, and measures the languages of its hub."""
-        settings = self.config.clcr
+    def _save(
+        self, mapped: Transformed, extracted: Extracted, reordered: Reordered
+    ) -> dict[str, float]:
+        """Writes the result, and returns the figures of the languages of its hub."""
+        settings, hub = self.config.clcr, clcr_data.hub(self.config.clcr)
+        moved = options.languages(self.config)[reordered.moved]
         api.save(
             self.workdir,
-            {"encoders": self.places, "threshold": settings.pivot_probability, "beam": settings.beam,
-             "reordered": self.languages[self.moved], "hub": clcr_data.hub(self.config.clcr)},
-            self.spaces,
-            self.maps[clcr_steps.MAIN].there.params,
-            {"order": self.order.relative}
-            | {f"pivots/{x}": found.confident for x, found in self.extraction.items()},
-        )
+            {"encoders": clcr_data.places(self.config, self.workdir),
+             "threshold": settings.pivot_probability, "beam": settings.beam,
+             "reordered": moved, "hub": hub},
+            mapped.spaces,
+            mapped.maps[MAIN].there.params,
+            {"order": reordered.predictors.relative}
+            | {f"pivots/{x}": found.confident for x, found in extracted.predictors.items()},
+        )  # fmt: skip
         if settings.tune.rounds:
-            for language, model in self.models.items():
+            for language, model in mapped.models.items():
                 heads.save(model.variables["params"], api.tuned_file(self.workdir, language))
-        if clcr_data.hub(self.config.clcr) and self.test.gold:
-            self.figures |= dict(clcr_hub.aligned(self.config, api.load(self.workdir)))
+        if not (hub and mapped.test.gold):
+            return {}
+        return dict(clcr_hub.aligned(self.config, api.load(self.workdir)))
 
-    def _entailment(self) -> None:
+    def _entailment(self, mapped: Transformed) -> dict[str, float]:
+        figures: dict[str, float] = {}
         if not self.config.clcr.entailment.seeds:
-            return
-        made_with = {**self._made_with, "clcr": to_dict(self.config.clcr)}
+            return figures
+        made_with = {**mapped.made_with, "clcr": to_dict(self.config.clcr)}
         rows = {
             name: functools.partial(clcr_entailment.measured, self.config, self.workdir, name)
             for name in clcr_entailment.rows(self.config)
         }
-        rows[clcr_entailment.ALIGNED] = functools.partial(clcr_aligned.measured, self)
+        rows[clcr_entailment.ALIGNED] = functools.partial(
+            clcr_aligned.measured, self.config, self.workdir, mapped
+        )
         for name, make in rows.items():
             path = self.path(_KEPT, f"entailment_{name}.json")
-            self.figures |= Kept(path, made_with, make, _write, _read).result()
+            figures |= Kept(path, made_with, make, _write, _read).result()
+        return figures
 
-    def results(self) -> Results:
+    def results(self, done: Mapping[str, Any]) -> Results:
+        mapped, extracted, reordered = (done[x] for x in ("transform", "extract", "reorder"))
+        figures = {
+            **mapped.figures, **extracted.figures, **reordered.figures, **done["model"],
+            **done["entailment"],
+        }  # fmt: skip
         report = {
             **facts.environment(_PACKAGES),
             "speed": {"seconds": time.time() - self.started},
-            "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
+            "memory": {"peak_host_bytes": peak_memory()["host_peak"]},
             "notes": self.notes,
-            "sections": clcr_report.sections(self),
+            "sections": clcr_report.sections(
+                self.config, figures, mapped, extracted.predictors, reordered
+            ),
             "clcr": {"seconds": self.seconds},
         }
-        return Results(self.figures, report)
+        return Results(figures, report)
+
+
+def _spread(words: Views) -> dict[str, float]:
+    """The variances and ranks of the test words in the common space; a collapse is a warning."""
+    figures = {}
+    for side, name in enumerate(("mapped", "target")):
+        variance, rank = clcr_steps.spread(words.common(side).words)
+        figures |= {f"clcr/variance/{name}": variance, f"clcr/rank/{name}": rank}
+        if clcr_steps.collapsed(variance, rank):
+            logging.warning(
+                "The %s representations have collapsed: variance %.4f of a dimension, effective rank "
+                "%.1f. Lower config.clcr.tune.learning_rate or .rounds, or train T for more steps",
+                name, variance, rank,
+            )  # fmt: skip
+    return figures
+
+
+def _link_figures(
+    test: Split, distances: Sequence[np.ndarray], curve: clcr_steps.Curve
+) -> dict[str, float]:
+    """The figures of links and pivots against the gold links of the test sentences."""
+    figures = clcr_steps.aligners(test.words, test.rows)
+    nearest = clcr_steps.alignment([pivots.links(x) for x in distances], test.rows)
+    figures |= {f"clcr/alignment_{name}": value for name, value in nearest.items()}
+    found = clcr_steps.alignment(test.links, test.rows)
+    figures |= {f"clcr/pivots/{name}": value for name, value in found.items()}
+    at = curve.precision_at(clcr_steps.RECALL)
+    return figures if at is None else {**figures, f"clcr/pivots/precision@{clcr_steps.RECALL}": at}
+
+
+def _params(found: Extraction | OrderPredictors) -> dict[str, Any]:
+    return {name: predictor.params for name, predictor in found._asdict().items()}
 
 
 def _write(figures: Mapping[str, float], path: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import Callable, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import numpy as np
@@ -17,7 +17,8 @@ from clwe_jax import options
 from clwe_jax.align import pivots
 from clwe_jax.api import transfer
 from clwe_jax.evaluate import agreement
-from clwe_jax.jobs import clcr_data, clcr_entailment, clcr_steps, transfer_data
+from clwe_jax.jobs import clcr_data, clcr_entailment, clcr_steps, clcr_vectors, transfer_data
+from clwe_jax.jobs.clcr_results import Transformed
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.pocket import tasks
 from clwe_jax.text.alignment_files import Linked
@@ -48,27 +49,28 @@ class _Linked(NamedTuple):
         return [reduce(self.vectors[tuple(words)]) for words in sentences]
 
 
-def measured(job: Any) -> dict[str, float]:
+def measured(config: ClcrRun, workdir: str, mapped: Transformed) -> dict[str, float]:
     """The figures of the row; {} where the test rows of both languages are not parallel.
 
     Args:
-      job: a `clcr.Clcr`, whose folder has the finished row T.
+      config, workdir: the CLCR run's; the folder has the finished row T.
+      mapped: the run's models, spaces and maps.
 
     Returns:
       As `clcr_entailment.measured`; the target's figures are those of row T.
     """
-    config, workdir, (source, _) = job.config, job.workdir, job.languages
+    languages = source, _ = options.languages(config)
     rows = parallel_tests(config, workdir)
     if not rows:
         return {}
     heads = transfer.load(os.path.join(workdir, clcr_entailment.FOLDER, BASE)).predictor
-    encoder = _Linked(heads.source.encoder.words, _linked_words(job, rows))
+    encoder = _Linked(heads.source.encoder.words, _linked_words(config, workdir, mapped, rows))
     heads = dataclasses.replace(heads, source=dataclasses.replace(heads.source, encoder=encoder))
     gold, texts = [row.label for row, _ in rows], [row.texts for row, _ in rows]
     right = [scores.accuracy(gold, x) for x in heads.of_texts(texts, source)]
     found = clcr_entailment.row_figures(workdir, BASE)
     found |= agreement.named_interval(f"xnli/{source}/acc", right)
-    return clcr_entailment.figures(job.languages, clcr_entailment.ALIGNED, found)
+    return clcr_entailment.figures(languages, clcr_entailment.ALIGNED, found)
 
 
 def parallel_tests(config: ClcrRun, workdir: str) -> list[tuple[Labelled, tuple[str, ...]]]:
@@ -98,23 +100,28 @@ def parallel_tests(config: ClcrRun, workdir: str) -> list[tuple[Labelled, tuple[
 
 
 def _linked_words(
-    job: Any, rows: Sequence[tuple[Labelled, tuple[str, ...]]]
+    config: ClcrRun,
+    workdir: str,
+    mapped: Transformed,
+    rows: Sequence[tuple[Labelled, tuple[str, ...]]],
 ) -> dict[tuple[str, ...], np.ndarray]:
     """The words of each source text -> the mapped vectors of those that are linked to words of its
     translation, in the order of these, [n, 1, D]; the nearest one where no word has a link."""
     texts = {own: other for row, pair in rows for own, other in zip(row.texts, pair)}
-    source, target = (job.models[language] for language in job.languages)
+    models = mapped.models.items()
     cut = [
         Linked(
-            source.tokenizer.words(own, job.languages[0]), target.tokenizer.words(other, job.languages[1]),
+            *(model.tokenizer.words(text, language) for text, (language, model) in zip(pair, models)),
             frozenset(), frozenset(),
         )
-        for own, other in texts.items()
+        for pair in texts.items()
     ]  # fmt: skip
-    views = job.views(clcr_data.part(job.models, job.spaces, cut))
+    sides = clcr_data.both_sides(mapped.models, mapped.spaces, cut)
+    views = clcr_vectors.views(mapped.maps[clcr_steps.MAIN], sides, clcr_vectors.files(workdir))
+    distances = clcr_steps.distances(views, config.clcr.contrast, config.seed)
     found = {}
-    for number, (row, x) in enumerate(zip(cut, clcr_steps.distances(views, *job.contrast))):
-        links = pivots.links(x, job.threshold)
+    for number, (row, x) in enumerate(zip(cut, distances)):
+        links = pivots.links(x, mapped.threshold)
         if x.size and not links.any():
             links[np.unravel_index(x.argmin(), x.shape)] = True
         places, ranks = pivots.orders(links)

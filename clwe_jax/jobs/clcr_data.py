@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Iterator, Mapping, Sequence
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
 from ml_collections import ConfigDict
@@ -21,6 +21,7 @@ from clwe_jax.options.clcr import ClcrOptions, ClcrRun
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.text import alignment_files, parallel, pocket_files
 from clwe_jax.text.alignment_files import Linked
+from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Encodes
 
 POCKET = "pocket"
@@ -31,18 +32,11 @@ _DEV = "links-dev"  # seed of the development sentences
 _NONE: frozenset[tuple[int, int]] = frozenset()
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Part:
-    """Parallel sentences.
+class ParallelRows(NamedTuple):
+    """The parallel sentences of a run, cut into words; `gold`: the test sentences have gold links."""
 
-    Attributes:
-      rows: words of both sides, with gold links where they are known.
-      sides: the pieces of the words of the source and of the target, in their spaces.
-      gold: whether the rows have gold links.
-    """
-
-    rows: Sequence[Linked]
-    sides: tuple[Pieces, Pieces]
+    train: Sequence[Linked]
+    test: Sequence[Linked]
     gold: bool
 
 
@@ -116,21 +110,19 @@ def trained(config: ClcrRun, workdir: str) -> bool:
     return True
 
 
-def opened(config: ClcrRun, workdir: str, models: Mapping[str, Model]) -> dict[str, Model]:
+def opened(
+    config: ClcrRun, workdir: str, models: Mapping[str, Model] | None = None
+) -> dict[str, Model]:
     """Language -> its language model, the source's first.
 
     Args:
       config, workdir: the run's.
-      models: see `given`.
+      models: those that are open; see `given`.
     """
-    found = {
-        language: models.get(language) or _opened(config, side, language, place)
+    return {
+        language: (models or {}).get(language) or _opened(config, side, language, place)
         for side, (language, place) in zip(SIDES, places(config, workdir).items())
     }
-    widths = [model.encoder().shape[1] for model in found.values()]
-    if len(set(widths)) > 1:
-        logging.info("The encoders have %d and %d dimensions; T maps between them", *widths)
-    return found
 
 
 def _opened(config: ClcrRun, side: str, language: str, place: str) -> Model:
@@ -176,7 +168,7 @@ def layers_of(config: ClcrRun, language: str, count: int) -> tuple[int, ...]:
         raise ValueError(f"{option}, the model of {language}: {error}") from error
 
 
-def training_rows(config: ClcrRun, models: Mapping[str, Model]) -> list[Linked]:
+def training_rows(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> list[Linked]:
     """The parallel sentences of the training, cut into words.
 
     Raises:
@@ -192,7 +184,7 @@ def training_rows(config: ClcrRun, models: Mapping[str, Model]) -> list[Linked]:
         if {files.source, files.target} == {source, target}:
             pairs = parallel.read(files, settings.sentences)
             texts = {files.source: pairs.source, files.target: pairs.target}
-            return list(_cut(models, texts, (source, target), settings.length))
+            return list(_cut(tokenizers, texts, (source, target), settings.length))
     raise ValueError(
         f"config.clcr.parallel={settings.parallel} has no sentences of {source} and {target}; "
         f"{parallel.HELP}"
@@ -200,7 +192,7 @@ def training_rows(config: ClcrRun, models: Mapping[str, Model]) -> list[Linked]:
 
 
 def _cut(
-    models: Mapping[str, Model],
+    tokenizers: Mapping[str, Tokenizer],
     texts: Mapping[str, Sequence[str]],
     languages: tuple[str, str],
     length: int,
@@ -208,7 +200,7 @@ def _cut(
     """Sentences as words; pairs with a longer or an empty side are left out."""
     left_out = 0
     for pair in zip(*(texts[language] for language in languages)):
-        words = [models[x].tokenizer.words(text, x) for text, x in zip(pair, languages)]
+        words = [tokenizers[x].words(text, x) for text, x in zip(pair, languages)]
         if all(0 < len(side) <= length for side in words):
             yield Linked(words[0], words[1], _NONE, _NONE)
         else:
@@ -266,14 +258,12 @@ def gold_rows(config: ClcrRun, pair: Sequence[str]) -> list[Linked]:
     return []
 
 
-def sentences(
-    config: ClcrRun, models: Mapping[str, Model]
-) -> tuple[list[Linked], list[Linked], bool]:
-    """The training and the test sentences, and whether the latter have gold links.
+def sentences(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> ParallelRows:
+    """The training and the test sentences.
 
     Without gold links a tenth of the training sentences are the test sentences.
     """
-    train, test = training_rows(config, models), test_rows(config)
+    train, test = training_rows(config, tokenizers), test_rows(config)
     gold = bool(test)
     if not gold:
         count = max(1, min(len(train) // 10, config.clcr.test_sentences))
@@ -281,7 +271,7 @@ def sentences(
     logging.info("%s training and %s test sentences", f"{len(train):,}", f"{len(test):,}")
     if not train:
         raise ValueError("config.clcr.parallel: no sentence pair is left to learn from")
-    return train, test, gold
+    return ParallelRows(train, test, gold)
 
 
 def learned(
@@ -290,9 +280,9 @@ def learned(
     rows: Sequence[Linked],
     known: Mapping[str, api.Space],
     folder: str | None = None,
-) -> tuple[dict[str, api.Space], Part]:
+) -> tuple[dict[str, api.Space], list[Pieces]]:
     """The layers of each language's model with their whitening, learned on training sentences; and
-    these sentences, which are encoded once.
+    the pieces of both sides of these, which are encoded once, in their spaces.
 
     Args:
       config, models: the run's.
@@ -310,24 +300,22 @@ def learned(
             layers, whitening.whitening(pieces.table.words, settings.whiten, settings.unit_length)
         )
         sides.append(clcr_vectors.into_space(pieces, found[language]))
-    return found, Part(rows, (sides[0], sides[1]), False)
+    return found, sides
 
 
-def part(
+def both_sides(
     models: Mapping[str, Model],
-    found: Mapping[str, api.Space],
+    spaces: Mapping[str, api.Space],
     rows: Sequence[Linked],
-    gold: bool = False,
     folder: str | None = None,
-) -> Part:
-    """Sentences with the vectors of the pieces of their words, each in its space."""
-    source, target = (one_side(models, found, rows, side, folder) for side in (0, 1))
-    return Part(rows, (source, target), gold)
+) -> list[Pieces]:
+    """The pieces of the words of the source and of the target, each in its space."""
+    return [one_side(models, spaces, rows, side, folder) for side in (0, 1)]
 
 
 def one_side(
     models: Mapping[str, Model],
-    found: Mapping[str, api.Space],
+    spaces: Mapping[str, api.Space],
     rows: Sequence[Linked],
     side: int,
     folder: str | None = None,
@@ -335,5 +323,5 @@ def one_side(
     """The pieces of the words of the source (0) or of the target (1), in their space."""
     language, model = list(models.items())[side]
     words = [row[side] for row in rows]
-    pieces = clcr_vectors.encoded(model, language, words, found[language].layers, folder)
-    return clcr_vectors.into_space(pieces, found[language])
+    pieces = clcr_vectors.encoded(model, language, words, spaces[language].layers, folder)
+    return clcr_vectors.into_space(pieces, spaces[language])

@@ -10,9 +10,8 @@ import numpy as np
 from clwe_jax.align import attention_matching, pivots, predictors, reorder, whitening
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier, Predictor
-from clwe_jax.align.sentences import Sentences
+from clwe_jax.align.sentences import Pieces, Sentences
 from clwe_jax.evaluate.word_alignment import Counts, WordAligner
-from clwe_jax.jobs.clcr_data import Part
 from clwe_jax.jobs.clcr_vectors import Views
 from clwe_jax.text.alignment_files import Linked
 
@@ -39,16 +38,16 @@ class Maps(NamedTuple):
     back: Match
 
 
-def fit(name: str, part: Part, options: AttentionMatching, seed: int) -> Maps:
+def fit(name: str, sides: Sequence[Pieces], options: AttentionMatching, seed: int) -> Maps:
     """The maps of a row of Table 1.
 
     Args:
       name: one of `ROWS`.
-      part: training sentences.
+      sides: training sentences of the source and of the target.
       options: the training of the main row.
       seed: of parameters and batches.
     """
-    source, target = (side.table for side in part.sides)
+    source, target = (side.table for side in sides)
     if name == "regression":
         return Maps(
             attention_matching.regression(source, target),
@@ -89,7 +88,13 @@ def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, 
 
 
 def measured(
-    name: str, maps: Maps, part: Part, views: Views, others: int = 0, seed: int = 0
+    name: str,
+    maps: Maps,
+    sides: Sequence[Pieces],
+    views: Views,
+    gold: Sequence[Linked],
+    others: int = 0,
+    seed: int = 0,
 ) -> dict[str, float]:
     """The figures of a row of Table 1 on test sentences: distances and, with gold links, F1.
 
@@ -98,19 +103,20 @@ def measured(
 
     Args:
       name: of the row.
-      maps, part: the maps and the sentences.
+      maps, sides: the maps, and the sentences of the source and of the target.
       views: the words of the sentences by these maps.
+      gold: the sentences with their gold links; () without links.
       others, seed: see `distances`.
     """
-    (source, target), found = (side.table for side in part.sides), {}
+    (source, target), found = (side.table for side in sides), {}
     there, back = maps.there.distances(source, target), maps.back.distances(target, source)
     found[f"clcr/distance/{name}"], found[f"clcr/cosine/{name}"] = there
     found[f"clcr/distance_back/{name}"], found[f"clcr/cosine_back/{name}"] = back
     one = dataclasses.replace(maps.there, temperature=_ONE_WORD)
     found[f"clcr/nearest/{name}"] = one.distances(source, target)[0]
-    if part.gold:
+    if gold:
         links = [pivots.links(x) for x in distances(views, others, seed)]
-        found[f"clcr/f1/{name}"] = alignment(links, part.rows)["f1"]
+        found[f"clcr/f1/{name}"] = alignment(links, gold)["f1"]
     return found
 
 

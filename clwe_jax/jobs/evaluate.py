@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Iterator
+from typing import Any, Iterator, Mapping
 
 from absl import logging
 import jax
@@ -43,8 +43,7 @@ class Evaluation(Job):
     def check(self) -> None:
         if jax.process_count() > 1:
             raise ValueError("The evaluation runs on one host: start it there alone")
-        self.before = self.read(FIGURES)
-        if not self.before:
+        if not self.read(FIGURES):
             raise FileNotFoundError(
                 f"{self.workdir} holds no finished run: train it first, with the same command "
                 "without --config.job=evaluate"
@@ -52,13 +51,13 @@ class Evaluation(Job):
         inputs.check(self.config, self.workdir)
 
     def stages(self):
-        return [Stage("evaluation", self._evaluate, self._about_evaluation)]
+        return [Stage("evaluation", self._evaluate, about=self._about_evaluation)]
 
     def _about_evaluation(self) -> Iterator[str]:
         yield f"model: the run in {self.workdir}"
         yield from forecast.evaluations(self.config, self.workdir)
 
-    def _evaluate(self) -> None:
+    def _evaluate(self) -> dict[str, float]:
         model = api.load(self.workdir)
         world = inputs.open_world(self.config, self.workdir)
         heldout = inputs.build(self.config, world).heldout
@@ -69,20 +68,22 @@ class Evaluation(Job):
             model.objective, model.tokenizer, model.variables, self.config.train.steps,
             frequencies=world.frequencies,
         )  # fmt: skip
-        self.figures, _ = evaluators.measure(made, encoder)
-        self.figures |= floor.of_world(self.config, world, self.workdir)
-        logging.info("%s figures", f"{len(self.figures):,}")
+        figures, _ = evaluators.measure(made, encoder)
+        figures |= floor.of_world(self.config, world, self.workdir)
+        logging.info("%s figures", f"{len(figures):,}")
+        return figures
 
-    def results(self) -> Results:
+    def results(self, done: Mapping[str, Any]) -> Results:
         # config.json names the options that the figures were measured with.
         kept = options.read_config(self.workdir)
         data = dataclasses.replace(kept.data, sample_bytes=self.config.data.sample_bytes)
         kept = dataclasses.replace(kept, data=data, evals=self.config.evals)
         options.write_config(kept, self.workdir)
         # New figures replace all earlier ones of the same evaluator, those of other test sets too.
-        again = {measurement(name) for name in self.figures}
-        before = {x: y for x, y in self.before.items() if measurement(x) not in again}
-        return Results({**before, **self.figures}, measured=self.figures)
+        figures = done["evaluation"]
+        again = {measurement(name) for name in figures}
+        before = {x: y for x, y in self.read(FIGURES).items() if measurement(x) not in again}
+        return Results({**before, **figures}, measured=figures)
 
 
 def measurement(metric: str) -> str:

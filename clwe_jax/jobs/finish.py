@@ -48,29 +48,37 @@ _SHOWN = (
 )
 
 
+@dataclasses.dataclass(frozen=True)
 class Finish:
     """The contrastive finish of a run.
 
     WORKDIR/finish holds its checkpoints, its metrics and before.json: the pretraining's figures, and
     the options that they and the finish were made with. A finish with other options, or of another
     number of pretraining steps, is made again from the pretraining's last checkpoint.
+
+    Attributes:
+      config: the run's config.
+      workdir: the run's folder.
     """
 
-    def __init__(self, config: PretrainRun, workdir: str) -> None:
-        self._config = config
-        self.folder = os.path.join(workdir, finish.FOLDER)
+    config: PretrainRun
+    workdir: str
+
+    @property
+    def folder(self) -> str:
+        return os.path.join(self.workdir, finish.FOLDER)
 
     @property
     def record(self) -> dict[str, Any]:
         """The options that the finish is made with; {} where the run has none."""
-        if not finish.steps(self._config):
+        if not finish.steps(self.config):
             return {}
-        return {"pretraining_steps": self._config.train.steps, **to_dict(self._config.finish)}
+        return {"pretraining_steps": self.config.train.steps, **to_dict(self.config.finish)}
 
     @property
     def done(self) -> bool:
         """Whether all steps of the finish are done, or the run has none."""
-        steps = finish.steps(self._config)
+        steps = finish.steps(self.config)
         found = checkpoint.complete_steps(os.path.join(self.folder, "checkpoints"))
         return not steps or bool(self._before()) and bool(found) and found[-1] >= steps
 
@@ -81,7 +89,7 @@ class Finish:
         """
         before = self._before()
         _all_hosts("the record of the finish is read")
-        if finish.steps(self._config) and not before and os.path.isdir(self.folder):
+        if finish.steps(self.config) and not before and os.path.isdir(self.folder):
             logging.info("%s was made with other options; it is made again", self.folder)
             if jax.process_index() == 0:
                 shutil.rmtree(self.folder)
@@ -96,7 +104,7 @@ class Finish:
         pretrained: FitResult,
         meta: Mapping[str, Any],
     ) -> FitResult:
-        """Trains, or goes on training; the result of the run with the finish's state and figures.
+        """Trains, or goes on training; the result of the finish alone, see `joined`.
 
         Args:
           objective: of the pretraining.
@@ -105,7 +113,7 @@ class Finish:
           pretrained: the pretraining's result, whose state may be used up.
           meta: see `train.fit`.
         """
-        config = self._config
+        config = self.config
         if not self._before() and jax.process_index() == 0:
             kept = {name: getattr(pretrained, name) for name in _FIELDS}
             os.makedirs(self.folder, exist_ok=True)
@@ -115,7 +123,7 @@ class Finish:
         _all_hosts("the record of the finish is written")
         every, keep = config.checkpoint.every_steps, config.checkpoint.keep
         options = finish.train_options(config, partition.make_mesh(config.mesh))
-        result = train.fit(
+        return train.fit(
             objective=finish.objective(config, objective, inputs.pool_weights(config.finish, world)),
             optimizer=finish.optimizer(config),
             source=inputs.copies(config, world),
@@ -128,39 +136,16 @@ class Finish:
             before=pretrained.state,
             meta=meta,
         )
-        self._train = result.train
-        return dataclasses.replace(
-            pretrained,
-            state=result.state,
-            finished=result.finished,
-            evaluations=result.evaluations,
-            skipped=pretrained.skipped + result.skipped,
-            failed_checkpoints=pretrained.failed_checkpoints + result.failed_checkpoints,
-            memory=result.memory,
-        )
-
-    def figures(self) -> dict[str, float]:
-        """The finish's training metrics, 'finish/...', and figures before it, 'before_finish/...'."""
-        before = self._before().get("evaluations", {})
-        found = {
-            f"before_finish/{name}": before[name]
-            for _, _, names in _SHOWN
-            for name in names
-            if name in before
-        }
-        if before:
-            found |= {name.replace("train/", "finish/", 1): x for name, x in self._train.items()}
-        return found
 
     def section(self, figures: Mapping[str, float]) -> list[Any]:
         """The report's section, [] for a run without a finish.
 
         Args:
-          figures: of the run, those of `figures` among them.
+          figures: of the run, those of the function `figures` among them.
         """
         if not self.record:
             return []
-        options = self._config.finish
+        options = self.config.finish
         tables = []
         for title, form, names in _SHOWN:
             rows = [
@@ -221,6 +206,30 @@ class Finish:
             return found if found.pop("made_with") == json.loads(json.dumps(self._key())) else {}
         except (FileNotFoundError, ValueError, KeyError):
             return {}
+
+
+def joined(pretrained: FitResult, finished: FitResult) -> FitResult:
+    """The result of a run with the state and the figures of its finish."""
+    return dataclasses.replace(
+        pretrained,
+        state=finished.state,
+        evaluations=finished.evaluations,
+        skipped=pretrained.skipped + finished.skipped,
+        failed_checkpoints=pretrained.failed_checkpoints + finished.failed_checkpoints,
+        memory=finished.memory,
+    )
+
+
+def figures(pretrained: FitResult, finished: FitResult) -> dict[str, float]:
+    """The finish's training metrics, 'finish/...', and figures before it, 'before_finish/...'."""
+    before = pretrained.evaluations
+    if not before:
+        return {}
+    names = [name for _, _, names in _SHOWN for name in names if name in before]
+    return {
+        **{f"before_finish/{name}": before[name] for name in names},
+        **{name.replace("train/", "finish/", 1): x for name, x in finished.train.items()},
+    }
 
 
 def _all_hosts(where: str) -> None:

@@ -12,7 +12,9 @@ from clwe_jax.align import induce
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.options.static import StaticRun
 from clwe_jax.text import test_dictionaries, training_dictionary
+from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.test_dictionaries import TestSet
+from clwe_jax.text.words import Segmenter
 
 _EXAMPLES = 3  # words of either side, in the message on an uncovered dictionary
 
@@ -37,6 +39,24 @@ def tests(
         for folder in training_dictionary.test_folders(config, folders)
         for test in test_dictionaries.find(folder, options.languages(config), normalizer, pairs)
     ]
+
+
+def segmenter(
+    languages: Sequence[str], dictionary: Dictionary | None, tests: Sequence[TestSet]
+) -> Segmenter:
+    """The segmenter of the run's text, for scripts without spaces between words.
+
+    It has to know the words of the test sets, or they would not occur in the segmented text. Their
+    translations are not used.
+    """
+    lexicons = {
+        language: set(dictionary.lexicon(language)) if dictionary is not None else set()
+        for language in languages
+    }
+    for test in tests:
+        lexicons[test.source] |= set(test.entries)
+        lexicons[test.target] |= set().union(*test.entries.values())
+    return Segmenter(lexicons)
 
 
 def training_pairs(

@@ -15,6 +15,7 @@ from clwe_jax.align import mining
 from clwe_jax.api import encoders
 from clwe_jax.api.base import Loaded
 from clwe_jax.embeddings.mining import Grown, Pairs
+from clwe_jax.embeddings.word_graph import Links
 from clwe_jax.report import mined as page
 from clwe_jax.text import corpora
 from clwe_jax.text.merged import Dictionary
@@ -29,8 +30,9 @@ _JUDGED = 100  # pairs of each band
 
 @dataclasses.dataclass(frozen=True)
 class Written:
-    """The figures of mining and its sections of the report."""
+    """The links of words that were mined, the figures of mining and its sections of the report."""
 
+    links: Mapping[tuple[str, str], Links] = dataclasses.field(default_factory=dict)
     figures: Mapping[str, float] = dataclasses.field(default_factory=dict)
     sections: Sequence[Any] = ()
 
@@ -82,7 +84,7 @@ def write(
             figures |= _quality(name, lines, pair, taken, gold)
         if judging is not None:
             figures |= _judged(judging, pair, rows, refused_rows)
-    return Written(figures, page.sections(grown.rounds, parts, figures))
+    return Written(grown.links, figures, page.sections(grown.rounds, parts, figures))
 
 
 class _Lines:

@@ -39,9 +39,8 @@ def run(config: PretrainRun, workdir: str) -> None:
     if config.init.mine:
         warm.train(config, workdir, folders)
     else:
-        job = Static(_config(config, folders), place)
-        job.with_floor = False  # the run itself measures it
-        job.run()
+        # The run itself measures the floor.
+        Static(_config(config, folders), place, with_floor=False).run()
     _check(Grown.load(os.path.join(place, "trained", GROWN)), names[0])
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 import jax
 import numpy as np
@@ -12,16 +13,22 @@ import numpy as np
 from clwe_jax import api, atomic, options
 from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.jobs import (
-    evaluators, facts, floor, forecast, inputs, lexica, own_mining, senses, shared_space, warm,
+    evaluators, facts, finish, floor, forecast, inputs, lexica, own_mining, senses, shared_space,
+    warm,
 )  # fmt: skip
 from clwe_jax.jobs.finish import Finish
-from clwe_jax.jobs.job import Job, Results, Stage
+from clwe_jax.jobs.job import STOPPED, Job, Results, Stage
 from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.training import ReportOptions
 from clwe_jax.report import data, translations, word_links
 from clwe_jax.text import training_dictionary
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.world import World
 from clwe_jax.training import (
     allocator, build, checkpoint, init, optim, partition, phases, train,
 )  # fmt: skip
+from clwe_jax.training.tables import Start
+from clwe_jax.types import Objective
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
 _START_SPACE = "start_space.json"  # the picture of the word vectors that a run starts from
@@ -34,8 +41,33 @@ def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
     return Pretraining(config, workdir).run(dry)
 
 
+class Opened(NamedTuple):
+    """What a run trains on."""
+
+    world: World
+    inputs: inputs.Inputs
+    tested: dict[str, tuple[int, int]]  # the test pairs in the dictionary, see `tested`
+
+
+class Trained(NamedTuple):
+    """A trained model and its figures."""
+
+    objective: Objective  # of the pretraining
+    evaluators: Sequence[evaluators.InTraining]  # with the details of the last evaluation
+    result: train.FitResult
+    finish: Mapping[str, float] = {}  # the figures of the finish alone
+
+
 class Pretraining(Job):
-    """Trains a language model; the checkpoints keep the state of the training stage."""
+    """Trains a language model; the checkpoints keep the state of the training stage.
+
+    Attributes:
+      finish: the contrastive finish of the run.
+    """
+
+    def __init__(self, config: PretrainRun, workdir: str) -> None:
+        super().__init__(config, workdir)
+        self.finish = Finish(self.config, workdir)
 
     def check(self) -> None:
         config = self.config
@@ -51,10 +83,9 @@ class Pretraining(Job):
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
         steps = checkpoint.complete_steps(self.path("checkpoints"))
-        finish = Finish(self.config, self.workdir)
         if not figures or not steps or steps[-1] < self.config.train.steps:
             return ""
-        if not finish.done or report.get("finish", {}) != finish.record:
+        if not self.finish.done or report.get("finish", {}) != self.finish.record:
             return ""
         return (
             f"This run is finished (step {steps[-1]}). To train on, raise --config.train.steps; to "
@@ -63,21 +94,19 @@ class Pretraining(Job):
         )
 
     def stages(self):
-        stages = []
-        if self.config.mined_by:
-            stages.append(Stage("mining", self._mine, self._about_mining))
+        config, stages = self.config, []
+        if config.mined_by:
+            mine = functools.partial(own_mining.run, config, self.workdir)
+            stages.append(Stage("mining", mine, about=lambda: [forecast.mining(config)]))
         stages += [
-            Stage("inputs", self._open, self._about_inputs),
-            Stage("start", self._start, self._about_start),
-            Stage("training", self._train, self._about_training),
+            Stage("inputs", self._open, about=self._about_inputs),
+            Stage("start", self._start, ("inputs",), self._about_start),
+            Stage("training", self._train, ("inputs", "start"), self._about_training),
         ]
-        self.finish = Finish(self.config, self.workdir)
         if self.finish.record:
-            stages.append(Stage("finish", self._finish, self._about_finish))
-        return [*stages, Stage("floor", self._measure_floor)]
-
-    def _about_mining(self) -> list[str]:
-        return [forecast.mining(self.config)]
+            about = functools.partial(forecast.finishing, config)
+            stages.append(Stage("finish", self._finish, ("inputs", "training"), about))
+        return [*stages, Stage("floor", self._measure_floor, ("inputs",))]
 
     def _about_inputs(self) -> Iterator[str]:
         yield from forecast.text_files(self.config, self.workdir)
@@ -94,104 +123,94 @@ class Pretraining(Job):
         yield from forecast.evaluations(self.config, self.workdir)
         yield from forecast.pretraining(self.config, self.workdir)
 
-    def _about_finish(self) -> Iterator[str]:
-        return forecast.finishing(self.config)
-
-    def _mine(self) -> None:
-        own_mining.run(self.config, self.workdir)
-
-    def _open(self) -> None:
-        self.world = inputs.open_world(self.config, self.workdir)
-        self.inputs = inputs.build(self.config, self.world)
-        self.tested = self._tested()
+    def _open(self) -> Opened:
+        world = inputs.open_world(self.config, self.workdir)
+        opened = Opened(world, inputs.build(self.config, world), tested(self.config, world))
         if jax.process_index() == 0:
-            atomic.write_json(self.path("words.json"), dict(self.world.frequent))
-            if self.world.frequencies is not None:
-                self.world.frequencies.save(self.workdir)
+            atomic.write_json(self.path("words.json"), dict(world.frequent))
+            if world.frequencies is not None:
+                world.frequencies.save(self.workdir)
+        return opened
 
-    def _tested(self) -> dict[str, tuple[int, int]]:
-        """The test pairs that the run trains on, as `training_dictionary.tested` counts them."""
-        world = self.world
-        if self.config.data.exclude_tests or world.dictionary is None:
-            return {}
-        normalizer = world.tokenizer.normalizer
-        tests = lexica.tests(self.config, world.folders, normalizer)
-        return training_dictionary.tested(world.dictionary, tests)
+    def _start(self, opened: Opened) -> Start | None:
+        if checkpoint.complete_steps(self.path("checkpoints")):
+            return None  # the run goes on from its checkpoint, whatever it started from
+        start = warm.start(self.config, self.workdir, opened.world)
+        if start is not None and jax.process_index() == 0:
+            vectors_of = functools.partial(started, start, opened.world.tokenizer)
+            atomic.write_json(self.path(_START_SPACE), space_of(opened.world, vectors_of))
+        return start
 
-    def _start(self) -> None:
-        # A run that has a checkpoint goes on from it, whatever it started from.
-        begun = checkpoint.complete_steps(self.path("checkpoints"))
-        self.start = None if begun else warm.start(self.config, self.workdir, self.world)
-        if self.start is not None and jax.process_index() == 0:
-            atomic.write_json(self.path(_START_SPACE), self._space_of(self._started))
-
-    def _started(self, language: str, words: Sequence[str]) -> np.ndarray:
-        """The means of the words' tokens as the run starts, float32 [N, D]; zeros for no token."""
-        tokenizer, start = self.world.tokenizer, self.start
-        found = np.zeros((len(words), start.values.shape[1]), np.float32)
-        for place, word in enumerate(words):
-            ids = [x for x in tokenizer.encode(word, language)[0] if start.known[x]]
-            found[place] = start.values[ids].mean(0) if ids else 0
-        return found
-
-    def _train(self) -> bool:
-        config, world = self.config, self.world
+    def _train(self, opened: Opened, start: Start | None) -> Trained | object:
+        config, world = self.config, opened.world
         vocabulary = world.tokenizer.vocabulary
-        self.objective = build.build_objective(
+        objective = build.build_objective(
             config, len(vocabulary), vocabulary.size, inputs.translations(config.objective, world),
             vocabulary.specials,
         )  # fmt: skip
-        context = inputs.context(config.seed, world, self.inputs.heldout)
+        context = inputs.context(config.seed, world, opened.inputs.heldout)
         made = evaluators.build(config.evals, context, world.folders)
-        encoder = ModelEncoder(
-            self.objective, world.tokenizer, {}, frequencies=world.frequencies
-        )
+        encoder = ModelEncoder(objective, world.tokenizer, {}, frequencies=world.frequencies)
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
-        self.evaluators = [evaluators.InTraining(evaluator, encoder) for evaluator in made]
-        self.meta = {"vocabulary": vocabulary.fingerprint(), "system": config.system}
+        measuring = [evaluators.InTraining(evaluator, encoder) for evaluator in made]
         before = self.finish.begin()
         result = train.fit(
-            objective=self.objective,
+            objective=objective,
             optimizer=optim.from_config(config.optimizer, config.data.sequence_length),
-            source=self.inputs.source,
-            evaluators=() if before else self.evaluators,  # they have measured already
+            source=opened.inputs.source,
+            evaluators=() if before else measuring,  # they have measured already
             workdir=self.workdir,
             train_cfg=config.train,
             mesh_cfg=config.mesh,
             checkpoint_cfg=config.checkpoint,
             seed=config.seed,
-            initial=init.from_config(config.init, warm.names(world.tokenizer), self.start),
-            meta=self.meta,
+            initial=init.from_config(config.init, warm.names(world.tokenizer), start),
+            meta=self._meta(world),
         )
-        self.result = dataclasses.replace(result, **before)
-        return result.finished
+        state = result.state.replace(opt_state=())  # nothing reads it after the training
+        result = dataclasses.replace(result, state=state, **before)
+        return Trained(objective, measuring, result) if result.finished else STOPPED
 
-    def _finish(self) -> bool:
-        self.result = self.finish.train(
-            self.objective, self.world, self.evaluators, self.result, self.meta
-        )
-        return self.result.finished
+    def _finish(self, opened: Opened, trained: Trained) -> Trained | object:
+        before, meta = trained.result, self._meta(opened.world)
+        own = self.finish.train(trained.objective, opened.world, trained.evaluators, before, meta)
+        if not own.finished:
+            return STOPPED
+        result, figures = finish.joined(before, own), finish.figures(before, own)
+        return trained._replace(result=result, finish=figures)
 
-    def _measure_floor(self) -> None:
+    def _meta(self, world: World) -> dict[str, str]:
+        """The entries of every checkpoint."""
+        vocabulary = world.tokenizer.vocabulary
+        return {"vocabulary": vocabulary.fingerprint(), "system": self.config.system}
+
+    def _measure_floor(self, opened: Opened) -> dict[str, float]:
         first_host = jax.process_index() == 0
-        self.floor = floor.of_world(self.config, self.world, self.workdir) if first_host else {}
+        return floor.of_world(self.config, opened.world, self.workdir) if first_host else {}
 
-    def results(self) -> Results:
-        stats = self.inputs.source.stats()
-        languages = self.world.description.get("languages", {})
-        figures = {**self.result.train, **self.result.evaluations, **self.floor}
-        figures |= warm.figures(self.workdir) | self.finish.figures()
+    def results(self, done: Mapping[str, Any]) -> Results:
+        opened, trained = done["inputs"], done.get("finish", done["training"])
+        stats = opened.inputs.source.stats()
+        languages = opened.world.description.get("languages", {})
+        figures = {**trained.result.train, **trained.result.evaluations, **done["floor"]}
+        figures |= warm.figures(self.workdir) | trained.finish
         figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
         figures |= {f"data/{name}": float(value) for name, value in stats.items()}
-        return Results(figures, self._report(stats, figures))
+        return Results(figures, self._report(opened, trained, stats, figures))
 
-    def _report(self, stats: Mapping[str, float], figures: Mapping[str, float]) -> dict[str, Any]:
-        config, world, result = self.config, self.world, self.result
+    def _report(
+        self,
+        opened: Opened,
+        trained: Trained,
+        stats: Mapping[str, float],
+        figures: Mapping[str, float],
+    ) -> dict[str, Any]:
+        config, world, result = self.config, opened.world, trained.result
         model = api.Model(
             config,
             world.tokenizer,
-            self.objective,
+            trained.objective,
             result.state.variables,
             dict(world.frequent),
             lambda language: world.sample.get(language, ()),
@@ -204,19 +223,19 @@ class Pretraining(Job):
             "checkpoints that could not be written": result.failed_checkpoints,
         }
         seconds = time.time() - self.started
-        shown = [row for evaluator in self.evaluators for row in evaluator.details]
+        shown = [row for evaluator in trained.evaluators for row in evaluator.details]
         return {
             **world.description,
-            "dictionary": {**world.description.get("dictionary", {}), "tested": self.tested},
+            "dictionary": {**world.description.get("dictionary", {}), "tested": opened.tested},
             **facts.environment(_PACKAGES),
             "languages": {
-                language: {**found, "sampled_share": stats.get(f"language_share/{language}")}
-                for language, found in world.description.get("languages", {}).items()
+                language: {**row, "sampled_share": stats.get(f"language_share/{language}")}
+                for language, row in world.description.get("languages", {}).items()
             },
             "parameters": result.parameters,
-            "examples": self.inputs.examples(),
-            "neighbours": self._neighbours(model),
-            "space": self._space(model),
+            "examples": opened.inputs.examples(),
+            "neighbours": _neighbours(model, world, config.report),
+            "space": self._space(model, world),
             "senses": senses.gather(config, model, self.workdir),
             "sections": [
                 *_initial(result.initial), *self.finish.section(figures),
@@ -236,44 +255,62 @@ class Pretraining(Job):
             "skipped": {name: count for name, count in skipped.items() if count},
         }
 
-    def _neighbours(self, model: api.Model) -> list[dict[str, Any]]:
-        frequent = self.world.frequent
-        languages = [language for language in model.languages if frequent.get(language)]
-        if not languages:
-            return []
-        first = facts.first_language(languages)
-        words = facts.asked_words(self.config.report.words)
-        return facts.neighbours(
-            model, words or facts.content_words(frequent[first]), first, languages
-        )
-
-    def _space(self, model: api.Model) -> dict[str, Any]:
+    def _space(self, model: api.Model, world: World) -> dict[str, Any]:
         """A few words of all languages before and after the training; see `report.space`."""
 
         def trained(language: str, words: Sequence[str]) -> np.ndarray:
             vectors = model.vectors(language)
             return vectors.vectors[vectors.rows(words)]
 
-        if self._hub is None:
+        hub = _hub(world)
+        if hub is None:
             return {}
         before = self.read(_START_SPACE) if self.config.init.embeddings else []
-        stages = {"start": before, "trained": self._space_of(trained)}
-        return {"hub": self._hub, "stages": {name: x for name, x in stages.items() if x}}
+        stages = {"start": before, "trained": space_of(world, trained)}
+        return {"hub": hub, "stages": {name: x for name, x in stages.items() if x}}
 
-    @property
-    def _hub(self) -> str | None:
-        """The language whose words are joined to the others'; None for one language."""
-        found = [x for x, words in self.world.frequent.items() if words]
-        return facts.first_language(found) if len(found) > 1 else None
 
-    def _space_of(self, vectors_of: shared_space.VectorsOf) -> list[dict[str, Any]]:
-        """The picture of the words in a space, less the mean of each language's frequent words."""
-        frequent = {x: words for x, words in self.world.frequent.items() if words}
-        if self._hub is None:
-            return []
-        means = {x: vectors_of(x, words).mean(0) for x, words in frequent.items()}
-        chosen = shared_space.concepts(frequent, self.world.dictionary, self._hub)
-        return shared_space.picture(chosen, lambda x, words: vectors_of(x, words) - means[x])
+def tested(config: PretrainRun, world: World) -> dict[str, tuple[int, int]]:
+    """The test pairs that a run trains on, as `training_dictionary.tested` counts them."""
+    if config.data.exclude_tests or world.dictionary is None:
+        return {}
+    tests = lexica.tests(config, world.folders, world.tokenizer.normalizer)
+    return training_dictionary.tested(world.dictionary, tests)
+
+
+def started(start: Start, tokenizer: Tokenizer, language: str, words: Sequence[str]) -> np.ndarray:
+    """The means of the words' tokens as a run starts, float32 [N, D]; zeros for no token."""
+    means = np.zeros((len(words), start.values.shape[1]), np.float32)
+    for mean, word in zip(means, words):
+        if ids := [x for x in tokenizer.encode(word, language)[0] if start.known[x]]:
+            mean[:] = start.values[ids].mean(0)
+    return means
+
+
+def space_of(world: World, vectors_of: shared_space.VectorsOf) -> list[dict[str, Any]]:
+    """The picture of the words in a space, less the mean of each language's frequent words."""
+    frequent, hub = {x: words for x, words in world.frequent.items() if words}, _hub(world)
+    if hub is None:
+        return []
+    means = {x: vectors_of(x, words).mean(0) for x, words in frequent.items()}
+    chosen = shared_space.concepts(frequent, world.dictionary, hub)
+    return shared_space.picture(chosen, lambda x, words: vectors_of(x, words) - means[x])
+
+
+def _hub(world: World) -> str | None:
+    """The language whose words are joined to the others'; None for one language."""
+    languages = [x for x, words in world.frequent.items() if words]
+    return facts.first_language(languages) if len(languages) > 1 else None
+
+
+def _neighbours(model: api.Model, world: World, shown: ReportOptions) -> list[dict[str, Any]]:
+    frequent = world.frequent
+    languages = [language for language in model.languages if frequent.get(language)]
+    if not languages:
+        return []
+    first = facts.first_language(languages)
+    words = facts.asked_words(shown.words) or facts.content_words(frequent[first])
+    return facts.neighbours(model, words, first, languages)
 
 
 def _initial(record: Mapping[str, Any] | None) -> list[Any]:

@@ -7,7 +7,7 @@ import functools
 import json
 import os
 import time
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import numpy as np
@@ -15,20 +15,23 @@ import numpy as np
 from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.api.static import StaticModel
-from clwe_jax.embeddings import beside, files
+from clwe_jax.embeddings import beside, dictionary_text, files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.context import Context
 from clwe_jax.jobs import (
-    evaluators, facts, floor, forecast, inputs, lexica, mined, pictures, refine, shared_space,
+    evaluators, facts, floor, forecast, given, inputs, lexica, mined, pictures, refine, shared_space,
 )  # fmt: skip
-from clwe_jax.jobs.given import Given
+from clwe_jax.jobs.evaluators import Keyed
 from clwe_jax.jobs.job import FIGURES, Job, Results, Stage
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.trainer import Trainer
+from clwe_jax.jobs.vocabularies import Vocabularies
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.static import StaticRun
 from clwe_jax.report import translations, word_links
-from clwe_jax.text import training_dictionary, world
+from clwe_jax.text import frequencies, training_dictionary, world
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.normalize import Normalizer
 from clwe_jax.training import train
 
 _PACKAGES = ("clwe_jax", "jax", "numpy", "scipy", "gensim")
@@ -41,6 +44,33 @@ def run(config: StaticRun, workdir: str, dry: bool = False) -> bool:
     return Static(config, workdir).run(dry)
 
 
+class _Dictionaries(NamedTuple):
+    """What a run reads before its vectors.
+
+    Attributes:
+      folders: option -> its folder; see `world.resolve_folders`.
+      dictionary: training pairs, without test words; None: no dictionary.
+      tested: see `training_dictionary.tested`.
+      context: of the evaluators.
+      evaluators: made before training, so that a wrong option of one fails at once.
+      trainer: trains vectors on the run's text; None where vectors are given.
+    """
+
+    folders: Mapping[str, str]
+    dictionary: Dictionary | None
+    tested: Mapping[str, tuple[int, int]]
+    context: Context
+    evaluators: Sequence[Keyed]
+    trainer: Trainer | None
+
+
+class _Measured(NamedTuple):
+    """The figures by metric path, and the evaluators' rows of details."""
+
+    figures: Mapping[str, float]
+    rows: Sequence[Mapping[str, Any]]
+
+
 class Static(Job):
     """Trains vectors, or reads those of `config.align.source_vectors`, and aligns them.
 
@@ -49,8 +79,9 @@ class Static(Job):
         leaves that to the other.
     """
 
-    with_floor = True
-    mined: mined.Written = mined.Written()
+    def __init__(self, config: StaticRun, workdir: str, with_floor: bool = True) -> None:
+        super().__init__(config, workdir)
+        self.with_floor = with_floor
 
     def check(self) -> None:
         refine.aligner(self.config.align, self.config.seed)  # raises ValueError for wrong options
@@ -67,161 +98,198 @@ class Static(Job):
         )
 
     def stages(self):
-        source = Given if self.config.align.source_vectors else Trainer
-        self.source = source(self.config, self.workdir)
+        config, workdir, vectors = self.config, self.workdir, self._vectors_stage
+        read, model = ("dictionaries",), ("alignment",)
+        mine = Stage("mining", self._mine, read, lambda: [forecast.mining(config)])
         return [
-            Stage(
-                "dictionaries",
-                self._read_dictionaries,
-                lambda: forecast.dictionaries(self.config, self.workdir),
-            ),
-            *([Stage("mining", self._mine, self._about_mining)] if self.config.static.mine else []),
-            Stage(self.source.stage, self._read_vocabularies, self.source.about),
-            Stage("alignment", self._align, self._about_alignment),
-            Stage("writing", self._write_vectors),
+            Stage("dictionaries", self._read, (), lambda: forecast.dictionaries(config, workdir)),
+            *([mine] if config.static.mine else []),
+            Stage(vectors, self._vectors, (*read, "mining"), self._about_vectors),
+            Stage("alignment", self._align, (*read, vectors), self._about_alignment),
+            Stage("writing", self._write_vectors, model),
             Stage(
                 "evaluation",
                 self._evaluate,
-                lambda: forecast.evaluations(self.config, self.workdir),
+                (*read, *model),
+                lambda: forecast.evaluations(config, workdir),
             ),
-            Stage("induced dictionaries", self._induce),
+            Stage("induced dictionaries", self._induce, model),
         ]
 
-    def _about_mining(self) -> list[str]:
-        return [forecast.mining(self.config)]
+    @property
+    def _given(self) -> bool:
+        """Whether the vectors are given."""
+        return bool(self.config.align.source_vectors)
+
+    @property
+    def _vectors_stage(self) -> str:
+        return "reading" if self._given else "training"
+
+    @property
+    def _aligned(self) -> bool:
+        return self._given or self.config.static.refinement
 
     def _about_alignment(self) -> list[str]:
-        return [forecast.alignment(self.config)] if self.source.aligned else []
+        return [forecast.alignment(self.config)] if self._aligned else []
 
-    def _read_dictionaries(self) -> None:
-        folders, normalizer = self.source.folders, self.source.normalizer
-        self.dictionary = training_dictionary.load(self.config, folders, self.workdir, normalizer)
-        self.tests = lexica.tests(self.config, folders, normalizer)
-        self.tested = training_dictionary.tested(self.dictionary, self.tests)
-        self.context = Context(
-            languages=options.languages(self.config),
+    def _about_vectors(self) -> Iterator[str]:
+        align = self.config.align
+        if self._given:
+            yield f"vectors: {forecast.sizes((align.source_vectors, align.target_vectors))}"
+        else:
+            yield from forecast.text_files(self.config, self.workdir)
+            yield from forecast.vectors(self.config)
+
+    def _read(self) -> _Dictionaries:
+        config, brought, languages = self.config, self._given, options.languages(self.config)
+        resolve = inputs.folders_without_text if brought else world.resolve_folders
+        folders = resolve(config, self.workdir)
+        lower_case = config.align.lower_case_dictionary if brought else config.data.lower_case
+        normalizer = Normalizer(lower_case, config.data.simplify_chinese)
+        dictionary = training_dictionary.load(config, folders, self.workdir, normalizer)
+        tests = lexica.tests(config, folders, normalizer)
+        tested = training_dictionary.tested(dictionary, tests)
+        context = Context(
+            languages=languages,
             normalizer=normalizer,
-            pairs=options.pairs(self.config),
-            seed=self.config.seed,
+            pairs=options.pairs(config),
+            seed=config.seed,
         )
-        # Built before training, so that a wrong option of an evaluator fails at once.
-        self.evaluators = evaluators.build(self.config.evals, self.context, folders)
-
-    def _mine(self) -> None:
-        grown = self.source.mine(self.dictionary, self.tests)
-        gold = self.source.folders["text"] if self.config.data.source == "pocket" else ""
-        self.mined = mined.write(
-            grown, self.dictionary, self.path(mined.FOLDER), gold, self.config.static.judge
-        )
-
-    def _read_vocabularies(self) -> None:
-        self.vocabularies = self.source.vocabularies(self.dictionary, self.tests)
-
-    def _align(self) -> None:
-        hub, found = options.hub_of(self.config), self.vocabularies
-        alignments = {}
-        for language in found.raw if self.source.aligned else ():
-            if language != hub:
-                alignments[language] = self._alignment(language, hub)
-        self.model = StaticModel(
-            found.raw, found.shared, alignments, hub, self.source.normalizer,
-            self.source.frequencies,
+        made = evaluators.build(config.evals, context, folders)
+        trainer = None if brought else Trainer(
+            config, config.static.trained or self.path("trained"), folders["text"], normalizer,
+            lexica.segmenter(languages, dictionary, tests), dictionary,
         )  # fmt: skip
-        if self.config.static.dictionary_dim:
-            self.model = self._beside_dictionary(self.model)
+        return _Dictionaries(folders, dictionary, tested, context, made, trainer)
 
-    def _beside_dictionary(self, model: StaticModel) -> StaticModel:
-        """The vectors in the hub's space, each behind the dictionary's vector of the word."""
-        static = self.config.static
-        known = self.source.dictionary_vectors(static.dictionary_dim)
+    def _mine(self, read: _Dictionaries) -> mined.Written:
+        gold = read.folders["text"] if self.config.data.source == "pocket" else ""
+        folder, judge = self.path(mined.FOLDER), self.config.static.judge
+        return mined.write(read.trainer.mine(), read.dictionary, folder, gold, judge)
+
+    def _vectors(self, read: _Dictionaries, mining: mined.Written | None) -> Vocabularies:
+        if read.trainer is None:
+            return given.read(self.config)
+        return read.trainer.vocabularies(mining.links if mining else {})
+
+    def _align(self, read: _Dictionaries, vocabularies: Vocabularies) -> StaticModel:
+        """The vectors and their maps to the hub's space."""
+        hub, raw, static = options.hub_of(self.config), vocabularies.raw, self.config.static
+        alignments = {
+            language: self._alignment(vocabularies, read.dictionary, language, hub)
+            for language in (raw if self._aligned else ())
+            if language != hub
+        }
+        counts = read.trainer.counts if read.trainer else given.counts(raw)
+        model = StaticModel(
+            raw, vocabularies.shared, alignments, hub, read.context.normalizer,
+            frequencies.most_frequent(counts),
+        )  # fmt: skip
+        if not static.dictionary_dim:
+            return model
+        # The vectors in the hub's space, each behind the dictionary's vector of the word.
+        known = dictionary_text.vectors(
+            read.dictionary, read.trainer.dictionary_counts if read.trainer else counts,
+            static.dictionary_dim, self.config.seed, vocabularies.links,
+        )  # fmt: skip
         trained = {language: model.vectors(language) for language in model.languages}
         joined = beside.concatenated(known, trained, static.trained_length)
         return dataclasses.replace(model, raw=joined, shared={}, alignments={})
 
-    def _alignment(self, language: str, hub: str) -> Alignment:
+    def _alignment(
+        self, vocabularies: Vocabularies, dictionary: Dictionary | None, language: str, hub: str
+    ) -> Alignment:
         """The map from a language's space to the hub's."""
-        source, target = self.vocabularies.raw[language], self.vocabularies.raw[hub]
-        shared = self.vocabularies.shared.get(language, frozenset())
+        source, target = vocabularies.raw[language], vocabularies.raw[hub]
+        shared = vocabularies.shared.get(language, frozenset())
         return Kept(
             self.path("alignments", f"{language}-{hub}.npz"),
             {
                 # The dictionary that the map is fitted to leaves out test words.
                 "tests": training_dictionary.tests_of(self.config),
                 "words": [len(source), len(target)],
-                **self.source.made_with,
+                **vocabularies.made_with,
             },
             functools.partial(
-                refine.fit, self.config.align, self.config.seed, source, target, self.dictionary,
+                refine.fit, self.config.align, self.config.seed, source, target, dictionary,
                 (language, hub), shared,
             ),  # fmt: skip
             Alignment.save,
             Alignment.load,
         ).result()
 
-    def _write_vectors(self) -> None:
-        self.model.save(self.workdir)
+    def _write_vectors(self, model: StaticModel) -> None:
+        model.save(self.workdir)
         if self.config.static.write_text:
             os.makedirs(self.path("vectors"), exist_ok=True)
-            for language in self.model.languages:
+            for language in model.languages:
                 path = self.path("vectors", f"{language}.vec")
-                files.write(path, self.model.vectors(language))
+                files.write(path, model.vectors(language))
 
-    def _evaluate(self) -> None:
-        encoder = self.source.encoder(self.model)
-        self.figures, self.rows = evaluators.measure(self.evaluators, encoder)
-        self.figures |= self.mined.figures
+    def _evaluate(self, read: _Dictionaries, model: StaticModel) -> _Measured:
+        encoder = read.trainer.encoder(model) if read.trainer else model.encoder()
+        figures, rows = evaluators.measure(read.evaluators, encoder)
         if self.with_floor:
             made = evaluators.build(
-                self.config.evals, self.context, self.source.folders, names=floor.EVALUATORS
+                self.config.evals, read.context, read.folders, names=floor.EVALUATORS
             )
-            self.figures |= floor.measure(
-                self.config, made, self.dictionary, self.source.frequencies, encoder.words
+            figures |= floor.measure(
+                self.config, made, read.dictionary, model.frequencies, encoder.words
             )
+        return _Measured(figures, rows)
 
-    def _induce(self) -> None:
-        self.induced: dict[str, int] = {}
-        most = self.config.static.induced_words
-        for source, target in options.pairs(self.config) if most else ():
-            if f"{target}-{source}" in self.induced:
+    def _induce(self, model: StaticModel) -> dict[str, int]:
+        """'de-en' -> number of pairs in its dictionary, which is written."""
+        sizes: dict[str, int] = {}
+        max_words = self.config.static.induced_words
+        for source, target in options.pairs(self.config) if max_words else ():
+            if f"{target}-{source}" in sizes:
                 continue
             name = f"{source}-{target}"
-            pairs = lexica.induced(*self.model.space(source, target), most)
+            pairs = lexica.induced(*model.space(source, target), max_words)
             lexica.write(self.path("induced", f"{name}.txt"), pairs)
-            self.induced[name] = len(pairs)
+            sizes[name] = len(pairs)
+        return sizes
 
-    def results(self) -> Results:
-        errors, left_out = _errors(self.rows, self.config.report.errors)
+    def results(self, done: Mapping[str, Any]) -> Results:
+        read: _Dictionaries = done["dictionaries"]
+        mining: mined.Written = done.get("mining") or mined.Written()
+        vocabularies: Vocabularies = done[self._vectors_stage]
+        model: StaticModel = done["alignment"]
+        figures, rows = done["evaluation"]
+        figures = {**figures, **mining.figures}
+        errors, left_out = _errors(rows, self.config.report.errors)
         static: dict[str, Any] = {
             "evals": self._evals(),
             "stages": self.seconds,
             "alignments": {
-                f"{language}-{self.model.hub}": _plain(alignment.info)
-                for language, alignment in self.model.alignments.items()
+                f"{language}-{model.hub}": _plain(alignment.info)
+                for language, alignment in model.alignments.items()
             },
-            "induced": self.induced,
+            "induced": done["induced dictionaries"],
             "errors": errors,
             "errors_left_out": left_out,
-            "vocabulary": self.vocabularies.description,
-            "projection": pictures.stages(self.vocabularies, self.model, self.dictionary),
+            "vocabulary": vocabularies.description,
+            "projection": pictures.stages(vocabularies, model, read.dictionary),
         }
         report = {
             **facts.environment(_PACKAGES),
             "speed": {"seconds": time.time() - self.started},
             "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
-            "neighbours": self._neighbours(),
-            "space": self._space(),
+            "neighbours": _neighbours(model, self.config.report.words),
+            "space": _space(model, read.dictionary),
             "notes": self.notes,
-            **self.source.description(),
+            **(read.trainer.description() if read.trainer else {"skipped": vocabularies.skipped}),
             "static": static,
             "sections": [
-                *self.mined.sections,
-                *(x for page in _PAGES for x in page.sections(self.figures, self.rows)),
+                *mining.sections,
+                *(x for page in _PAGES for x in page.sections(figures, rows)),
             ],
         }
-        if self.dictionary is not None:
-            described = world.describe_dictionary(self.dictionary)
-            report["dictionary"] = {**described, "tested": self.tested}
-        return Results(self.figures, report)
+        if read.dictionary is not None:
+            described = world.describe_dictionary(read.dictionary)
+            report["dictionary"] = {**described, "tested": read.tested}
+        return Results(figures, report)
 
     def _evals(self) -> list[Any]:
         """The options that decide the figures and the table of errors, as JSON values."""
@@ -229,30 +297,31 @@ class Static(Job):
             json.dumps([to_dict(self.config)["evals"], self.config.report.errors])
         )
 
-    def _space(self) -> dict[str, Any]:
-        """The same words before the alignment and after it; see `report.space`."""
-        model = self.model
-        frequent = {language: vectors.words for language, vectors in model.raw.items()}
-        chosen = shared_space.concepts(frequent, self.dictionary, model.hub)
 
-        def drawn(vectors_in: Callable[[str], Vectors]) -> list[dict[str, Any]]:
-            return shared_space.picture(
-                chosen, lambda x, words: vectors_in(x).vectors[vectors_in(x).rows(words)]
-            )
+def _space(model: StaticModel, dictionary: Dictionary | None) -> dict[str, Any]:
+    """The same words before the alignment and after it; see `report.space`."""
+    frequent = {language: vectors.words for language, vectors in model.raw.items()}
+    chosen = shared_space.concepts(frequent, dictionary, model.hub)
 
-        stages = {"before": drawn(model.raw.__getitem__)} if model.alignments else {}
-        return {"hub": model.hub, "stages": {**stages, "after": drawn(model.vectors)}}
+    def drawn(vectors_in: Callable[[str], Vectors]) -> list[dict[str, Any]]:
+        return shared_space.picture(
+            chosen, lambda x, words: vectors_in(x).vectors[vectors_in(x).rows(words)]
+        )
 
-    def _neighbours(self) -> list[dict[str, Any]]:
-        model = self.model
-        known = model.raw[model.hub]
-        asked = facts.asked_words(self.config.report.words)
-        for word in sorted(set(asked) - set(known.index)):
-            logging.warning("config.report.words: %r has no vector in %s", word, model.hub)
-        words = [word for word in asked if word in known.index]
-        if not asked:
-            words = facts.content_words([w for w in known.words[:_FREQUENT] if w.isalpha()])
-        return facts.neighbours(model, words, model.hub, model.languages)
+    stages = {"before": drawn(model.raw.__getitem__)} if model.alignments else {}
+    return {"hub": model.hub, "stages": {**stages, "after": drawn(model.vectors)}}
+
+
+def _neighbours(model: StaticModel, option: str) -> list[dict[str, Any]]:
+    """The nearest words of those that `config.report.words` lists, or of some content words."""
+    known = model.raw[model.hub]
+    asked = facts.asked_words(option)
+    for word in sorted(set(asked) - set(known.index)):
+        logging.warning("config.report.words: %r has no vector in %s", word, model.hub)
+    words = [word for word in asked if word in known.index]
+    if not asked:
+        words = facts.content_words([w for w in known.words[:_FREQUENT] if w.isalpha()])
+    return facts.neighbours(model, words, model.hub, model.languages)
 
 
 def _errors(rows: Sequence[Mapping[str, Any]], most: int) -> tuple[list[Any], int]:

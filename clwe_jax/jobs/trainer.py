@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import os
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Mapping
 
 from clwe_jax import atomic, options
 from clwe_jax.api.static import StaticModel
@@ -16,19 +17,20 @@ from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.mining import Grown
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import Links
 from clwe_jax.evaluate.static_encoder import StaticEncoder
-from clwe_jax.jobs import forecast, vocabularies
+from clwe_jax.jobs import vocabularies
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.vocabularies import Vocabularies
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
-from clwe_jax.text import frequencies, training_dictionary, world
+from clwe_jax.text import training_dictionary
 from clwe_jax.text.corpora import TextCorpus
-from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.test_dictionaries import TestSet
 from clwe_jax.text.words import Segmenter
+
+WordLinks = Mapping[tuple[str, str], Links]  # of two languages
 
 GROWN = "mined.npz"  # what was mined
 SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
@@ -40,131 +42,96 @@ _TEXT = (
 )  # fmt: skip
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class Trainer:
     """Trains vectors, or loads the vectors of an earlier start.
 
-    Every set of vectors is a file in `static.trained` (by default WORKDIR/trained) with a record of
-    the options that it was made with. Runs that differ only in reallocation and alignment may share
-    the folder.
+    Every set of vectors is a file with a record of the options that it was made with. Runs that
+    differ only in reallocation and alignment may share the folder. The text is read when something
+    needs it that an earlier start has not kept.
 
     Attributes:
-      stage: name of the job's stage that calls `vocabularies`.
-      normalizer: normalizer of the text and of the dictionaries.
-      aligned: whether the job aligns the vocabularies.
-      made_with: record of the files that an alignment depends on besides the vocabularies.
+      config: of the run.
+      folder: of the files, `static.trained` or WORKDIR/trained.
+      text: folder of the text.
+      normalizer: of the text.
+      segmenter: see `lexica.segmenter`.
+      dictionary: training dictionary, for 'replace', 'duong', 'dictionary' and mining.
     """
 
-    stage = "training"
-    made_with: Mapping[str, Any] = {}
+    config: StaticRun
+    folder: str
+    text: str
+    normalizer: Normalizer
+    segmenter: Segmenter
+    dictionary: Dictionary | None
 
-    def __init__(self, config: StaticRun, workdir: str):
-        self._config = config
-        self.normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
-        self._workdir = workdir
-        self.aligned = config.static.refinement
-        self._folder = config.static.trained or os.path.join(workdir, "trained")
-        self._languages = options.languages(config)
-        self._dictionary: Dictionary | None = None
-        self._segmenter = Segmenter({})
-        self._grown = Grown()
+    @property
+    def _languages(self) -> tuple[str, ...]:
+        return options.languages(self.config)
 
-    @functools.cached_property
-    def folders(self) -> dict[str, str]:
-        """Option -> its folder; see `world.resolve_folders`."""
-        return world.resolve_folders(self._config, self._workdir)
-
-    def about(self) -> Iterator[str]:
-        """The lines of a dry run."""
-        yield from forecast.text_files(self._config, self._workdir)
-        yield from forecast.vectors(self._config)
-
-    def vocabularies(
-        self, dictionary: Dictionary | None, tests: Sequence[TestSet]
-    ) -> Vocabularies:
+    def vocabularies(self, links: WordLinks) -> Vocabularies:
         """The vectors of every language, and the words that they share with the hub.
 
         Args:
-          dictionary: the training dictionary, for 'replace', 'duong' and 'dictionary'.
-          tests: test sets, whose words the segmenter of text without spaces has to know, or they
-            would not occur in the segmented text. Their translations are not used.
+          links: what was mined, for 'dictionary'.
         """
-        self._set_words(dictionary, tests)
-        config, kind = self._config, self._config.static.training
-        most, hub = config.embeddings.max_vocab, options.hub_of(config)
+        config, kind = self.config, self.config.static.training
+        max_words, hub = config.embeddings.max_vocab, options.hub_of(config)
         apart = {
-            "separate": self._separate, "duong": self._duong, "dictionary": self._of_dictionary,
-        }  # fmt: skip
+            "separate": self._separate,
+            "duong": self._duong,
+            "dictionary": lambda: self.dictionary_vectors(config.embeddings.dim, links),
+        }
         if kind in apart:
-            found = apart[kind]()
-            return Vocabularies({language: found[language].top(most) for language in found})
+            return Vocabularies({x: vectors.top(max_words) for x, vectors in apart[kind]().items()})
         joint = self._joint(replaced=kind == "replace")
         if not config.static.reallocation:
-            return vocabularies.shared_by_text(joint, self._balanced_counts, hub, most)
+            return vocabularies.shared_by_text(joint, self._balanced_counts, hub, max_words)
         separate = self._separate() if config.static.rule == "neighbours" else None
         return vocabularies.reallocated(config, joint, self._balanced_counts, hub, separate)
 
-    def mine(self, dictionary: Dictionary | None, tests: Sequence[TestSet]) -> Grown:
-        """Mines the whole text for links that the dictionary lacks; see `embeddings.mining`.
-
-        Args: as of `vocabularies`, which takes the result into account.
-        """
-        self._set_words(dictionary, tests)
-        options = self._config.static.mining
+    def mine(self) -> Grown:
+        """Mines the whole text for links that the dictionary lacks; see `embeddings.mining`."""
 
         def made() -> Grown:
-            graph = word_graph.WordGraph(dictionary, self._dictionary_counts)
-            return mining.grow(graph, self._text, options, self._config.seed)
+            graph = word_graph.WordGraph(self.dictionary, self._dictionary_counts)
+            return mining.grow(graph, self._text, self.config.static.mining, self.config.seed)
 
-        self._grown = self._kept(GROWN, made, Grown.save, Grown.load)
-        return self._grown
+        return self._kept(GROWN, made, Grown.save, Grown.load)
 
-    def dictionary_vectors(self, dim: int) -> dict[str, Vectors]:
+    def dictionary_vectors(self, dim: int, links: WordLinks) -> dict[str, Vectors]:
         """Vectors of the dictionary, and of what was mined, for the words of the text."""
         return dictionary_text.vectors(
-            self._dictionary, self._dictionary_counts, dim, self._config.seed, self._grown.links
+            self.dictionary, self._dictionary_counts, dim, self.config.seed, links
         )
-
-    def _set_words(self, dictionary: Dictionary | None, tests: Sequence[TestSet]) -> None:
-        lexicons = {
-            language: set(dictionary.lexicon(language)) if dictionary is not None else set()
-            for language in self._languages
-        }
-        for test in tests:
-            lexicons[test.source] |= set(test.entries)
-            lexicons[test.target] |= set().union(*test.entries.values())
-        self._dictionary, self._segmenter = dictionary, Segmenter(lexicons)
 
     @property
     def _dictionary_counts(self) -> dict[str, dict[str, int]]:
         """language -> word -> occurrences, of the words of the text that dictionary vectors have."""
-        apart = self._config.static.training == "dictionary"
-        least = self._config.embeddings.min_count if apart else 2
+        apart = self.config.static.training == "dictionary"
+        min_count = self.config.embeddings.min_count if apart else 2
         return {
-            language: {word: count for word, count in words.items() if count >= least}
-            for language, words in self._counts.items()
+            language: {word: count for word, count in words.items() if count >= min_count}
+            for language, words in self.counts.items()
         }
 
     def encoder(self, model: StaticModel) -> StaticEncoder:
         """The aligned vectors as an encoder that segments text as the training did."""
 
         def words(text: str, language: str) -> list[str]:
-            return self._segmenter.words(self.normalizer(text, language), language)
+            return self.segmenter.words(self.normalizer(text, language), language)
 
-        return StaticEncoder(model, words, frequencies=self.frequencies)
-
-    @property
-    def frequencies(self) -> Frequencies:
-        """The counts of the most frequent words of the text."""
-        return frequencies.most_frequent(self._counts)
+        return StaticEncoder(model, words, frequencies=model.frequencies)
 
     def description(self) -> dict[str, Any]:
         """Words of each language's text and their share in the dictionary, for the report."""
         rows = {}
-        for language, words in self._counts.items():
+        for language, words in self.counts.items():
             total = sum(words.values())
             rows[language] = {"words": total}
-            if self._dictionary is not None:
-                known = self._dictionary.language_words(language)
+            if self.dictionary is not None:
+                known = self.dictionary.language_words(language)
                 covered = sum(words.get(word, 0) for word in known)
                 rows[language]["coverage"] = covered / max(1, total)
         # An earlier start may have kept all results that depend on the text.
@@ -174,22 +141,22 @@ class Trainer:
     @functools.cached_property
     def _corpus(self) -> Corpus:
         """The running words of the text, in the balance of `static.temperature`."""
-        return self._text.sampled(self._config.static.temperature, self._config.seed)
+        return self._text.sampled(self.config.static.temperature, self.config.seed)
 
     @functools.cached_property
     def _text(self) -> Corpus:
         """The running words of the whole text."""
-        text = TextCorpus(self.folders["text"], self._languages)
-        return corpora.read(text, self.normalizer, self._segmenter)
+        text = TextCorpus(self.text, self._languages)
+        return corpora.read(text, self.normalizer, self.segmenter)
 
     @functools.cached_property
-    def _counts(self) -> dict[str, dict[str, int]]:
+    def counts(self) -> dict[str, dict[str, int]]:
         """language -> word -> occurrences in the whole text, most frequent first."""
         return self._kept_counts("counts.json", lambda: self._text)
 
     @functools.cached_property
     def _balanced_counts(self) -> dict[str, dict[str, int]]:
-        """As `_counts`, of the text that vectors are trained on."""
+        """As `counts`, of the text that vectors are trained on."""
         return self._kept_counts("balanced_counts.json", lambda: self._corpus)
 
     def _kept_counts(self, name: str, text: Callable[[], Corpus]) -> dict[str, dict[str, int]]:
@@ -206,24 +173,24 @@ class Trainer:
         Args:
           replaced: whether words are replaced at random by their translations in the dictionary.
         """
-        seed = self._config.seed
+        seed = self.config.seed
 
         @functools.cache
         def made() -> tuple[Vectors, Subwords]:
             text = self._corpus
             if replaced:
-                share = self._config.static.replace_share
-                text = corpora.joint_replace(text, self._dictionary, share, seed)
-            settings = self._config.embeddings
+                share = self.config.static.replace_share
+                text = corpora.joint_replace(text, self.dictionary, share, seed)
+            settings = self.config.embeddings
             return train.fasttext_with_subwords(text.sentences(seed), settings, seed)
 
-        if self._config.static.keep_subwords:
+        if self.config.static.keep_subwords:
             self._kept(SUBWORDS, lambda: made()[1], Subwords.save, Subwords.load)
         return self._kept("replace.npz" if replaced else "joint.npz", lambda: made()[0])
 
     def _separate(self) -> dict[str, Vectors]:
         """Vectors of each language, trained on its text alone."""
-        seed, settings = self._config.seed, self._config.embeddings
+        seed, settings = self.config.seed, self.config.embeddings
 
         def one(language: str) -> Vectors:
             return train.fasttext(self._corpus.only(language).sentences(seed), settings, seed)
@@ -238,21 +205,17 @@ class Trainer:
 
         @functools.cache
         def made() -> dict[str, Vectors]:
-            settings = self._config.embeddings
-            return duong.train(self._corpus, self._dictionary, settings, self._config.seed)
+            settings = self.config.embeddings
+            return duong.train(self._corpus, self.dictionary, settings, self.config.seed)
 
         return {
             language: self._kept(f"duong-{language}.npz", lambda language=language: made()[language])
             for language in self._languages
         }
 
-    def _of_dictionary(self) -> dict[str, Vectors]:
-        """Vectors of the dictionary for the words of the text, without training."""
-        return self.dictionary_vectors(self._config.embeddings.dim)
-
     def _made_with(self, name: str) -> dict[str, Any]:
         """The options that a file depends on."""
-        config, kind = self._config, name.partition(".")[0].partition("-")[0]
+        config, kind = self.config, name.partition(".")[0].partition("-")[0]
         found = {key: getattr(config.data, key) for key in _TEXT}
         found |= {"split": config.align.split, "seed": config.seed}
         if kind == "mined":
@@ -281,7 +244,7 @@ class Trainer:
         load: Callable[[str], Any] = Vectors.load,
     ) -> Any:
         return Kept(
-            os.path.join(self._folder, name),
+            os.path.join(self.folder, name),
             self._made_with(name),
             make,
             save,

@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-import glob
+import functools
 import hashlib
 import json
 import os
 import time
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping
 
 from absl import logging
 import jax
 import numpy as np
 
-from clwe_jax import atomic, options, presets, registry
+from clwe_jax import atomic, options, registry
 from clwe_jax.api import encoders, transfer as api
-from clwe_jax.api.base import Loaded
-from clwe_jax.evaluate import agreement
-from clwe_jax.evaluate.features import PieceTable, Vectors
-from clwe_jax.evaluate.labeller import Labels
-from clwe_jax.interop.configuration import LASER_WEIGHTS
-from clwe_jax.jobs import facts, transfer_data, transfer_maps, transfer_report, transfer_search
-from clwe_jax.jobs import transfer_translate, transfer_vocabulary
+from clwe_jax.jobs import facts, transfer_data, transfer_encoder, transfer_frozen, transfer_report
+from clwe_jax.jobs import transfer_results, transfer_search, transfer_translate
 from clwe_jax.jobs.job import Job, Results, Stage
-from clwe_jax.jobs.static import Static
+from clwe_jax.jobs.transfer_data import LabelledData
 from clwe_jax.jobs.transfer_frozen import FrozenTransfer
+from clwe_jax.jobs.transfer_results import Features, Predicted, RowEncoder, Tested, Training
 from clwe_jax.jobs.transfer_tuned import TunedTransfer
-from clwe_jax.options.section import to_dict, values_of
-from clwe_jax.options.static import StaticRun
 from clwe_jax.options.transfer import TransferRun
-from clwe_jax.training import allocator, build, checkpoint, train
-from clwe_jax.types import Covers
+from clwe_jax.training import allocator, build, train
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
-PREDICTIONS = "predictions"
+_ROWS, _ENCODER, _FEATURES = "labelled rows", "encoder", "features"  # the stages
+_TRAINING, _TESTS = "training", "tests"
 
 
 def run(config: TransferRun, workdir: str, dry: bool = False) -> bool:
@@ -73,13 +67,17 @@ class Transfer(Job):
         """Whether the backbone learns too."""
         return self.config.transfer.mode == "tune"
 
-    def stages(self):
+    def stages(self) -> list[Stage]:
+        given = (self.config, self.workdir)
+        opened = functools.partial(transfer_encoder.opened, *given)
+        features = functools.partial(transfer_frozen.features, *given)
+        read = (_ROWS, _ENCODER)
         return [
-            Stage("labelled rows", self._read, self._about_rows),
-            Stage("encoder", self._open, self._about_encoder),
-            *(() if self.tunes else (Stage("features", self._features),)),
-            Stage("training", self._train, self._about_training),
-            Stage("tests", self._test),
+            Stage(_ROWS, self._read, about=self._about_rows),
+            Stage(_ENCODER, opened, (_ROWS,), self._about_encoder),
+            *(() if self.tunes else (Stage(_FEATURES, features, read),)),
+            Stage(_TRAINING, self._train, (*read, _FEATURES), self._about_training),
+            Stage(_TESTS, self._test, (*read, _FEATURES, _TRAINING)),
         ]
 
     def _about_rows(self) -> Iterator[str]:
@@ -102,7 +100,7 @@ class Transfer(Job):
             data = transfer_data.read(self.config)
             translated = self.config.transfer.translate == "test"  # into a training language
             read = tuple({**data.train, **data.dev}) if translated else data.languages
-            model = self._opened(encoder, read)
+            model = transfer_encoder.load(encoder, encoder, read)
             yield f"encoder: {encoder}, {model!r}"
             if self.tunes:
                 encoders.tunable(model, encoder)
@@ -124,222 +122,84 @@ class Transfer(Job):
                 f"{settings.seeds} seeds at once"
             )
 
-    def _read(self) -> None:
-        read = transfer_data.read(self.config)
-        self.data = transfer_translate.translated(self.config, self.workdir, read)
-        for name, sets in (("train", self.data.train), ("test", self.data.tests)):
-            for language, rows in sets.items():
-                logging.info("%s %s: %s rows", name, language, f"{len(rows):,}")
+    def _read(self) -> LabelledData:
+        rows = transfer_data.read(self.config)
+        data = transfer_translate.translated(self.config, self.workdir, rows)
+        for name, sets in (("train", data.train), ("test", data.tests)):
+            for language, some in sets.items():
+                logging.info("%s %s: %s rows", name, language, f"{len(some):,}")
+        return data
 
-    def _joint_config(self) -> StaticRun:
-        """The config of the joint-align vectors."""
-        config = self.config
-        found = presets.static(config.scale)
-        found.system, found.seed = "Joint-Align", config.seed
-        found.data.update(
-            {name: x for name, x in values_of(config.data).items() if name in found.data}
-        )
-        found.static.update(
-            training="joint", reallocation=True, refinement=True, write_text=False, induced_words=0
-        )
-        found.align.name = "rcsls"
-        found.embeddings.update(values_of(config.transfer.joint))
-        return options.parse(found)
-
-    def _opened(self, where: str, wanted: Sequence[str]) -> Loaded:
-        """The encoder, which knows the languages that are wanted."""
-        model = encoders.load(where, wanted)
-        for language in wanted:
-            if language not in model.languages:
-                raise ValueError(
-                    f"config.encoder={self.config.encoder} knows {', '.join(model.languages)}, and "
-                    f"the labelled rows are in {', '.join(wanted)}: name languages of both with "
-                    f"--config.data.languages (without {language!r})"
-                )
-        return model
-
-    def _open(self) -> None:
-        config, encoder = self.config, self.config.encoder
-        self.coverage: dict[str, float] = {}
-        self.initial: dict[str, np.ndarray] = {}
-        if encoder in build.LEARNED:
-            self.made_with = {"encoder": encoder, "vocab": to_dict(config.vocab)}
-            if config.transfer.pieces:
-                self.made_with["pieces"] = state_of(config.transfer.pieces)
-                tokenizer, table = transfer_vocabulary.pretrained(
-                    config.transfer, self.workdir, self.data
-                )
-                self.initial["embedder/embedding"] = table
-            else:
-                tokenizer = transfer_vocabulary.tokenizer_of(config, self.workdir, self.data)
-            self.source = PieceTable(tokenizer)
-            return
-        where = encoder
-        if encoder == api.JOINT:
-            Static(self._joint_config(), self.path(api.ENCODER)).run()
-            where = f"run:{self.path(api.ENCODER)}"
-        wanted = self.data.languages
-        self.model = self._opened(where, wanted)
-        self.made_with = {"encoder": where, "state": state_of(where)}
-        spoken = map(self.data.spoken, [*self.data.train, *wanted])
-        self.model, maps = transfer_maps.mapped(
-            config, self.workdir, self.model, list(dict.fromkeys(spoken))
-        )
-        self.made_with |= maps
-        if self.tunes:
-            encoders.tunable(self.model, encoder)
-            return
-        settings = config.transfer
-        found = encoders.text_encoder(self.model, settings.reduce, settings.pivot_probability)
-        if settings.reduce:
-            self.made_with |= {"reduce": [settings.reduce, settings.pivot_probability]}
-        layers = "mix" if settings.layers == "each" else settings.layers
-        whole = encoders.whole(settings.head, self.data.tags)
-        self.source = Vectors(found, layers, settings.words, whole)
-        if isinstance(found, Covers):
-            for language, rows in self.data.tests.items():
-                texts = self.data.texts(rows)
-                self.coverage[language] = found.coverage(texts, self.data.spoken(language))
-
-    def _features(self) -> None:
-        self.frozen = FrozenTransfer(
-            self.config, self.workdir, self.data, self.source, self.made_with, self.initial
-        )
-        self.frozen.features()
-
-    def _train(self) -> bool:
-        self.trials: list[transfer_search.Trial] = []
+    def _train(
+        self, data: LabelledData, encoder: RowEncoder, features: Features | None
+    ) -> Training | object:
         if jax.default_backend() == "cpu":
             allocator.keep_freed_memory()
-        if self.tunes:
-            self.tuned = TunedTransfer(
-                self.config, self.workdir, self.data, self.model, self.made_with
-            )
-            return self.tuned.train()
-        if self.config.transfer.search.trials:
-            self.trials = transfer_search.search(self.config, self.workdir, self.frozen)
-            chosen = transfer_search.best(self.trials).values
-            self.frozen = self.frozen.with_options(options.with_values(self.config, chosen))
-        self.layers = self.frozen.train()
-        return True
+        if features is None:
+            return TunedTransfer(self.config, self.workdir, data, encoder).train()
+        frozen = FrozenTransfer(self.config, self.workdir, data, encoder, features)
+        if not self.config.transfer.search.trials:
+            return frozen.train()
+        trials = transfer_search.search(frozen)
+        config = options.with_values(self.config, transfer_search.best(trials).values)
+        training = dataclasses.replace(frozen, config=config).train()
+        return dataclasses.replace(training, trials=trials)
 
-    def _test(self) -> None:
-        self.predicted: dict[str, dict[str, list[Labels]]] = {}  # layer -> language -> seeds
-        if self.tunes:
-            predictor = self.tuned.predictor()
-            self.predicted[""] = {
-                language: self.tuned.test(predictor, rows, self.data.spoken(language))
-                for language, rows in self.data.tests.items()
-            }
+    def _test(
+        self, data: LabelledData, encoder: RowEncoder, features: Features | None, training: Training
+    ) -> Tested:
+        if features is None:
+            labels, cut = TunedTransfer(self.config, self.workdir, data, encoder).test()
         else:
-            for layer in self.layers:
-                self.predicted[layer.name] = {
-                    language: self.frozen.test(layer, language) for language in self.data.tests
-                }
-        self._write_predictions()
-        self._describe_labels()
+            labels, cut = transfer_frozen.test(training.layers, features, data.tests), {}
+        self._write_counts(data, labels[training.chosen])
+        self._describe_labels(data, training.chosen)
+        scores = {layer: transfer_results.scores(data, mine) for layer, mine in labels.items()}
+        return Tested(labels, scores, cut)
 
-    @property
-    def chosen(self) -> str:
-        """The layer with the best development figure."""
-        if self.tunes:
-            return ""
-        return max(self.layers, key=lambda layer: layer.development.mean()).name
-
-    def _write_predictions(self) -> None:
+    def _write_counts(self, data: LabelledData, labels: Predicted) -> None:
         """The counts of each test row, for comparisons with other runs."""
-        os.makedirs(self.path(PREDICTIONS), exist_ok=True)
-        for language, found in self.predicted[self.chosen].items():
-            gold = self.data.gold(self.data.tests[language])
-            counts = [self.data.task.counts(gold, mine) for mine in found]
-            with atomic.writing(self.path(PREDICTIONS, f"{language}.npz")) as file:
+        os.makedirs(self.path(transfer_report.PREDICTIONS), exist_ok=True)
+        for language, seeds in labels.items():
+            gold = data.gold(data.tests[language])
+            counts = [data.task.counts(gold, mine) for mine in seeds]
+            path = self.path(transfer_report.PREDICTIONS, f"{language}.npz")
+            with atomic.writing(path) as file:
                 np.savez(file, counts=np.stack(counts), gold=_hash(gold))
 
-    def _describe_labels(self) -> None:
+    def _describe_labels(self, data: LabelledData, chosen: str) -> None:
         """Writes the facts that `api.load` reads."""
         described = {
-            "labels": self.data.labels, "tags": self.data.tags, "texts": self.data.task.texts,
-            "metric": self.data.task.metric, "chosen": self.chosen,
-            "languages": self.data.languages,
+            "labels": data.labels, "tags": data.tags, "texts": data.task.texts,
+            "metric": data.task.metric, "chosen": chosen, "languages": data.languages,
             "translated": {} if self.config.transfer.translate == "train" else {
-                language: dataclasses.asdict(x) for language, x in self.data.glossaries.items()
+                language: dataclasses.asdict(x) for language, x in data.glossaries.items()
             },
         }  # fmt: skip
         atomic.write_json(self.path(api.SETTINGS), described)
 
-    def results(self) -> Results:
-        task, settings = self.data.task, self.config.transfer
-        figures: dict[str, float] = {}
-        self.scores: dict[str, dict[str, list[dict[str, float]]]] = {}
-        for layer, by_language in self.predicted.items():
-            self.scores[layer] = {
-                language: [
-                    task.score(self.data.gold(self.data.tests[language]), mine) for mine in found
-                ]
-                for language, found in by_language.items()
-            }
-            figures |= self._layer_figures(layer)
-        figures |= self._layer_figures(self.chosen, main=True)
-        if task.metric == "acc":
-            for language in self.data.tests:
-                figures[f"{task.name}/{language}/majority"] = self.data.majority(language)
-        for language, share in self.coverage.items():
-            figures[f"data/coverage/{language}"] = share
-        for language, share in self.data.coverage.items():
-            figures[f"data/translated/{language}"] = share
-        if not self.tunes:
-            figures["transfer/training_seconds"] = sum(x.facts["all_seconds"] for x in self.layers)
-            best = next(layer for layer in self.layers if layer.name == self.chosen)
-            figures[f"transfer/dev_{task.metric}"] = float(best.development.mean())
-            if best.facts["seconds"]:
-                rate = best.facts["rows"] / best.facts["seconds"]
-                figures["transfer/training_rows_per_second"] = rate
-        else:
-            highest = [max(history.values()) for history in self.tuned.histories]
-            figures[f"transfer/dev_{task.metric}"] = float(np.mean(highest))
-            figures |= {f"speed/{name}": value for name, value in self.tuned.speed.items()}
-        cut = self.tuned.cut if self.tunes else self.frozen.cut
+    def results(self, done: Mapping[str, Any]) -> Results:
+        data, encoder, training, tested = (done[x] for x in (_ROWS, _ENCODER, _TRAINING, _TESTS))
+        sections = transfer_report.sections(
+            self.config, self.workdir, data, encoder, training, tested
+        )
+        prefix = "speed/"
+        speed = {
+            name.removeprefix(prefix): value
+            for name, value in training.speed.items()
+            if name.startswith(prefix)
+        }
         report = {
             **facts.environment(_PACKAGES),
-            "speed": {"seconds": time.time() - self.started, **(self.tuned.speed if self.tunes else {})},
+            "speed": {"seconds": time.time() - self.started, **speed},
             "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
             "notes": self.notes,
-            "skipped": {**self.data.skipped, **cut},
-            "sections": transfer_report.sections(self),
+            "skipped": {**data.skipped, **training.cut, **tested.cut},
+            "sections": sections,
             "transfer": {"errors": self.config.report.errors, "seconds": self.seconds,
-                         "seeds": settings.seeds},
+                         "seeds": self.config.transfer.seeds},
         }  # fmt: skip
-        return Results(figures, report)
-
-    def _layer_figures(self, layer: str, main: bool = False) -> dict[str, float]:
-        """The figures of the heads on a layer; `main`: under the names without a layer."""
-        task, found = self.data.task.name, {}
-        metric = self.data.task.metric
-        below = f"{layer}/" if layer and not main else ""
-        scores = self.scores[layer]
-        for language, seeds in scores.items():
-            for name in seeds[0]:
-                values = [score[name] for score in seeds]
-                found |= agreement.named_interval(f"{task}/{language}/{below}{name}", values)
-        others = [language for language in scores if language not in self.data.labelled]
-        if others:
-            means = np.mean([[s[metric] for s in scores[x]] for x in others], axis=0)
-            found |= agreement.named_interval(f"zero_shot/{task}/{below}mean_{metric}", means)
-        return found
-
-
-def state_of(encoder: str) -> Any:
-    """Facts by which a changed encoder is recognised."""
-    kind, _, where = encoder.partition(":")
-    if kind == "vec":
-        places = [part.partition("=")[2] or part for part in where.split(",")]
-        return [[os.path.getsize(x), os.path.getmtime(x)] for x in places]
-    names = ("spaces.json", "clcr.npz", "model.safetensors", "pytorch_model.bin")
-    found = [os.path.join(where, name) for name in names]
-    if kind == "laser":
-        found = glob.glob(os.path.join(glob.escape(where), LASER_WEIGHTS))
-    times = [os.path.getmtime(path) for path in found if os.path.exists(path)]
-    return [checkpoint.complete_steps(os.path.join(where, "checkpoints")), times]
+        return Results(transfer_results.figures(data, encoder, training, tested), report)
 
 
 def _hash(gold: Any) -> str:

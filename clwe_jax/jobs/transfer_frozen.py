@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import functools
 import json
 import os
 import time
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 import zipfile
 
 from absl import logging
@@ -21,6 +20,7 @@ from clwe_jax.evaluate.features import PieceTable, Table, Vectors, joined, of_sp
 from clwe_jax.evaluate.labeller import Frozen, Labels
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.transfer_data import LabelledData, Rows
+from clwe_jax.jobs.transfer_results import Features, Layer, Predicted, RowEncoder, Training
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.transfer import TransferRun
 from clwe_jax.training import build, heads
@@ -29,116 +29,103 @@ from clwe_jax.training.heads import Recipe
 _WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 
-@dataclasses.dataclass(frozen=True)
-class Layer:
-    """The trained heads on one layer, or on a mix of layers.
-
-    Attributes:
-      name: '' or 'layer3'.
-      layers: the layers of the features that they read.
-      predictor: the heads.
-      facts: 'history' and 'losses' [epochs][seeds], 'best' [seeds], 'rows', 'seconds', 'cut'; and
-        'all_seconds', which counts compilation and development sets too.
-    """
-
-    name: str
-    layers: slice
-    predictor: Frozen
-    facts: Mapping[str, Any]
-
-    @property
-    def development(self) -> np.ndarray:
-        """The development figure of each seed, at its best epoch."""
-        return np.max(self.facts["history"], axis=0)
+def features(
+    config: TransferRun, workdir: str, data: LabelledData, encoder: RowEncoder
+) -> Features:
+    """Computes the features of all rows; those of an earlier start are read."""
+    made_with = _made_with(config, data, encoder)
+    tables = {}
+    for split, sets in (("train", data.train), ("dev", data.dev), ("test", data.tests)):
+        for language, rows in sets.items():
+            spoken = data.spoken(language, split)
+            make = functools.partial(_table, encoder.reader, data, rows, spoken)
+            if isinstance(encoder.reader, PieceTable):
+                table = make()  # faster than reading a file
+            else:
+                path = os.path.join(workdir, "features", f"{split}.{language}.npz")
+                facts = {**made_with, "count": len(rows)}
+                table = Kept(path, facts, make, _save_table, _load_table).result()
+            tables[f"{split} {language}"] = table
+    return Features(tables, _means(workdir, tables) if config.transfer.center else None)
 
 
+def test(
+    layers: Sequence[Layer], tables: Features, languages: Iterable[str]
+) -> dict[str, Predicted]:
+    """Layer -> the labels of the test rows of languages."""
+    labels: dict[str, dict[str, list[Labels]]] = {layer.name: {} for layer in layers}
+    for layer in layers:
+        predictor = layer.predictor
+        for language in languages:
+            table = _read(tables, predictor, layer.layers, "test", language)
+            labels[layer.name][language] = predictor.of_table(table, predictor.params)
+    return labels
+
+
+def _made_with(config: TransferRun, data: LabelledData, encoder: RowEncoder) -> dict[str, Any]:
+    """The options and data of the features, for the records of what is kept."""
+    settings = config.transfer
+    return {
+        **encoder.made_with, "files": dict(data.files), "seed": config.seed, "task": settings.task,
+        "translated": dict(data.coverage), "rows": settings.rows,
+        "words": settings.words, "dev": settings.dev, "lower_case": settings.lower_case,
+        "features": str(getattr(encoder.reader, "layers", "")), "pool": "after the mix",
+    }  # fmt: skip
+
+
+def _table(reader: Vectors | PieceTable, data: LabelledData, rows: Rows, language: str) -> Table:
+    given = data.given(rows)
+    if data.spans:
+        return of_spans(reader, given, language)
+    if data.tags:
+        return reader.of_sentences(given, language)
+    return reader.of_texts(given, language)
+
+
+def _means(workdir: str, tables: Mapping[str, Table]) -> dict[str, np.ndarray]:
+    """The mean features of each language: over its training rows, else over its test rows."""
+    means = {}
+    for split in ("test", "dev", "train"):
+        for name, table in tables.items():
+            if name.startswith(split):
+                words = np.concatenate([x for row in table.rows for x in row])
+                some = table.values[words]
+                means[name.partition(" ")[2]] = some.reshape(-1, *some.shape[-2:]).mean(0)
+    os.makedirs(os.path.join(workdir, HEADS), exist_ok=True)
+    with atomic.writing(os.path.join(workdir, HEADS, CENTERS)) as file:
+        np.savez(file, **means)
+    return means
+
+
+def _read(features: Features, predictor: Frozen, layers: slice, split: str, language: str) -> Table:
+    """The features that a predictor reads."""
+    table = features.tables[f"{split} {language}"]
+    if layers != slice(None):
+        table = dataclasses.replace(table, values=table.values[..., layers, :])
+    return predictor.centered(table, language)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class FrozenTransfer:
-    """Features, heads and predictions of a run; features and heads are kept in its folder.
+    """Trains the heads of all seeds at once; the heads are kept in the run's folder.
 
     Attributes:
-      cut: reason -> number of training rows that lost their end.
+      config, workdir: the run's.
+      data, encoder, features: what the heads read.
     """
 
-    def __init__(
-        self,
-        config: TransferRun,
-        workdir: str,
-        data: LabelledData,
-        source: Vectors | PieceTable,
-        made_with: Mapping[str, Any],
-        initial: Mapping[str, np.ndarray],
-    ):
-        """Args:
-        config, workdir: the run's.
-        data: labelled rows.
-        source: makes the features.
-        made_with: facts of the encoder, for the records of what is kept.
-        initial: see `heads.fit`.
-        """
-        self._initial = initial
-        self._config, self._workdir, self._data, self._source = config, workdir, data, source
-        settings = config.transfer
-        self._made_with = {
-            **made_with, "files": dict(data.files), "seed": config.seed, "task": settings.task,
-            "translated": dict(data.coverage), "rows": settings.rows, "words": settings.words, "dev": settings.dev,
-            "lower_case": settings.lower_case,
-            "features": str(getattr(source, "layers", "")), "pool": "after the mix",
-        }  # fmt: skip
-        self.cut: dict[str, int] = {}
-        self._features: dict[str, Table] = {}
-
-    def features(self) -> None:
-        """Computes the features of all rows; those of an earlier start are read."""
-        for split, sets in (
-            ("train", self._data.train), ("dev", self._data.dev), ("test", self._data.tests)
-        ):  # fmt: skip
-            for language, rows in sets.items():
-                self._features[f"{split} {language}"] = self._kept(split, language, rows)
-        self._centers = self._means() if self._config.transfer.center else None
-
-    def _kept(self, split: str, language: str, rows: Rows) -> Table:
-        make = functools.partial(self._table, rows, self._data.spoken(language, split))
-        if isinstance(self._source, PieceTable):
-            return make()  # faster than reading a file
-        return Kept(
-            os.path.join(self._workdir, "features", f"{split}.{language}.npz"),
-            {**self._made_with, "count": len(rows)},
-            make, _save_table, _load_table,
-        ).result()  # fmt: skip
-
-    def _table(self, rows: Rows, language: str) -> Table:
-        given = self._data.given(rows)
-        if self._data.spans:
-            return of_spans(self._source, given, language)
-        if self._data.tags:
-            return self._source.of_sentences(given, language)
-        return self._source.of_texts(given, language)
-
-    def _means(self) -> dict[str, np.ndarray]:
-        """The mean features of each language: over its training rows, else over its test rows."""
-        means = {}
-        for split in ("test", "dev", "train"):
-            for name, table in self._features.items():
-                if name.startswith(split):
-                    words = np.concatenate([x for row in table.rows for x in row])
-                    some = table.values[words]
-                    means[name.partition(" ")[2]] = some.reshape(-1, *some.shape[-2:]).mean(0)
-        os.makedirs(os.path.join(self._workdir, HEADS), exist_ok=True)
-        with atomic.writing(os.path.join(self._workdir, HEADS, CENTERS)) as file:
-            np.savez(file, **means)
-        return means
-
-    def with_options(self, config: TransferRun) -> FrozenTransfer:
-        """The same features with other options of the head and its training."""
-        found = copy.copy(self)
-        found._config = config
-        return found
+    config: TransferRun
+    workdir: str
+    data: LabelledData
+    encoder: RowEncoder
+    features: Features
 
     def facts(self) -> dict[str, Any]:
         """The options and data of the trained heads, for the records of what is kept."""
         return {
-            **self._made_with, "recipe": to_dict(self._config.recipe), "mix": "scaled",
-            "transfer": to_dict(self._config.transfer),
+            **_made_with(self.config, self.data, self.encoder),
+            "recipe": to_dict(self.config.recipe), "mix": "scaled",
+            "transfer": to_dict(self.config.transfer),
         }  # fmt: skip
 
     def development(self) -> float:
@@ -146,54 +133,45 @@ class FrozenTransfer:
         _, facts = self._fit(self._bare(slice(None)), slice(None))
         return float(np.max(facts["history"], axis=0).mean())
 
-    def train(self) -> list[Layer]:
+    def train(self) -> Training:
         """Trains the heads: on the features, or with layers='each' on every layer alone."""
-        count = next(iter(self._features.values())).values.shape[-2]
-        if self._config.transfer.layers != "each" or count == 1:
-            return [self._layer("", slice(None))]
-        return [self._layer(f"layer{k}", slice(k, k + 1)) for k in range(count)]
+        count = next(iter(self.features.tables.values())).values.shape[-2]
+        if self.config.transfer.layers != "each" or count == 1:
+            layers = [self._layer("", slice(None))]
+        else:
+            layers = [self._layer(f"layer{k}", slice(k, k + 1)) for k in range(count)]
+        best = max(layers, key=lambda layer: layer.development.mean())
+        curves = np.array(best.facts["history"]).T.tolist()
+        speed = {"transfer/training_seconds": sum(layer.facts["all_seconds"] for layer in layers)}
+        if best.facts["seconds"]:
+            rate = best.facts["rows"] / best.facts["seconds"]
+            speed["transfer/training_rows_per_second"] = rate
+        cut = {reason: n for x in layers for reason, n in x.facts.get("cut", {}).items()}
+        return Training([dict(enumerate(x, 1)) for x in curves], cut, speed, best.name, layers)
 
     def _bare(self, layers: slice) -> Frozen:
         """Heads without parameters."""
-        config, data = self._config, self._data
-        size = 0
-        if isinstance(self._source, PieceTable):
-            size = self._source.tokenizer.vocabulary.size
-        labeller = build.labeller(config, data.labels, data.tags, size)
-        centers = self._centers
+        config, data, reader = self.config, self.data, self.encoder.reader
+        size = reader.tokenizer.vocabulary.size if isinstance(reader, PieceTable) else 0
+        labeller = build.labeller(config.transfer, config.encoder, data.labels, data.tags, size)
+        centers = self.features.centers
         if centers is not None:
             centers = {language: mean[layers] for language, mean in centers.items()}
-        return Frozen(self._source, labeller, None, data.labels, centers)
+        return Frozen(reader, labeller, None, data.labels, centers)
 
     def _layer(self, name: str, layers: slice) -> Layer:
         bare = self._bare(layers)
-        made = Kept(
-            os.path.join(self._workdir, HEADS, f"{name or 'head'}.npz"), self.facts(),
-            functools.partial(self._fit, bare, layers),
-            _save_heads, _load_heads,
-        )  # fmt: skip
-        params, facts = made.result()
-        self.cut |= facts.get("cut", {})
+        path = os.path.join(self.workdir, HEADS, f"{name or 'head'}.npz")
+        make = functools.partial(self._fit, bare, layers)
+        params, facts = Kept(path, self.facts(), make, _save_heads, _load_heads).result()
         return Layer(name, layers, dataclasses.replace(bare, params=params), facts)
 
-    def test(self, layer: Layer, language: str) -> list[Labels]:
-        """For each seed the labels of the test rows of a language."""
-        table = self._read(layer.predictor, layer.layers, "test", language)
-        return layer.predictor.of_table(table, layer.predictor.params)
-
-    def _read(self, predictor: Frozen, layers: slice, split: str, language: str) -> Table:
-        """The features that a predictor reads."""
-        table = self._features[f"{split} {language}"]
-        if layers != slice(None):
-            table = dataclasses.replace(table, values=table.values[..., layers, :])
-        return predictor.centered(table, language)
-
     def _fit(self, bare: Frozen, layers: slice) -> tuple[Any, dict[str, Any]]:
-        config, data = self._config, self._data
+        config, data = self.config, self.data
         recipe, seeds = Recipe(**values_of(config.recipe)), seeds_of(config)
-        table = joined([self._read(bare, layers, "train", language) for language in data.train])
+        table = joined([_read(self.features, bare, layers, "train", x) for x in data.train])
         gold = [label for rows in data.train.values() for label in data.numbers(rows)]
-        columns = self._columns(table, gold)
+        columns, cut = self._columns(table, gold)
         sources = [
             ArraySource(
                 columns, recipe.batch_size, seed=seed, buckets=widths(columns, recipe.batch_size),
@@ -202,7 +180,7 @@ class FrozenTransfer:
             for seed in seeds
         ]  # fmt: skip
         dev = [
-            (self._read(bare, layers, "dev", language), data.gold(rows))
+            (_read(self.features, bare, layers, "dev", language), data.gold(rows))
             for language, rows in data.dev.items()
             if rows
         ]
@@ -222,31 +200,33 @@ class FrozenTransfer:
         clock = time.monotonic()
         found = heads.fit(
             bare.labeller, table.values, sources, seeds, recipe,
-            -(-len(gold) // recipe.batch_size), measure, self._initial,
+            -(-len(gold) // recipe.batch_size), measure, self.encoder.initial,
         )  # fmt: skip
         facts = {
             "history": found.history.tolist(), "losses": found.losses.tolist(),
             "best": found.best.tolist(), "rows": found.rows, "seconds": found.seconds,
-            "all_seconds": time.monotonic() - clock, "cut": self.cut,
+            "all_seconds": time.monotonic() - clock, "cut": cut,
         }  # fmt: skip
         return found.params, facts
 
-    def _columns(self, table: Table, gold: Sequence[Any]) -> dict[str, Any]:
-        most = self._config.transfer.length
-        cut = sum(any(len(x) > most for x in row) for row in table.rows)
-        if cut:
-            self.cut[f"training rows longer than {most} words"] = cut
-            logging.warning("%d training rows have more than %d words and are cut", cut, most)
+    def _columns(
+        self, table: Table, gold: Sequence[Any]
+    ) -> tuple[dict[str, Any], dict[str, int]]:
+        """The rows as columns, and the number of those that are cut."""
+        most = self.config.transfer.length
+        count = sum(any(len(x) > most for x in row) for row in table.rows)
+        if count:
+            logging.warning("%d training rows have more than %d words and are cut", count, most)
         blank = np.zeros(1, np.int32)  # a text without words has one row of padding
         rows = [[x[:most] if len(x) else blank for x in row] for row in table.rows]
         columns: dict[str, Any] = {"words": [row[0] for row in rows]}
         if len(rows[0]) > 1:
             columns["words_b"] = [row[1] for row in rows]
-        if self._data.tags:
+        if self.data.tags:
             columns["gold"] = [np.array(x[:most], np.int32) for x in gold]
         else:
             columns["gold"] = np.array(gold, np.int32)
-        return columns
+        return columns, {f"training rows longer than {most} words": count} if count else {}
 
 
 def seeds_of(config: TransferRun) -> list[int]:

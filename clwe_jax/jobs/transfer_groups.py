@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from clwe_jax.jobs.transfer_data import LabelledData
+from clwe_jax.jobs.transfer_results import Scores
 from clwe_jax.report import data
 from clwe_jax.report.data import Chart, Column, Language, Line, Number, Table
 
@@ -40,19 +42,21 @@ def family(language: str) -> str:
     return _FAMILY_OF.get(language, "Other")
 
 
-def section(job: Any) -> data.Section | None:
+def section(labelled: LabelledData, scores: Scores, encoder: str) -> data.Section | None:
     """Tables and a curve; None where no family has two languages and the sizes are similar.
 
     Args:
-      job: a `transfer.Transfer` whose stages are done.
+      labelled: the rows.
+      scores: the scores of the test rows.
+      encoder: place of the encoder; the report of `run:DIR` has the size of its text.
     """
-    task, metric = job.data.task, job.data.task.metric
+    task, metric = labelled.task, labelled.task.metric
     means = {
-        language: float(np.mean([score[metric] for score in scores]))
-        for language, scores in job.scores[job.chosen].items()
-        if language not in job.data.labelled
+        language: float(np.mean([score[metric] for score in seeds]))
+        for language, seeds in scores.items()
+        if language not in labelled.labelled
     }
-    sizes = {x: n for x, n in _words(job).items() if x in means and n > 0}
+    sizes = {x: n for x, n in _words(encoder).items() if x in means and n > 0}
     families = sorted({family(language) for language in means})
     grouped = 1 < len(families) < len(means)
     sized = bool(sizes) and max(sizes.values()) >= _LEAST_RATIO * min(sizes.values())
@@ -94,9 +98,9 @@ def section(job: Any) -> data.Section | None:
     return data.Section(f"{task.title}: by family and size of text", text, blocks)
 
 
-def _words(job: Any) -> dict[str, int]:
+def _words(encoder: str) -> dict[str, int]:
     """Language -> number of words of the encoder's text; {} where its run does not say."""
-    kind, _, where = job.made_with["encoder"].partition(":")
+    kind, _, where = encoder.partition(":")
     if kind != "run":
         return {}
     try:

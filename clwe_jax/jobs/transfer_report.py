@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import zipfile
-from typing import Any, Sequence
+from typing import Any, Mapping
 
 from absl import logging
 import numpy as np
 
 from clwe_jax.evaluate import agreement
+from clwe_jax.evaluate.labeller import Labels
 from clwe_jax.jobs import transfer_groups, transfer_search
+from clwe_jax.jobs.transfer_data import LabelledData
+from clwe_jax.jobs.transfer_results import RowEncoder, Scores, Tested, Training
+from clwe_jax.options.transfer import TransferRun
 from clwe_jax.report import data
 from clwe_jax.report.data import Block, Chart, Column, Language, Line, Metric, Number, Table, Word
+from clwe_jax.text.labelled import Task
 from clwe_jax.training import build
 
 _NAMES = {"f1": "F1", "acc": "Accuracy", "precision": "Precision", "recall": "Recall"}
@@ -22,32 +27,42 @@ _ENCODERS = {
     "gru": "a GRU over piece embeddings (gru)",
     "lstm": "an LSTM over piece embeddings (lstm)",
 }
+PREDICTIONS = "predictions"  # folder of the counts of the test rows
 _MOST_LABELS = 20  # of a table of confusions
 
 
-def sections(job: Any) -> list[Any]:
-    """The sections of a finished run, as JSON.
+def sections(
+    config: TransferRun, workdir: str, labelled: LabelledData, encoder: RowEncoder,
+    training: Training, tested: Tested,
+) -> list[Any]:  # fmt: skip
+    """The sections of a finished run, as JSON, from the results of its stages."""
+    task, scores = labelled.task, tested.scores[training.chosen]
+    labels = {x: seeds[0] for x, seeds in tested.labels[training.chosen].items()}
+    some = (
+        _by_language(config, labelled, encoder, scores, training.chosen),
+        _translation(labelled, config.transfer.translate),
+        transfer_groups.section(labelled, scores, encoder.made_with["encoder"]),
+        _layers(task, tested.scores, training.chosen),
+        _gains(config, workdir, labelled, scores),
+        _confusions(labelled, labels),
+        _errors(labelled, labels, config.report.errors),
+        _curves(config, task, training),
+        transfer_search.section(task, training.trials),
+    )
+    return [data.to_json(section) for section in some if section is not None]
 
-    Args:
-      job: a `transfer.Transfer` whose stages are done.
-    """
-    made = (
-        _by_language, _translation, transfer_groups.section, _layers, _gains, _confusions, _errors,
-        _curves, transfer_search.section,
-    )  # fmt: skip
-    found = [make(job) for make in made]
-    return [data.to_json(section) for section in found if section is not None]
 
-
-def _by_language(job: Any) -> data.Section:
-    task, config, scores = job.data.task, job.config, job.scores[job.chosen]
+def _by_language(
+    config: TransferRun, labelled: LabelledData, encoder: RowEncoder, scores: Scores, chosen: str
+) -> data.Section:
+    task = labelled.task
     names = list(next(iter(scores.values()))[0])
     names.sort(key=lambda name: name != task.metric)
-    covered = ["Words known"] if job.coverage else []
+    covered = ["Words known"] if encoder.coverage else []
     floor = ["Most frequent label"] if task.metric == "acc" else []
     several = ["Seeds"] if config.transfer.seeds > 1 else []
-    trained, how_others = set(job.data.labelled), "zero-shot"
-    if job.data.coverage:
+    trained, how_others = set(labelled.labelled), "zero-shot"
+    if labelled.coverage:
         how_others = f"translate-{config.transfer.translate}"
     rows = []
     for language in sorted(scores, key=lambda x: (x not in trained, x)):
@@ -60,19 +75,14 @@ def _by_language(job: Any) -> data.Section:
                 *(Metric(f"{task.name}/{language}/majority") for _ in floor),
                 *(Metric(f"data/coverage/{language}") for _ in covered),
                 *(" ".join(f"{100 * x:.1f}" for x in seeds) for _ in several),
-                Number(float(len(job.data.tests[language])), "count"),
+                Number(float(len(labelled.tests[language])), "count"),
             ]
         )
     zero = f"zero_shot/{task.name}/mean_{task.metric}"
     total = None
     if any(language not in trained for language in scores):
-        total = [
-            "mean",
-            how_others,
-            Metric(zero),
-            *[""] * len(names[1:] + floor + covered + several),
-            None,
-        ]
+        blank = [""] * len(names[1:] + floor + covered + several)
+        total = ["mean", how_others, Metric(zero), *blank, None]
     columns = [
         "Language", "Setting",
         *(Column(_NAMES.get(name, name), "percent", main=name == task.metric) for name in names),
@@ -80,17 +90,17 @@ def _by_language(job: Any) -> data.Section:
         *(Column(title, main=False) for title in several), Column("Test rows", "count", main=False),
     ]  # fmt: skip
     how = "the encoder was frozen"
-    if job.tunes:
+    if config.transfer.mode == "tune":
         how = "the backbone learned with the head"
     elif config.encoder in build.LEARNED:
         how = "the embeddings of its pieces learned with the head"
-    elif job.source.encoder.layers > 1:
-        how += f" (layers: {job.chosen or config.transfer.layers})"
+    elif encoder.reader.encoder.layers > 1:
+        how += f" (layers: {chosen or config.transfer.layers})"
     if config.transfer.reduce:
         how += "; of each text only the pivots are read"
         how += ", in one order for both languages" if "reorder" in config.transfer.reduce else ""
-    if "align" in job.made_with:
-        target = job.made_with["align"]["languages"][0]
+    if "align" in encoder.made_with:
+        target = encoder.made_with["align"]["languages"][0]
         how += f"; its layers were mapped onto those of {target} by aligned words"
     seeds_text = "One seed, so that there are no intervals"
     if several:
@@ -99,7 +109,7 @@ def _by_language(job: Any) -> data.Section:
         )
     text = (
         f"Labels were learned in {', '.join(sorted(trained))} "
-        f"({sum(len(job.data.train[x]) for x in trained):,} rows) by the head {config.transfer.head.name} "
+        f"({sum(len(labelled.train[x]) for x in trained):,} rows) by the head {config.transfer.head.name} "
         f"on {_ENCODERS.get(config.encoder, config.encoder)}; {how}. {seeds_text}; the best epoch "
         "was chosen on the development rows of the training languages."
     )
@@ -114,15 +124,15 @@ def _by_language(job: Any) -> data.Section:
     return data.Section(f"{task.title}: by language", text, [Table(columns, rows, total)])
 
 
-def _translation(job: Any) -> data.Section | None:
+def _translation(labelled: LabelledData, translate: str) -> data.Section | None:
     """The share of words that the dictionary translated, and an example."""
-    if not job.data.coverage:
+    if not labelled.coverage:
         return None
     rows = []
-    for language, share in job.data.coverage.items():
-        glossary = job.data.glossaries[language]
-        translated = job.data.train if job.config.transfer.translate == "train" else job.data.tests
-        example = job.data.given(translated[language][:1])[0]
+    for language, share in labelled.coverage.items():
+        glossary = labelled.glossaries[language]
+        translated = labelled.train if translate == "train" else labelled.tests
+        example = labelled.given(translated[language][:1])[0]
         rows.append(
             [
                 Language(language), f"{glossary.source} → {glossary.target}",
@@ -139,45 +149,45 @@ def _translation(job: Any) -> data.Section | None:
         "Language", "", Column("Translated", "percent"), Column("Entries", "count"),
         Column("First row", main=False),
     ]  # fmt: skip
-    return data.Section(f"{job.data.task.title}: translation", text, [Table(columns, rows)])
+    return data.Section(f"{labelled.task.title}: translation", text, [Table(columns, rows)])
 
 
-def _layers(job: Any) -> data.Section | None:
-    if len(job.scores) < 2:
+def _layers(task: Task, scores: Mapping[str, Scores], chosen: str) -> data.Section | None:
+    if len(scores) < 2:
         return None
-    task = job.data.task
-    languages = list(next(iter(job.scores.values())))
     lines = [
         Line(language, metric=f"{task.name}/{language}/layer*/{task.metric}", compare=False)
-        for language in languages
+        for language in scores[chosen]
     ]
     chart = Chart(
         f"{_NAMES.get(task.metric, task.metric)} by layer", lines, x="layer", form="percent",
         whole_x=True,
     )  # fmt: skip
     text = (
-        f"A head was trained on every layer alone; layer 0 is the embeddings. {job.chosen} has the "
+        f"A head was trained on every layer alone; layer 0 is the embeddings. {chosen} has the "
         "best development figure, and the other tables are of it."
     )
     return data.Section(f"{task.title}: by layer", text, [chart])
 
 
-def _gains(job: Any) -> data.Section | None:
+def _gains(
+    config: TransferRun, workdir: str, labelled: LabelledData, scores: Scores
+) -> data.Section | None:
     """Gains over the runs of config.report.compare_with, and whether they are significant (C8)."""
-    folders = [x.strip() for x in job.config.report.compare_with.split(",") if x.strip()]
-    metric, tables = job.data.task.metric, []
+    folders = [x.strip() for x in config.report.compare_with.split(",") if x.strip()]
+    metric, tables = labelled.task.metric, []
     for folder in folders:
         rows = []
-        for language in job.data.tests:
+        for language in labelled.tests:
             ours, theirs = (
-                _counts(os.path.join(where, "predictions", f"{language}.npz"))
-                for where in (job.workdir, folder)
+                _counts(os.path.join(where, PREDICTIONS, f"{language}.npz"))
+                for where in (workdir, folder)
             )
             if ours is None or theirs is None or ours[1] != theirs[1]:
                 continue
-            gain = agreement.bootstrap(ours[0], theirs[0], job.config.seed)
+            gain = agreement.bootstrap(ours[0], theirs[0], config.seed)
             sign = agreement.fewer_errors(ours[0], theirs[0])
-            mine = float(np.mean([score[metric] for score in job.scores[job.chosen][language]]))
+            mine = float(np.mean([score[metric] for score in scores[language]]))
             rows.append([
                 Language(language), Number(mine, "percent", change=gain.value),
                 Number(gain.value, "percent", low=gain.low, high=gain.high), Number(gain.p),
@@ -200,7 +210,7 @@ def _gains(job: Any) -> data.Section | None:
         "has fewer errors, over all its seeds; rows with equally many do not count. Intervals over seeds "
         "measure the training's randomness; both tests measure the test set's."
     )
-    return data.Section(f"{job.data.task.title}: gains", text, tables)
+    return data.Section(f"{labelled.task.title}: gains", text, tables)
 
 
 def _counts(path: str) -> tuple[np.ndarray, str] | None:
@@ -212,51 +222,51 @@ def _counts(path: str) -> tuple[np.ndarray, str] | None:
         return None
 
 
-def _confusions(job: Any) -> data.Section | None:
+def _confusions(labelled: LabelledData, labels: Mapping[str, Labels]) -> data.Section | None:
     """Counts of gold labels against predicted ones, of the first seed."""
-    if job.data.task.kind == "spans":
-        return _by_label(job)
-    names = job.data.task.metric == "f1" and job.data.tags
+    if labelled.task.kind == "spans":
+        return _by_label(labelled, labels)
+    names = labelled.task.metric == "f1" and labelled.tags
     blocks: list[Block] = []
-    labels = agreement.MARKS if names else job.data.labels
-    if len(labels) > _MOST_LABELS:
+    kinds = agreement.MARKS if names else labelled.labels
+    if len(kinds) > _MOST_LABELS:
         return None
-    for language, rows in job.data.tests.items():
-        gold, found = job.data.gold(rows), job.predicted[job.chosen][language][0]
+    for language, rows in labelled.tests.items():
+        gold, found = labelled.gold(rows), labels[language]
         if names:
             counts = agreement.marks_confusion(gold, found)
         else:
-            counts = agreement.label_confusion(gold, found, labels)
+            counts = agreement.label_confusion(gold, found, kinds)
         totals = np.maximum(counts.sum(1, keepdims=True), 1)
         cells = [
             [label, *(Number(float(x), "percent", below=f"{n:,}") if n else "" for x, n in zip(line, row))]
-            for label, line, row in zip(labels, counts / totals, counts)
+            for label, line, row in zip(kinds, counts / totals, counts)
             if row.any()  # no word has the label: there is no share
         ]
-        columns = ["Gold", *(Column(label, "percent", main=False) for label in labels)]
+        columns = ["Gold", *(Column(label, "percent", main=False) for label in kinds)]
         blocks.append(
             Table(columns, cells, title=Language(language), closed=f"Confusions: {language}")
         )
-    counted = "words" if job.data.tags else "test rows"
+    counted = "words" if labelled.tags else "test rows"
     text = (
         f"A row is a gold label, a column a predicted one: the share of the gold label's {counted}, "
         "and below it their number, of the first seed."
     )
     if names:
         text += " B begins a name of any kind, I continues it, O is no name."
-    return data.Section(f"{job.data.task.title}: confusions", text, blocks)
+    return data.Section(f"{labelled.task.title}: confusions", text, blocks)
 
 
-def _by_label(job: Any) -> data.Section:
+def _by_label(labelled: LabelledData, labels: Mapping[str, Labels]) -> data.Section:
     """Precision, recall and F1 of each label of spans, of the first seed."""
     blocks: list[Block] = []
-    for language, rows in job.data.tests.items():
-        gold, found = job.data.gold(rows), job.predicted[job.chosen][language][0]
+    for language, rows in labelled.tests.items():
+        gold, found = labelled.gold(rows), labels[language]
         cells = []
-        for label in job.data.labels:
+        for label in labelled.labels:
             pairs = [[[label] if label in x else [] for x in side] for side in (gold, found)]
             if any(pairs[0]):
-                score = job.data.task.score(*pairs)
+                score = labelled.task.score(*pairs)
                 shares = [Number(score[name], "percent") for name in ("f1", "precision", "recall")]
                 cells.append([label, *shares, Number(float(sum(map(bool, pairs[0]))), "count")])
         cells.sort(key=lambda row: -row[-1].value)
@@ -269,26 +279,28 @@ def _by_label(job: Any) -> data.Section:
         "A label is predicted where its probability is above one half, so that a span may have several "
         "labels or none. Of the first seed."
     )
-    return data.Section(f"{job.data.task.title}: by label", text, blocks)
+    return data.Section(f"{labelled.task.title}: by label", text, blocks)
 
 
-def _errors(job: Any) -> data.Section | None:
+def _errors(
+    labelled: LabelledData, labels: Mapping[str, Labels], most: int
+) -> data.Section | None:
     """A few test rows of each language with wrong labels, of the first seed."""
-    most, blocks = job.config.report.errors, []
     if not most:
         return None
-    for language, rows in job.data.tests.items():
-        found = job.predicted[job.chosen][language][0]
-        wrong = [place for place, row in enumerate(rows) if job.data.gold([row])[0] != found[place]]
+    blocks = []
+    for language, rows in labelled.tests.items():
+        found = labels[language]
+        wrong = [place for place, row in enumerate(rows) if labelled.gold([row])[0] != found[place]]
         places = np.unique(np.linspace(0, len(wrong) - 1, min(most, len(wrong))).astype(int))
         for place in (wrong[i] for i in places.tolist()):
-            spoken = job.data.spoken(language)
-            blocks.append(_error(rows[place], found[place], spoken, job.data.task.kind))
+            spoken = labelled.spoken(language)
+            blocks.append(_error(rows[place], found[place], spoken, labelled.task.kind))
     if not blocks:
         return None
     text = "Wrong labels of the first seed: the gold label, then the predicted one."
     return data.Section(
-        f"{job.data.task.title}: errors", text, [data.Closed("Test rows with wrong labels", blocks)]
+        f"{labelled.task.title}: errors", text, [data.Closed("Test rows with wrong labels", blocks)]
     )
 
 
@@ -312,32 +324,26 @@ def _error(row: Any, found: Any, language: str, kind: str) -> Block:
     return data.Sentence(language, words)
 
 
-def _curves(job: Any) -> data.Section | None:
-    metric = job.data.task.metric
-    if job.tunes:
-        histories: Sequence[Any] = [list(x.items()) for x in job.tuned.histories]
-        x = "step"
-    else:
-        best = next(layer for layer in job.layers if layer.name == job.chosen)
-        curves = np.array(best.facts["history"]).T
-        histories = [[[k + 1, float(y)] for k, y in enumerate(curve)] for curve in curves]
-        x = "epoch"
+def _curves(config: TransferRun, task: Task, training: Training) -> data.Section | None:
     lines = [
-        Line(f"seed {job.config.seed + k}", points=points, compare=False)
-        for k, points in enumerate(histories)
+        Line(f"seed {config.seed + k}", points=[list(x) for x in history.items()], compare=False)
+        for k, history in enumerate(training.histories)
     ]
-    title = f"{_NAMES.get(metric, metric)} on development rows"
+    title = f"{_NAMES.get(task.metric, task.metric)} on development rows"
+    x = "step" if config.transfer.mode == "tune" else "epoch"
     chart = Chart(title, lines, x=x, form="percent", whole_x=True)
     text = "The table has the mean of the seeds, each at its best epoch."
     columns = [Column(title, "percent", main=False)]
-    figures = [Metric(f"transfer/dev_{metric}")]
-    if not job.tunes:
-        columns.append(Column("Training", "seconds", main=False))
-        figures.append(Metric("transfer/training_seconds"))
-        text += " The time of training is that of all layers, with compilation."
-    if not job.tunes and best.facts["seconds"]:
-        columns.append(Column("Rows per second", "count", main=False))
-        figures.append(Metric("transfer/training_rows_per_second"))
-        text += " Rows per second are those of all seeds together, without compilation."
-    table = Table(["Seeds", *columns], [[f"{len(histories)}", *figures]])
-    return data.Section(f"{job.data.task.title}: training", text, [chart, table])
+    figures = [Metric(f"transfer/dev_{task.metric}")]
+    for metric, column, about in (
+        ("transfer/training_seconds", Column("Training", "seconds", main=False),
+         "The time of training is that of all layers, with compilation."),
+        ("transfer/training_rows_per_second", Column("Rows per second", "count", main=False),
+         "Rows per second are those of all seeds together, without compilation."),
+    ):  # fmt: skip
+        if metric in training.speed:
+            columns.append(column)
+            figures.append(Metric(metric))
+            text += f" {about}"
+    table = Table(["Seeds", *columns], [[f"{len(lines)}", *figures]])
+    return data.Section(f"{task.title}: training", text, [chart, table])

@@ -5,37 +5,27 @@ The L2 penalty and the head's rates of dropout are chosen. No test row is read.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import operator
 import os
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Sequence
 
 from absl import logging
 
 from clwe_jax import atomic, options
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.transfer_frozen import FrozenTransfer
+from clwe_jax.jobs.transfer_results import Trial
 from clwe_jax.options.section import Section, values_of
-from clwe_jax.options.transfer import TransferRun
 from clwe_jax.report import data
 from clwe_jax.report.data import Column, Number, Table
+from clwe_jax.text.labelled import Task
 
 FOLDER = "search"
 _L2 = "recipe.l2"
 _L2_RANGE = (1e-6, 1e-2)  # on a logarithmic scale
 _DROPOUT_RANGE = (0.0, 0.6)
-
-
-class Trial(NamedTuple):
-    """A trial.
-
-    Attributes:
-      values: option -> value.
-      figure: the development figure of one head.
-    """
-
-    values: Mapping[str, float]
-    figure: float
 
 
 def ranges(head: Section) -> dict[str, tuple[float, float]]:
@@ -44,16 +34,13 @@ def ranges(head: Section) -> dict[str, tuple[float, float]]:
     return {_L2: _L2_RANGE} | {f"transfer.head.{name}": _DROPOUT_RANGE for name in sorted(rates)}
 
 
-def search(config: TransferRun, workdir: str, frozen: FrozenTransfer) -> list[Trial]:
+def search(frozen: FrozenTransfer) -> list[Trial]:
     """The trials of `config.transfer.search`; those of an earlier start are read.
 
     The first trial has the config's own values, or the nearest ones of the ranges. A trial trains the
     head of the first seed.
-
-    Args:
-      config, workdir: the run's.
-      frozen: has the features.
     """
+    config = frozen.config
     try:
         import optuna  # takes a second
     except ImportError as error:
@@ -76,9 +63,10 @@ def search(config: TransferRun, workdir: str, frozen: FrozenTransfer) -> list[Tr
     for number in range(trials):
         trial = study.ask(spaces)
         values = {name: float(trial.params[name]) for name in limits}
-        one = frozen.with_options(options.with_values(config, {**values, "transfer.seeds": 1}))
+        changed = options.with_values(config, {**values, "transfer.seeds": 1})
+        one = dataclasses.replace(frozen, config=changed)
         figure = Kept(
-            os.path.join(workdir, FOLDER, f"trial{number}.json"), one.facts(), one.development,
+            os.path.join(frozen.workdir, FOLDER, f"trial{number}.json"), one.facts(), one.development,
             lambda x, path: atomic.write_json(path, x), _read,
         ).result()  # fmt: skip
         study.tell(trial, figure)
@@ -92,21 +80,17 @@ def best(trials: Sequence[Trial]) -> Trial:
     return max(trials, key=lambda trial: trial.figure)
 
 
-def section(job: Any) -> data.Section | None:
-    """The table of the trials, the best one first.
-
-    Args:
-      job: a `transfer.Transfer` whose stages are done.
-    """
-    if not job.trials:
+def section(task: Task, trials: Sequence[Trial]) -> data.Section | None:
+    """The table of the trials, the best one first."""
+    if not trials:
         return None
-    names = list(job.trials[0].values)
-    order = sorted(range(len(job.trials)), key=lambda k: -job.trials[k].figure)
+    names = list(trials[0].values)
+    order = sorted(range(len(trials)), key=lambda k: -trials[k].figure)
     rows = [
-        [str(k + 1), *(Number(job.trials[k].values[x]) for x in names), Number(job.trials[k].figure)]
+        [str(k + 1), *(Number(trials[k].values[x]) for x in names), Number(trials[k].figure)]
         for k in order
     ]
-    metric = {"f1": "F1", "acc": "Accuracy"}.get(job.data.task.metric, job.data.task.metric)
+    metric = {"f1": "F1", "acc": "Accuracy"}.get(task.metric, task.metric)
     columns = [
         "Trial", *(Column(name.rpartition(".")[2], main=False) for name in names),
         Column(f"Development {metric}", "percent"),
@@ -116,7 +100,7 @@ def section(job: Any) -> data.Section | None:
         "on the development rows of the training languages. Trial 1 has the config's own values. The "
         "heads of the other tables have the values of the first row."
     )
-    return data.Section(f"{job.data.task.title}: search", text, [Table(columns, rows)])
+    return data.Section(f"{task.title}: search", text, [Table(columns, rows)])
 
 
 def _read(path: str) -> float:

@@ -6,7 +6,7 @@ import collections
 import json
 import os
 import shutil
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Sequence
 
 from absl import logging
 import jax
@@ -17,8 +17,10 @@ from clwe_jax.api.model import Model
 from clwe_jax.data.arrays import ArraySource
 from clwe_jax.evaluate import piece_rows
 from clwe_jax.evaluate.labeller import Labels, Tuned
+from clwe_jax.jobs.job import STOPPED
 from clwe_jax.jobs.transfer_data import LabelledData, Rows
 from clwe_jax.jobs.transfer_frozen import seeds_of
+from clwe_jax.jobs.transfer_results import Predicted, RowEncoder, Training
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.training import CheckpointOptions, TrainOptions
 from clwe_jax.options.transfer import TransferRun
@@ -29,50 +31,38 @@ _MADE_WITH = "made_with.json"
 
 
 class TunedTransfer:
-    """Fine-tuning and predictions of a run.
+    """Fine-tunes the backbone of a run, and predicts.
 
     WORKDIR/tuned/seedN holds the checkpoints of a seed. Training resumes exactly; the parameters of
     the epoch with the best development figure stay.
 
     Attributes:
-      cut: reason -> number of training and test rows that lost their end.
       metric: path of the development figure.
-      histories: for each seed step -> development figure.
-      speed: 'tokens_per_second', 'steps_per_second' and 'compile_seconds' of the last seed.
     """
 
-    def __init__(
-        self,
-        config: TransferRun,
-        workdir: str,
-        data: LabelledData,
-        model: Model,
-        made_with: Mapping[str, Any],
-    ):
+    def __init__(self, config: TransferRun, workdir: str, data: LabelledData, encoder: RowEncoder):
         """Args:
         config, workdir: the run's.
         data: labelled rows.
-        model: the pretrained model.
-        made_with: facts of the encoder; a run with others is trained again.
+        encoder: the pretrained model; a run with other facts of it is trained again.
         """
-        self._config, self._workdir, self._data, self._model = config, workdir, data, model
+        self._config, self._workdir, self._data = config, workdir, data
+        self._model: Model = encoder.reader
         self._made_with = {
-            **made_with, "files": dict(data.files), "translated": dict(data.coverage),
+            **encoder.made_with, "files": dict(data.files), "translated": dict(data.coverage),
             "transfer": to_dict(config.transfer),
             "optimizer": to_dict(config.optimizer),
             "train": [config.train.epochs, config.train.batch_size, config.train.microbatches],
         }  # fmt: skip
-        self.cut: collections.Counter[str] = collections.Counter()
-        self.histories: list[dict[int, float]] = []
-        self.speed: dict[str, float] = {}
-        self._objective = build.tuned(config, data.labels, data.tags, model.objective)
-        self._length = min(config.transfer.length, model.objective.max_length)
+        base = self._model.objective
+        self._objective = build.tuned(config.transfer, data.labels, data.tags, base)
+        self._length = min(config.transfer.length, base.max_length)
         self._types = data.task.texts == 2 and self._objective.model.backbone.options.types > 1
         self.metric = f"dev/{data.task.metric}"
 
-    def train(self) -> bool:
-        """Fine-tunes all seeds; False where a signal stopped it."""
-        config, columns = self._config, self._columns()
+    def train(self) -> Training | object:
+        """Fine-tunes all seeds; `STOPPED` where a signal stopped it."""
+        config, (columns, cut) = self._config, self._columns()
         rows = len(columns["inputs"])
         settings = config.train
         per_epoch = -(-rows // settings.batch_size)
@@ -81,6 +71,8 @@ class TunedTransfer:
             **{x: y for x, y in values_of(settings).items() if x != "epochs"},
             steps=settings.epochs * per_epoch,
         )
+        histories: list[dict[int, float]] = []
+        speed: dict[str, float] = {}  # of the last seed
         for number, seed in enumerate(seeds_of(config)):
             folder = fine_tuned.folder(self._workdir, number)
             self._claim(folder)
@@ -107,15 +99,15 @@ class TunedTransfer:
                 meta={"vocabulary": self._model.tokenizer.vocabulary.fingerprint()},
             )  # fmt: skip
             if not result.finished:
-                return False
-            self.histories.append(fine_tuned.history(folder, self.metric))
+                return STOPPED
+            histories.append(fine_tuned.history(folder, self.metric))
             if result.steps_per_second:
-                self.speed = {
-                    "tokens_per_second": result.tokens_per_second,
-                    "steps_per_second": result.steps_per_second,
-                    "compile_seconds": result.compile_seconds,
+                speed = {
+                    "speed/tokens_per_second": result.tokens_per_second,
+                    "speed/steps_per_second": result.steps_per_second,
+                    "speed/compile_seconds": result.compile_seconds,
                 }
-        return True
+        return Training(histories, cut, speed)
 
     def _claim(self, folder: str) -> None:
         """Removes the training of other options."""
@@ -134,15 +126,16 @@ class TunedTransfer:
         os.makedirs(folder)
         atomic.write_json(path, wanted)
 
-    def _columns(self) -> dict[str, Any]:
-        """The training rows of all languages as columns of pieces."""
+    def _columns(self) -> tuple[dict[str, Any], collections.Counter[str]]:
+        """The training rows of all languages as columns of pieces; reason -> number of cut rows."""
+        cut: collections.Counter[str] = collections.Counter()
         columns: dict[str, list[Any]] = collections.defaultdict(list)
         gold: list[Any] = []
         for language, rows in self._data.train.items():
             made, labels = self._rows(rows, language), self._data.numbers(rows)
             for key, column in made.columns.items():
                 columns[key] += column
-            self.cut.update(made.cut)
+            cut.update(made.cut)
             if self._data.tags:
                 counts = [len(x) for x in made.columns["words"]]
                 for (number, first), count in zip(made.places, counts):
@@ -150,7 +143,7 @@ class TunedTransfer:
                     gold.append(np.array(self._begun(some, first), np.int32))
             else:
                 gold += labels
-        return {**columns, "gold": gold if self._data.tags else np.array(gold, np.int32)}
+        return {**columns, "gold": gold if self._data.tags else np.array(gold, np.int32)}, cut
 
     def _begun(self, labels: Sequence[int], first: int) -> list[int]:
         """The labels of a row; a constrained CRF cannot begin inside of a name, as a rest may do."""
@@ -166,26 +159,26 @@ class TunedTransfer:
             return piece_rows.of_sentences(tokenizer, given, language, self._length)
         return piece_rows.of_texts(tokenizer, given, language, self._length, self._types)
 
-    def predictor(self, variables: list[Variables] | None = None) -> Tuned:
-        """The models of all seeds, or of given variables."""
-        if variables is None:
-            variables = [
-                fine_tuned.best(fine_tuned.folder(self._workdir, k), self._objective, self.metric)
-                for k in range(self._config.transfer.seeds)
-            ]
+    def test(self) -> tuple[dict[str, Predicted], dict[str, int]]:
+        """The labels of the test rows by all seeds; reason -> number of rows that lost their end."""
+        folders = [fine_tuned.folder(self._workdir, k) for k in range(self._config.transfer.seeds)]
+        variables = [fine_tuned.best(x, self._objective, self.metric) for x in folders]
+        predictor, labels, cut = self._predictor(variables), {}, {}
+        for language, rows in self._data.tests.items():
+            spoken = self._data.spoken(language)
+            for reason, count in self._rows(rows, spoken).cut.items():
+                cut[f"test rows ({spoken}): {reason}"] = count
+                logging.warning("%d test rows (%s): %s", count, spoken, reason)
+            labels[language] = self._predict(predictor, rows, spoken)
+        return {"": labels}, cut
+
+    def _predictor(self, variables: list[Variables]) -> Tuned:
         return Tuned(
             self._objective, self._model.tokenizer, variables, self._data.labels, self._length,
             self._types,
         )  # fmt: skip
 
-    def test(self, predictor: Tuned, rows: Rows, language: str) -> list[Labels]:
-        """As `predict`, and counts the rows that lose their end."""
-        for reason, count in self._rows(rows, language).cut.items():
-            self.cut[f"test rows ({language}): {reason}"] = count
-            logging.warning("%d test rows (%s): %s", count, language, reason)
-        return self.predict(predictor, rows, language)
-
-    def predict(self, predictor: Tuned, rows: Rows, language: str) -> list[Labels]:
+    def _predict(self, predictor: Tuned, rows: Rows, language: str) -> list[Labels]:
         """For each seed the labels of rows of a language."""
         given = self._data.given(rows)
         if self._data.tags:
@@ -195,10 +188,10 @@ class TunedTransfer:
     def development(self, variables: Variables) -> float:
         """The development figure of variables."""
         gold, found = [], []
-        predictor = self.predictor([variables])
+        predictor = self._predictor([variables])
         for language, rows in self._data.dev.items():
             gold += self._data.gold(rows)
-            found += self.predict(predictor, rows, language)[0]
+            found += self._predict(predictor, rows, language)[0]
         return self._data.task.score(gold, found)[self._data.task.metric]
 
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from clwe_jax.embeddings.reallocate import Reallocation, reallocate
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import Links
 from clwe_jax.options.static import StaticOptions, StaticRun
 
 Raw = Mapping[str, Vectors]
 Shared = Mapping[str, frozenset[str]]
 Counts = Mapping[str, Mapping[str, int]]
+WordLinks = Mapping[tuple[str, str], Links]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,12 +28,18 @@ class Vocabularies:
       shared: language -> the words that it shares with the hub.
       before: `raw` and `shared` before reallocation; None where nothing was reallocated.
       description: the vocabularies in the report; {} where nothing is shared.
+      links: of words, which were mined.
+      made_with: record of the files of given vectors, on which their alignment depends.
+      skipped: fault -> number of lines that were left out of these files.
     """
 
     raw: Raw
     shared: Shared = dataclasses.field(default_factory=dict)
     before: tuple[Raw, Shared] | None = None
     description: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    links: WordLinks = dataclasses.field(default_factory=dict)
+    made_with: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    skipped: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def of_language(

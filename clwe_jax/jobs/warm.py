@@ -135,9 +135,8 @@ def train(config: PretrainRun, workdir: str, folders: Mapping[str, str]) -> None
             "config.init.embeddings='joint' runs on one host: train the vectors first with "
             "configs/joint_align.py, then give their folder: --config.init.embeddings=DIR"
         )
-    job = Static(static_config(config, folders), os.path.join(workdir, FOLDER))
-    job.with_floor = False  # the run itself measures it
-    job.run()
+    # The run itself measures the floor.
+    Static(static_config(config, folders), os.path.join(workdir, FOLDER), with_floor=False).run()
 
 
 def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:

@@ -13,6 +13,7 @@ from clwe_jax.models.labelling import Labeller, Labelling, Mix, Pieces
 from clwe_jax.models.tuned import TunedModel
 from clwe_jax.objectives.labelling import LabellingObjective
 from clwe_jax.options.section import Section
+from clwe_jax.options.transfer import TransferOptions
 from clwe_jax.text import base_vocab
 from clwe_jax.types import Objective
 
@@ -55,60 +56,59 @@ def build_objective(
     return _build("objective", config.objective, model=model, **given)
 
 
-def labelling(config: options.Run, labels: Sequence[str], tags: bool) -> Labelling:
+def labelling(settings: TransferOptions, labels: Sequence[str], tags: bool) -> Labelling:
     """The head of a transfer run.
 
     Args:
-      config: the run's options.
+      settings: the run's `config.transfer`.
       labels: name of each label.
       tags: whether words have labels; else texts.
     """
-    head = registry.build("head", config.transfer.head, labels=len(labels), tags=tags)
+    head = registry.build("head", settings.head, labels=len(labels), tags=tags)
     forbidden: tuple = ()
-    if config.transfer.head.ending == "crf" and config.transfer.constrained:
+    if settings.head.ending == "crf" and settings.constrained:
         between, start = crf.bio_steps(labels)
         forbidden = tuple(map(tuple, between.tolist())), tuple(start.tolist())
     return Labelling(head, forbidden)
 
 
-def labeller(config: options.Run, labels: Sequence[str], tags: bool, vocab_size: int) -> Labeller:
+def labeller(
+    settings: TransferOptions, encoder: str, labels: Sequence[str], tags: bool, vocab_size: int
+) -> Labeller:
     """The embedder and the head of a transfer run whose encoder, if it has one, is frozen.
 
     Args:
-      config, labels, tags: see `labelling`.
+      settings, labels, tags: see `labelling`.
+      encoder: the run's `config.encoder`.
       vocab_size: number of pieces, for an embedder that learns.
     """
-    embedder = Mix()
-    if config.encoder in LEARNED:
-        embedder = Pieces(config.transfer.embedder, config.encoder, vocab_size)
-    return Labeller(embedder, labelling(config, labels, tags))
+    embedder = Pieces(settings.embedder, encoder, vocab_size) if encoder in LEARNED else Mix()
+    return Labeller(embedder, labelling(settings, labels, tags))
 
 
 def tuned(
-    config: options.Run, labels: Sequence[str], tags: bool, base: Objective
+    settings: TransferOptions, labels: Sequence[str], tags: bool, base: Objective
 ) -> LabellingObjective:
     """The objective of a transfer run that fine-tunes the backbone of `base`.
 
     Args:
-      config, labels, tags: see `labelling`.
+      settings, labels, tags: see `labelling`.
       base: objective of a masked language model, or LASER's.
 
     Raises:
       ValueError: the vector of [CLS] of LASER, which has none.
     """
-    backbone, settings = base.model, config.transfer
+    backbone = base.model
     if isinstance(backbone, laser.Encoder):
         if not tags and settings.text_vector == "cls":
             raise ValueError(
                 "config.transfer.text_vector='cls': LASER reads no [CLS]; --config.transfer.text_vector=mean"
             )
         backbone = laser.Backbone(backbone.options, backbone.vocab_size, backbone.max_length)
+    head = labelling(settings, labels, tags)
     return LabellingObjective(
-        TunedModel(
-            backbone, labelling(config, labels, tags), settings.text_vector, settings.layers,
-            settings.words,
-        )
-    )  # fmt: skip
+        TunedModel(backbone, head, settings.text_vector, settings.layers, settings.words)
+    )
 
 
 def _build(kind: str, section: Section, **given: Any) -> Any:

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from clwe_jax import api, presets
+from clwe_jax import api, options, presets
 from clwe_jax.api import encoders
 from clwe_jax.evaluate.translate import spelled
 from clwe_jax.interop import laser
@@ -119,7 +119,7 @@ def test_the_release_learns_with_a_head(release):
     config = presets.laser_tagger("laptop", "ner")
     config.transfer.layers = "top"
     base = encoders.tunable(loaded, "laser:x").objective
-    objective = build.tuned(config, ("O", "B-PER"), True, base)
+    objective = build.tuned(options.parse(config).transfer, ("O", "B-PER"), True, base)
     batch = {x: np.zeros(y.shape, y.dtype) for x, y in objective.batch_shapes(1, 8).items()}
     made = paths.flat(jax.eval_shape(objective.init, jax.random.key(0), batch)["params"])
     for path, array in fine_tuned.backbone_of(loaded.variables).items():

@@ -72,6 +72,14 @@ def config(models, monkeypatch, tmp_path):
     return options.parse(found)
 
 
+class Recorded(clcr.Clcr):
+    """A job that keeps the results of its stages for a test."""
+
+    def results(self, done):
+        self.mapped = done["transform"]
+        return super().results(done)
+
+
 def report_blocks(folder, title):
     report = json.loads((folder / "report.json").read_text())
     return next(x for x in report["sections"] if x["title"] == title)["blocks"]
@@ -81,8 +89,9 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
     folder = str(tmp_path / "run")
     config.check_all()
     clcr_files.check(config, folder)
-    job = clcr.Clcr(config, folder)
+    job = Recorded(config, folder)
     assert job.run()
+    test = job.mapped.test
     figures = json.loads((tmp_path / "run" / "results.json").read_text())
     assert figures["clcr/distance/annealed"] < 1
     for name in ("alignment_f1", "pivots/precision", "pivots/recall", "reorder/bleu4", "f1/itermax"):
@@ -104,7 +113,7 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
         arrays = dict(file)
     params = {name[10:]: x for name, x in arrays.items() if name.startswith("transform/")}
     cut = 0
-    for place, row in enumerate(job.test.rows):  # a word is the mean of its mapped pieces, everywhere
+    for place, row in enumerate(test.rows):  # a word is the mean of its mapped pieces, everywhere
         [(pieces, owners)] = models["de"].encoder().pieces_of_words([row.source], "de")
         x = (pieces[:, 0] - arrays["space/de/mean"]) @ arrays["space/de/matrix"]
         x *= 4 / np.linalg.norm(x, axis=1, keepdims=True)
@@ -113,8 +122,8 @@ def test_a_run_maps_extracts_reorders_and_is_loaded(config, tmp_path, models):
         [source] = loaded.encoder().of_words([row.source], "de")
         [target] = loaded.encoder().of_words([row.target], "en")
         np.testing.assert_allclose(source[:, 0], expected, atol=1e-4)
-        np.testing.assert_allclose(job.common("test", 0).of(place), expected, atol=1e-4)
-        np.testing.assert_allclose(job.common("test", 1).of(place), target[:, 0], atol=1e-4)
+        np.testing.assert_allclose(test.words.common(0).of(place), expected, atol=1e-4)
+        np.testing.assert_allclose(test.words.common(1).of(place), target[:, 0], atol=1e-4)
         cut += len(pieces) - len(row.source)
     assert cut > 10
     assert loaded.encode(["der kunde"], "de").shape == (1, WIDTHS["en"])
@@ -192,7 +201,7 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
     })  # fmt: skip
     joined.check_all()
     clcr_files.check(joined, second)
-    job = clcr.Clcr(joined, second)
+    job = Recorded(joined, second)
     assert job.run()
 
     alone, hub = api.load(first), api.load(second)
@@ -202,8 +211,9 @@ def test_a_hub_joins_languages_that_have_no_common_sentences(config, monkeypatch
         a, b = (x.reduced().of_words(given, language) for x in (alone, hub))
         np.testing.assert_allclose(a[0], b[0], atol=1e-5)
     # T of the second run learned from the target's model as the first run left it, fine-tuned.
-    [target] = alone.encoder().of_words([job.test.rows[0].target], "en")
-    np.testing.assert_allclose(job.common("test", 1).of(0), target[:, 0], atol=1e-5)
+    test = job.mapped.test
+    [target] = alone.encoder().of_words([test.rows[0].target], "en")
+    np.testing.assert_allclose(test.words.common(1).of(0), target[:, 0], atol=1e-5)
     with pytest.raises(ValueError, match="'fr' is not in this space: its languages are en, de, es"):
         hub.reduced().of_words([["un"]], "fr")
     figures = json.loads((tmp_path / "second" / "results.json").read_text())
@@ -305,11 +315,12 @@ def test_entailment_is_learned_on_the_finished_model(config, models, monkeypatch
 
 def test_words_with_links_to_the_translation_are_read_in_its_order(config, models, tmp_path):
     config = with_values(config, {"clcr.threshold": 0.9, "clcr.entailment.seeds": 2})
-    job = clcr.Clcr(config, str(tmp_path))
-    for stage in job.stages()[:3]:  # up to the maps
-        stage.do()
-    rows = clcr_aligned.parallel_tests(config, job.workdir)[:10]
-    found = clcr_aligned._linked_words(job, rows)
+    workdir, done = str(tmp_path), {}
+    for stage in clcr.Clcr(config, workdir).stages()[:3]:  # up to the maps
+        done[stage.name] = stage.do(*(done[name] for name in stage.needs))
+    mapped = done["transform"]
+    rows = clcr_aligned.parallel_tests(config, workdir)[:10]
+    found = clcr_aligned._linked_words(config.resolved(), workdir, mapped, rows)
     texts = dict(pair for row, other in rows for pair in zip(row.texts, other))
     words = {x: models["de"].tokenizer.words(x, "de") for x in texts}
     assert len(found) == len(set(map(tuple, words.values())))
@@ -317,8 +328,9 @@ def test_words_with_links_to_the_translation_are_read_in_its_order(config, model
         Linked(words[x], models["en"].tokenizer.words(y, "en"), frozenset(), frozenset())
         for x, y in texts.items()
     ]
-    part = clcr_data.part(job.models, job.spaces, cut)
-    distances = clcr_steps.distances(job.views(part), *job.contrast)
+    sides = clcr_data.both_sides(mapped.models, mapped.spaces, cut)
+    views = clcr_vectors.views(mapped.maps["annealed"], sides, in_memory)
+    distances = clcr_steps.distances(views, config.resolved().clcr.contrast, config.seed)
     short = 0
     for row, x in zip(cut, distances):
         here, there = x.argmin(1), x.argmin(0)
@@ -326,9 +338,9 @@ def test_words_with_links_to_the_translation_are_read_in_its_order(config, model
         short += not pairs
         places = [i for _, i in sorted(pairs)] or [x.min(1).argmin()]
         [(own, owners)] = models["de"].encoder().pieces_of_words([row.source], "de")
-        own = job.spaces["de"].whitening.apply(own[:, list(job.spaces["de"].layers)].mean(1))
-        mapped = job.maps["annealed"].there.apply(own)
-        expected = np.array([mapped[owners == place].mean(0) for place in places])
+        own = mapped.spaces["de"].whitening.apply(own[:, list(mapped.spaces["de"].layers)].mean(1))
+        there = mapped.maps["annealed"].there.apply(own)
+        expected = np.array([there[owners == place].mean(0) for place in places])
         np.testing.assert_allclose(found[tuple(row.source)][:, 0], expected, rtol=1e-4, atol=1e-5)
     assert short < len(cut)
 
@@ -429,12 +441,12 @@ def test_the_papers_method_is_one_option():
 def test_a_run_as_printed_maps_plain_hidden_states(config, tmp_path, models):
     values = {"clcr.sentences": 20, "clcr.predictor.steps": 2, "clcr.tune.steps": 2}
     config = with_values(config, {"clcr.faithful": True, **values})
-    job = clcr.Clcr(config, str(tmp_path / "run"))
+    job = Recorded(config, str(tmp_path / "run"))
     assert job.run()
-    tuned = dataclasses.replace(api.load(job.workdir).models["en"], projection=None)
-    [expected] = tuned.encoder().of_words([job.test.rows[0].target], "en")
-    np.testing.assert_allclose(job.common("test", 1).of(0), expected[:, 0], atol=1e-5)
-    assert job.threshold == pytest.approx(9 * clcr_steps.unit(job.words["train"]))
+    tuned, mapped = dataclasses.replace(api.load(job.workdir).models["en"], projection=None), job.mapped
+    [expected] = tuned.encoder().of_words([mapped.test.rows[0].target], "en")
+    np.testing.assert_allclose(mapped.test.words.common(1).of(0), expected[:, 0], atol=1e-5)
+    assert mapped.threshold == pytest.approx(9 * clcr_steps.unit(mapped.train.words))
 
 
 def test_development_sentences_are_no_test_sentences(config, tmp_path):
@@ -541,9 +553,9 @@ def test_fine_tuned_encoders_come_nearer_and_are_loaded(config, tmp_path, models
 
 
 def test_the_loss_of_the_fine_tuning_is_the_distance_of_the_encoders_words(config, models, monkeypatch):
-    rows = clcr_data.training_rows(config, models)[:8]
-    found, given = clcr_data.learned(config, models, rows, {})
-    tables = [side.table for side in given.sides]
+    rows = clcr_data.training_rows(config, {})[:8]
+    found, sides = clcr_data.learned(config, models, rows, {})
+    tables = [side.table for side in sides]
     match = AttentionMatching(steps=1, hidden=4).fit(*tables)
     match = dataclasses.replace(match, params={x: y + 0.1 for x, y in match.params.items()})
     logged = []

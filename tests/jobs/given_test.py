@@ -208,4 +208,4 @@ def test_sentences_are_pooled_by_sif_without_counts(brought):
 
 def test_counts_in_a_file_are_taken(brought):
     vectors = Vectors(["a", "b"], np.eye(2), np.array([7, 3]))
-    assert given._counts(vectors) == {"a": 7, "b": 3}
+    assert given.counts({"de": vectors}) == {"de": {"a": 7, "b": 3}}

@@ -6,7 +6,7 @@ import pytest
 
 from clwe_jax import options, presets
 from clwe_jax.evaluate.context import Context
-from clwe_jax.jobs import project
+from clwe_jax.jobs import project_maps
 from clwe_jax.text import corpora
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
@@ -18,8 +18,8 @@ RARE = 3_000  # names of both languages, all less frequent than the words of one
 
 
 @pytest.fixture
-def job(tmp_path):
-    """A projection of the text that the tests' pairs come from, without a model."""
+def spaces(tmp_path):
+    """The text that the tests' pairs come from, without a model."""
     names = " ".join(f"name{i}" for i in range(RARE))
     for language, own in (("de", "wort"), ("en", "word")):
         words = " ".join(f"{own}{i}" for i in range(1_200))
@@ -31,29 +31,33 @@ def job(tmp_path):
     tests.mkdir()
     (tests / "de-en.5000-6500.txt").write_text("Name1 name\n")
     (tests / "en-de.5000-6500.txt").write_text("title name2\n")
-    config = options.parse(presets.elmo("laptop", languages="en,de"))
-    made = project.Projection(config, str(tmp_path / "run"))
     tokenizer = Tokenizer(("en", "de"), Normalizer(), Segmenter({}), WordVocabulary(SPECIALS))
-    made.models = dict.fromkeys(("en", "de"), types.SimpleNamespace(tokenizer=tokenizer))
-    made.texts = dict.fromkeys(("en", "de"), corpora.TextCorpus(str(tmp_path), ("en", "de")))
-    made.dictionary = Dictionary.from_pairs({("de", "en"): [("haus", "house")]})
-    made.folders = {"tests": "", "dictionaries": "", "evals.bli": str(tests)}
-    made.context = Context(languages=("en", "de"))
-    return made
+    return project_maps.Spaces(
+        models=dict.fromkeys(("en", "de"), types.SimpleNamespace(tokenizer=tokenizer)),
+        texts=dict.fromkeys(("en", "de"), corpora.TextCorpus(str(tmp_path), ("en", "de"))),
+        dictionary=Dictionary.from_pairs({("de", "en"): [("haus", "house")]}),
+        frequencies=None,
+        folders={"tests": "", "dictionaries": "", "evals.bli": str(tests)},
+        context=Context(languages=("en", "de")),
+    )
 
 
-def test_identical_tokens_are_all_that_both_texts_have(job):
-    pairs = job._pairs("de", "en")
-    assert pairs[0] == ("haus", "house")
+def pairs(spaces, **values):
+    config = options.parse(presets.elmo("laptop", languages="en,de"))
+    return project_maps.pairs(options.with_values(config, values), spaces, "de", "en")
+
+
+def test_identical_tokens_are_all_that_both_texts_have(spaces):
+    found = pairs(spaces)
+    assert found[0] == ("haus", "house")
     names = {f"name{i}" for i in range(RARE)} - {"name1", "name2"}
-    assert {a for a, _ in pairs[1:]} == names | {"radio", "1998"}
-    assert all(a == b for a, b in pairs[1:])
+    assert {a for a, _ in found[1:]} == names | {"radio", "1998"}
+    assert all(a == b for a, b in found[1:])
 
 
-def test_options_of_identical_tokens(job):
-    job.config = options.with_values(job.config, {"projection.identical_min_count": 4})
-    assert ("seltenes", "seltenes") in job._pairs("de", "en")
-    job.config = options.with_values(job.config, {"data.exclude_tests": False})
-    assert ("name1", "name1") in job._pairs("de", "en")
-    job.config = options.with_values(job.config, {"projection.identical": False})
-    assert job._pairs("de", "en") == [("haus", "house")]
+def test_options_of_identical_tokens(spaces):
+    rarer = {"projection.identical_min_count": 4}
+    assert ("seltenes", "seltenes") in pairs(spaces, **rarer)
+    tests = rarer | {"data.exclude_tests": False}
+    assert ("name1", "name1") in pairs(spaces, **tests)
+    assert pairs(spaces, **tests, **{"projection.identical": False}) == [("haus", "house")]

@@ -193,25 +193,22 @@ def test_the_joint_vectors_are_of_the_runs_text_and_without_its_tests(folder, wo
 
 def test_a_run_that_has_begun_makes_no_start(folder, world, tmp_path, monkeypatch):
     job = pretrain.Pretraining(config_of(folder, "dictionary"), str(tmp_path))
-    job.world = world
     made = warm.start(job.config, str(tmp_path), world)
     monkeypatch.setattr(warm, "start", lambda *_: made)
     for steps, wanted in (((), made), ((500,), None)):
         monkeypatch.setattr(pretrain.checkpoint, "complete_steps", lambda _: steps)
-        job._start()
-        assert job.start is wanted
+        assert job._start(pretrain.Opened(world, None, {})) is wanted
 
 
 def test_the_report_shows_the_space_at_the_start(folder, world, tmp_path, monkeypatch):
     """A dictionary's vectors: a word starts where its translation starts, nearly."""
     monkeypatch.setattr(shared_space, "_FUNCTION_WORDS", 0)
     job = pretrain.Pretraining(config_of(folder, "dictionary"), str(tmp_path))
-    job.world = world
-    job._start()
-    found = job._started("de", ["dea", "de" + NAMES[-1]])
-    np.testing.assert_array_equal(found, [row(job.start, world, "dea"), np.zeros(8)])
+    start = job._start(pretrain.Opened(world, None, {}))
+    found = pretrain.started(start, world.tokenizer, "de", ["dea", "de" + NAMES[-1]])
+    np.testing.assert_array_equal(found, [row(start, world, "dea"), np.zeros(8)])
     model = types.SimpleNamespace(vectors=lambda x: Vectors(world.frequent[x], np.eye(12)))
-    space = job._space(model)
+    space = job._space(model, world)
     assert space["hub"] == "en" and list(space["stages"]) == ["start", "trained"]
     at = {point["word"]: (point["x"], point["y"]) for point in space["stages"]["start"]}
     pairs = [x for x in NAMES if f"en{x}" in at]
@@ -219,7 +216,7 @@ def test_the_report_shows_the_space_at_the_start(folder, world, tmp_path, monkey
     apart = [np.subtract(at[f"en{x}"], at[f"de{x}"]) for x in pairs]
     assert np.abs(apart).max() < 0.2 * np.ptp(list(at.values()))
     job.config = options.with_values(job.config, {"init.embeddings": ""})
-    assert list(job._space(model)["stages"]) == ["trained"]
+    assert list(job._space(model, world)["stages"]) == ["trained"]
 
 
 def test_test_pairs_that_a_model_trains_on_are_counted(folder, caplog, tmp_path):
@@ -227,9 +224,8 @@ def test_test_pairs_that_a_model_trains_on_are_counted(folder, caplog, tmp_path)
     logger.addHandler(caplog.handler)
     for excluded, wanted in ((True, {}), (False, {"de-en": (2, 2)})):
         config = options.with_values(config_of(folder, ""), {"data.exclude_tests": excluded})
-        job = pretrain.Pretraining(config, str(tmp_path / str(excluded)))
-        job.world = worlds.build(config, job.workdir)
-        assert job._tested() == wanted
+        built = worlds.build(config, str(tmp_path / str(excluded)))
+        assert pretrain.tested(config, built) == wanted
         assert ("2 of 2 test pairs are in the training" in caplog.text) == bool(wanted)
     logger.removeHandler(caplog.handler)
 
