@@ -309,7 +309,8 @@ def test_words_with_links_to_the_translation_are_read_in_its_order(config, model
     for stage in job.stages()[:3]:  # up to the maps
         stage.do()
     rows = clcr_aligned.parallel_tests(config, job.workdir)[:10]
-    found = clcr_aligned._linked_words(job, rows)
+    table, found = clcr_aligned._linked_words(job, rows)
+    assert isinstance(table, np.memmap)
     texts = dict(pair for row, other in rows for pair in zip(row.texts, other))
     words = {x: models["de"].tokenizer.words(x, "de") for x in texts}
     assert len(found) == len(set(map(tuple, words.values())))
@@ -329,7 +330,7 @@ def test_words_with_links_to_the_translation_are_read_in_its_order(config, model
         own = job.spaces["de"].whitening.apply(own[:, list(job.spaces["de"].layers)].mean(1))
         mapped = job.maps["annealed"].there.apply(own)
         expected = np.array([mapped[owners == place].mean(0) for place in places])
-        np.testing.assert_allclose(found[tuple(row.source)][:, 0], expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(table[found[tuple(row.source)]], expected, rtol=1e-4, atol=1e-5)
     assert short < len(cut)
 
 
