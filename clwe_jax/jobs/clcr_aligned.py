@@ -31,11 +31,13 @@ class _Linked(NamedTuple):
 
     Attributes:
       words: (text, language) -> its words.
-      vectors: the words of a text -> the vectors of those that are linked, [n, 1, D].
+      table: vectors of words, [N, D], in a mapped file.
+      rows: the words of a text -> the rows of those that are linked, int [n].
     """
 
     words: Callable[[str, str], list[str]]
-    vectors: Mapping[tuple[str, ...], np.ndarray]
+    table: np.ndarray
+    rows: Mapping[tuple[str, ...], np.ndarray]
 
     def of_words(
         self,
@@ -45,7 +47,7 @@ class _Linked(NamedTuple):
         reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
     ) -> list[np.ndarray]:
         """As `features.EncodesWords`."""
-        return [reduce(self.vectors[tuple(words)]) for words in sentences]
+        return [reduce(self.table[self.rows[tuple(words)]][:, None]) for words in sentences]
 
 
 def measured(job: Any) -> dict[str, float]:
@@ -62,8 +64,9 @@ def measured(job: Any) -> dict[str, float]:
     if not rows:
         return {}
     heads = transfer.load(os.path.join(workdir, clcr_entailment.FOLDER, BASE)).predictor
-    encoder = _Linked(heads.source.encoder.words, _linked_words(job, rows))
-    heads = dataclasses.replace(heads, source=dataclasses.replace(heads.source, encoder=encoder))
+    encoder = _Linked(heads.source.encoder.words, *_linked_words(job, rows))
+    source_of = dataclasses.replace(heads.source, encoder=encoder, folder=workdir)
+    heads = dataclasses.replace(heads, source=source_of)
     gold, texts = [row.label for row, _ in rows], [row.texts for row, _ in rows]
     right = [scores.accuracy(gold, x) for x in heads.of_texts(texts, source)]
     found = clcr_entailment.row_figures(workdir, BASE)
@@ -99,9 +102,9 @@ def parallel_tests(config: ClcrRun, workdir: str) -> list[tuple[Labelled, tuple[
 
 def _linked_words(
     job: Any, rows: Sequence[tuple[Labelled, tuple[str, ...]]]
-) -> dict[tuple[str, ...], np.ndarray]:
-    """The words of each source text -> the mapped vectors of those that are linked to words of its
-    translation, in the order of these, [n, 1, D]; the nearest one where no word has a link."""
+) -> tuple[np.ndarray, dict[tuple[str, ...], np.ndarray]]:
+    """The mapped vectors of the source's words; the words of each source text -> the rows of those that
+    are linked to words of its translation, in the order of these; the nearest one where none is."""
     texts = {own: other for row, pair in rows for own, other in zip(row.texts, pair)}
     source, target = (job.models[language] for language in job.languages)
     cut = [
@@ -111,12 +114,13 @@ def _linked_words(
         )
         for own, other in texts.items()
     ]  # fmt: skip
-    views = job.views(clcr_data.part(job.models, job.spaces, cut))
-    found = {}
+    views = job.views(clcr_data.part(job.models, job.spaces, cut, folder=job.workdir))
+    table, found = views.common(0), {}
     for number, (row, x) in enumerate(zip(cut, clcr_steps.distances(views, *job.contrast))):
         links = pivots.links(x, job.threshold)
         if x.size and not links.any():
             links[np.unravel_index(x.argmin(), x.shape)] = True
         places, ranks = pivots.orders(links)
-        found[tuple(row.source)] = views.common(0).of(number)[places[np.argsort(ranks)]][:, None]
-    return found
+        own = table.rows[number]
+        found[tuple(row.source)] = own[own > 0][places[np.argsort(ranks)]]
+    return table.vectors, found

@@ -195,7 +195,7 @@ class Transfer(Job):
             self.made_with |= {"reduce": [settings.reduce, settings.pivot_probability]}
         layers = "mix" if settings.layers == "each" else settings.layers
         whole = encoders.whole(settings.head, self.data.tags)
-        self.source = Vectors(found, layers, settings.words, whole)
+        self.source = Vectors(found, layers, settings.words, whole, self.workdir)
         if isinstance(found, Covers):
             for language, rows in self.data.tests.items():
                 texts = self.data.texts(rows)

@@ -17,10 +17,12 @@ import numpy as np
 from clwe_jax import atomic
 from clwe_jax.api.transfer import CENTERS, HEADS
 from clwe_jax.data.arrays import ArraySource
+from clwe_jax.evaluate import features
 from clwe_jax.evaluate.features import PieceTable, Table, Vectors, joined, of_spans
 from clwe_jax.evaluate.labeller import Frozen, Labels
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.transfer_data import LabelledData, Rows
+from clwe_jax.models import labelling
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.transfer import TransferRun
 from clwe_jax.training import build, heads
@@ -94,17 +96,21 @@ class FrozenTransfer:
         ):  # fmt: skip
             for language, rows in sets.items():
                 self._features[f"{split} {language}"] = self._kept(split, language, rows)
-        self._centers = self._means() if self._config.transfer.center else None
+        self._centers = None
+        if self._config.transfer.center:
+            self._centers = self._means()
+            for name, table in self._features.items():
+                center = self._centers[name.partition(" ")[2]]
+                self._features[name] = features.centered(table, center, self._workdir)
 
     def _kept(self, split: str, language: str, rows: Rows) -> Table:
         make = functools.partial(self._table, rows, self._data.spoken(language, split))
         if isinstance(self._source, PieceTable):
             return make()  # faster than reading a file
-        return Kept(
-            os.path.join(self._workdir, "features", f"{split}.{language}.npz"),
-            {**self._made_with, "count": len(rows)},
-            make, _save_table, _load_table,
-        ).result()  # fmt: skip
+        path = os.path.join(self._workdir, "features", f"{split}.{language}.npz")
+        made_with = {**self._made_with, "count": len(rows)}
+        Kept(path, made_with, make, _save_table, _load_table).result()
+        return _load_table(path)  # without the temporary file of a table made now
 
     def _table(self, rows: Rows, language: str) -> Table:
         given = self._data.given(rows)
@@ -121,8 +127,7 @@ class FrozenTransfer:
             for name, table in self._features.items():
                 if name.startswith(split):
                     words = np.concatenate([x for row in table.rows for x in row])
-                    some = table.values[words]
-                    means[name.partition(" ")[2]] = some.reshape(-1, *some.shape[-2:]).mean(0)
+                    means[name.partition(" ")[2]] = features.mean(table.values, words)
         os.makedirs(os.path.join(self._workdir, HEADS), exist_ok=True)
         with atomic.writing(os.path.join(self._workdir, HEADS, CENTERS)) as file:
             np.savez(file, **means)
@@ -178,20 +183,23 @@ class FrozenTransfer:
 
     def test(self, layer: Layer, language: str) -> list[Labels]:
         """For each seed the labels of the test rows of a language."""
-        table = self._read(layer.predictor, layer.layers, "test", language)
+        table = self._read(layer.layers, "test", language)
         return layer.predictor.of_table(table, layer.predictor.params)
 
-    def _read(self, predictor: Frozen, layers: slice, split: str, language: str) -> Table:
-        """The features that a predictor reads."""
+    def _read(self, layers: slice, split: str, language: str) -> Table:
+        """The features of some layers."""
         table = self._features[f"{split} {language}"]
         if layers != slice(None):
             table = dataclasses.replace(table, values=table.values[..., layers, :])
-        return predictor.centered(table, language)
+        return table
 
     def _fit(self, bare: Frozen, layers: slice) -> tuple[Any, dict[str, Any]]:
         config, data = self._config, self._data
         recipe, seeds = Recipe(**values_of(config.recipe)), seeds_of(config)
-        table = joined([self._read(bare, layers, "train", language) for language in data.train])
+        tables = [self._read(layers, "train", language) for language in data.train]
+        table, initial = joined(tables, self._workdir), self._initial
+        if isinstance(self._source, Vectors):
+            initial = {"embedder/mix_scale": labelling.unit_scale(table.values), **initial}
         gold = [label for rows in data.train.values() for label in data.numbers(rows)]
         columns = self._columns(table, gold)
         sources = [
@@ -202,7 +210,7 @@ class FrozenTransfer:
             for seed in seeds
         ]  # fmt: skip
         dev = [
-            (self._read(bare, layers, "dev", language), data.gold(rows))
+            (self._read(layers, "dev", language), data.gold(rows))
             for language, rows in data.dev.items()
             if rows
         ]
@@ -222,7 +230,7 @@ class FrozenTransfer:
         clock = time.monotonic()
         found = heads.fit(
             bare.labeller, table.values, sources, seeds, recipe,
-            -(-len(gold) // recipe.batch_size), measure, self._initial,
+            -(-len(gold) // recipe.batch_size), measure, initial,
         )  # fmt: skip
         facts = {
             "history": found.history.tolist(), "losses": found.losses.tolist(),
@@ -276,18 +284,26 @@ def _save_table(table: Table, path: str) -> None:
     sizes = np.array([[len(x) for x in row] for row in table.rows], np.int32)
     flat = [x for row in table.rows for x in row]
     words = np.concatenate(flat) if flat else np.zeros(0, np.int32)
+    with atomic.writing(_values_of(path)) as file:
+        np.save(file, table.values)
     with atomic.writing(path) as file:
-        np.savez(file, values=table.values, sizes=sizes, words=words)
+        np.savez(file, sizes=sizes, words=words)
 
 
 def _load_table(path: str) -> Table:
+    """A table whose vectors stay in their file."""
     try:
+        values = np.load(_values_of(path), mmap_mode="r", allow_pickle=False)
         with np.load(path, allow_pickle=False) as file:
-            values, sizes, words = file["values"], file["sizes"], file["words"]
+            sizes, words = file["sizes"], file["words"]
     except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is damaged: {error!r}") from error
     parts = iter(np.split(words, np.cumsum(sizes.reshape(-1))[:-1]))
     return Table(values, [[next(parts) for _ in row] for row in sizes])
+
+
+def _values_of(path: str) -> str:
+    return path.removesuffix(".npz") + ".npy"
 
 
 def _save_heads(made: tuple[Any, Mapping[str, Any]], path: str) -> None:
