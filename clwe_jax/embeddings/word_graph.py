@@ -55,6 +55,7 @@ class WordGraph:
       hub: the language whose words have random directions.
       words: language -> words of the dictionary in its order, then the other words of the text.
       index: language -> word -> its row.
+      counts: language of a text -> word -> occurrences.
     """
 
     def __init__(self, dictionary: Dictionary, counts: Mapping[str, Mapping[str, int]]):
@@ -63,7 +64,7 @@ class WordGraph:
         counts: language -> word of its text -> occurrences.
         """
         self.hub = dictionary_vectors.hub(dictionary)
-        self._dictionary, self._counts = dictionary, counts
+        self._dictionary, self.counts = dictionary, counts
         self.words: dict[str, list[str]] = {}
         self._known: dict[str, int] = {}  # language -> number of words of the dictionary
         self._alike_kept: dict[str, sparse.csr_matrix] = {}
@@ -82,7 +83,7 @@ class WordGraph:
     def _graph(self) -> sparse.csr_matrix:
         """Weight of every translation of every word of the dictionary: [entries, entries]."""
         counted = [
-            self._counts.get(language, {}).get(word, 0)
+            self.counts.get(language, {}).get(word, 0)
             for language in self._dictionary.languages
             for word in self._dictionary.language_words(language)
         ]
@@ -107,7 +108,7 @@ class WordGraph:
     @functools.cached_property
     def _strings(self) -> dict[str, int]:
         """The strings of several languages' texts -> their numbers."""
-        strings = collections.Counter(word for words in self._counts.values() for word in words)
+        strings = collections.Counter(word for words in self.counts.values() for word in words)
         same = sorted(word for word, languages in strings.items() if languages > 1)
         return {word: number for number, word in enumerate(same)}
 
@@ -126,7 +127,7 @@ class WordGraph:
         """Weights of the dictionary's words that begin like each other word of the text."""
         if language not in self._alike_kept:
             known = self._known[language]
-            words, counts = self.words[language], self._counts.get(language, {})
+            words, counts = self.words[language], self.counts.get(language, {})
             self._alike_kept[language] = alike(words[known:], words[:known], counts)
         return self._alike_kept[language]
 

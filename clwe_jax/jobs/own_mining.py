@@ -14,7 +14,7 @@ import jax
 from ml_collections import ConfigDict
 
 from clwe_jax import validation
-from clwe_jax.embeddings.mining import Grown
+from clwe_jax.embeddings.grown import Grown
 from clwe_jax.jobs import warm
 from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.trainer import GROWN

@@ -8,7 +8,8 @@ import pytest
 
 from clwe_jax import pocket
 from clwe_jax.embeddings import corpus as corpora, mining
-from clwe_jax.embeddings.mining import Grown, Mining
+from clwe_jax.embeddings.grown import Grown
+from clwe_jax.embeddings.mining import Mining
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.merged import Dictionary
