@@ -1,4 +1,4 @@
-"""What was mined from the texts of several languages, and its file."""
+"""Translations and links of words that texts of several languages hold, and their file."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _LEAST_COUNT, _LEAST_SHARE = 0.5, 0.05  # of a link: its count, and of its word'
 _CHANCE = 5  # times as many supported pairs as shuffled texts have are needed
 _MUCH = 0.5  # share of a text's sentences from which on the log warns of the text
 _REFUSED = 1_000  # pairs that are kept to be looked at
-_GROWTH = 1.02  # of the pairs of two languages: less growth ends their rounds
+_GROWTH = 1.05  # of the pairs of two languages: less growth ends their rounds
 
 
 @dataclasses.dataclass(frozen=True)
