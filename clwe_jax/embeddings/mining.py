@@ -35,7 +35,8 @@ _EXACT = 2e8  # products of sentences up to which the search is exact on a CPU
 _ALIGNED = 50_000  # pairs of sentences whose words are linked, the best ones
 _CHUNK = 2_000  # pairs of words whose cosines are computed at once, in the cache
 _LEAST_COUNT, _LEAST_SHARE = 0.5, 0.05  # of a link: its count, and of its word's links
-_CHANCE = 5  # times as many supported pairs as shuffled texts have are needed
+_CHANCE = 20  # times as many supported pairs as shuffled texts have are needed
+_SHUFFLES = 4  # over which these are averaged
 _MUCH = 0.5  # share of a text's sentences from which on the log warns of the text
 _REFUSED = 1_000  # pairs that are kept to be looked at
 _GROWTH = 1.05  # of the pairs of two languages: less growth ends their rounds
@@ -50,7 +51,8 @@ class Mining:
       min_words, max_words: lengths of the sentences that are mined.
       neighbourhood: neighbours over which the margin averages.
       margin: least margin of a pair.
-      support_lines: another pair must be so near on both sides.
+      support_lines: another pair must be so near on both sides; nearer where pairs of shuffled
+        texts meet too, as in short texts.
       grow_lines: pairs beside supported ones are looked for so far away; 0: nowhere.
       grow_cosine: least cosine of these pairs.
       least_supported: supported pairs that two languages need, or nothing is taken from them.
@@ -250,23 +252,33 @@ def _supported(
 ) -> tuple[Mined, Mined, dict[str, Any]]:
     """The pairs that are taken, those that are refused, and the round's figures."""
     places = [text.places[rows] for text, rows in zip(texts, (mined.source, mined.target))]
-    alone = ~mining.supported(*places, options.support_lines)
-    shuffled = np.random.default_rng(0).permutation(len(alone))
-    chance = int(mining.supported(places[0], places[1][shuffled], options.support_lines).sum())
-    supported = len(alone) - int(alone.sum())
-    if supported < max(options.least_supported, _CHANCE * chance):
-        alone[:] = True
-    kept = ~alone
+    enough = False
+    for lines in range(options.support_lines, 0, -1):  # few lines meet by chance in a short text
+        beside = mining.supported(*places, lines)
+        chance = _by_chance(*places, lines)
+        enough = beside.sum() >= max(options.least_supported, _CHANCE * chance)
+        if enough:
+            break
+    kept = beside & enough
     if options.unsupported_margin:
         kept |= mined.scores >= options.unsupported_margin
     taken = mined.take(kept)
     if options.grow_lines and len(taken.source):
         taken = mining.grow(taken, *texts, options.grow_lines, options.grow_cosine)
     row = {
-        "mutual": len(alone), "supported": supported, "by_chance": chance,
-        "taken": len(taken.source),
+        "mutual": len(beside), "supported": int(beside.sum()), "by_chance": round(chance),
+        "lines": lines, "taken": len(taken.source),
     }  # fmt: skip
     return taken, mined.take(~kept), row
+
+
+def _by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> float:
+    """How many pairs would be supported if their targets were shuffled; see `mining.supported`."""
+    random, found = np.random.default_rng(0), []
+    for _ in range(_SHUFFLES):
+        shuffled = target[random.permutation(len(target))]
+        found.append(mining.supported(source, shuffled, lines).sum())
+    return float(np.mean(found))
 
 
 def _placed(mined: Mined, sentences: Sequence[_Sentences]) -> Pairs:
