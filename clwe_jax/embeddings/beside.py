@@ -16,6 +16,9 @@ from clwe_jax.embeddings.made import Made
 from clwe_jax.embeddings.vectors import Vectors
 
 
+_ROWS = 10_000  # that are copied at once
+
+
 def concatenated(
     dictionary: Mapping[str, Vectors], trained: Mapping[str, Vectors], length: float
 ) -> Made[Vectors]:
@@ -51,5 +54,7 @@ def _of_language(known: Vectors, trained: Vectors, length: float) -> Vectors:
         (known, known.vectors, slice(known.dim)), (trained, centered, slice(known.dim, None)),
     ):  # fmt: skip
         rows = vectors.rows(words)
-        joined[rows >= 0, part] = given[rows[rows >= 0]]
+        for start in range(0, len(words), _ROWS):
+            some = rows[start : start + _ROWS]
+            joined[start : start + _ROWS, part] = given[some] * (some >= 0)[:, None]
     return Vectors(words, joined, counts[order])

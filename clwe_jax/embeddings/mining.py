@@ -113,8 +113,7 @@ def grow(graph: WordGraph, corpus: Corpus, options: Mining, seed: int) -> Grown:
       seed: of the random directions.
     """
     languages = sorted(corpus.languages, key=lambda language: language == graph.hub)
-    strings: dict[bytes, int] = {}
-    sentences = {x: _sentences(corpus, x, graph.index[x], options, strings) for x in languages}
+    sentences = _of_languages(languages, corpus, graph, options)
     asked = [
         (a, b) for a, b in itertools.combinations(languages, 2)
         if min(len(sentences[a].numbers), len(sentences[b].numbers)) > 1
@@ -158,6 +157,14 @@ def grow(graph: WordGraph, corpus: Corpus, options: Mining, seed: int) -> Grown:
     return Grown(links, pairs, refused, figures, corpus.files)
 
 
+def _of_languages(
+    languages: Sequence[str], corpus: Corpus, graph: WordGraph, options: Mining
+) -> dict[str, _Sentences]:
+    """The sentences of all languages."""
+    strings: dict[bytes, int] = {}
+    return {x: _sentences(corpus, x, graph.index[x], options, strings) for x in languages}
+
+
 def _sentences(
     corpus: Corpus,
     language: str,
@@ -184,7 +191,7 @@ def _sentences(
         row_of[word] = index.get(corpus.words[word], -1)
     words = row_of[running]
     known = words >= 0
-    weights = frequencies.sif_weights(counts / len(ids))[running[known]]
+    weights = frequencies.sif_weights(counts / len(ids)).astype(np.float32)[running[known]]
     owners = np.repeat(np.arange(len(first), dtype=np.int32), lengths)[known]
     shape = (len(first), len(index))
     matrix = sparse.csr_matrix((weights, (owners, words[known])), shape)
@@ -195,7 +202,9 @@ def _text(sentences: _Sentences, words: np.ndarray) -> Text:
     """The centered vectors of sentences, float16 to hold those of all languages."""
     vectors = unit(sentences.matrix @ words)
     known = np.abs(vectors).max(1, initial=0) > 0
-    vectors = unit(vectors - vectors[known].mean(0)) * known[:, None] if known.any() else vectors
+    if known.any():
+        vectors[known] -= vectors[known].mean(0)
+        vectors = unit(vectors)
     return Text(vectors.astype(np.float16), sentences.places, sentences.at)
 
 
