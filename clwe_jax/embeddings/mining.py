@@ -124,7 +124,7 @@ def grow(graph: WordGraph, corpus: Corpus, options: Mining, seed: int) -> Grown:
         started = time.monotonic()
         rows = graph.rows(options.dim, seed, links)
         words, texts = {}, {}
-        for language in languages:
+        for language in dict.fromkeys(itertools.chain(*asked)):
             of_words = rows.of(language)
             texts[language] = _text(sentences[language], of_words)
             words[language] = of_words.astype(np.float16)  # as those of all languages are held
