@@ -63,6 +63,12 @@ def test_planted_translations_are_found_and_nothing_else(planted, found):
     assert len(mined & gold.keys()) > 0.9 * len(mined)
 
 
+def test_the_search_by_lists_finds_what_the_exact_one_finds(planted, found, monkeypatch):
+    monkeypatch.setattr(mining, "_EXACT", 0)
+    by_lists, exact = _lines(_mined(planted, _dictionary(), rounds=2)), _lines(found)
+    assert len(by_lists & exact) > 0.9 * max(len(by_lists), len(exact))
+
+
 def test_pairs_of_a_short_text_need_nearer_neighbours(tmp_path):
     """In 600 lines, pairs of shuffled text lie beside others too, but rarely in the next line."""
     folder = _world(tmp_path, lines=600, share=0.1)
