@@ -33,6 +33,7 @@ from clwe_jax.text import frequencies
 _LENGTHS = 0.4, 2.5  # words of a source sentence for each word of its translation
 _EXACT = 2e8  # products of sentences up to which the search is exact on a CPU
 _ALIGNED = 50_000  # pairs of sentences whose words are linked, the best ones
+_ROWS = 10_000  # sentences whose vectors are computed at once
 _CHUNK = 2_000  # pairs of words whose cosines are computed at once, in the cache
 _LEAST_COUNT, _LEAST_SHARE = 0.5, 0.05  # of a link: its count, and of its word's links
 _CHANCE = 20  # times as many supported pairs as shuffled texts have are needed
@@ -200,12 +201,19 @@ def _sentences(
 
 def _text(sentences: _Sentences, words: np.ndarray) -> Text:
     """The centered vectors of sentences, float16 to hold those of all languages."""
-    vectors = unit(sentences.matrix @ words)
-    known = np.abs(vectors).max(1, initial=0) > 0
-    if known.any():
-        vectors[known] -= vectors[known].mean(0)
-        vectors = unit(vectors)
-    return Text(vectors.astype(np.float16), sentences.places, sentences.at)
+    count = len(sentences.numbers)
+    vectors = np.empty((count, words.shape[1]), np.float16)
+    known, total = np.zeros(count, bool), np.zeros(words.shape[1], np.float32)
+    parts = [slice(start, start + _ROWS) for start in range(0, count, _ROWS)]
+    for part in parts:
+        some = unit(sentences.matrix[part] @ words)
+        vectors[part], known[part] = some, some.any(1)
+        total += some.sum(0)
+    mean = total / max(1, known.sum())
+    for part in parts:
+        centered = vectors[part].astype(np.float32) - mean * known[part, None]
+        vectors[part] = unit(centered)
+    return Text(vectors, sentences.places, sentences.at)
 
 
 def _mined(
