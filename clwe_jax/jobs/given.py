@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from absl import logging
 
@@ -13,6 +13,7 @@ from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import dictionary_text, files
 from clwe_jax.embeddings.collect import KEPT
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import forecast, inputs
 from clwe_jax.jobs.vocabularies import Vocabularies
@@ -78,9 +79,10 @@ class Given:
         self.frequencies = frequencies.most_frequent(self._counts)
         return Vocabularies(raw)
 
-    def dictionary_vectors(self, dim: int) -> dict[str, Vectors]:
+    def dictionary_vectors(self, dim: int) -> Mapping[str, Vectors]:
         """See `trainer.Trainer`."""
-        return dictionary_text.vectors(self._dictionary, self._counts, dim, self._config.seed)
+        graph = WordGraph(self._dictionary, self._counts)
+        return dictionary_text.vectors(graph, dim, self._config.seed)
 
     def encoder(self, model: StaticModel) -> StaticEncoder:
         """See `trainer.Trainer`."""

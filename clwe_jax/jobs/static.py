@@ -14,6 +14,7 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
+from clwe_jax.api import static as static_api
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import beside, files
 from clwe_jax.embeddings.vectors import Vectors
@@ -160,6 +161,8 @@ class Static(Job):
 
     def _write_vectors(self) -> None:
         self.model.save(self.workdir)
+        # Vectors beside a dictionary's are made while they are written; from here on they are mapped.
+        self.model = dataclasses.replace(self.model, raw=static_api.load(self.workdir).raw)
         if self.config.static.write_text:
             os.makedirs(self.path("vectors"), exist_ok=True)
             for language in self.model.languages:

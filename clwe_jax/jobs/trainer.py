@@ -10,12 +10,13 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 from clwe_jax import atomic, options
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import (
-    corpus as corpora, dictionary_text, duong, mining, train, word_graph,
+    corpus as corpora, dictionary_text, duong, mining, train,
 )  # fmt: skip
 from clwe_jax.embeddings.corpus import Corpus
-from clwe_jax.embeddings.mining import Grown
+from clwe_jax.embeddings.grown import Grown
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import forecast, vocabularies
 from clwe_jax.jobs.kept import Kept
@@ -112,17 +113,19 @@ class Trainer:
         options = self._config.static.mining
 
         def made() -> Grown:
-            graph = word_graph.WordGraph(dictionary, self._dictionary_counts)
-            return mining.grow(graph, self._text, options, self._config.seed)
+            return mining.grow(self._graph, self._text, options, self._config.seed)
 
         self._grown = self._kept(GROWN, made, Grown.save, Grown.load)
         return self._grown
 
-    def dictionary_vectors(self, dim: int) -> dict[str, Vectors]:
+    def dictionary_vectors(self, dim: int) -> Mapping[str, Vectors]:
         """Vectors of the dictionary, and of what was mined, for the words of the text."""
-        return dictionary_text.vectors(
-            self._dictionary, self._dictionary_counts, dim, self._config.seed, self._grown.links
-        )
+        return dictionary_text.vectors(self._graph, dim, self._config.seed, self._grown.links)
+
+    @functools.cached_property
+    def _graph(self) -> WordGraph:
+        """The words of the dictionary and of the text."""
+        return WordGraph(self._dictionary, self._dictionary_counts)
 
     def _set_words(self, dictionary: Dictionary | None, tests: Sequence[TestSet]) -> None:
         lexicons = {
@@ -246,7 +249,7 @@ class Trainer:
             for language in self._languages
         }
 
-    def _of_dictionary(self) -> dict[str, Vectors]:
+    def _of_dictionary(self) -> Mapping[str, Vectors]:
         """Vectors of the dictionary for the words of the text, without training."""
         return self.dictionary_vectors(self._config.embeddings.dim)
 
