@@ -36,8 +36,6 @@ setup(
     install_requires=[
         "absl-py>=2.0",
         "adjustText>=1.3",
-        # Approximate search among millions of sentences.
-        "faiss-cpu>=1.8",
         "flax>=0.12",
         "gensim>=4.4",
         # tensorflow-datasets imports it without asking for it.

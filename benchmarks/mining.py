@@ -20,6 +20,7 @@ from absl import app, flags
 from clwe_jax import pocket
 from clwe_jax.embeddings import corpus as corpora, mining
 from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.options.static import MiningOptions
 from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
@@ -44,7 +45,7 @@ def _measure(count: int) -> dict[str, float]:
     )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     clock, processor = time.monotonic(), time.process_time()
-    grown = mining.grow(graph, text, mining.Mining(rounds=FLAGS.rounds), seed=0)
+    grown = mining.grow(graph, text, MiningOptions(rounds=FLAGS.rounds), seed=0)
     found = {
         "sentences": count,
         "seconds": round(time.monotonic() - clock, 1),

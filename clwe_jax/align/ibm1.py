@@ -67,8 +67,6 @@ def align(
       least: posterior below which a link is dropped.
     """
     cells, words = _cells(source, target, position)
-    if not len(cells.pair):
-        return WordPairs(*words, np.zeros(0))
     near = np.maximum(similarity(*words), 0).astype(np.float64)
     ahead = _posteriors(cells, words[0], cells.target, near, iterations, flat, pseudo_count)
     back = _posteriors(cells, words[1], cells.source, near, iterations, flat, pseudo_count)
@@ -81,21 +79,30 @@ def _cells(
     source: Sequence[np.ndarray], target: Sequence[np.ndarray], position: float
 ) -> tuple[_Cells, tuple[np.ndarray, np.ndarray]]:
     """The cells, and the words of each pair of words."""
-    parts, running = [], [0, 0]
-    for x, y in zip(source, target, strict=True):
-        i, j = np.repeat(np.arange(len(x)), len(y)), np.tile(np.arange(len(y)), len(x))
-        apart = np.abs((i + 0.5) / max(1, len(x)) - (j + 0.5) / max(1, len(y)))
-        nearness = np.exp(-position * apart).astype(np.float32)
-        parts.append((x[i], y[j], nearness, i + running[0], j + running[1]))
-        running = [running[0] + len(x), running[1] + len(y)]
-    if not parts:
-        empty = np.zeros(0, np.int32)
-        return _Cells(*[empty] * 4), (empty, empty)
-    x, y, nearness, i, j = map(np.concatenate, zip(*parts))
+    (x, place_x, of_x), (y, place_y, _) = _running(source), _running(target)
+    lengths = np.array([len(words) for words in target], np.int64)
+    begins, wide = np.cumsum(lengths) - lengths, lengths[of_x]
+    # A running word of the source has a cell with each word of its sentence's translation.
+    cells = _int32(np.repeat(np.arange(len(x)), wide))
+    others = np.arange(len(cells)) - np.repeat(np.cumsum(wide) - wide - begins[of_x], wide)
+    others = _int32(others)
+    nearness = np.exp(-position * np.abs(place_x[cells] - place_y[others]))
     span = np.int64(y.max(initial=0) + 1)
-    pairs, pair = np.unique(x.astype(np.int64) * span + y, return_inverse=True)
-    cells = _Cells(pair.astype(np.int32), nearness, i.astype(np.int32), j.astype(np.int32))
-    return cells, (pairs // span, pairs % span)
+    pairs, pair = np.unique(x[cells] * span + y[others], return_inverse=True)
+    return _Cells(_int32(pair), nearness, cells, others), (pairs // span, pairs % span)
+
+
+def _running(sentences: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The running words, their places in shares of their sentences, and these sentences' numbers."""
+    lengths = np.array([len(words) for words in sentences], np.int64)
+    words = np.concatenate([np.zeros(0, np.int64), *sentences]).astype(np.int64)
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    within = np.arange(len(words)) - (np.cumsum(lengths) - lengths)[owners]
+    return words, ((within + 0.5) / lengths[owners]).astype(np.float32), owners
+
+
+def _int32(numbers: np.ndarray) -> np.ndarray:
+    return numbers.astype(np.int32)  # there are millions of cells
 
 
 def _posteriors(
@@ -126,5 +133,7 @@ def _posteriors(
 
 
 def _shares(table: np.ndarray, cells: _Cells, generated: np.ndarray) -> np.ndarray:
-    weights = table[cells.pair] * cells.nearness
-    return weights / np.maximum(np.bincount(generated, weights)[generated], _LEAST)
+    weights = table[cells.pair]
+    weights *= cells.nearness
+    weights /= np.maximum(np.bincount(generated, weights), _LEAST)[generated]
+    return weights

@@ -25,6 +25,7 @@ from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.retriever import Retriever
 from clwe_jax.api.base import Loaded, Neighbour, did_you_mean, lacks_counts, near_words, select
 from clwe_jax.api.checks import check_search, check_strings
+from clwe_jax.embeddings import vectors as stored
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import Layer
 from clwe_jax.evaluate.static_encoder import StaticEncoder, weighted_means
@@ -36,6 +37,7 @@ from clwe_jax.text.words import Segmenter
 _DESCRIPTION = "spaces.json"
 _RAW = "spaces"
 _ALIGNMENTS = "alignments"
+_WIDENED = 2  # languages whose vectors in float16 are held in float32
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +45,8 @@ class StaticModel(Loaded):
     """The vectors of several languages and the maps between their spaces.
 
     Attributes:
-      raw: language -> its vectors before alignment, most frequent word first.
+      raw: language -> its vectors before alignment, most frequent word first; those in float16
+        become float32 when they are asked for.
       shared: language -> the words that it shares with the hub, which its map does not move
         (joint-align, section 3.3); empty where each language was trained alone.
       alignments: language -> its map to the hub's space; no entry for the hub, and none at all
@@ -141,7 +144,7 @@ class StaticModel(Loaded):
           ValueError: a language without vectors.
         """
         self._check_languages(source=source, target=target)
-        if source == target:
+        if source == target and source in self.alignments:
             return self.raw[source], self.raw[source]
         for language, other in ((source, target), (target, source)):
             if other == self.hub and language in self.alignments:
@@ -260,6 +263,10 @@ class StaticModel(Loaded):
             if language in self.alignments:
                 mapped = self.alignments[language].to_target_space(vectors.vectors)
                 vectors = self._replaced(language, mapped, vectors.vectors)
+            elif vectors.vectors.dtype != np.float32:
+                vectors = dataclasses.replace(vectors, vectors=vectors.vectors.astype(np.float32))
+                while len(self._hub_spaces) >= _WIDENED:
+                    del self._hub_spaces[next(iter(self._hub_spaces))]
             self._hub_spaces[language] = vectors
         return self._hub_spaces[language]
 
@@ -313,7 +320,7 @@ def load(workdir: str | os.PathLike[str], step: int | None = None) -> StaticMode
     hub = found["hub"]
     return StaticModel(
         raw={
-            language: Vectors.load(os.path.join(workdir, _RAW, f"{language}.npz"))
+            language: stored.load(os.path.join(workdir, _RAW, f"{language}.npz"), narrow=True)[0]
             for language in found["languages"]
         },
         shared={language: frozenset(words) for language, words in found["shared"].items()},

@@ -12,12 +12,16 @@ from typing import Mapping
 import numpy as np
 
 from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.embeddings.made import Made
 from clwe_jax.embeddings.vectors import Vectors
+
+
+_ROWS = 10_000  # that are copied at once
 
 
 def concatenated(
     dictionary: Mapping[str, Vectors], trained: Mapping[str, Vectors], length: float
-) -> dict[str, Vectors]:
+) -> Made[Vectors]:
     """The vectors of both, one behind the other, for every word that either has.
 
     Each language's mean is subtracted from its trained vectors, because languages differ in it even
@@ -29,28 +33,28 @@ def concatenated(
       length: of a trained vector beside the dictionary's, > 0.
 
     Returns:
-      language -> float32 [words, D + T], most frequent word first; zeros stand for a part that a
-      word lacks.
+      language -> float16 [words, D + T], most frequent word first, made when they are asked for;
+      zeros stand for a part that a word lacks.
     """
-    return {
-        language: _of_language(dictionary[language], vectors, length)
-        for language, vectors in trained.items()
-    }
+    return Made(trained, lambda x: _of_language(dictionary[x], trained[x], length))
 
 
 def _of_language(known: Vectors, trained: Vectors, length: float) -> Vectors:
     words = list(dict.fromkeys([*trained.words, *known.words]))
-    parts = []
-    centered = unit(trained.vectors - trained.vectors.mean(0))
-    for vectors, given in ((known, known.vectors), (trained, length * centered)):
-        rows = vectors.rows(words)
-        part = np.zeros((len(words), vectors.dim), np.float32)
-        part[rows >= 0] = given[rows[rows >= 0]]
-        parts.append(part)
     counts = np.zeros(len(words), np.int64)
     for vectors in (known, trained):
         if vectors.counts is not None:
             rows = vectors.rows(words)
             counts[rows >= 0] = vectors.counts[rows[rows >= 0]]
-    found = Vectors(words, np.concatenate(parts, axis=1), counts)
-    return found.take(np.argsort(-counts, kind="stable"))
+    order = np.argsort(-counts, kind="stable")
+    words = [words[row] for row in order.tolist()]
+    joined = np.zeros((len(words), known.dim + trained.dim), np.float16)
+    centered = length * unit(trained.vectors - trained.vectors.mean(0))
+    for vectors, given, part in (
+        (known, known.vectors, slice(known.dim)), (trained, centered, slice(known.dim, None)),
+    ):  # fmt: skip
+        rows = vectors.rows(words)
+        for start in range(0, len(words), _ROWS):
+            some = rows[start : start + _ROWS]
+            joined[start : start + _ROWS, part] = given[some] * (some >= 0)[:, None]
+    return Vectors(words, joined, counts[order])

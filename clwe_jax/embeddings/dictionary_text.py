@@ -10,38 +10,33 @@ from typing import Mapping
 
 import numpy as np
 
+from clwe_jax.embeddings.made import Made
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import Links, WordGraph
-from clwe_jax.text.merged import Dictionary
 
 
 def vectors(
-    dictionary: Dictionary,
-    counts: Mapping[str, Mapping[str, int]],
-    dim: int,
-    seed: int,
-    links: Mapping[tuple[str, str], Links] | None = None,
-) -> dict[str, Vectors]:
+    graph: WordGraph, dim: int, seed: int, links: Mapping[tuple[str, str], Links] | None = None
+) -> Made[Vectors]:
     """Vectors of the dictionary's and the text's words in one space.
 
     Args:
-      dictionary: merged dictionary.
-      counts: language -> word of its text -> occurrences.
+      graph: the words.
       dim: width of a vector.
       seed: of the random vectors.
       links: see `WordGraph.rows`.
 
     Returns:
-      language -> its words, most frequent first, with their counts. Words that nothing connects to
-      the dictionary or to another language are left out.
+      language of a text -> its words, most frequent first, with their counts, made when they are
+      asked for. Words that nothing connects to the dictionary or to another language are left out.
     """
-    graph = WordGraph(dictionary, counts)
     made = graph.rows(dim, seed, links)
-    found = {}
-    for language, own in counts.items():
-        words, rows = graph.words[language], made.of(language)
+
+    def of(language: str) -> Vectors:
+        words, rows, own = graph.words[language], made.of(language), graph.counts[language]
         occurrences = np.array([own.get(word, 0) for word in words], np.int64)
         order = np.argsort(-occurrences, kind="stable")
         order = order[np.abs(rows).max(1, initial=0)[order] > 0]
-        found[language] = Vectors([words[i] for i in order], rows[order], occurrences[order])
-    return found
+        return Vectors([words[i] for i in order], rows[order], occurrences[order])
+
+    return Made(graph.counts, of)

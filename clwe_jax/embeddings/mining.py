@@ -10,122 +10,38 @@ al. 2020 do the same with large models.
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import itertools
-import json
 import time
-import zipfile
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
 import jax
 import numpy as np
 from scipy import sparse
 
-from clwe_jax import atomic
 from clwe_jax.align import ibm1, inverted_lists, mining
 from clwe_jax.align.mining import Mined, Text
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.dictionary_vectors import unit
+from clwe_jax.embeddings.grown import Grown, Pairs
 from clwe_jax.embeddings.word_graph import Links, WordGraph
 from clwe_jax.options.static import MiningOptions
 from clwe_jax.text import frequencies
 
 _LENGTHS = 0.4, 2.5  # words of a source sentence for each word of its translation
-_EXACT = 2e9  # products of sentences up to which the search is exact on a CPU
+_EXACT = 2e8  # products of sentences up to which the search is exact on a CPU
 _ALIGNED = 50_000  # pairs of sentences whose words are linked, the best ones
-_CHUNK = 20_000  # pairs of words whose similarity is computed at once
+_ROWS = 10_000  # sentences whose vectors are computed at once
+_CHUNK = 2_000  # pairs of words whose cosines are computed at once, in the cache
 _LEAST_COUNT, _LEAST_SHARE = 0.5, 0.05  # of a link: its count, and of its word's links
-_CHANCE = 5  # times as many supported pairs as shuffled texts have are needed
+_CHANCE = 20  # times as many supported pairs as shuffled texts have are needed
+_SHUFFLES = 4  # over which these are averaged
 _MUCH = 0.5  # share of a text's sentences from which on the log warns of the text
 _REFUSED = 1_000  # pairs that are kept to be looked at
-_GROWTH = 1.02  # of the pairs of two languages: less growth ends their rounds
+_GROWTH = 1.05  # of the pairs of two languages: less growth ends their rounds
 
 
-class Pairs(NamedTuple):
-    """Sentences of two languages that translate each other.
-
-    Attributes:
-      source, target: the places of their lines in the corpus, int [P].
-      margins: float [P]; NaN for a pair that was found beside another one.
-    """
-
-    source: np.ndarray
-    target: np.ndarray
-    margins: np.ndarray
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Grown:
-    """Pairs of sentences from the texts, and the links of their words.
-
-    Attributes:
-      links: (language, other language) -> counted links of their words.
-      pairs: the same -> pairs of sentences.
-      refused: the same -> mutual best pairs without support, best first.
-      rounds: for each round and pair of languages, its figures, for the report.
-      files: language -> the text's files and the place of their first line.
-    """
-
-    links: Mapping[tuple[str, str], Links] = dataclasses.field(default_factory=dict)
-    pairs: Mapping[tuple[str, str], Pairs] = dataclasses.field(default_factory=dict)
-    refused: Mapping[tuple[str, str], Pairs] = dataclasses.field(default_factory=dict)
-    rounds: Sequence[Mapping[str, Any]] = ()
-    files: Mapping[str, Sequence[tuple[str, int]]] = dataclasses.field(default_factory=dict)
-
-    def save(self, path: str) -> None:
-        """Writes an .npz file that `load` reads."""
-        arrays: dict[str, Any] = {}
-        for pair, found in self.links.items():
-            name = "-".join(pair)
-            # One text a side: arrays of texts take the length of the longest for each.
-            arrays |= {
-                f"links/{name}/source": _bytes(found.source),
-                f"links/{name}/target": _bytes(found.target),
-                f"links/{name}/counts": found.counts,
-            }
-        for kind, sets in (("pairs", self.pairs), ("refused", self.refused)):
-            for pair, some in sets.items():
-                for field, values in some._asdict().items():
-                    arrays[f"{kind}/{'-'.join(pair)}/{field}"] = values
-        about = json.dumps({"rounds": list(self.rounds), "files": dict(self.files)})
-        with atomic.writing(path) as file:
-            np.savez_compressed(file, about=_bytes([about]), **arrays)
-
-    @classmethod
-    def load(cls, path: str) -> Grown:
-        """Reads a file that `save` wrote.
-
-        Raises:
-          ValueError: the file is damaged.
-        """
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = dict(file)
-            about = json.loads(_texts(arrays.pop("about"))[0])
-        except (OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path} is damaged ({error})") from error
-        found: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
-        for name, values in arrays.items():
-            kind, pair, field = name.split("/")
-            first, second = pair.split("-")
-            of_pair = found.setdefault(kind, {}).setdefault((first, second), {})
-            of_pair[field] = _texts(values) if values.dtype == np.uint8 else values
-        links = {pair: Links(**fields) for pair, fields in found.get("links", {}).items()}
-        pairs, refused = (
-            {pair: Pairs(**fields) for pair, fields in found.get(kind, {}).items()}
-            for kind in ("pairs", "refused")
-        )
-        files = {x: [tuple(file) for file in some] for x, some in about["files"].items()}
-        return cls(links, pairs, refused, about["rounds"], files)
-
-
-def _bytes(texts: Sequence[str]) -> np.ndarray:
-    return np.frombuffer("\n".join(texts).encode("utf-8"), np.uint8)
-
-
-def _texts(data: np.ndarray) -> list[str]:
-    return data.tobytes().decode("utf-8").split("\n") if len(data) else []
 
 
 class _Sentences(NamedTuple):
@@ -165,8 +81,7 @@ def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) ->
       seed: of the random directions.
     """
     languages = sorted(corpus.languages, key=lambda language: language == graph.hub)
-    strings: dict[bytes, int] = {}
-    sentences = {x: _sentences(corpus, x, graph.index[x], options, strings) for x in languages}
+    sentences = _of_languages(languages, corpus, graph, options)
     asked = [
         (a, b) for a, b in itertools.combinations(languages, 2)
         if min(len(sentences[a].numbers), len(sentences[b].numbers)) > 1
@@ -177,12 +92,12 @@ def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) ->
         started = time.monotonic()
         rows = graph.rows(options.dim, seed, links)
         words, texts = {}, {}
-        for language in languages:
+        for language in dict.fromkeys(itertools.chain(*asked)):
             of_words = rows.of(language)
             texts[language] = _text(sentences[language], of_words)
             words[language] = of_words.astype(np.float16)  # as those of all languages are held
         growing = []
-        for pair, mined in _mined(texts, asked, options):
+        for pair, mined in _mined(texts, asked, options, seed):
             both = [sentences[language] for language in pair]
             mined = mined.take(_plausible(mined, *both))
             taken, left, row = _supported(mined, [texts[x] for x in pair], options)
@@ -208,6 +123,14 @@ def grow(graph: WordGraph, corpus: Corpus, options: MiningOptions, seed: int) ->
         if not asked:
             break
     return Grown(links, pairs, refused, figures, corpus.files)
+
+
+def _of_languages(
+    languages: Sequence[str], corpus: Corpus, graph: WordGraph, options: MiningOptions
+) -> dict[str, _Sentences]:
+    """The sentences of all languages."""
+    strings: dict[bytes, int] = {}
+    return {x: _sentences(corpus, x, graph.index[x], options, strings) for x in languages}
 
 
 def _sentences(
@@ -236,7 +159,7 @@ def _sentences(
         row_of[word] = index.get(corpus.words[word], -1)
     words = row_of[running]
     known = words >= 0
-    weights = frequencies.sif_weights(counts / len(ids))[running[known]]
+    weights = frequencies.sif_weights(counts / len(ids)).astype(np.float32)[running[known]]
     owners = np.repeat(np.arange(len(first), dtype=np.int32), lengths)[known]
     shape = (len(first), len(index))
     matrix = sparse.csr_matrix((weights, (owners, words[known])), shape)
@@ -245,31 +168,43 @@ def _sentences(
 
 def _text(sentences: _Sentences, words: np.ndarray) -> Text:
     """The centered vectors of sentences, float16 to hold those of all languages."""
-    vectors = unit(sentences.matrix @ words)
-    known = np.abs(vectors).max(1, initial=0) > 0
-    vectors = unit(vectors - vectors[known].mean(0)) * known[:, None] if known.any() else vectors
-    return Text(vectors.astype(np.float16), sentences.places, sentences.at)
+    count = len(sentences.numbers)
+    vectors = np.empty((count, words.shape[1]), np.float16)
+    known, total = np.zeros(count, bool), np.zeros(words.shape[1], np.float32)
+    parts = [slice(start, start + _ROWS) for start in range(0, count, _ROWS)]
+    for part in parts:
+        some = unit(sentences.matrix[part] @ words)
+        vectors[part], known[part] = some, some.any(1)
+        total += some.sum(0)
+    mean = total / max(1, known.sum())
+    for part in parts:
+        centered = vectors[part].astype(np.float32) - mean * known[part, None]
+        vectors[part] = unit(centered)
+    return Text(vectors, sentences.places, sentences.at)
 
 
 def _mined(
-    texts: Mapping[str, Text], pairs: Sequence[tuple[str, str]], options: MiningOptions
+    texts: Mapping[str, Text], pairs: Sequence[tuple[str, str]], options: MiningOptions, seed: int
 ) -> Iterator[tuple[tuple[str, str], Mined]]:
     """The mutual best pairs of each pair of languages."""
-    indices: dict[str, Any] = {}
-    for pair in pairs:
-        x, y = (texts[language].vectors for language in pair)
+
+    @functools.cache
+    def lists() -> inverted_lists.Lists:
+        return inverted_lists.learn([text.vectors for text in texts.values()], seed)
+
+    @functools.cache
+    def probed(language: str) -> np.ndarray:
+        return lists().probed(texts[language].vectors)
+
+    for first, second in pairs:
+        x, y = texts[first].vectors, texts[second].vectors
         if jax.default_backend() != "cpu" or len(x) * len(y) <= _EXACT:
             sides = mining.exact(x.astype(np.float32), y.astype(np.float32), options.neighbourhood)
         else:
-            for language in pair:
-                if language not in indices:
-                    indices[language] = inverted_lists.build(texts[language].vectors)
-            sides = (
-                inverted_lists.nearest(x, indices[pair[1]], options.neighbourhood),
-                inverted_lists.nearest(y, indices[pair[0]], options.neighbourhood),
-            )
+            asked = probed(first), probed(second)[:, 0]
+            sides = inverted_lists.nearest(x, y, *asked, options.neighbourhood)
         found = mining.mutual_best(*sides)
-        yield pair, found.take(found.scores >= options.margin)
+        yield (first, second), found.take(found.scores >= options.margin)
 
 
 def _plausible(mined: Mined, source: _Sentences, target: _Sentences) -> np.ndarray:
@@ -301,23 +236,33 @@ def _supported(
 ) -> tuple[Mined, Mined, dict[str, Any]]:
     """The pairs that are taken, those that are refused, and the round's figures."""
     places = [text.places[rows] for text, rows in zip(texts, (mined.source, mined.target))]
-    alone = ~mining.supported(*places, options.support_lines)
-    shuffled = np.random.default_rng(0).permutation(len(alone))
-    chance = int(mining.supported(places[0], places[1][shuffled], options.support_lines).sum())
-    supported = len(alone) - int(alone.sum())
-    if supported < max(options.least_supported, _CHANCE * chance):
-        alone[:] = True
-    kept = ~alone
+    enough = False
+    for lines in range(options.support_lines, 0, -1):  # few lines meet by chance in a short text
+        beside = mining.supported(*places, lines)
+        chance = _by_chance(*places, lines)
+        enough = beside.sum() >= max(options.least_supported, _CHANCE * chance)
+        if enough:
+            break
+    kept = beside & enough
     if options.unsupported_margin:
         kept |= mined.scores >= options.unsupported_margin
     taken = mined.take(kept)
     if options.grow_lines and len(taken.source):
         taken = mining.grow(taken, *texts, options.grow_lines, options.grow_cosine)
     row = {
-        "mutual": len(alone), "supported": supported, "by_chance": chance,
-        "taken": len(taken.source),
+        "mutual": len(beside), "supported": int(beside.sum()), "by_chance": round(chance),
+        "lines": lines, "taken": len(taken.source),
     }  # fmt: skip
     return taken, mined.take(~kept), row
+
+
+def _by_chance(source: np.ndarray, target: np.ndarray, lines: int) -> float:
+    """How many pairs would be supported if their targets were shuffled; see `mining.supported`."""
+    random, found = np.random.default_rng(0), []
+    for _ in range(_SHUFFLES):
+        shuffled = target[random.permutation(len(target))]
+        found.append(mining.supported(source, shuffled, lines).sum())
+    return float(np.mean(found))
 
 
 def _placed(mined: Mined, sentences: Sequence[_Sentences]) -> Pairs:
@@ -336,23 +281,12 @@ def _links(
 ) -> Links:
     """The links of the words of pairs of sentences that occur often enough."""
 
-    def similarity(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        found = np.empty(len(source), np.float32)
-        for start in range(0, len(source), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            x, y = (
-                unit(side[rows[part]].astype(np.float32))
-                for side, rows in zip(words, (source, target))
-            )
-            found[part] = np.einsum("nd,nd->n", x, y)
-        return found
-
     best = mined.take(slice(_ALIGNED))  # supported pairs come first
     both = [
         [side.known_words(row) for row in rows.tolist()]
         for side, rows in zip(sentences, (best.source, best.target))
     ]
-    found = ibm1.align(*both, similarity, position=options.position)
+    found = ibm1.align(*both, _cosines(*words), position=options.position)
     totals = np.bincount(found.source, found.counts, len(graph.words[pair[0]]))
     kept = found.counts >= np.maximum(_LEAST_COUNT, _LEAST_SHARE * totals[found.source])
     names = [graph.words[language] for language in pair]
@@ -361,3 +295,21 @@ def _links(
         [names[1][i] for i in found.target[kept].tolist()],
         found.counts[kept].astype(np.float32),
     )
+
+
+def _cosines(x: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Returns the function (rows of x [K], rows of y [K]) -> their cosines, float32 [K]."""
+
+    def cosines(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        sides = []
+        for vectors, rows in ((x, source), (y, target)):
+            used, places = np.unique(rows, return_inverse=True)
+            sides.append((unit(vectors[used].astype(np.float32)), places))
+        found = np.empty(len(source), np.float32)
+        for start in range(0, len(source), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            a, b = (vectors[places[part]] for vectors, places in sides)
+            found[part] = np.einsum("nd,nd->n", a, b)
+        return found
+
+    return cosines

@@ -17,6 +17,7 @@ _VERSION = 1
 _ALIGNMENT = 64  # bytes; the numbers of an array start at a multiple, to be memory-mapped
 _EXTRA = 0x4C43  # private id of the padding among zip's extra fields
 _DAMAGED = (ValueError, KeyError, EOFError, IndexError, AttributeError, zipfile.BadZipFile)
+_STORED = (np.float32, np.float16)  # numbers that are mapped as they are
 _ZIP64 = 20  # bytes of the extra field that `zipfile` writes for force_zip64
 
 
@@ -26,7 +27,8 @@ class Vectors:
 
     Attributes:
       words: N distinct words.
-      vectors: float32 [N, D], read-only where a file is memory-mapped.
+      vectors: float32 [N, D], read-only where a file is memory-mapped; float16 of wide vectors in
+        the files of `api.static`, which hands out float32.
       counts: occurrences of each word in the text, int64 [N]; None where unknown.
       report: fault in `collect.MEANINGS` -> its occurrences in the file.
       examples: first place of each fault, as 'FILE:LINE: text'.
@@ -105,7 +107,7 @@ class Vectors:
             "about": np.frombuffer(json.dumps(facts).encode("utf-8"), np.uint8),
             "blob": np.frombuffer(b"".join(encoded), np.uint8),
             "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            "vectors": np.ascontiguousarray(self.vectors, np.float32),
+            "vectors": np.ascontiguousarray(self.vectors, _stored_type(self.vectors)),
         }
         if self.counts is not None:
             arrays["counts"] = np.asarray(self.counts, np.int64)
@@ -126,8 +128,13 @@ class Vectors:
         return load(path)[0]
 
 
-def load(path: str) -> tuple[Vectors, dict[str, Any]]:
-    """Reads a file as `Vectors.load` does; also returns its facts `about`."""
+def load(path: str, narrow: bool = False) -> tuple[Vectors, dict[str, Any]]:
+    """Reads a file as `Vectors.load` does; also returns its facts `about`.
+
+    Args:
+      path: path of the file.
+      narrow: whether vectors in float16 are mapped as they are; otherwise they become float32.
+    """
     try:
         with np.load(path, allow_pickle=False) as stored:
             names = set(stored.files)
@@ -140,7 +147,7 @@ def load(path: str) -> tuple[Vectors, dict[str, Any]]:
                 words = _words(stored["blob"], stored["offsets"])
                 about = json.loads(stored["about"].tobytes()) if "about" in names else {}
             vectors = _mapped(path, stored.zip, "vectors.npy")
-            if vectors is None:
+            if vectors is None or (vectors.dtype != np.float32 and not narrow):
                 vectors = stored["vectors"].astype(np.float32, copy=False)
         report, examples = about.get("report", {}), about.get("examples", {})
         return Vectors(words, vectors, counts, report, examples), about
@@ -173,7 +180,7 @@ def _write_aligned(archive: zipfile.ZipFile, place: int, name: str, array: np.nd
 
 
 def _mapped(path: str, archive: zipfile.ZipFile, name: str) -> np.ndarray | None:
-    """Memory-maps an array; None if it is compressed, unaligned or not float32."""
+    """Memory-maps an array; None if it is compressed, unaligned or of other numbers."""
     info = archive.getinfo(name)
     if info.compress_type != zipfile.ZIP_STORED:
         return None
@@ -189,6 +196,10 @@ def _mapped(path: str, archive: zipfile.ZipFile, name: str) -> np.ndarray | None
         place = file.tell()
         if place + int(np.prod(shape)) * dtype.itemsize > start + info.file_size:
             raise ValueError(f"{name} is cut off")
-    if fortran or dtype != np.float32 or place % dtype.itemsize or not np.prod(shape):
+    if fortran or dtype not in _STORED or place % dtype.itemsize or not np.prod(shape):
         return None
-    return np.memmap(path, np.float32, "r", place, shape).view(np.ndarray)
+    return np.memmap(path, dtype, "r", place, shape).view(np.ndarray)
+
+
+def _stored_type(vectors: np.ndarray) -> type:
+    return np.float16 if vectors.dtype == np.float16 else np.float32

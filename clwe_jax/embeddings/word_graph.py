@@ -55,6 +55,7 @@ class WordGraph:
       hub: the language whose words have random directions.
       words: language -> words of the dictionary in its order, then the other words of the text.
       index: language -> word -> its row.
+      counts: language of a text -> word -> occurrences.
     """
 
     def __init__(self, dictionary: Dictionary, counts: Mapping[str, Mapping[str, int]]):
@@ -63,7 +64,7 @@ class WordGraph:
         counts: language -> word of its text -> occurrences.
         """
         self.hub = dictionary_vectors.hub(dictionary)
-        self._dictionary, self._counts = dictionary, counts
+        self._dictionary, self.counts = dictionary, counts
         self.words: dict[str, list[str]] = {}
         self._known: dict[str, int] = {}  # language -> number of words of the dictionary
         self._alike_kept: dict[str, sparse.csr_matrix] = {}
@@ -82,7 +83,7 @@ class WordGraph:
     def _graph(self) -> sparse.csr_matrix:
         """Weight of every translation of every word of the dictionary: [entries, entries]."""
         counted = [
-            self._counts.get(language, {}).get(word, 0)
+            self.counts.get(language, {}).get(word, 0)
             for language in self._dictionary.languages
             for word in self._dictionary.language_words(language)
         ]
@@ -107,7 +108,7 @@ class WordGraph:
     @functools.cached_property
     def _strings(self) -> dict[str, int]:
         """The strings of several languages' texts -> their numbers."""
-        strings = collections.Counter(word for words in self._counts.values() for word in words)
+        strings = collections.Counter(word for words in self.counts.values() for word in words)
         same = sorted(word for word, languages in strings.items() if languages > 1)
         return {word: number for number, word in enumerate(same)}
 
@@ -126,7 +127,7 @@ class WordGraph:
         """Weights of the dictionary's words that begin like each other word of the text."""
         if language not in self._alike_kept:
             known = self._known[language]
-            words, counts = self.words[language], self._counts.get(language, {})
+            words, counts = self.words[language], self.counts.get(language, {})
             self._alike_kept[language] = alike(words[known:], words[:known], counts)
         return self._alike_kept[language]
 
@@ -176,19 +177,30 @@ class Rows:
         if language == self.graph.hub:
             return self._hub
         rows = self._seeds(language, self._hub)
-        linked, sums = self._linked(language, self._hub)
-        for (a, b), matrix in self.links.items():
-            if self.graph.hub in (a, b) or language not in (a, b):
-                continue
-            other, matrix = (b, matrix) if language == a else (a, matrix.T.tocsr())
-            words = np.unique(matrix.indices)
-            # One step is enough: rows of the other language without what it has from third ones.
-            sums += matrix[:, words] @ self._entries(other, self._hub, words)
-            linked |= matrix.getnnz(1) > 0
-        prior = np.full((len(rows), 1), _GUESSED, np.float32)
-        prior[: self.graph._known[language]] = _KNOWN
-        rows[linked] = unit(prior[linked] * rows[linked] + sums[linked])
+        linked, sums = self._linked(language)
+        known = linked < self.graph._known[language]
+        prior = np.where(known, _KNOWN, _GUESSED).astype(np.float32)[:, None]
+        rows[linked] = unit(prior * rows[linked] + sums)
         return rows
+
+    def _linked(self, language: str) -> tuple[np.ndarray, np.ndarray]:
+        """The words that have links, and the sums of the linked words' vectors."""
+        matrices = {
+            b if language == a else a: matrix if language == a else matrix.T.tocsr()
+            for (a, b), matrix in self.links.items()
+            if language in (a, b)
+        }
+        counts = sum(matrix.getnnz(1) for matrix in matrices.values())
+        linked = np.flatnonzero(counts) if matrices else np.zeros(0, np.int64)
+        sums = np.zeros((len(linked), self.dim), np.float32)
+        for other, matrix in matrices.items():
+            if other == self.graph.hub:
+                sums += matrix[linked] @ self._hub
+            else:
+                words = np.unique(matrix.indices)
+                # One step is enough: vectors of the other language without what third ones add.
+                sums += matrix[linked][:, words] @ self._entries(other, self._hub, words)
+        return linked, sums
 
     @functools.cached_property
     def _draws(self) -> np.ndarray:
@@ -217,51 +229,48 @@ class Rows:
         for language in graph.words:
             if language == hub:
                 continue
-            near = self._entries(language, start)
-            own = graph._span(language)
+            own, linked = graph._span(language), self.links.get((language, hub))
+            words = np.arange(graph._known[language])
+            if linked is not None:
+                words = np.union1d(words, np.flatnonzero(linked.getnnz(1)))
+            near = self._entries(language, start, words)
             back[:known] += graph._graph[span, own] @ near[: graph._known[language]]
-            if (language, hub) in self.links:
-                matrix = self.links[language, hub].T.tocsr()
+            if linked is not None:
+                matrix = linked[words].T.tocsr()
                 back += matrix @ near
                 translated |= matrix.getnnz(1) > 0
-        rows = unit(start + unit(back))
+        start += unit(back)
+        rows = unit(start)
         others = ~translated
         if others.any():
-            begun = graph._alike(hub)[others[known:]] @ rows[:known]
-            rows[others] = unit(begun) * np.float32(_ALIKE) + self._identity(hub)[others[known:]]
+            begun = unit(graph._alike(hub) @ rows[:known]) * np.float32(_ALIKE)
+            self._add_strings(hub, begun)
+            rows[others] = begun[others[known:]]
         return rows
 
     def _seeds(self, language: str, hub_rows: np.ndarray) -> np.ndarray:
         """The vectors of a language's words by dictionary and spelling, without counted links."""
         graph = self.graph
-        known = self._translations(np.arange(len(graph._depth))[graph._span(language)], hub_rows)
-        others = unit(graph._alike(language) @ known) * np.float32(_ALIKE)
-        return np.concatenate([known, others + self._identity(language)])
-
-    def _identity(self, language: str) -> np.ndarray:
-        """The shared string of each word that the dictionary lacks, as a vector of length `_SAME`."""
-        places = self.graph._string_numbers(language)
-        rows = np.zeros((len(places), self.dim), np.float32)
-        rows[places >= 0] = self._draws[places[places >= 0]] * np.float32(_SAME)
+        span, known = graph._span(language), graph._known[language]
+        rows = np.empty((len(graph.words[language]), self.dim), np.float32)
+        rows[:known] = self._translations(np.arange(span.start, span.stop), hub_rows)
+        rows[known:] = unit(graph._alike(language) @ rows[:known]) * np.float32(_ALIKE)
+        self._add_strings(language, rows[known:])
         return rows
 
-    def _linked(self, language: str, hub_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Whether each word has links to the hub's words, and the sums of these words' vectors."""
-        matrix = self.links.get((language, self.graph.hub))
-        if matrix is None:
-            count = len(self.graph.words[language])
-            return np.zeros(count, bool), np.zeros((count, self.dim), np.float32)
-        return matrix.getnnz(1) > 0, matrix @ hub_rows
+    def _add_strings(self, language: str, rows: np.ndarray) -> None:
+        """Adds the shared string of each word that the dictionary lacks, as a vector of length
+        `_SAME`, to the words' vectors in place."""
+        places = self.graph._string_numbers(language)
+        shared = np.flatnonzero(places >= 0)
+        rows[shared] += self._draws[places[shared]] * np.float32(_SAME)
 
-    def _entries(
-        self, language: str, hub_rows: np.ndarray, words: np.ndarray | None = None
-    ) -> np.ndarray:
-        """The unit vectors of words by direct translations and links; all words without `words`."""
+    def _entries(self, language: str, hub_rows: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """The unit vectors of some words, in rising order, by direct translations and links."""
         graph = self.graph
-        words = np.arange(len(graph.words[language])) if words is None else words
         known, rows = graph._known[language], np.zeros((len(words), self.dim), np.float32)
         own, span = words[words < known] + graph._span(language).start, graph._span(graph.hub)
-        rows[words < known] = unit(graph._graph[own, span] @ hub_rows[: graph._known[graph.hub]])
+        rows[: len(own)] = unit(graph._graph[own, span] @ hub_rows[: graph._known[graph.hub]])
         matrix = self.links.get((language, graph.hub))
         return rows if matrix is None else unit(_KNOWN * rows + matrix[words] @ hub_rows)
 

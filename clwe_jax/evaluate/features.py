@@ -7,15 +7,19 @@ Row 0 is padding.
 from __future__ import annotations
 
 import dataclasses
-from typing import Callable, Protocol, Sequence, runtime_checkable
+import itertools
+from typing import Callable, Iterable, Iterator, Protocol, Sequence, runtime_checkable
 
 from absl import logging
 import numpy as np
 
+from clwe_jax.evaluate.part_rows import PartRows
 from clwe_jax.models.pooling import select
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Batch, Encoder
 
+_AT_ONCE = 512  # sentences that are encoded at once
+_ROWS = 16_384  # rows of a table that are in memory at once
 _WORTH = 3  # batches of a further width, from which on it saves more than its compilation costs
 Words = Sequence[str]
 
@@ -78,7 +82,7 @@ class Table:
 
     Attributes:
       values: float32 [N, layers, D] or [N, P, layers, D], or int32 [N, P], see `models.labelling`;
-        row 0 is padding.
+        row 0 is padding. In memory or in a mapped file.
       rows: for each row of the data and each of its texts, the numbers of its words in `values`; 0
         for a word that the encoder leaves out.
     """
@@ -86,22 +90,16 @@ class Table:
     values: np.ndarray
     rows: Sequence[Sequence[np.ndarray]]
 
-    def local(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A small table for one batch, of a size that depends only on the batch's shape.
 
-        Args:
-          words: int32 [B, W].
+def joined(tables: Sequence[Table], folder: str | None = None) -> Table:
+    """The rows of several tables in one.
 
-        Returns:
-          Values [B W + 1, ...], and the words' rows there, int32 [B, W].
-        """
-        numbers = np.arange(1, words.size + 1, dtype=np.int32).reshape(words.shape)
-        values = np.concatenate([self.values[:1], self.values[words.reshape(-1)]])
-        return values, np.where(words > 0, numbers, 0)
-
-
-def joined(tables: Sequence[Table]) -> Table:
-    """The rows of several tables in one."""
+    Args:
+      tables: one or more.
+      folder: see `PartRows`.
+    """
+    if len(tables) == 1:
+        return tables[0]
     sizes = [len(table.values) - 1 for table in tables]
     starts = np.cumsum([0, *sizes[:-1]])
     rows = [
@@ -109,23 +107,39 @@ def joined(tables: Sequence[Table]) -> Table:
         for table, start in zip(tables, starts)
         for row in table.rows
     ]
-    values = [tables[0].values[:1], *(table.values[1:] for table in tables)]
-    return Table(_together(values), rows)
+    values = PartRows(folder)
+    values.add(tables[0].values[:1])
+    for table in tables:
+        values.add(table.values[1:])
+    return Table(values.together(), rows)
 
 
-def _together(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The rows of all parts, with pieces for the longest word.
+def mean(values: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """The mean vector of words, [layers, D].
 
-    The last vector of a piece, [N, P, layers, D], is repeated; after a word's ids, [N, P], is -1.
+    Args:
+      values: see `Table`; of a word's pieces every one counts.
+      words: rows of the table, int32 [n].
     """
-    most = max(x.shape[1] for x in parts)
-    if parts[0].ndim == 4:
-        parts = [x[:, np.minimum(np.arange(most), x.shape[1] - 1)] for x in parts]
-    if parts[0].ndim == 2:
-        parts = [
-            np.pad(x, ((0, 0), (0, most - x.shape[1])), constant_values=-1) for x in parts
-        ]
-    return np.concatenate(parts)
+    total, count = np.zeros(values.shape[-2:]), 0
+    for start in range(0, len(words), _ROWS):
+        some = values[words[start : start + _ROWS]].reshape(-1, *values.shape[-2:])
+        total, count = total + some.sum(0, dtype=np.float64), count + len(some)
+    return (total / max(count, 1)).astype(np.float32)
+
+
+def centered(table: Table, center: np.ndarray, folder: str | None = None) -> Table:
+    """The table without a vector, [layers, D]; its padding stays.
+
+    Args:
+      table, center: the table and the vector.
+      folder: see `PartRows`.
+    """
+    values = PartRows(folder)
+    values.add(np.array(table.values[:1]))
+    for start in range(1, len(table.values), _ROWS):
+        values.add(table.values[start : start + _ROWS] - center)
+    return dataclasses.replace(table, values=values.together())
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -138,27 +152,40 @@ class Vectors:
       pool: see `EncodesWords.of_words`.
       whole: whether a text has one vector, the encoder's own sentence vector, instead of one for
         each word.
+      folder: of the vectors, in mapped files; None: they are in memory.
     """
 
     encoder: Encoder
     layers: str | int = "mix"
     pool: str = "mean"
     whole: bool = False
+    folder: str | None = None
 
     def of_sentences(self, sentences: Sequence[Words], language: str) -> Table:
         """The features of sentences of given words."""
         if not isinstance(self.encoder, LeavesOut):
-            return _stacked([[x] for x in self._of_words(sentences, language)])
-        found = self.encoder.kept_words(
-            sentences, language, self.pool, lambda x: select(x, self.layers)
-        )
-        table, rows = _stacked([[x] for _, x in found]), []
-        for words, (places, _), (numbers,) in zip(sentences, found, table.rows):
+            return self._stacked(self._of_words(sentences, language))
+        places: list[np.ndarray] = []
+
+        def vectors() -> Iterator[np.ndarray]:
+            reduce = lambda x: select(x, self.layers)
+            for some in _parts(sentences):
+                for kept, found in self.encoder.kept_words(some, language, self.pool, reduce):
+                    places.append(kept)
+                    yield found
+
+        table, rows = self._stacked(vectors()), []
+        for words, kept, (numbers,) in zip(sentences, places, table.rows):
             rows.append([np.zeros(len(words), np.int32)])
-            rows[-1][0][places] = numbers
+            rows[-1][0][kept] = numbers
         return Table(table.values, rows)
 
-    def _of_words(self, sentences: Sequence[Words], language: str) -> list[np.ndarray]:
+    def _of_words(self, sentences: Iterable[Words], language: str) -> Iterator[np.ndarray]:
+        """The vectors of each sentence's words; few sentences are in memory at a time."""
+        for some in _parts(sentences):
+            yield from self._some(some, language)
+
+    def _some(self, sentences: Sequence[Words], language: str) -> list[np.ndarray]:
         if not isinstance(self.encoder, EncodesWords):
             raise ValueError(
                 "This encoder cuts text itself and has no vectors of given words: take a language "
@@ -185,9 +212,27 @@ class Vectors:
         if self.whole:
             found = select(self.encoder.sentences(distinct, language), self.layers)[:, None]
         else:
-            found = self._of_words([self.encoder.words(x, language) for x in distinct], language)
-        table = _stacked([[x] for x in found])
+            words = (self.encoder.words(x, language) for x in distinct)
+            found = self._of_words(words, language)
+        table = self._stacked(found)
         return Table(table.values, [[table.rows[number[x]][0] for x in row] for row in texts])
+
+    def _stacked(self, found: Iterable[np.ndarray]) -> Table:
+        """A table of the vectors [words, layers, D] of each row's text."""
+        values, rows, end = PartRows(self.folder), [], 1
+        for vectors in found:
+            if not rows:
+                values.add(np.zeros((1, *vectors.shape[1:]), np.float32))
+            values.add(vectors.astype(np.float32))
+            rows.append([np.arange(end, end + len(vectors), dtype=np.int32)])
+            end += len(vectors)
+        return Table(values.together(), rows)
+
+
+def _parts(sentences: Iterable[Words]) -> Iterator[list[Words]]:
+    rest = iter(sentences)
+    while some := list(itertools.islice(rest, _AT_ONCE)):
+        yield some
 
 
 def pooled(vectors: np.ndarray, owners: np.ndarray, pool: str) -> np.ndarray:
@@ -212,16 +257,6 @@ def _by_word(vectors: np.ndarray, owners: np.ndarray) -> np.ndarray:
     counts = np.diff(np.append(starts, len(owners)))
     most = counts.max(initial=1)
     return vectors[starts[:, None] + np.minimum(np.arange(most), counts[:, None] - 1)]
-
-
-def _stacked(found: Sequence[Sequence[np.ndarray]]) -> Table:
-    """A table of the vectors [words, layers, D] of each row's texts."""
-    parts = [x for row in found for x in row]
-    ends = np.cumsum([1, *map(len, parts)]).tolist()
-    spans = iter(zip(ends, ends[1:]))
-    rows = [[np.arange(*next(spans), dtype=np.int32) for _ in row] for row in found]
-    empty = np.zeros_like(parts[0][:1]) if len(parts[0]) else np.zeros((1, *parts[0].shape[1:]))
-    return Table(_together([empty, *parts]).astype(np.float32), rows)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

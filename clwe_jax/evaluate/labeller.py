@@ -13,6 +13,7 @@ from clwe_jax import terminal
 from clwe_jax.evaluate import features, piece_rows
 from clwe_jax.evaluate.features import PieceTable, Table, Vectors
 from clwe_jax.evaluate.sharded_call import ShardedCall
+from clwe_jax.models import labelling
 from clwe_jax.models.labelling import Labeller
 from clwe_jax.objectives.labelling import LabellingObjective
 from clwe_jax.text.tokenizer import Tokenizer
@@ -81,21 +82,16 @@ class Frozen:
                 f"config.transfer.center=True: the run has features of "
                 f"{', '.join(sorted(self.centers))} and no mean of {language!r}"
             )
-        values = table.values - self.centers[language]
-        values[0] = 0
-        return dataclasses.replace(table, values=values)
+        return features.centered(table, self.centers[language])
 
     def of_table(self, table: Table, params: Any) -> list[Labels]:
         """For each seed the labels of each row of a table."""
         members = len(jax.tree.leaves(params)[0])
         found: list[Labels] = [[None] * len(table.rows) for _ in range(members)]
-        pairs = len(table.rows[0]) > 1 if table.rows else False
         several = self.labeller.labelling.head.options.ending == "sigmoid"
         program = _frozen_program(self.labeller)
         for places, batch in features.batches(table, _ROWS):
-            keys = ["words", "words_b"] if pairs else ["words"]
-            values, words = table.local(np.concatenate([batch[key] for key in keys], axis=1))
-            batch = dict(zip(keys, np.split(words, len(keys), axis=1)))
+            values, batch = labelling.local(table.values, batch)
             best = np.asarray(program(params, values, batch))
             for line, place in enumerate(places):
                 for member in range(members):

@@ -99,7 +99,7 @@ class Clcr(Job):
         given = clcr_data.given(self.config)
         if not clcr_data.trained(self.config, self.workdir):
             return STOPPED
-        # The vectors are of models opened anew: fine-tuning must not keep those of before in memory.
+        # The stage 'transform' opens the models again: those of before its fine-tuning leave the memory.
         models = clcr_data.opened(self.config, self.workdir, given)
         widths = [model.encoder().shape[1] for model in models.values()]
         if len(set(widths)) > 1:

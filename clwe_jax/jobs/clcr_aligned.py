@@ -32,11 +32,13 @@ class _Linked(NamedTuple):
 
     Attributes:
       words: (text, language) -> its words.
-      vectors: the words of a text -> the vectors of those that are linked, [n, 1, D].
+      table: vectors of words, [N, D], in a mapped file.
+      rows: the words of a text -> the rows of those that are linked, int [n].
     """
 
     words: Callable[[str, str], list[str]]
-    vectors: Mapping[tuple[str, ...], np.ndarray]
+    table: np.ndarray
+    rows: Mapping[tuple[str, ...], np.ndarray]
 
     def of_words(
         self,
@@ -46,7 +48,7 @@ class _Linked(NamedTuple):
         reduce: Callable[[np.ndarray], np.ndarray] = np.asarray,
     ) -> list[np.ndarray]:
         """As `features.EncodesWords`."""
-        return [reduce(self.vectors[tuple(words)]) for words in sentences]
+        return [reduce(self.table[self.rows[tuple(words)]][:, None]) for words in sentences]
 
 
 def measured(config: ClcrRun, workdir: str, mapped: Transformed) -> dict[str, float]:
@@ -64,8 +66,9 @@ def measured(config: ClcrRun, workdir: str, mapped: Transformed) -> dict[str, fl
     if not rows:
         return {}
     heads = transfer.load(os.path.join(workdir, clcr_entailment.FOLDER, BASE)).predictor
-    encoder = _Linked(heads.source.encoder.words, _linked_words(config, workdir, mapped, rows))
-    heads = dataclasses.replace(heads, source=dataclasses.replace(heads.source, encoder=encoder))
+    encoder = _Linked(heads.source.encoder.words, *_linked_words(config, workdir, mapped, rows))
+    source_of = dataclasses.replace(heads.source, encoder=encoder, folder=workdir)
+    heads = dataclasses.replace(heads, source=source_of)
     gold, texts = [row.label for row, _ in rows], [row.texts for row, _ in rows]
     right = [scores.accuracy(gold, x) for x in heads.of_texts(texts, source)]
     found = clcr_entailment.row_figures(workdir, BASE)
@@ -104,9 +107,9 @@ def _linked_words(
     workdir: str,
     mapped: Transformed,
     rows: Sequence[tuple[Labelled, tuple[str, ...]]],
-) -> dict[tuple[str, ...], np.ndarray]:
-    """The words of each source text -> the mapped vectors of those that are linked to words of its
-    translation, in the order of these, [n, 1, D]; the nearest one where no word has a link."""
+) -> tuple[np.ndarray, dict[tuple[str, ...], np.ndarray]]:
+    """The mapped vectors of the source's words; the words of each source text -> the rows of those that
+    are linked to words of its translation, in the order of these; the nearest one where none is."""
     texts = {own: other for row, pair in rows for own, other in zip(row.texts, pair)}
     models = mapped.models.items()
     cut = [
@@ -116,14 +119,15 @@ def _linked_words(
         )
         for pair in texts.items()
     ]  # fmt: skip
-    sides = clcr_data.both_sides(mapped.models, mapped.spaces, cut)
+    sides = clcr_data.both_sides(mapped.models, mapped.spaces, cut, workdir)
     views = clcr_vectors.views(mapped.maps[clcr_steps.MAIN], sides, clcr_vectors.files(workdir))
     distances = clcr_steps.distances(views, config.clcr.contrast, config.seed)
-    found = {}
+    table, found = views.common(0), {}
     for number, (row, x) in enumerate(zip(cut, distances)):
         links = pivots.links(x, mapped.threshold)
         if x.size and not links.any():
             links[np.unravel_index(x.argmin(), x.shape)] = True
         places, ranks = pivots.orders(links)
-        found[tuple(row.source)] = views.common(0).of(number)[places[np.argsort(ranks)]][:, None]
-    return found
+        own = table.rows[number]
+        found[tuple(row.source)] = own[own > 0][places[np.argsort(ranks)]]
+    return table.vectors, found

@@ -59,8 +59,8 @@ def run(config: ClcrRun, topology: str) -> dict[str, Any]:
 
     Returns:
       'parts', as `Part`; 'needed_bytes', 'hbm_bytes', 'fits' (None: unknown), 'hours' (None:
-      unknown), 'disk_bytes' of the files of vectors, 'host_bytes', and 'row_bytes', the host's memory
-      for the vectors of one row of entailment (0: without entailment).
+      unknown), 'disk_bytes' of the files of vectors, 'host_bytes', and 'row_bytes' of the files of
+      one labelled row of entailment (0: without entailment).
 
     Raises:
       ValueError: an unknown slice, or one of several devices.
@@ -88,7 +88,7 @@ def run(config: ClcrRun, topology: str) -> dict[str, Any]:
 
 
 def _host(config: ClcrRun) -> dict[str, int]:
-    """Bytes of the host: files of vectors, memory, and memory of a row of entailment."""
+    """Bytes of the host: files of vectors, memory, and files of a row of entailment."""
     settings, model = config.clcr, _encoder(config).model.options
     vector = 4 * model.width
     # Of both sides the pieces, the words in their own space and the mapped words.
@@ -198,6 +198,7 @@ def _show(config: ClcrRun, topology: str, place: slices.Slice, result: dict[str,
     )
     if result["row_bytes"]:
         out.print(
-            "Entailment keeps the vectors of its texts in memory: "
-            f"{100_000 * result['row_bytes'] / slices.GIB:,.1f} GiB for 100,000 rows."
+            "Files of entailment, which stay: "
+            f"{100_000 * result['row_bytes'] / slices.GIB:,.1f} GiB for 100,000 labelled rows and "
+            "each of T, T + E, T + E + R."
         )

@@ -14,7 +14,7 @@ from clwe_jax import atomic, pocket
 from clwe_jax.align import mining
 from clwe_jax.api import encoders
 from clwe_jax.api.base import Loaded
-from clwe_jax.embeddings.mining import Grown, Pairs
+from clwe_jax.embeddings.grown import Grown, Pairs
 from clwe_jax.embeddings.word_graph import Links
 from clwe_jax.report import mined as page
 from clwe_jax.text import corpora

@@ -13,7 +13,7 @@ from absl import logging
 import jax
 
 from clwe_jax import options
-from clwe_jax.embeddings.mining import Grown
+from clwe_jax.embeddings.grown import Grown
 from clwe_jax.jobs import warm
 from clwe_jax.jobs.static import Static
 from clwe_jax.jobs.trainer import GROWN

@@ -14,6 +14,7 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
+from clwe_jax.api import static as static_api
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import beside, dictionary_text, files
 from clwe_jax.embeddings.vectors import Vectors
@@ -99,14 +100,14 @@ class Static(Job):
 
     def stages(self):
         config, workdir, vectors = self.config, self.workdir, self._vectors_stage
-        read, model = ("dictionaries",), ("alignment",)
+        read, model = ("dictionaries",), ("writing",)
         mine = Stage("mining", self._mine, read, lambda: [forecast.mining(config)])
         return [
             Stage("dictionaries", self._read, (), lambda: forecast.dictionaries(config, workdir)),
             *([mine] if config.static.mine else []),
             Stage(vectors, self._vectors, (*read, "mining"), self._about_vectors),
             Stage("alignment", self._align, (*read, vectors), self._about_alignment),
-            Stage("writing", self._write_vectors, model),
+            Stage("writing", self._write_vectors, ("alignment",)),
             Stage(
                 "evaluation",
                 self._evaluate,
@@ -189,7 +190,7 @@ class Static(Job):
             return model
         # The vectors in the hub's space, each behind the dictionary's vector of the word.
         known = dictionary_text.vectors(
-            read.dictionary, read.trainer.dictionary_counts if read.trainer else counts,
+            read.trainer.graph if read.trainer else WordGraph(read.dictionary, counts),
             static.dictionary_dim, self.config.seed, vocabularies.links,
         )  # fmt: skip
         trained = {language: model.vectors(language) for language in model.languages}
@@ -218,13 +219,17 @@ class Static(Job):
             Alignment.load,
         ).result()
 
-    def _write_vectors(self, model: StaticModel) -> None:
+    def _write_vectors(self, model: StaticModel) -> StaticModel:
+        """The model as the folder holds it: vectors beside a dictionary's are made while they are
+        written, and mapped from there on."""
         model.save(self.workdir)
+        model = dataclasses.replace(model, raw=static_api.load(self.workdir).raw)
         if self.config.static.write_text:
             os.makedirs(self.path("vectors"), exist_ok=True)
             for language in model.languages:
                 path = self.path("vectors", f"{language}.vec")
                 files.write(path, model.vectors(language))
+        return model
 
     def _evaluate(self, read: _Dictionaries, model: StaticModel) -> _Measured:
         encoder = read.trainer.encoder(model) if read.trainer else model.encoder()
@@ -255,7 +260,7 @@ class Static(Job):
         read: _Dictionaries = done["dictionaries"]
         mining: mined.Written = done.get("mining") or mined.Written()
         vocabularies: Vocabularies = done[self._vectors_stage]
-        model: StaticModel = done["alignment"]
+        model: StaticModel = done["writing"]
         figures, rows = done["evaluation"]
         figures = {**figures, **mining.figures}
         errors, left_out = _errors(rows, self.config.report.errors)

@@ -6,22 +6,22 @@ import dataclasses
 import functools
 import json
 import os
-from typing import Any, Callable, Mapping
+from typing import Any, Callable
 
 from clwe_jax import atomic, options
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import (
-    corpus as corpora, dictionary_text, duong, mining, train, word_graph,
+    corpus as corpora, dictionary_text, duong, mining, train,
 )  # fmt: skip
 from clwe_jax.embeddings.corpus import Corpus
-from clwe_jax.embeddings.mining import Grown
+from clwe_jax.embeddings.grown import Grown
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.embeddings.word_graph import Links
+from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.jobs import vocabularies
 from clwe_jax.jobs.kept import Kept
-from clwe_jax.jobs.vocabularies import Vocabularies
+from clwe_jax.jobs.vocabularies import Vocabularies, WordLinks
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
 from clwe_jax.text import training_dictionary
@@ -29,8 +29,6 @@ from clwe_jax.text.corpora import TextCorpus
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.words import Segmenter
-
-WordLinks = Mapping[tuple[str, str], Links]  # of two languages
 
 GROWN = "mined.npz"  # what was mined
 SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
@@ -81,10 +79,13 @@ class Trainer:
         apart = {
             "separate": self._separate,
             "duong": self._duong,
-            "dictionary": lambda: self.dictionary_vectors(config.embeddings.dim, links),
+            "dictionary": lambda: dictionary_text.vectors(
+                self.graph, config.embeddings.dim, config.seed, links
+            ),
         }
         if kind in apart:
-            return Vocabularies({x: vectors.top(max_words) for x, vectors in apart[kind]().items()})
+            made = apart[kind]()
+            return Vocabularies({language: made[language].top(max_words) for language in made})
         joint = self._joint(replaced=kind == "replace")
         if not config.static.reallocation:
             return vocabularies.shared_by_text(joint, self._balanced_counts, hub, max_words)
@@ -95,16 +96,14 @@ class Trainer:
         """Mines the whole text for links that the dictionary lacks; see `embeddings.mining`."""
 
         def made() -> Grown:
-            graph = word_graph.WordGraph(self.dictionary, self._dictionary_counts)
-            return mining.grow(graph, self._text, self.config.static.mining, self.config.seed)
+            return mining.grow(self.graph, self._text, self.config.static.mining, self.config.seed)
 
         return self._kept(GROWN, made, Grown.save, Grown.load)
 
-    def dictionary_vectors(self, dim: int, links: WordLinks) -> dict[str, Vectors]:
-        """Vectors of the dictionary, and of what was mined, for the words of the text."""
-        return dictionary_text.vectors(
-            self.dictionary, self._dictionary_counts, dim, self.config.seed, links
-        )
+    @functools.cached_property
+    def graph(self) -> WordGraph:
+        """The words of the dictionary and of the text."""
+        return WordGraph(self.dictionary, self._dictionary_counts)
 
     @property
     def _dictionary_counts(self) -> dict[str, dict[str, int]]:

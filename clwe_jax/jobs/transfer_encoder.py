@@ -51,7 +51,7 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> RowEncoder:
     if isinstance(encoder, Covers):
         for language, rows in data.tests.items():
             coverage[language] = encoder.coverage(data.texts(rows), data.spoken(language))
-    reader = Vectors(encoder, layers, settings.words, whole)
+    reader = Vectors(encoder, layers, settings.words, whole, workdir)
     return RowEncoder(reader, made_with, coverage=coverage)
 
 

@@ -16,11 +16,14 @@ import numpy as np
 from clwe_jax import atomic
 from clwe_jax.api.transfer import CENTERS, HEADS
 from clwe_jax.data.arrays import ArraySource
-from clwe_jax.evaluate.features import PieceTable, Table, Vectors, joined, of_spans
+from clwe_jax.evaluate.features import (
+    PieceTable, Table, Vectors, centered, joined, mean, of_spans,
+)  # fmt: skip
 from clwe_jax.evaluate.labeller import Frozen, Labels
 from clwe_jax.jobs.kept import Kept
 from clwe_jax.jobs.transfer_data import LabelledData, Rows
 from clwe_jax.jobs.transfer_results import Features, Layer, Predicted, RowEncoder, Training
+from clwe_jax.models import labelling
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.transfer import TransferRun
 from clwe_jax.training import build, heads
@@ -44,9 +47,16 @@ def features(
             else:
                 path = os.path.join(workdir, "features", f"{split}.{language}.npz")
                 facts = {**made_with, "count": len(rows)}
-                table = Kept(path, facts, make, _save_table, _load_table).result()
+                Kept(path, facts, make, _save_table, _load_table).result()
+                table = _load_table(path)  # without the temporary file of a table made now
             tables[f"{split} {language}"] = table
-    return Features(tables, _means(workdir, tables) if config.transfer.center else None)
+    if not config.transfer.center:
+        return Features(tables, None)
+    means = _means(workdir, tables)
+    moved = {
+        name: centered(table, means[name.partition(" ")[2]], workdir) for name, table in tables.items()
+    }
+    return Features(moved, means)
 
 
 def test(
@@ -57,7 +67,7 @@ def test(
     for layer in layers:
         predictor = layer.predictor
         for language in languages:
-            table = _read(tables, predictor, layer.layers, "test", language)
+            table = _read(tables, layer.layers, "test", language)
             labels[layer.name][language] = predictor.of_table(table, predictor.params)
     return labels
 
@@ -89,20 +99,19 @@ def _means(workdir: str, tables: Mapping[str, Table]) -> dict[str, np.ndarray]:
         for name, table in tables.items():
             if name.startswith(split):
                 words = np.concatenate([x for row in table.rows for x in row])
-                some = table.values[words]
-                means[name.partition(" ")[2]] = some.reshape(-1, *some.shape[-2:]).mean(0)
+                means[name.partition(" ")[2]] = mean(table.values, words)
     os.makedirs(os.path.join(workdir, HEADS), exist_ok=True)
     with atomic.writing(os.path.join(workdir, HEADS, CENTERS)) as file:
         np.savez(file, **means)
     return means
 
 
-def _read(features: Features, predictor: Frozen, layers: slice, split: str, language: str) -> Table:
-    """The features that a predictor reads."""
+def _read(features: Features, layers: slice, split: str, language: str) -> Table:
+    """The features of some layers."""
     table = features.tables[f"{split} {language}"]
     if layers != slice(None):
         table = dataclasses.replace(table, values=table.values[..., layers, :])
-    return predictor.centered(table, language)
+    return table
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -156,7 +165,7 @@ class FrozenTransfer:
         labeller = build.labeller(config.transfer, config.encoder, data.labels, data.tags, size)
         centers = self.features.centers
         if centers is not None:
-            centers = {language: mean[layers] for language, mean in centers.items()}
+            centers = {language: center[layers] for language, center in centers.items()}
         return Frozen(reader, labeller, None, data.labels, centers)
 
     def _layer(self, name: str, layers: slice) -> Layer:
@@ -169,7 +178,10 @@ class FrozenTransfer:
     def _fit(self, bare: Frozen, layers: slice) -> tuple[Any, dict[str, Any]]:
         config, data = self.config, self.data
         recipe, seeds = Recipe(**values_of(config.recipe)), seeds_of(config)
-        table = joined([_read(self.features, bare, layers, "train", x) for x in data.train])
+        tables = [_read(self.features, layers, "train", language) for language in data.train]
+        table, initial = joined(tables, self.workdir), self.encoder.initial
+        if isinstance(self.encoder.reader, Vectors):
+            initial = {"embedder/mix_scale": labelling.unit_scale(table.values), **initial}
         gold = [label for rows in data.train.values() for label in data.numbers(rows)]
         columns, cut = self._columns(table, gold)
         sources = [
@@ -180,7 +192,7 @@ class FrozenTransfer:
             for seed in seeds
         ]  # fmt: skip
         dev = [
-            (_read(self.features, bare, layers, "dev", language), data.gold(rows))
+            (_read(self.features, layers, "dev", language), data.gold(rows))
             for language, rows in data.dev.items()
             if rows
         ]
@@ -200,7 +212,7 @@ class FrozenTransfer:
         clock = time.monotonic()
         found = heads.fit(
             bare.labeller, table.values, sources, seeds, recipe,
-            -(-len(gold) // recipe.batch_size), measure, self.encoder.initial,
+            -(-len(gold) // recipe.batch_size), measure, initial,
         )  # fmt: skip
         facts = {
             "history": found.history.tolist(), "losses": found.losses.tolist(),
@@ -256,18 +268,26 @@ def _save_table(table: Table, path: str) -> None:
     sizes = np.array([[len(x) for x in row] for row in table.rows], np.int32)
     flat = [x for row in table.rows for x in row]
     words = np.concatenate(flat) if flat else np.zeros(0, np.int32)
+    with atomic.writing(_values_of(path)) as file:
+        np.save(file, table.values)
     with atomic.writing(path) as file:
-        np.savez(file, values=table.values, sizes=sizes, words=words)
+        np.savez(file, sizes=sizes, words=words)
 
 
 def _load_table(path: str) -> Table:
+    """A table whose vectors stay in their file."""
     try:
+        values = np.load(_values_of(path), mmap_mode="r", allow_pickle=False)
         with np.load(path, allow_pickle=False) as file:
-            values, sizes, words = file["values"], file["sizes"], file["words"]
+            sizes, words = file["sizes"], file["words"]
     except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is damaged: {error!r}") from error
     parts = iter(np.split(words, np.cumsum(sizes.reshape(-1))[:-1]))
     return Table(values, [[next(parts) for _ in row] for row in sizes])
+
+
+def _values_of(path: str) -> str:
+    return path.removesuffix(".npz") + ".npy"
 
 
 def _save_heads(made: tuple[Any, Mapping[str, Any]], path: str) -> None:

@@ -21,6 +21,7 @@ from clwe_jax.api import static as static_api
 from clwe_jax.embeddings import dictionary_text, files, pieces
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.jobs.floor import PREFIX
 from clwe_jax.jobs.job import FIGURES
 from clwe_jax.jobs.static import Static
@@ -188,7 +189,8 @@ def _of_dictionary(config: PretrainRun, world: World) -> dict[str, Vectors]:
         )
     counts = world.frequencies.words if world.frequencies else {}
     counts = {language: counts.get(language, {}) for language in world.languages}
-    return dictionary_text.vectors(world.dictionary, counts, config.model.width, config.seed)
+    graph = WordGraph(world.dictionary, counts)
+    return dict(dictionary_text.vectors(graph, config.model.width, config.seed))
 
 
 def _cut(

@@ -7,11 +7,11 @@ have several labels, else [B]; -1 is no label. The table holds vectors that an e
 
 from __future__ import annotations
 
-from typing import Any
 
 from flax import linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from clwe_jax.models import crf
@@ -21,13 +21,47 @@ from clwe_jax.models.transformer import parameter
 from clwe_jax.options.models import EmbedderOptions
 from clwe_jax.types import Array, Batch, Sums
 
+_ROWS = 16_384  # rows of a table that are read at once
+
+
+def local(table: np.ndarray, batch: Batch) -> tuple[np.ndarray, Batch]:
+    """A small table for one batch, of a size that depends only on the batch's shape.
+
+    Args:
+      table: see above; it may be a mapped file, of which the batch's rows alone are read.
+      batch: 'words' and perhaps 'words_b', rows of the table, int32 [..., W].
+
+    Returns:
+      The rows of the batch after a row of padding, and the batch with its words as rows there.
+    """
+    keys = [key for key in ("words", "words_b") if key in batch]
+    flat = np.concatenate([batch[key].reshape(-1) for key in keys])
+    values = table[np.concatenate([np.zeros(1, flat.dtype), flat])]
+    found, first = dict(batch), 1
+    for key in keys:
+        numbers = np.arange(first, first + batch[key].size, dtype=np.int32)
+        found[key] = np.where(batch[key] > 0, numbers.reshape(batch[key].shape), 0)
+        first += batch[key].size
+    return values, found
+
+
+def unit_scale(table: np.ndarray) -> np.ndarray:
+    """The scale of `Mix` at which the mean of the layers has components of mean square 1, float32 [1].
+
+    Unit vectors of many dimensions are too small for a tagger to start from.
+
+    Args:
+      table: float32 [N, layers, D] or [N, pieces, layers, D]; row 0 is padding.
+    """
+    total, count = 0.0, 0
+    for start in range(1, len(table), _ROWS):
+        means = table[start : start + _ROWS].mean(-2, dtype=np.float64)
+        total, count = total + np.square(means).sum(), count + means.size
+    return np.full(1, max(total / max(count, 1), 1e-12) ** -0.5, np.float32)
+
 
 class Mix(nn.Module):
-    """Vectors from a table; a learned mix of layers where it has several (Peters et al. 2018, Eq. 1).
-
-    The learned scale begins where the mean of the layers has components of mean square 1: unit
-    vectors of many dimensions are too small for a tagger to start from.
-    """
+    """Vectors from a table; a learned mix of layers where it has several (Peters et al. 2018, Eq. 1)."""
 
     @nn.compact
     def __call__(self, table: Array, words: Array) -> Array:
@@ -38,20 +72,13 @@ class Mix(nn.Module):
             [N, pieces, layers, D].
           words: rows of the table, int32 [B, W].
         """
-        found = table[words].astype(jnp.float32)
-
-        def unit(key: Array, shape: tuple[int, ...], dtype: Any = jnp.float32) -> Array:
-            del key
-            square = jnp.mean(jnp.square(table.mean(-2)[1:]))
-            return jnp.full(shape, jax.lax.rsqrt(jnp.maximum(square, 1e-12)), dtype)
-
-        mixed = mix(self, found, unit)
+        mixed = mix(self, table[words].astype(jnp.float32))
         return mixed.max(2) if table.ndim == 4 else mixed
 
 
-def mix(module: nn.Module, x: Array, scale_init: Any = nn.initializers.ones) -> Array:
+def mix(module: nn.Module, x: Array) -> Array:
     """gamma times the softmax-weighted sum of layers, [..., layers, D] -> [..., D]."""
-    scale = parameter(module, "mix_scale", (None,), scale_init, (1,))
+    scale = parameter(module, "mix_scale", (None,), nn.initializers.ones, (1,))
     if x.shape[-2] == 1:
         return scale * x[..., 0, :]
     shares = parameter(module, "mix", (None,), nn.initializers.zeros, (x.shape[-2],))

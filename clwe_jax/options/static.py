@@ -86,7 +86,11 @@ class MiningOptions(Section):
     max_words: Size = option(40, "words of the longest sentences that are mined")
     neighbourhood: Size = option(4, "neighbours over which the margin averages")
     margin: float = option(1.02, "least margin of a pair")
-    support_lines: Size = option(3, "another pair must be so near on both sides")
+    support_lines: Size = option(
+        3,
+        "another pair must be so near on both sides; nearer where pairs of shuffled texts meet too, as in "
+        "short texts",
+    )
     grow_lines: Count = option(
         2, "pairs beside supported ones are looked for so far away; 0: nowhere"
     )

@@ -20,6 +20,7 @@ import numpy as np
 import optax
 
 from clwe_jax import atomic, terminal
+from clwe_jax.models import labelling
 from clwe_jax.models.labelling import Labeller
 from clwe_jax.options.training import RecipeOptions
 from clwe_jax.training import partition, paths
@@ -95,7 +96,7 @@ class Fitted:
 
 def fit(
     labeller: Labeller,
-    table: Array,
+    table: np.ndarray,
     sources: Sequence[BatchSource],
     seeds: Sequence[int],
     recipe: Recipe,
@@ -107,7 +108,7 @@ def fit(
 
     Args:
       labeller: the embedder and the head.
-      table: see `models.labelling`.
+      table: see `models.labelling`; a step reads the rows of its batches.
       sources: endless sources of the members' batches; the batches of a step have equal keys.
       seeds: the seed of each member's parameters and dropout.
       recipe: the optimizer.
@@ -116,9 +117,9 @@ def fit(
       initial: path -> the start of a parameter, the same for all members.
     """
     steps = recipe.epochs * steps_per_epoch
-    table = jnp.asarray(table)
     keys = jnp.stack([jax.random.key(seed, impl=KEY_TYPE) for seed in seeds])
-    params = start(labeller, table, stacked([next(source) for source in sources]), keys)
+    first = stacked([next(source) for source in sources])
+    params = start(labeller, *labelling.local(table, first), keys)
     flat = paths.flat(params)
     for path, array in (initial or {}).items():
         flat[path] = jnp.broadcast_to(jnp.asarray(array, flat[path].dtype), flat[path].shape)
@@ -138,8 +139,9 @@ def fit(
                 batch = stacked([next(source) for source in sources])
                 shapes.add(batch["words"].shape)
                 params, opt_state, found = step_fn(
-                    params, opt_state, table, batch, keys, jnp.asarray(rates), np.int32(number)
-                )
+                    params, opt_state, *labelling.local(table, batch), keys, jnp.asarray(rates),
+                    np.int32(number),
+                )  # fmt: skip
                 sums.append(found)
                 number += 1
             value, weight = np.sum([np.asarray(x) for x in sums], axis=0)

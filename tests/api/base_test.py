@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from clwe_jax import api, registry
+from clwe_jax import api
 from clwe_jax.api.base import near_words
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors

@@ -225,3 +225,23 @@ def test_frequent_words_weigh_less_by_sif(planted):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     with pytest.raises(ValueError, match="kept no counts of words"):
         planted.encode(["de3"], lang="de", pool="sif")
+
+
+def test_vectors_in_float16_become_float32_and_two_languages_are_held(tmp_path):
+    random = np.random.default_rng(0)
+    raw = {
+        x: Vectors([f"{x}{i}" for i in range(9)], random.standard_normal((9, D)).astype(np.float16))
+        for x in ("en", "de", "fr")
+    }
+    StaticModel(raw, {}, {}, "en").save(str(tmp_path))
+    model = static_api.load(tmp_path)
+    for language in ("en", "de", "fr", "en"):
+        found = model.vectors(language)
+        assert found.vectors.dtype == np.float32
+        np.testing.assert_array_equal(found.vectors, raw[language].vectors)
+    assert model.space("de", "de")[0].vectors.dtype == np.float32
+    assert len(model._hub_spaces) == 2
+    [near] = model.translate_word("de3", lang="de", to="en", k=1)
+    x, y = model.vector("de3", "de"), model.vectors("en").vectors
+    cosines = y @ x / np.linalg.norm(y, axis=1)
+    assert near.word == f"en{cosines.argmax()}"

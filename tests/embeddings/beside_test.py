@@ -27,12 +27,12 @@ def test_cosines_are_weighted_means_of_both():
     centered = {x: v.vectors - v.vectors.mean(0) for x, v in trained.items()}
     for i in range(4):
         for j in range(4):
-            a, b = found["de"].vectors[i], found["en"].vectors[j]
+            a, b = (found[x].vectors[row].astype(np.float32) for x, row in (("de", i), ("en", j)))
             one = dictionary["de"].vectors[i] @ dictionary["en"].vectors[j]
             x, y = centered["de"][i], centered["en"][j]
             other = x @ y / np.linalg.norm(x) / np.linalg.norm(y)
             expected = (one + 0.25 * other) / 1.25
-            assert abs(a @ b / np.linalg.norm(a) / np.linalg.norm(b) - expected) < 1e-5
+            assert abs(a @ b / np.linalg.norm(a) / np.linalg.norm(b) - expected) < 2e-3  # float16
 
 
 def test_each_word_has_the_parts_that_know_it():
@@ -44,8 +44,8 @@ def test_each_word_has_the_parts_that_know_it():
     rows = dict(zip(found.words, found.vectors))
     np.testing.assert_array_equal(rows["tür"][6:], 0)
     np.testing.assert_array_equal(rows["xylophon"][:6], 0)
-    np.testing.assert_array_equal(rows["haus"][:6], dictionary["de"].vectors[0])
-    np.testing.assert_allclose(np.linalg.norm(rows["haus"][6:]), 0.5, rtol=1e-6)
+    np.testing.assert_array_equal(rows["haus"][:6], dictionary["de"].vectors[0].astype(np.float16))
+    np.testing.assert_allclose(np.linalg.norm(rows["haus"][6:]), 0.5, rtol=1e-3)
 
 
 def test_trained_vectors_that_are_the_mean_stay_finite():

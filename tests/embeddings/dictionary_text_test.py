@@ -3,6 +3,7 @@
 import numpy as np
 
 from clwe_jax.embeddings import dictionary_text
+from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.text.merged import Dictionary
 
 _PAIRS = {
@@ -23,7 +24,8 @@ _COUNTS = {
 
 def _made(counts=_COUNTS, **options):
     options = dict(dim=64, seed=1) | options
-    found = dictionary_text.vectors(Dictionary.from_pairs(_PAIRS), counts, **options)
+    graph = WordGraph(Dictionary.from_pairs(_PAIRS), counts)
+    found = dict(dictionary_text.vectors(graph, **options))
     return {x: dict(zip(v.words, v.vectors)) for x, v in found.items()}, found
 
 

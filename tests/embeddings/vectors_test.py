@@ -1,5 +1,6 @@
 """Words with vectors: rows, parts, and the file that is mapped into memory."""
 
+import dataclasses
 import os
 import zipfile
 
@@ -54,6 +55,16 @@ def test_saved_and_loaded_alike(tmp_path, counts):
     assert found.vectors.base.offset % 64 == 0
     with np.load(path) as plain:
         np.testing.assert_array_equal(plain["vectors"], vectors.vectors)
+
+
+def test_vectors_in_float16_take_half_the_file_and_are_mapped_on_request(tmp_path):
+    whole, path = sample(), str(tmp_path / "v.npz")
+    dataclasses.replace(whole, vectors=whole.vectors.astype(np.float16)).save(path)
+    mapped, _ = stored.load(path, narrow=True)
+    assert isinstance(mapped.vectors.base, np.memmap) and mapped.vectors.dtype == np.float16
+    read = Vectors.load(path)
+    assert read.vectors.dtype == np.float32
+    np.testing.assert_array_equal(read.vectors, whole.vectors.astype(np.float16))
 
 
 def test_npz_of_other_makers(tmp_path):

@@ -4,6 +4,7 @@ import types
 
 import numpy as np
 import pytest
+from sacrebleu.metrics import BLEU
 
 from clwe_jax.evaluate import bleu
 from clwe_jax.evaluate.bleu import Bleu, scores
@@ -57,6 +58,17 @@ def test_chinese_and_japanese_have_sacrebleus_tokenizers(monkeypatch):
     for there, name in ((True, "ja-mecab"), (None, "char")):
         monkeypatch.setattr(bleu.importlib.util, "find_spec", lambda _, there=there: there)
         assert bleu.tokenizer_of("ja", ["猫と犬"]) == name
+
+
+def test_japanese_is_cut_into_mecabs_words_where_it_is_installed():
+    pytest.importorskip("MeCab")
+    pytest.importorskip("ipadic")
+    pair = "猫が庭で寝ています。", "猫は庭で静かに寝ています。"
+    words = [" ".join(x) for x in (("猫", "が", "庭", "で", "寝", "て", "い", "ます", "。"),
+                                   ("猫", "は", "庭", "で", "静か", "に", "寝", "て", "い", "ます", "。"))]  # fmt: skip
+    found = scores([pair[0]], [pair[1]], "ja")
+    assert found[0] == pytest.approx(BLEU(tokenize="none", force=True).corpus_score([words[0]], [[words[1]]]).score)
+    assert "tok:ja-mecab-" in found[2]
 
 
 def test_pieces_to_words(model):

@@ -8,6 +8,7 @@ from clwe_jax.embeddings.vectors import Vectors as WordVectors
 from clwe_jax.evaluate import features
 from clwe_jax.evaluate.features import Table, Vectors
 from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.evaluate.part_rows import PartRows
 from clwe_jax.models import labelling
 from clwe_jax.text.normalize import Normalizer
 
@@ -90,10 +91,12 @@ def table():
 
 
 def test_a_local_table_holds_the_same_vectors():
-    words = np.array([[1, 2, 0], [6, 3, 4]], np.int32)
-    values, local = table().local(words)
-    assert values.shape == (7, 2, 1)
-    np.testing.assert_array_equal(values[local], table().values[words])
+    batch = {"words": np.array([[1, 2, 0], [6, 3, 4]], np.int32), "words_b": np.array([[5], [0]], np.int32)}
+    values, local = labelling.local(table().values, {**batch, "gold": np.zeros(2)})
+    assert values.shape == (9, 2, 1) and sorted(local) == ["gold", "words", "words_b"]
+    for key, words in batch.items():
+        np.testing.assert_array_equal(values[local[key]], table().values[words])
+        np.testing.assert_array_equal(local[key] > 0, words > 0)
 
 
 def test_joined_tables_keep_their_rows():
@@ -212,8 +215,9 @@ def test_the_maximum_over_pieces_comes_after_the_mix():
         mixed = gamma * np.einsum("pld,l->pd", np.maximum(part[:, 1:, :2], part[:, 1:, 2:]), shares)
         expected = [mixed[who == word].max(0) for word in range(len(words))]
         np.testing.assert_allclose(found, expected, rtol=1e-5)
-    values, local = table.local(table.rows[0][0][None])
-    np.testing.assert_array_equal(values[local], table.values[table.rows[0][0][None]])
+    words = table.rows[0][0][None]
+    values, batch = labelling.local(table.values, {"words": words})
+    np.testing.assert_array_equal(values[batch["words"]], table.values[words])
 
 
 def test_pieces_of_words_are_joined_and_a_lost_end_is_logged(make_tokenizer, caplog):
@@ -227,3 +231,40 @@ def test_pieces_of_words_are_joined_and_a_lost_end_is_logged(make_tokenizer, cap
     found = [both.values[number] for (words,) in both.rows for number in words]
     assert [[x for x in ids if x >= 0] for ids in found] == expected
     assert (both.values[0] == -1).all()
+
+
+def test_features_in_a_mapped_file_equal_those_in_memory(setting, tmp_path, monkeypatch):
+    """The encoder is asked for few sentences at a time, and no table is held in memory."""
+    encoder, _ = setting
+    monkeypatch.setattr(features, "_AT_ONCE", 2)
+    asked, plain = [], encoder.of_words
+    monkeypatch.setattr(encoder, "of_words", lambda x, *rest: asked.append(len(x)) or plain(x, *rest))
+    texts = [("the bank", "a river"), ("x", "the bank"), ("a b c d", "y z")]
+    held, mapped = (
+        Vectors(encoder, "mix", folder=folder).of_texts(texts, "de") for folder in (None, str(tmp_path))
+    )
+    assert asked == [2, 2, 1] * 2
+    assert isinstance(mapped.values, np.memmap) and not isinstance(held.values, np.memmap)
+    np.testing.assert_allclose(mapped.values, held.values, atol=1e-6)
+    for one, other in zip(mapped.rows, held.rows):
+        assert [x.tolist() for x in one] == [x.tolist() for x in other]
+    both = features.joined([mapped, mapped], str(tmp_path))
+    assert isinstance(both.values, np.memmap)
+    np.testing.assert_array_equal(both.values[both.rows[4][0]], mapped.values[mapped.rows[1][0]])
+    middle = features.mean(mapped.values, np.arange(1, len(mapped.values)))
+    np.testing.assert_allclose(middle, held.values[1:].mean(0), atol=1e-6)
+    moved = features.centered(mapped, middle, str(tmp_path))
+    assert isinstance(moved.values, np.memmap) and not moved.values[0].any()
+    np.testing.assert_allclose(moved.values[1:], held.values[1:] - middle, atol=1e-6)
+
+
+def test_parts_of_fewer_pieces_are_as_long_as_the_others_in_a_file_too(tmp_path):
+    parts = [np.random.default_rng(k).normal(size=(2, k, 1, 3)).astype(np.float32) for k in (1, 3, 2)]
+    found = [PartRows(folder) for folder in (None, str(tmp_path))]
+    for rows in found:
+        for part in (*parts, parts[0][:0]):
+            rows.add(part)
+    held, mapped = (rows.together() for rows in found)
+    np.testing.assert_array_equal(held, mapped)
+    np.testing.assert_array_equal(held[4:, 2], parts[2][:, 1])
+    assert isinstance(mapped, np.memmap) and held.shape == (6, 3, 1, 3)

@@ -50,7 +50,7 @@ def test_more_sentences_need_more_disk_and_no_more_of_the_device(config, monkeyp
     assert many["needed_bytes"] == few["needed_bytes"]
     assert many["disk_bytes"] == 10 * few["disk_bytes"] == 10 * 2 * 1_000 * (32 + 2 * 25) * 128 * 4
     assert few["row_bytes"] == 2 * 25 * 128 * 4
-    assert "for 100,000 rows" in capsys.readouterr().out
+    assert "for 100,000 labelled rows" in capsys.readouterr().out
 
 
 def test_the_fine_tuning_is_a_part_and_what_does_not_fit_is_said(config, monkeypatch, capsys):

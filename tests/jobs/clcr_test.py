@@ -17,6 +17,7 @@ from clwe_jax.api import encoders
 from clwe_jax.api.static import StaticModel
 from clwe_jax.jobs import (
     clcr, clcr_aligned, clcr_data, clcr_entailment, clcr_hub, clcr_steps, clcr_tune, clcr_vectors,
+    transfer,
 )  # fmt: skip
 from clwe_jax.jobs.clcr_steps import Maps, Order
 from clwe_jax.jobs.clcr_tune import Tuning
@@ -320,7 +321,8 @@ def test_words_with_links_to_the_translation_are_read_in_its_order(config, model
         done[stage.name] = stage.do(*(done[name] for name in stage.needs))
     mapped = done["transform"]
     rows = clcr_aligned.parallel_tests(config, workdir)[:10]
-    found = clcr_aligned._linked_words(config.resolved(), workdir, mapped, rows)
+    table, found = clcr_aligned._linked_words(config.resolved(), workdir, mapped, rows)
+    assert isinstance(table, np.memmap)
     texts = dict(pair for row, other in rows for pair in zip(row.texts, other))
     words = {x: models["de"].tokenizer.words(x, "de") for x in texts}
     assert len(found) == len(set(map(tuple, words.values())))
@@ -341,7 +343,7 @@ def test_words_with_links_to_the_translation_are_read_in_its_order(config, model
         own = mapped.spaces["de"].whitening.apply(own[:, list(mapped.spaces["de"].layers)].mean(1))
         there = mapped.maps["annealed"].there.apply(own)
         expected = np.array([there[owners == place].mean(0) for place in places])
-        np.testing.assert_allclose(found[tuple(row.source)][:, 0], expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(table[found[tuple(row.source)]], expected, rtol=1e-4, atol=1e-5)
     assert short < len(cut)
 
 
@@ -508,6 +510,74 @@ def test_wrong_languages_and_absent_folders_are_named(config, tmp_path):
     config = with_values(config, {"clcr.hub": "", "clcr.parallel": "nowhere"})
     with pytest.raises(FileNotFoundError, match="config.clcr.parallel=nowhere"):
         clcr_files.check(config, str(tmp_path))
+
+
+# One sentence as mohsenfayyaz/edge-probing-datasets and Universal Dependencies write it.
+_TARGETS = {
+    "relations": {"label": "Cause-Effect(e2,e1)", "span1": [0, 1], "span2": [2, 3], "info": {"comment": ""}},
+    "spr": {"span2": [0, 1], "span1": [1, 2], "label": ["awareness", "sentient"],
+            "info": {"span2_txt": "She", "span1_text": "pays", "is_pilot": False, "pred_lemma": "pay"}},
+}  # fmt: skip
+
+
+def probed(task, language):
+    """A file of a task: the labels, or relations, differ between two sentences."""
+    she, other = {"en": ("she", "money"), "de": ("sie", "geld")}[language]
+    if task == "deps":
+        lines = [f"1\t{she}\t_\tPRON\t_\t_\t2\tnsubj\t_\t_", "2\tpays\t_\tVERB\t_\t_\t0\troot\t_\t_",
+                 f"3\t{other}\t_\tNOUN\t_\t_\t2\tobj\t_\t_"]  # fmt: skip
+        ends = [f"4\t{number}\t_\tNUM\t_\t_\t3\tnummod\t_\t_\n" for number in range(20)]
+        return "\n".join("\n".join([*lines, end]) for end in ends) + "\n"
+    first = _TARGETS[task]
+    second = {**first, "label": ["volition"] if task == "spr" else "Other"}
+    found = [
+        {"text": f"{who} pays {other} {number}", "info": {"id": number}, "targets": [target]}
+        for number in range(10)
+        for who, target in ((she, first), (other, second))
+    ]
+    return "\n".join(map(json.dumps, found)) + "\n"
+
+
+def test_probes_of_published_files_read_the_mapped_words(config, monkeypatch, models, tmp_path):
+    """With English as the source its words, which the probes learn from, are T's."""
+    folder = tmp_path / "run"
+    values = {
+        "data.languages": "en,de", "clcr.source": config.clcr.target, "clcr.target": config.clcr.source,
+        "clcr.transform.steps": 5, "clcr.predictor.steps": 5,
+    }  # fmt: skip
+    assert clcr.run(with_values(config, values), str(folder))
+    loaded = api.load(str(folder))
+    monkeypatch.setattr(encoders, "load", lambda place, names: loaded)
+    [mapped] = loaded.encoder().of_words([["she", "pays", "money", "0"]], "en")
+    [own] = models["en"].encoder().of_words([["she", "pays", "money", "0"]], "en")
+    assert mapped.shape[-1] == WIDTHS["de"] != own.shape[-1]
+    for task, end in (("relations", "json"), ("spr", "json"), ("deps", "conllu")):
+        for language in ("en", "de"):
+            (tmp_path / task).mkdir(exist_ok=True)
+            (tmp_path / task / f"{language}.test.{end}").write_text(probed(task, language))
+        probe = presets.transfer("laptop", f"edge/{task}", "edge")
+        probe.system, probe.encoder, probe.data.languages = "probe", f"run:{folder}", "en,de"
+        probe.transfer.update(
+            train=f"en:{tmp_path / task / f'en.test.{end}'}", tests=str(tmp_path / task), seeds=1
+        )
+        probe.transfer.head.update(width=4, hidden=4, dropout=0.0)
+        probe.recipe.update(epochs=3, patience=0)
+        run = options.parse(probe)
+        run.resolved().check_all()
+        job = transfer.Transfer(run, str(tmp_path / f"probe_{task}"))
+        assert job.run()
+        done = {}
+        for stage in job.stages()[:3]:  # as `run` does
+            done[stage.name] = stage.do(*(done[name] for name in stage.needs))
+        table = done["features"].tables["test en"]
+        row = done["labelled rows"].tests["en"][0]
+        assert [len(x) for x in table.rows[0]] == [1, 1]
+        if task != "deps":
+            places = [first for first, _ in row.spans]
+            read = table.values[np.concatenate(table.rows[0])]
+            np.testing.assert_allclose(read[:, 0], mapped[places, 0], rtol=1e-4, atol=1e-5)
+        figures = json.loads((tmp_path / f"probe_{task}" / "results.json").read_text())
+        assert {f"edge/{task}/{x}/f1" for x in ("en", "de")} <= figures.keys()
 
 
 def test_words_with_labels_are_not_reduced(tmp_path):

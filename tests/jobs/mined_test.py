@@ -7,6 +7,7 @@ import pytest
 
 from clwe_jax import options, pocket, presets
 from clwe_jax.embeddings import mining
+from clwe_jax.embeddings.grown import Grown
 from clwe_jax.jobs import mined, static
 from clwe_jax.text import pair_files, parallel
 from clwe_jax.text.merged import Dictionary
@@ -92,7 +93,7 @@ def test_text_without_common_documents_changes_nothing(tmp_path):
 
 def test_a_judge_accepts_taken_pairs_and_few_refused_ones(run, tmp_path):
     """The judge is the run itself; with other vectors it would be independent."""
-    grown = mining.Grown.load(os.path.join(run, "trained", "mined.npz"))
+    grown = Grown.load(os.path.join(run, "trained", "mined.npz"))
     dictionary = Dictionary.from_pairs({("de", "en"): pocket.dictionary("de", "en")})
     found = mined.write(grown, dictionary, str(tmp_path / "mined"), judge=f"run:{run}")
     judged = {x.removeprefix("mined/de-en/judged/"): y for x, y in found.figures.items()}

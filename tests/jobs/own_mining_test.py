@@ -6,6 +6,7 @@ import pytest
 
 from clwe_jax import options, presets
 from clwe_jax.embeddings import mining
+from clwe_jax.embeddings.grown import Grown
 from clwe_jax.jobs import inputs, own_mining, pretrain, warm
 from clwe_jax.jobs.finish import Finish
 from clwe_jax.text import parallel
@@ -88,7 +89,7 @@ def test_vectors_of_the_start_learn_from_it(run, tmp_path, monkeypatch):
     assert not warm.static_config(tiny(**start | {"init.mine": False}), folders).static.mine
     trained = []
     monkeypatch.setattr(warm, "train", lambda *arguments: trained.append(arguments[1]))
-    monkeypatch.setattr(own_mining.Grown, "load", lambda _: mining.Grown(rounds=[ROW | {"taken": 3}]))
+    monkeypatch.setattr(own_mining.Grown, "load", lambda _: Grown(rounds=[ROW | {"taken": 3}]))
     monkeypatch.setattr(own_mining.worlds, "resolve_folders", lambda *_: folders)
     own_mining.run(config, str(tmp_path))
     assert trained == [str(tmp_path)]  # one mining for both
@@ -120,10 +121,10 @@ def test_text_without_translations_is_answered(tmp_path):
 
 
 def test_figures_of_languages_without_translations():
-    whole = mining.Grown(rounds=[ROW, {**ROW, "pair": "en-fr", "taken": 5}])
+    whole = Grown(rounds=[ROW, {**ROW, "pair": "en-fr", "taken": 5}])
     own_mining._check(whole, "finish.pairs")  # some are found
     with pytest.raises(ValueError, match=r"finish.pairs.*de-en: 1,234 .*, 3 with .*\(2 in shuffled"):
-        own_mining._check(mining.Grown(rounds=[ROW]), "finish.pairs")
+        own_mining._check(Grown(rounds=[ROW]), "finish.pairs")
 
 
 @pytest.mark.parametrize(

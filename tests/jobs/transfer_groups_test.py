@@ -6,37 +6,31 @@ import types
 from clwe_jax.jobs import transfer_groups
 
 
-def job(folder, accuracies, words):
-    """A stand-in for a finished job whose encoder read so many words."""
+def section(folder, accuracies, words):
+    """The section on the accuracies of a run whose encoder read so many words."""
     (folder / "report.json").write_text(
         json.dumps({"languages": {x: {"words": n} for x, n in words.items()}})
     )
     task = types.SimpleNamespace(name="pos", title="Parts of speech", metric="acc")
-    return types.SimpleNamespace(
-        data=types.SimpleNamespace(task=task, labelled=("en",)),
-        chosen="", made_with={"encoder": f"run:{folder}"},
-        scores={"": {x: [{"acc": y}, {"acc": y}] for x, y in accuracies.items()}},
-    )  # fmt: skip
+    rows = types.SimpleNamespace(task=task, labelled=("en",))
+    scores = {x: [{"acc": y}, {"acc": y}] for x, y in accuracies.items()}
+    return transfer_groups.section(rows, scores, f"run:{folder}")
 
 
 def test_families_are_means_and_sizes_ascend(tmp_path):
-    found = transfer_groups.section(
-        job(tmp_path, {"en": 1.0, "de": 0.8, "nl": 0.6, "fr": 0.5}, {"de": 1000, "nl": 10, "fr": 100})
-    )
-    families, sizes, chart = found.blocks
+    families, sizes, chart = section(
+        tmp_path, {"en": 1.0, "de": 0.8, "nl": 0.6, "fr": 0.5}, {"de": 1000, "nl": 10, "fr": 100}
+    ).blocks
     assert [(row[0], row[2].value) for row in families.rows] == [("Germanic", 0.7), ("Romance", 0.5)]
     assert [row[0].language for row in sizes.rows] == ["nl", "fr", "de"]
     germanic, romance = chart.lines
     assert germanic.label == "Germanic" and germanic.points == [[1.0, 0.6], [3.0, 0.8]]
     assert romance.label == "Romance" and romance.points == [[2.0, 0.5]]
-    [line] = transfer_groups.section(
-        job(tmp_path, {"en": 1.0, "de": 0.8, "nl": 0.6}, {"de": 1000, "nl": 10})
-    ).blocks[-1].lines
+    accuracies = {"en": 1.0, "de": 0.8, "nl": 0.6}
+    [line] = section(tmp_path, accuracies, {"de": 1000, "nl": 10}).blocks[-1].lines
     assert line.label == "" and line.points == [[1.0, 0.6], [3.0, 0.8]]
 
 
 def test_one_family_without_sizes_has_no_section(tmp_path):
-    made = job(tmp_path, {"en": 1.0, "de": 0.8, "nl": 0.6}, {})
-    (tmp_path / "report.json").unlink()
-    assert transfer_groups.section(made) is None
+    assert section(tmp_path, {"en": 1.0, "de": 0.8, "nl": 0.6}, {}) is None
     assert transfer_groups.family("xx") == "Other"

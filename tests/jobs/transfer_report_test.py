@@ -4,56 +4,44 @@ import types
 
 import pytest
 
-from clwe_jax.jobs import transfer_report
+from clwe_jax import options, presets
+from clwe_jax.jobs import transfer_report, transfer_results
 from clwe_jax.text.labelled import Labelled, Spanned, Tagged
 
 GOLD = {"en": [Tagged(("a", "b"), ("NOUN", "VERB"))], "de": [Tagged(("c", "d"), ("NOUN", "NOUN"))]}
 
 
-def job(tmp_path, seeds=2, tests=None, **changes):
-    """A stand-in for a finished run of parts of speech whose predictions are all NOUN."""
+def section(name, seeds=2, tests=None, made_with=None):
+    """A section of the report on parts of speech whose predictions are all NOUN."""
     tests = tests or GOLD
     tags = isinstance(tests["en"][0], Tagged)
-    config = types.SimpleNamespace(
-        encoder="joint", transfer=types.SimpleNamespace(
-            seeds=seeds, layers="mix", reduce="", head=types.SimpleNamespace(name="linear"),
+    config = presets.transfer("laptop", "pos", "linear")
+    config.transfer.seeds, config.report.errors = seeds, 0
+    rows = types.SimpleNamespace(
+        task=types.SimpleNamespace(
+            name="pos", metric="acc", title="Parts of speech", kind="tags" if tags else "texts"
         ),
-        report=types.SimpleNamespace(compare_with="", errors=0), seed=0,
+        tags=tags, labelled=("en",), coverage={}, train={"en": tests["en"]}, tests=tests,
+        labels=["NOUN", "VERB"] if tags else ["no", "yes"],
+        gold=lambda rows: [x.tags if tags else x.label for x in rows],
     )  # fmt: skip
-    labels = ["NOUN", "VERB"] if tags else ["no", "yes"]
-    predicted = {
+    reader = types.SimpleNamespace(encoder=types.SimpleNamespace(layers=1))
+    encoder = transfer_results.RowEncoder(reader, {"encoder": "joint"} | (made_with or {}))
+    speed = {"transfer/training_seconds": 3.0, "transfer/training_rows_per_second": 4.0}
+    training = transfer_results.Training([{1: 0.5, 2: 0.7}] * seeds, {}, speed)
+    labels = {
         language: [[["NOUN"] * len(x.words) if tags else "no" for x in rows]] * seeds
         for language, rows in tests.items()
     }
-    facts = {"history": [[0.5] * seeds, [0.7] * seeds], "seconds": 2.0, "all_seconds": 3.0}
-    found = types.SimpleNamespace(
-        config=config, chosen="", tunes=False, coverage={}, trials=[], workdir=str(tmp_path), predicted={"": predicted},
-        scores={"": {language: [{"acc": 0.5, "f1": 0.4}] * seeds for language in tests}},
-        layers=[types.SimpleNamespace(name="", facts=facts)], made_with={"encoder": "joint"},
-        source=types.SimpleNamespace(encoder=types.SimpleNamespace(layers=1)),
-        data=types.SimpleNamespace(
-            task=types.SimpleNamespace(
-                name="pos", metric="acc", title="Parts of speech", kind="tags" if tags else "texts"
-            ), tags=tags,
-            labelled=("en",), coverage={}, train={"en": tests["en"]}, tests=tests, labels=labels,
-            gold=lambda rows: [x.tags if tags else x.label for x in rows],
-        ),
-    )  # fmt: skip
-    for name, value in changes.items():
-        setattr(found, name, value)
+    scores = {language: [{"acc": 0.5, "f1": 0.4}] * seeds for language in tests}
+    tested = transfer_results.Tested({"": labels}, {"": scores}, {})
+    sections = transfer_report.sections(options.parse(config), "", rows, encoder, training, tested)
+    [found] = [x for x in sections if x["title"] == f"Parts of speech: {name}"]
     return found
 
 
-def section(made, name):
-    """The section of the report with a name."""
-    [found] = [
-        x for x in transfer_report.sections(made) if x["title"] == f"Parts of speech: {name}"
-    ]
-    return found
-
-
-def test_confusions_count_words_and_leave_out_labels_without_words(tmp_path):
-    found = section(job(tmp_path), "confusions")
+def test_confusions_count_words_and_leave_out_labels_without_words():
+    found = section("confusions")
     assert "the gold label's words" in found["text"]
     assert [[row[0] for row in table["rows"]] for table in found["blocks"]] == [
         ["NOUN", "VERB"], ["NOUN"]
@@ -62,14 +50,14 @@ def test_confusions_count_words_and_leave_out_labels_without_words(tmp_path):
     assert verb[1]["value"] == 1 and verb[1]["below"] == "1" and verb[2] == ""
 
 
-def test_confusions_of_texts_count_rows(tmp_path):
-    found = section(job(tmp_path, tests={"en": [Labelled(("a",), "no")]}), "confusions")
+def test_confusions_of_texts_count_rows():
+    found = section("confusions", tests={"en": [Labelled(("a",), "no")]})
     assert "the gold label's test rows" in found["text"]
 
 
 @pytest.mark.parametrize("seeds, words", [(1, "One seed, so"), (2, "Means of 2 seeds")])
-def test_the_first_table_says_what_was_learned_where(seeds, words, tmp_path):
-    found = section(job(tmp_path, seeds), "by language")
+def test_the_first_table_says_what_was_learned_where(seeds, words):
+    found = section("by language", seeds)
     assert words in found["text"] and "1 seeds" not in found["text"]
     assert "on joint-align vectors" in found["text"]
     assert "Zero-shot: no label of the language was learned" in found["text"]
@@ -78,8 +66,8 @@ def test_the_first_table_says_what_was_learned_where(seeds, words, tmp_path):
     assert [row[1] for row in found["blocks"][0]["rows"]] == ["training", "zero-shot"]
 
 
-def test_the_section_on_training_has_the_figures_of_training(tmp_path):
-    chart, table = section(job(tmp_path), "training")["blocks"]
+def test_the_section_on_training_has_the_figures_of_training():
+    chart, table = section("training")["blocks"]
     assert [len(line["points"]) for line in chart["lines"]] == [2, 2]
     assert [cell["metric"] for cell in table["rows"][0][1:]] == [
         "transfer/dev_acc", "transfer/training_seconds", "transfer/training_rows_per_second"
@@ -87,10 +75,10 @@ def test_the_section_on_training_has_the_figures_of_training(tmp_path):
     assert [column["form"] for column in table["columns"][1:]] == ["percent", "seconds", "count"]
 
 
-def test_mapped_layers_are_named(tmp_path):
-    made = job(tmp_path, made_with={"encoder": "run:a", "align": {"languages": ["en", "de"]}})
-    assert "mapped onto those of en" in section(made, "by language")["text"]
-    assert "mapped onto" not in section(job(tmp_path), "by language")["text"]
+def test_mapped_layers_are_named():
+    made_with = {"align": {"languages": ["en", "de"]}}
+    assert "mapped onto those of en" in section("by language", made_with=made_with)["text"]
+    assert "mapped onto" not in section("by language")["text"]
 
 
 def test_wrong_texts_and_spans_stand_apart_from_their_labels():

@@ -1,22 +1,24 @@
 """The search for a head's regularisation: trials, their record, and the chosen values."""
 
+import dataclasses
 import types
 
 import pytest
 
 from clwe_jax import options, presets
 from clwe_jax.jobs import transfer_search
-from clwe_jax.jobs.transfer_search import Trial
+from clwe_jax.jobs.transfer_results import Trial
+from clwe_jax.options.transfer import TransferRun
 
 
+@dataclasses.dataclass(frozen=True)
 class Frozen:
     """A stand-in for features: its figure is highest at l2 = 1e-4 and dropout .3."""
 
-    def __init__(self, config, trained, most=99):
-        self.config, self.trained, self.most = config, trained, most
-
-    def with_options(self, config):
-        return Frozen(config, self.trained, self.most)
+    config: TransferRun
+    workdir: str
+    trained: list[TransferRun]
+    most: int = 99
 
     def facts(self):
         return {x: options.to_dict(getattr(self.config, x)) for x in ("transfer", "recipe")}
@@ -38,21 +40,21 @@ def config():
 
 
 def test_an_interrupted_search_goes_on_where_it_was(config, tmp_path):
-    whole = transfer_search.search(config, str(tmp_path / "a"), Frozen(config, []))
+    whole = transfer_search.search(Frozen(config, str(tmp_path / "a"), []))
     assert len(whole) == 8 and len({str(trial.values) for trial in whole}) == 8
     assert whole[0].values == {"recipe.l2": 1e-6, "transfer.head.dropout": 0.1}  # the config's own
     assert transfer_search.best(whole).figure > whole[0].figure
     trained = []
     with pytest.raises(KeyboardInterrupt):
-        transfer_search.search(config, str(tmp_path / "b"), Frozen(config, trained, most=3))
+        transfer_search.search(Frozen(config, str(tmp_path / "b"), trained, most=3))
     assert len(trained) == 3
-    assert transfer_search.search(config, str(tmp_path / "b"), Frozen(config, trained)) == whole
+    assert transfer_search.search(Frozen(config, str(tmp_path / "b"), trained)) == whole
     assert len(trained) == 8
-    assert transfer_search.search(config, str(tmp_path / "b"), Frozen(config, trained)) == whole
+    assert transfer_search.search(Frozen(config, str(tmp_path / "b"), trained)) == whole
     assert len(trained) == 8
     # Trials with other options are made again.
     config = options.with_values(config, {"recipe.learning_rate": config.recipe.learning_rate / 2})
-    transfer_search.search(config, str(tmp_path / "b"), Frozen(config, trained))
+    transfer_search.search(Frozen(config, str(tmp_path / "b"), trained))
     assert len(trained) == 16
 
 
@@ -66,13 +68,11 @@ def test_every_rate_of_dropout_is_chosen():
 def test_the_report_has_the_trials_in_the_order_of_their_figures():
     trials = [Trial({"recipe.l2": 1e-4}, 0.5), Trial({"recipe.l2": 1e-3}, 0.7)]
     task = types.SimpleNamespace(title="Names", metric="f1")
-    job = types.SimpleNamespace(trials=trials, data=types.SimpleNamespace(task=task))
-    [table] = transfer_search.section(job).blocks
+    [table] = transfer_search.section(task, trials).blocks
     assert [(row[0], row[1].value, row[2].value) for row in table.rows] == [
         ("2", 1e-3, 0.7), ("1", 1e-4, 0.5)
     ]  # fmt: skip
-    job.trials = []
-    assert transfer_search.section(job) is None
+    assert transfer_search.section(task, []) is None
 
 
 def test_a_search_is_of_one_head(config):

@@ -271,6 +271,7 @@ def test_the_lstm_reads_every_piece_of_long_words():
 def test_the_mix_of_layers_begins_as_their_mean_with_a_mean_square_of_one(layers):
     table = 0.01 * np.random.default_rng(0).normal(size=(4, layers, 5)).astype(np.float32)
     params = params_of(labelling.Mix().init, jax.random.key(0), table, IDS)
+    params = {**params, "mix_scale": labelling.unit_scale(table)}
     found = labelling.Mix().apply({"params": params}, table, IDS)
     mean = table.mean(1)
     wanted = (mean / np.sqrt(np.mean(mean[1:] ** 2)))[IDS]

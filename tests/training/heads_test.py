@@ -147,3 +147,24 @@ def test_parameters_are_saved_and_read(tmp_path, data):
     (tmp_path / "head.npz").write_bytes(b"PK damaged")
     with pytest.raises(ValueError, match="damaged"):
         heads.load(path)
+
+
+class _Watched(np.ndarray):
+    """A table that counts the most rows that are read at once."""
+
+    most = 0
+
+    def __getitem__(self, rows):
+        found = np.asarray(np.ndarray.__getitem__(self, rows))
+        _Watched.most = max(_Watched.most, len(found) if found.ndim == self.ndim else 1)
+        return found
+
+
+def test_a_step_reads_the_rows_of_its_batches_alone(data):
+    """So that a table may be a mapped file, larger than the memory."""
+    table, columns = data
+    many = np.concatenate([table, np.ones((5_000, 1, DIM), np.float32)])
+    found = fitted((many.view(_Watched), columns), [0, 1])
+    expected = fitted(data, [0, 1])
+    jax.tree.map(np.testing.assert_array_equal, found.params, expected.params)
+    assert 0 < _Watched.most <= 2 * RECIPE.batch_size * 8 + 1

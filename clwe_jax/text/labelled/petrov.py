@@ -1,7 +1,8 @@
 """The parts of speech of CoNLL-2002 and 2003 as the 12 universal ones (Petrov et al. 2012; C7).
 
 English has the tags of the Penn Treebank, German STTS, Dutch those of the MBT tagger and Spanish
-EAGLES.
+EAGLES. The maps are those of the release (slavpetrov/universal-pos-tags: en-ptb, de-tiger and de-negra,
+nl-alpino, es-eagles).
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ _PENN = {
     "VERB": "MD VB VBD VBG VBN VBP VBZ", "X": "FW LS SYM UH",
 }  # fmt: skip
 _STTS = {
-    ".": "$( $, $.", "ADJ": "ADJA ADJD", "ADP": "APPO APPR APPRART APZR", "ADV": "ADV PAV PROAV PROP PWAV",
+    ".": "$( $, $. $*LRB* --", "ADJ": "ADJA ADJD", "ADP": "APPO APPR APPRART APZR", "ADV": "ADV",
     "CONJ": "KOKOM KON KOUI KOUS", "DET": "ART", "NOUN": "NE NN NNE", "NUM": "CARD",
-    "PRON": "PDAT PDS PIAT PIDAT PIS PPER PPOSAT PPOSS PRELAT PRELS PRF PWAT PWS",
+    "PRON": "PAV PDAT PDS PIAT PIDAT PIS PPER PPOSAT PPOSS PRELAT PRELS PRF PROAV PROP PWAT PWAV PWS",
     "PRT": "PTKA PTKANT PTKNEG PTKVZ PTKZU", "VERB": "VAFIN VAIMP VAINF VAPP VMFIN VMINF VMPP VVFIN "
     "VVIMP VVINF VVIZU VVPP", "X": "FM ITJ TRUNC XY",
 }  # fmt: skip
@@ -27,11 +28,12 @@ _DUTCH = {
     ".": "Punc", "ADJ": "Adj", "ADP": "Prep", "ADV": "Adv", "CONJ": "Conj", "DET": "Art", "NOUN": "N",
     "NUM": "Num", "PRON": "Pron", "VERB": "V", "X": "Int Misc",
 }  # fmt: skip
-_EAGLES_TAG = re.compile(r"[A-Z][A-Za-z0-9]*")
-# By the first letter, as DA, NC and VMI are an article, a common noun and an indicative.
+_EAGLES_TAG = re.compile(r"[A-Z][A-Za-z0-9]*(\+[A-Z][A-Za-z0-9]*)?")
+# By the first letter, as DA, NC and VMI are an article, a common noun and an indicative; of a verb with
+# its pronoun, VMN0000+PP3CN000, by the verb's.
 _EAGLES = {
     "A": "ADJ", "C": "CONJ", "D": "DET", "F": ".", "I": "X", "N": "NOUN", "P": "PRON", "R": "ADV",
-    "S": "ADP", "V": "VERB", "W": "NUM", "X": "X", "Y": "X", "Z": "NUM",
+    "S": "ADP", "V": "VERB", "W": "X", "X": "X", "Y": "X", "Z": "NUM",
 }  # fmt: skip
 _MAPS = {
     language: {tag: name for name, tags in given.items() for tag in tags.split()}

@@ -5,6 +5,7 @@ import gzip
 import pytest
 
 from clwe_jax import registry
+from clwe_jax.text.labelled import petrov
 from clwe_jax.text.labelled.tagged import PETROV, UPOS, Ner, Pos
 
 
@@ -236,3 +237,23 @@ def test_the_languages_own_parts_of_speech_become_universal(tmp_path, language, 
     assert pairs(read(tmp_path, text, Pos(tags=12), language)) == [expected]
     with pytest.raises(ValueError, match="config.transfer.tags=12 reads it"):
         read(tmp_path, text, Pos(), language)
+
+
+@pytest.mark.parametrize(
+    "language, tags",
+    [
+        # Tags that a reader of the names alone would map otherwise; of de-tiger and de-negra, nl-alpino,
+        # es-eagles and en-ptb of slavpetrov/universal-pos-tags.
+        ("de", "PROAV/PRON PWAV/PRON PWAT/PRON PIDAT/PRON KOKOM/CONJ APZR/ADP CARD/NUM PTKVZ/PRT ADJD/ADJ "
+         "ITJ/X TRUNC/X NE/NOUN $(/. $*LRB*/. --/."),
+        ("nl", "Int/X Misc/X Prep/ADP Punc/. Num/NUM Art/DET Conj/CONJ"),
+        ("es", "W/X Z/NUM Zm/NUM Y/X I/X DA/DET P0/PRON AO/ADJ VMI/VERB RN/ADV SP/ADP Fpa/. "
+         "VMN0000+PP3CN000/VERB"),
+        ("en", "TO/PRT POS/PRT EX/DET WP$/PRON UH/X LS/X SYM/X NN|SYM/NOUN MD/VERB WRB/ADV"),
+    ],
+)  # fmt: skip
+def test_tags_are_mapped_as_in_the_release(language, tags):
+    for pair in tags.split():
+        tag, _, expected = pair.rpartition("/")
+        assert petrov.converted(tag, language) == expected, tag
+    assert petrov.converted("B-PER", language) == ""  # no part of speech

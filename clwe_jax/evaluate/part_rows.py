@@ -1,0 +1,63 @@
+"""Rows of vectors that come part by part: in memory, or in a mapped file of any size."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Iterator
+
+import numpy as np
+
+
+class PartRows:
+    """Rows of one shape; the second axis of a part may be shorter than that of another one."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        """Args:
+        folder: of the temporary file, which vanishes with the rows; None: they are in memory.
+        """
+        self._folder, self._parts = folder, []
+        self._file = None if folder is None else tempfile.TemporaryFile(dir=folder)
+        self._shapes: list[tuple[int, ...]] = []
+
+    def add(self, part: np.ndarray) -> None:
+        """Adds rows, [n, ...], all of one type."""
+        if not len(part):
+            return
+        self._type = part.dtype
+        self._shapes.append(part.shape)
+        if self._file is None:
+            self._parts.append(part)
+        else:
+            self._file.write(np.ascontiguousarray(part).data)
+
+    def together(self) -> np.ndarray:
+        """The rows of all parts.
+
+        The last vector of a piece, [N, P, layers, D], is repeated; after a word's ids, [N, P], is -1.
+        """
+        most = max(shape[1] for shape in self._shapes)
+        if self._file is None:
+            return np.concatenate([_as_long(x, most) for x in self._parts])
+        self._file.flush()
+        if any(shape[1] < most for shape in self._shapes):
+            found = PartRows(self._folder)
+            for part in self._mapped():
+                found.add(_as_long(part, most))
+            return found.together()
+        shape = sum(x[0] for x in self._shapes), *self._shapes[0][1:]
+        return np.memmap(self._file, self._type, "r+", shape=shape)
+
+    def _mapped(self) -> Iterator[np.ndarray]:
+        place = 0
+        for shape in self._shapes:
+            part = np.memmap(self._file, self._type, "r", place, shape)
+            place += part.nbytes
+            yield part
+
+
+def _as_long(part: np.ndarray, most: int) -> np.ndarray:
+    if part.shape[1] == most:
+        return part
+    if part.ndim == 2:
+        return np.pad(part, ((0, 0), (0, most - part.shape[1])), constant_values=-1)
+    return part[:, np.minimum(np.arange(most), part.shape[1] - 1)]
