@@ -42,7 +42,7 @@ def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
 
 
 class Opened(NamedTuple):
-    """What a run trains on."""
+    """The text side of a run, its objective and its batches."""
 
     world: World
     inputs: inputs.Inputs

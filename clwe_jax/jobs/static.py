@@ -46,7 +46,7 @@ def run(config: StaticRun, workdir: str, dry: bool = False) -> bool:
 
 
 class _Dictionaries(NamedTuple):
-    """What a run reads before its vectors.
+    """Dictionaries and test sets, and what trains the vectors.
 
     Attributes:
       folders: option -> its folder; see `world.resolve_folders`.

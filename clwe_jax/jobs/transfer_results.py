@@ -79,7 +79,7 @@ class Layer:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Training:
-    """What a run learned.
+    """The trained heads or parameters, with the course of their training.
 
     Attributes:
       histories: for each seed epoch, or in mode tune step -> development figure.
