@@ -59,9 +59,7 @@ def forward(values):
 
 def model_of(config):
     """The sections that the model and its batches depend on."""
-    chosen = {name: options.to_dict(getattr(config, name)) for name in ("model", "objective")}
-    if hasattr(config.task, "backward"):
-        chosen["task"] = dict(name=config.task.name, backward=config.task.backward)
+    chosen = {x: options.to_dict(getattr(config, x)) for x in ("model", "objective", "task")}
     chosen["data"] = dict(
         languages=config.data.languages,
         sequence_length=config.data.sequence_length,
