@@ -42,7 +42,7 @@ def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
 
 
 class Opened(NamedTuple):
-    """The text side of a run, its objective and its batches."""
+    """The text side of a run, and its batches."""
 
     world: World
     inputs: inputs.Inputs
