@@ -18,6 +18,7 @@ from clwe_jax.api import static as static_api
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import beside, dictionary_text, files
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.evaluate.context import Context
 from clwe_jax.jobs import (
     evaluators, facts, floor, forecast, given, inputs, lexica, mined, pictures, refine, shared_space,
@@ -106,7 +107,7 @@ class Static(Job):
             Stage("dictionaries", self._read, (), lambda: forecast.dictionaries(config, workdir)),
             *([mine] if config.static.mine else []),
             Stage(vectors, self._vectors, (*read, "mining"), self._about_vectors),
-            Stage("alignment", self._align, (*read, vectors), self._about_alignment),
+            Stage("alignment", self._align, (*read, "mining", vectors), self._about_alignment),
             Stage("writing", self._write_vectors, ("alignment",)),
             Stage(
                 "evaluation",
@@ -173,7 +174,9 @@ class Static(Job):
             return given.read(self.config)
         return read.trainer.vocabularies(mining.links if mining else {})
 
-    def _align(self, read: _Dictionaries, vocabularies: Vocabularies) -> StaticModel:
+    def _align(
+        self, read: _Dictionaries, mining: mined.Written | None, vocabularies: Vocabularies
+    ) -> StaticModel:
         """The vectors and their maps to the hub's space."""
         hub, raw, static = options.hub_of(self.config), vocabularies.raw, self.config.static
         alignments = {
@@ -191,7 +194,7 @@ class Static(Job):
         # The vectors in the hub's space, each behind the dictionary's vector of the word.
         known = dictionary_text.vectors(
             read.trainer.graph if read.trainer else WordGraph(read.dictionary, counts),
-            static.dictionary_dim, self.config.seed, vocabularies.links,
+            static.dictionary_dim, self.config.seed, mining.links if mining else {},
         )  # fmt: skip
         trained = {language: model.vectors(language) for language in model.languages}
         joined = beside.concatenated(known, trained, static.trained_length)

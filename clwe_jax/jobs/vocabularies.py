@@ -28,7 +28,6 @@ class Vocabularies:
       shared: language -> the words that it shares with the hub.
       before: `raw` and `shared` before reallocation; None where nothing was reallocated.
       description: the vocabularies in the report; {} where nothing is shared.
-      links: of words, which were mined.
       made_with: record of the files of given vectors, on which their alignment depends.
       skipped: fault -> number of lines that were left out of these files.
     """
@@ -37,7 +36,6 @@ class Vocabularies:
     shared: Shared = dataclasses.field(default_factory=dict)
     before: tuple[Raw, Shared] | None = None
     description: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    links: WordLinks = dataclasses.field(default_factory=dict)
     made_with: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     skipped: Mapping[str, int] = dataclasses.field(default_factory=dict)
 

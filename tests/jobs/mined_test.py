@@ -81,6 +81,16 @@ def test_words_are_found_that_the_dictionary_lacks(run, tmp_path):
     assert mined["bli/de-en/p@1"] > plain["bli/de-en/p@1"] + 0.1
 
 
+def test_mined_words_count_beside_trained_vectors_too(tmp_path):
+    found = {}
+    for mine in (False, True):
+        both = {"static.training": "joint", "static.dictionary_dim": 64, "static.mine": mine}
+        folder = str(tmp_path / str(mine))
+        assert static.run(_config(**both, **{"embeddings.epochs": 1, "embeddings.dim": 16}), folder)
+        found[mine] = _read(folder, "results.json")["bli/de-en/p@1"]
+    assert found[True] > found[False] + 0.1
+
+
 def test_text_without_common_documents_changes_nothing(tmp_path):
     found = {}
     for mine in (False, True):
