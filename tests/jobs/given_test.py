@@ -209,3 +209,11 @@ def test_sentences_are_pooled_by_sif_without_counts(brought):
 def test_counts_in_a_file_are_taken(brought):
     vectors = Vectors(["a", "b"], np.eye(2), np.array([7, 3]))
     assert given.counts({"de": vectors}) == {"de": {"a": 7, "b": 3}}
+
+
+def test_dictionary_vectors_stand_beside_given_ones(brought):
+    brought.run()
+    brought.run("beside", **{"static.dictionary_dim": 8})
+    one, both = (api.load(str(brought.folder / name)) for name in ("run", "beside"))
+    widths = [model.vectors("de").vectors.shape[1] for model in (one, both)]
+    assert widths[1] == widths[0] + 8
