@@ -10,7 +10,8 @@ import dataclasses
 import numpy as np
 from scipy import sparse
 
-METHODS = ("mean", "wechsel", "focus", "subword")
+from clwe_jax.options.training import START_METHODS
+
 _NEIGHBOURS, _TEMPERATURE = 10, 0.1  # of WECHSEL
 _MOST_ANCHORS = 20_000
 _ROWS = 1_024  # tokens that are compared with all anchors at once
@@ -83,8 +84,8 @@ def start(
     Raises:
       ValueError: an unknown method, or 'subword' without subword vectors.
     """
-    if method not in METHODS:
-        raise ValueError(f"config.init.method={method!r}: one of {', '.join(METHODS)}")
+    if method not in START_METHODS:
+        raise ValueError(f"config.init.method={method!r}: one of {', '.join(START_METHODS)}")
     values, known, whole = mean_of_words(words, size)
     if method == "wechsel":
         values = by_hub_words(values, known, words)

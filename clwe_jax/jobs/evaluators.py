@@ -92,7 +92,8 @@ def build(
         if evaluator.has_data:
             made.append(Keyed(evaluator, "" if key == spec.name else f"{key}/", key))
         else:
-            absent.append(f"config.evals.{key}" + ".data" * hasattr(spec, "data"))
+            option = f"config.evals.{key}"
+            absent.append(f"{option}.data" if hasattr(spec, "data") else option)
     if absent and names is None:
         logging.info("Not measured, as these options name no data: %s", ", ".join(absent))
     return made

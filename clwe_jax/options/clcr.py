@@ -167,7 +167,7 @@ class ClcrData(WorldOptions):
 class ClcrRun(Run):
     """All options of a CLCR run."""
 
-    job: str = option("clcr", "clcr | evaluate")
+    job: Annotated[str, OneOf("clcr", "evaluate")] = option("clcr", "clcr | evaluate")
     seed: int = option(0, "of the encoders, the maps and the predictors")
     data: ClcrData = section(ClcrData)
     clcr: ClcrOptions = section(ClcrOptions)

@@ -43,20 +43,25 @@ class WordAlignerOptions(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class MlmEvaluation(Section):
+class EvaluationOptions(Section):
+    """Options of every evaluator."""
+
+    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
+
+
+@dataclasses.dataclass(frozen=True)
+class MlmEvaluation(EvaluationOptions):
     """Loss, perplexity and accuracy on held-out text, which has the same masks every time."""
 
     name = "mlm"
-    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
     batches: Count = option(0, "maximum number of held-out batches of a language; 0: all batches")
 
 
 @dataclasses.dataclass(frozen=True)
-class RetrievalEvaluation(Section):
+class RetrievalEvaluation(EvaluationOptions):
     """Accuracy of sentence retrieval by language pair, for any encoder."""
 
     name = "retrieval"
-    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
     data: str = option("", "parallel text, see `text.parallel`; '' leaves the evaluation out")
     max_sentences: Count = option(
         1_000, "maximum number of sentences of a language pair, from the beginning; 0: all"
@@ -65,11 +70,10 @@ class RetrievalEvaluation(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class BleuEvaluation(Section):
+class BleuEvaluation(EvaluationOptions):
     """BLEU and chrF of a model's translations in both directions of each language pair."""
 
     name = "bleu"
-    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
     data: str = option(
         "",
         "folder of parallel text or the beginning of its files' names, see `text.parallel`; "
@@ -81,22 +85,20 @@ class BleuEvaluation(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class MiningEvaluation(Section):
+class MiningEvaluation(EvaluationOptions):
     """Bitext mining by the margin of sentence vectors, as on BUCC; see `align.mining`."""
 
     name = "mining"
-    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
     data: str = option("", "parallel text, see `text.parallel`; '' leaves the evaluation out")
     max_sentences: Count = option(0, "most sentences of a pair, from the beginning; 0: all")
     neighbourhood: Size = option(4, "neighbours over which the margin averages")
 
 
 @dataclasses.dataclass(frozen=True)
-class BliEvaluation(Section):
+class BliEvaluation(EvaluationOptions):
     """P@k on test dictionaries, for the words of any encoder."""
 
     name = "bli"
-    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
     data: str = option(
         "",
         "folder of test dictionaries, see `test_dictionaries.find`; '' leaves the evaluation "
@@ -126,11 +128,10 @@ class BliEvaluation(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class SensesEvaluation(Section):
+class SensesEvaluation(EvaluationOptions):
     """Purity of the assigned senses, and accuracy of the chosen translations' senses (A4, A8)."""
 
     name = "senses"
-    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
     data: str = option("", "'pocket', the embedded world; '' leaves the evaluation out")
     sentences: Size = option(1_000, "sentences of each language, each with an ambiguous word")
     labelled: Size = option(
@@ -143,11 +144,10 @@ class SensesEvaluation(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class WsdEvaluation(Section):
+class WsdEvaluation(EvaluationOptions):
     """Table 2: senses learned from annotated text (A14), and predicted in the test sets."""
 
     name = "wsd"
-    every_steps: int = option(0, "training steps between two runs; 0: at the end only")
     training: str = option(
         "",
         "annotated text, `NAME.data.xml` or `.gz`, with its keys beside it, "
@@ -168,20 +168,18 @@ class WsdEvaluation(Section):
 
 
 @dataclasses.dataclass(frozen=True)
-class SimilarityEvaluation(Section):
+class SimilarityEvaluation(EvaluationOptions):
     """Word similarity, for the words of any encoder."""
 
     name = "similarity"
-    every_steps: int = option(0, "training steps between two runs; 0: at the end only")
     data: str = option("", "folder of sets, see `find`; '' leaves the evaluation out")
 
 
 @dataclasses.dataclass(frozen=True)
-class WordAlignmentEvaluation(WordAlignerOptions):
+class WordAlignmentEvaluation(EvaluationOptions, WordAlignerOptions):
     """Alignment error rate of the words of parallel sentences, for any encoder of words."""
 
     name = "word_alignment"
-    every_steps: Count = option(0, "training steps between two runs; 0: at the end only")
     data: str = option(
         "",
         "folder of links and sentences, see `alignment_files`; 'pocket': sentences that the "

@@ -272,6 +272,14 @@ def values_of(part: Section) -> dict[str, Any]:
     return {field.name: getattr(part, field.name) for field in options_of(type(part))}
 
 
+def inner(part: Section, field: dataclasses.Field) -> dict[str, Section]:
+    """The sections in an option by their paths: the option's name, or for entries NAME.KEY."""
+    value = getattr(part, field.name)
+    if "entries" in field.metadata:
+        return {f"{field.name}.{key}": entry for key, entry in value.items()}
+    return {field.name: value} if isinstance(value, Section) else {}
+
+
 def to_dict(part: Section) -> dict[str, Any]:
     """The options of a section by name; sections become dicts, with the option `name` first."""
     found: dict[str, Any] = {"name": part.name} if is_chosen(part) else {}
@@ -296,19 +304,14 @@ def helps(
       names: table of the registry -> the names that an option `name` may have.
     """
     for field in options_of(type(part)):
-        value, here = getattr(part, field.name), f"{path}{field.name}"
-        inner = {here: value} if isinstance(value, Section) else {}
+        parts = inner(part, field)
         table = field.metadata.get("section") or field.metadata.get("entries")
-        if "entries" in field.metadata:
-            inner = {f"{here}.{key}": entry for key, entry in value.items()}
-            if not inner:
-                yield here, value, field.metadata["help"]
-        for key, entry in inner.items():
+        for key, entry in parts.items():
             if is_chosen(entry):
-                yield f"{key}.name", entry.name, f"one of {', '.join(names.get(table, ()))}"
-            yield from helps(entry, f"{key}.", names)
-        if not isinstance(value, Section) and "entries" not in field.metadata:
-            yield here, value, field.metadata["help"]
+                yield f"{path}{key}.name", entry.name, f"one of {', '.join(names.get(table, ()))}"
+            yield from helps(entry, f"{path}{key}.", names)
+        if not parts:
+            yield f"{path}{field.name}", getattr(part, field.name), field.metadata["help"]
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -345,11 +348,11 @@ def _tuples(value: Any) -> Any:
 
 @functools.cache
 def _hints(cls: type) -> Mapping[str, Any]:
-    """The annotations of a section's options; the others may name types that are not imported."""
+    """The annotations of a section's options."""
     found: dict[str, Any] = {}
     names = {field.name for field in options_of(cls)}
     for base in reversed(cls.__mro__):
-        own = {key: x for key, x in vars(base).get("__annotations__", {}).items() if key in names}
-        stub = type("_", (), {"__annotations__": own, "__module__": base.__module__})
-        found |= get_type_hints(stub, include_extras=True)
+        # A class that extends its section declares none, and may name types that are not imported.
+        if names & vars(base).get("__annotations__", {}).keys():
+            found |= get_type_hints(base, include_extras=True)
     return found

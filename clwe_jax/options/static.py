@@ -192,7 +192,7 @@ AlignOptions = dataclasses.make_dataclass(
 class StaticRun(Run):
     """All options of a run that trains static vectors, or aligns given ones."""
 
-    job: str = option("static", "static | evaluate")
+    job: Annotated[str, OneOf("static", "evaluate")] = option("static", "static | evaluate")
     data: CorpusOptions = section(CorpusOptions)
     static: StaticOptions = section(StaticOptions)
     embeddings: EmbeddingsOptions = section(EmbeddingsOptions)

@@ -10,12 +10,14 @@ import dataclasses
 import importlib.util
 import os
 from types import MappingProxyType
-from typing import Annotated, Any, Mapping
+from typing import Annotated, Any, Iterator, Mapping
 
 from ml_collections import ConfigDict
 
 from clwe_jax import registry
-from clwe_jax.options.section import OneOf, Section, changed, helps, option, to_dict
+from clwe_jax.options.section import (
+    OneOf, Section, changed, helps, inner, option, options_of, to_dict,
+)  # fmt: skip
 from clwe_jax.options.text import SOURCE
 
 SCALES = ("laptop", "small", "base", "paper")
@@ -166,17 +168,13 @@ def named(kind: str, name: str, **values: Any) -> ConfigDict:
 def parts(run: Run) -> list[tuple[str, Section]]:
     """(path, section) of all sections of a run, outer ones first."""
 
-    def inner(part: Section, path: str) -> Any:
-        for field in dataclasses.fields(part):
-            value = getattr(part, field.name)
-            entries = value if "entries" in field.metadata else {"": value}
-            for key, entry in entries.items():
-                if isinstance(entry, Section):
-                    where = f"{path}.{field.name}" + (f".{key}" if key else "")
-                    yield where, entry
-                    yield from inner(entry, where)
+    def below(part: Section, path: str) -> Iterator[tuple[str, Section]]:
+        for field in options_of(type(part)):
+            for key, entry in inner(part, field).items():
+                yield f"{path}.{key}", entry
+                yield from below(entry, f"{path}.{key}")
 
-    return list(inner(run, "config"))
+    return list(below(run, "config"))
 
 
 def described(run: Run) -> list[tuple[str, Any, str]]:

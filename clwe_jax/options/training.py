@@ -17,6 +17,7 @@ HEAD_OPTIMIZERS = ("sgd", "adam", "adamw")
 HEAD_SCHEDULES = ("constant", "halve", "onecycle", "linear")
 # The values of `init.embeddings` for which a run trains word vectors first.
 TRAINED_STARTS = ("joint", "joint+dictionary")
+START_METHODS = ("mean", "wechsel", "focus", "subword")  # from words to tokens
 _PARAMETERS = "run:DIR, npz:FILE or hf:DIR"
 MINED = "mined"  # the value of an option that names parallel text: mined in the run's own text
 
@@ -170,8 +171,8 @@ class InitOptions(Section):
         "dictionary (no training) | joint+dictionary | a static run's folder | vector files of one "
         "space, as wiki.de.vec,wiki.en.vec or de=FILE,en=FILE | '' for none",
     )
-    method: Annotated[str, OneOf("mean", "wechsel", "focus", "subword")] = option(
-        "mean", "from words to tokens: mean | wechsel | focus | subword"
+    method: Annotated[str, OneOf(*START_METHODS)] = option(
+        "mean", f"from words to tokens: {' | '.join(START_METHODS)}"
     )
     center: bool = option(True, "whether each language's mean vector is subtracted")
     tables: Annotated[str, OneOf("both", "input", "output")] = option(
@@ -194,6 +195,13 @@ class InitOptions(Section):
             raise OptionError(f"{AT}.parameters={self.parameters!r}: expected {_PARAMETERS}")
 
 
+def _check_microbatches(batch_size: int, microbatches: int) -> None:
+    if batch_size % microbatches:
+        raise OptionError(
+            f"{AT}.batch_size={batch_size} is not divisible by {AT}.microbatches={microbatches}"
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class StepsOptions(Section):
     """Options of every training by steps."""
@@ -206,11 +214,7 @@ class StepsOptions(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.batch_size % self.microbatches:
-            raise OptionError(
-                f"{AT}.batch_size={self.batch_size} is not divisible by {AT}.microbatches="
-                f"{self.microbatches}"
-            )
+        _check_microbatches(self.batch_size, self.microbatches)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -276,11 +280,7 @@ class FinishOptions(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.batch_size % self.microbatches:
-            raise OptionError(
-                f"{AT}.batch_size={self.batch_size} is not divisible by {AT}.microbatches="
-                f"{self.microbatches}"
-            )
+        _check_microbatches(self.batch_size, self.microbatches)
         for name in ("temperature", "learning_rate"):
             if not getattr(self, name) > 0:
                 raise OptionError(f"{AT}.{name}={getattr(self, name)}: must be positive")

@@ -131,7 +131,7 @@ def _optimizer() -> training.OptimizerOptions:
 class TransferRun(Run):
     """All options of a transfer run."""
 
-    job: str = option("transfer", "transfer | evaluate")
+    job: Annotated[str, OneOf("transfer", "evaluate")] = option("transfer", "transfer | evaluate")
     seed: int = option(0, "of the first head; the next ones have seed + 1, seed + 2 and so on")
     encoder: str = option(
         "joint",
