@@ -22,8 +22,4 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.static(scale)
-    config.system = "Joint-Align"
-    config.static.update(training="joint", reallocation=True, refinement=True)
-    config.align.name = "rcsls"
-    return config
+    return presets.joint_align(scale)

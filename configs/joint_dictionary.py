@@ -30,10 +30,8 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.static(scale)
+    config = presets.joint_align(scale)
     config.system = "Joint-Align + dictionary"
     config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
-    config.static.update(training="joint", reallocation=True, refinement=True)
     config.static.update(mine=True, dictionary_dim=1024)
-    config.align.name = "rcsls"
     return config

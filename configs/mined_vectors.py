@@ -30,11 +30,9 @@ from clwe_jax import presets
 
 
 def get_config(scale: str = "laptop"):
-    config = presets.static(scale)
+    config = presets.joint_align(scale)
     config.system = "Mined dictionary + Joint-Align"
     config.data.simplify_chinese = True  # texts and dictionaries mix both ways of writing
     config.data.pocket_shared = 0.03
-    config.static.update(training="joint", reallocation=True, refinement=True)
     config.static.update(mine=True, dictionary_dim=1024, trained_length=0.3)
-    config.align.name = "rcsls"
     return config

@@ -96,12 +96,9 @@ def _learned(config: TransferRun, workdir: str, data: LabelledData) -> RowEncode
 
 def _joint_config(config: TransferRun) -> StaticRun:
     """The config of the joint-align vectors."""
-    joint = presets.static(config.scale)
-    joint.system, joint.seed = "Joint-Align", config.seed
+    joint = presets.joint_align(config.scale)
+    joint.seed = config.seed
     joint.data.update({name: x for name, x in values_of(config.data).items() if name in joint.data})
-    joint.static.update(
-        training="joint", reallocation=True, refinement=True, write_text=False, induced_words=0
-    )
-    joint.align.name = "rcsls"
+    joint.static.update(write_text=False, induced_words=0)
     joint.embeddings.update(values_of(config.transfer.joint))
     return options.parse(joint)

@@ -146,7 +146,7 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
     The words of the run's test dictionaries are left out of the aligner's too, and the run's lexicon
     induction, sentence retrieval and BLEU (word by word) measure the vectors on the run's test sets.
     """
-    found = options.parse(presets.static(config.scale))
+    found = options.parse(presets.joint_align(config.scale))
     data = dataclasses.replace(
         found.data, source=f"text:{folders['text']}", dictionaries=folders["dictionaries"],
         exclude_dictionaries=folders["tests"],
@@ -154,9 +154,8 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
     )  # fmt: skip
     width = min(config.model.width, _MOST_DIM)
     static = dict(
-        training="joint", reallocation=True, refinement=bool(config.data.dictionaries),
-        write_text=False, induced_words=0, keep_subwords=config.init.method == "subword",
-        mine=config.init.mine,
+        refinement=bool(config.data.dictionaries), write_text=False, induced_words=0,
+        keep_subwords=config.init.method == "subword", mine=config.init.mine,
     )  # fmt: skip
     if config.init.embeddings == "joint+dictionary":
         static["dictionary_dim"] = width
@@ -174,9 +173,8 @@ def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
             )
     evals.setdefault("bli", dataclasses.replace(found.evals["bli"], data=""))
     return dataclasses.replace(
-        found, system="Joint-Align", seed=config.seed, data=data, evals=evals,
+        found, seed=config.seed, data=data, evals=evals,
         static=dataclasses.replace(found.static, **static),
-        align=dataclasses.replace(found.align, name="rcsls"),
         embeddings=dataclasses.replace(found.embeddings, **joint),
     )  # fmt: skip
 

@@ -13,10 +13,10 @@ from clwe_jax.presets.translation import (
     translation,
     unsupervised_translation,
 )
-from clwe_jax.presets.vectors import static
+from clwe_jax.presets.vectors import joint_align, static
 from clwe_jax.presets.words import bert_tiny, elmo
 
 __all__ = [
-    "bert", "bert_tiny", "clcr", "elmo", "esim", "laser_tagger", "static",
+    "bert", "bert_tiny", "clcr", "elmo", "esim", "joint_align", "laser_tagger", "static",
     "supervised_translation", "transfer", "translation", "unsupervised_translation",
 ]  # fmt: skip
