@@ -107,8 +107,8 @@ class Static(Job):
             Stage("dictionaries", self._read, (), lambda: forecast.dictionaries(config, workdir)),
             *([mine] if config.static.mine else []),
             Stage(vectors, self._vectors, (*read, "mining"), self._about_vectors),
-            Stage("alignment", self._align, (*read, "mining", vectors), self._about_alignment),
-            Stage("writing", self._write_vectors, ("alignment",)),
+            Stage("alignment", self._align, (*read, vectors), self._about_alignment),
+            Stage("writing", self._write_vectors, (*read, "mining", vectors, "alignment")),
             Stage(
                 "evaluation",
                 self._evaluate,
@@ -174,16 +174,24 @@ class Static(Job):
             return given.read(self.config)
         return read.trainer.vocabularies(mining.links if mining else {})
 
-    def _align(
-        self, read: _Dictionaries, mining: mined.Written | None, vocabularies: Vocabularies
-    ) -> StaticModel:
-        """The vectors and their maps to the hub's space."""
-        hub, raw, static = options.hub_of(self.config), vocabularies.raw, self.config.static
-        alignments = {
+    def _align(self, read: _Dictionaries, vocabularies: Vocabularies) -> dict[str, Alignment]:
+        """language -> the map of its vectors to the hub's space."""
+        hub = options.hub_of(self.config)
+        return {
             language: self._alignment(vocabularies, read.dictionary, language, hub)
-            for language in (raw if self._aligned else ())
+            for language in (vocabularies.raw if self._aligned else ())
             if language != hub
         }
+
+    def _model(
+        self,
+        read: _Dictionaries,
+        mining: mined.Written | None,
+        vocabularies: Vocabularies,
+        alignments: Mapping[str, Alignment],
+    ) -> StaticModel:
+        """The vectors of all languages in one space."""
+        hub, raw, static = options.hub_of(self.config), vocabularies.raw, self.config.static
         counts = read.trainer.counts if read.trainer else given.counts(raw)
         model = StaticModel(
             raw, vocabularies.shared, alignments, hub, read.context.normalizer,
@@ -222,9 +230,16 @@ class Static(Job):
             Alignment.load,
         ).result()
 
-    def _write_vectors(self, model: StaticModel) -> StaticModel:
+    def _write_vectors(
+        self,
+        read: _Dictionaries,
+        mining: mined.Written | None,
+        vocabularies: Vocabularies,
+        alignments: Mapping[str, Alignment],
+    ) -> StaticModel:
         """The model as the folder holds it: vectors beside a dictionary's are made while they are
         written, and mapped from there on."""
+        model = self._model(read, mining, vocabularies, alignments)
         model.save(self.workdir)
         model = dataclasses.replace(model, raw=static_api.load(self.workdir).raw)
         if self.config.static.write_text:
