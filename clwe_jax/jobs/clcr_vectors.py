@@ -12,6 +12,7 @@ from clwe_jax.align import attention_matching
 from clwe_jax.align.sentences import Allocate, Pieces, Sentences, numbered
 from clwe_jax.api.clcr import Space
 from clwe_jax.api.model import Model
+from clwe_jax.evaluate.part_rows import PartRows
 
 SENTENCES = 512  # sentences that are encoded at once
 _ROWS = 65_536  # pieces whose space is changed at once
@@ -45,17 +46,15 @@ def encoded(
     """
     encoder, counts, lengths = model.encoder(), [np.zeros(0, np.int32)], []
     width = encoder.shape[1]
-    file = tempfile.TemporaryFile(dir=folder)
-    file.write(np.zeros(width, np.float32).tobytes())
+    table = PartRows(folder or tempfile.gettempdir())
+    table.add(np.zeros((1, width), np.float32))
     for start in range(0, len(words), SENTENCES):
         for vectors, owners in encoder.pieces_of_words(words[start : start + SENTENCES], language):
-            file.write(vectors[:, list(layers)].mean(1).astype(np.float32).tobytes())
+            table.add(vectors[:, list(layers)].mean(1).astype(np.float32))
             counts.append(np.bincount(owners))
             lengths.append(len(owners))
-    file.flush()
-    vectors = np.memmap(file, np.float32, "r+", shape=(1 + sum(lengths), width))
     rows = numbered([len(x) for x in words])
-    return Pieces(Sentences(vectors, numbered(lengths)), np.concatenate(counts).astype(np.int32), rows)
+    return Pieces(Sentences(table.together(), numbered(lengths)), np.concatenate(counts).astype(np.int32), rows)
 
 
 def into_space(pieces: Pieces, space: Space) -> Pieces:
