@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import time
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from absl import logging
@@ -20,7 +19,7 @@ from clwe_jax.api import clcr as api
 from clwe_jax.api.model import Model
 from clwe_jax.jobs import (
     clcr_aligned, clcr_data, clcr_entailment, clcr_hub, clcr_report, clcr_steps, clcr_tune,
-    clcr_vectors, facts,
+    clcr_vectors,
 )  # fmt: skip
 from clwe_jax.jobs.clcr_data import ParallelRows
 from clwe_jax.jobs.clcr_results import Extracted, Reordered, Split, Transformed
@@ -34,9 +33,7 @@ from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.training import heads
-from clwe_jax.training.train import peak_memory
 
-_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
 _KEPT = "steps"  # folder of the results of the stages
 _OF_PREDICTORS = ("transform", "tune", "contrast", "threshold", "predictor")
 
@@ -296,9 +293,6 @@ class Clcr(Job):
             **done["entailment"],
         }  # fmt: skip
         report = {
-            **facts.environment(_PACKAGES),
-            "speed": {"seconds": time.time() - self.started},
-            "memory": {"peak_host_bytes": peak_memory()["host_peak"]},
             "notes": self.notes,
             "sections": clcr_report.sections(
                 self.config, figures, mapped, extracted.predictors, reordered

@@ -1,14 +1,8 @@
-"""The parts of report.json that several jobs write: the machine, versions, nearest words."""
+"""The words that reports show with their nearest words."""
 
 from __future__ import annotations
 
-import os
-import platform
-import sys
-from importlib import metadata
 from typing import Any, Iterable, Protocol, Sequence
-
-import jax
 
 _WORDS = 8  # words shown with their nearest neighbours
 _NEIGHBOURS = 2  # neighbours in each language
@@ -16,22 +10,6 @@ _NEIGHBOURS = 2  # neighbours in each language
 
 class _HasNeighbours(Protocol):
     def neighbours(self, word: str, lang: str, k: int, to: str | None) -> Sequence[Any]: ...
-
-
-def environment(packages: Iterable[str]) -> dict[str, Any]:
-    """The command, the devices, and the versions of the installed ones of `packages`."""
-    versions = {"python": platform.python_version()}
-    for name in packages:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return {
-        "command": ["python", "-m", "clwe_jax.main", *sys.argv[1:]],
-        "device": f"{jax.device_count()} x {jax.devices()[0].device_kind}",
-        "cores": os.cpu_count(),
-        "versions": versions,
-    }
 
 
 def first_language(languages: Sequence[str]) -> str:

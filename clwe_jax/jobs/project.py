@@ -14,7 +14,7 @@ import jax
 from clwe_jax import api, options
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, facts, floor, forecast, inputs, project_maps
+from clwe_jax.jobs import evaluators, floor, forecast, inputs, project_maps
 from clwe_jax.jobs.job import FIGURES, Job, Results, Stage
 from clwe_jax.jobs.project_maps import Maps, Spaces
 from clwe_jax.objectives import projected
@@ -27,7 +27,6 @@ from clwe_jax.text.normalize import Normalizer
 ANCHORS = ("words", "senses")
 # Parts of the config of two projected runs that are copied from the target's config.
 _INHERITED = ("scale", "model", "objective", "task", "vocab", "optimizer")
-_PACKAGES = ("clwe_jax", "jax", "flax", "numpy", "scipy")
 
 
 def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
@@ -242,7 +241,6 @@ class PairProjection(Projection):
         prefix = f"projected/{self.config.projection.apply}/"
         own = {x.removeprefix(prefix): y for x, y in found.measured.items() if x.startswith(prefix)}
         report = {
-            **facts.environment(_PACKAGES),
             "dictionary": worlds.describe_dictionary(done["model and text"].dictionary),
             "notes": self.notes,
         }

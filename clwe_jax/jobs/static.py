@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import json
 import os
-import time
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
@@ -34,9 +33,7 @@ from clwe_jax.report import translations, word_links
 from clwe_jax.text import frequencies, training_dictionary, world
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.training import train
 
-_PACKAGES = ("clwe_jax", "jax", "numpy", "scipy", "gensim")
 _FREQUENT = 2_000  # the report chooses words with neighbours among so many frequent words
 _PAGES = (word_links, translations)  # report sections with details of evaluators
 
@@ -296,9 +293,6 @@ class Static(Job):
             "projection": pictures.stages(vocabularies, model, read.dictionary),
         }
         report = {
-            **facts.environment(_PACKAGES),
-            "speed": {"seconds": time.time() - self.started},
-            "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
             "neighbours": _neighbours(model, self.config.report.words),
             "space": _space(model, read.dictionary),
             "notes": self.notes,

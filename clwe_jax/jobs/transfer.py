@@ -7,7 +7,6 @@ import functools
 import hashlib
 import json
 import os
-import time
 from typing import Any, Iterator, Mapping
 
 from absl import logging
@@ -16,7 +15,7 @@ import numpy as np
 
 from clwe_jax import atomic, options, registry
 from clwe_jax.api import encoders, transfer as api
-from clwe_jax.jobs import facts, transfer_data, transfer_encoder, transfer_frozen, transfer_report
+from clwe_jax.jobs import transfer_data, transfer_encoder, transfer_frozen, transfer_report
 from clwe_jax.jobs import transfer_results, transfer_search, transfer_translate
 from clwe_jax.jobs.job import Job, Results, Stage
 from clwe_jax.jobs.transfer_data import LabelledData
@@ -24,9 +23,8 @@ from clwe_jax.jobs.transfer_frozen import FrozenTransfer
 from clwe_jax.jobs.transfer_results import Features, Predicted, RowEncoder, Tested, Training
 from clwe_jax.jobs.transfer_tuned import TunedTransfer
 from clwe_jax.options.transfer import TransferRun
-from clwe_jax.training import allocator, build, train
+from clwe_jax.training import allocator, build
 
-_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
 _ROWS, _ENCODER, _FEATURES = "labelled rows", "encoder", "features"  # the stages
 _TRAINING, _TESTS = "training", "tests"
 
@@ -190,9 +188,7 @@ class Transfer(Job):
             if name.startswith(prefix)
         }
         report = {
-            **facts.environment(_PACKAGES),
-            "speed": {"seconds": time.time() - self.started, **speed},
-            "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
+            "speed": speed,
             "notes": self.notes,
             "skipped": {**data.skipped, **training.cut, **tested.cut},
             "sections": sections,
