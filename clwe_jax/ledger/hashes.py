@@ -23,7 +23,8 @@ _WHOLE = 256 * _BLOCK
 POCKET = "pocket"
 # Rooms whose code does not decide figures: options have a hash of their own, the embedded world is data.
 _NO_FIGURES = {
-    "options", "presets", "report", "ledger", "registry", "atomic", "terminal", "main", "pocket",
+    "options", "presets", "report", "ledger", "registry", "atomic", "terminal", "main", "reevaluate",
+    "pocket",
 }  # fmt: skip
 
 
