@@ -23,7 +23,12 @@ class Recorder:
     """
 
     def __init__(
-        self, folder: str, options: Mapping[str, Any], seed: int | None = None, again: bool = False
+        self,
+        folder: str,
+        options: Mapping[str, Any],
+        seed: int | None = None,
+        again: bool = False,
+        started: tuple[float, float] | None = None,
     ) -> None:
         """Starts the clocks; writes nothing.
 
@@ -32,10 +37,11 @@ class Recorder:
           options: all options, as JSON values.
           seed: the seed; None for a command without one.
           again: whether the command works on a finished run, whose command stays the first.
+          started: the clocks' readings at an earlier start, as of `clocks`.
         """
         self._path = os.path.join(folder, FILE)
         self._options, self._seed, self._again = options, seed, again
-        self._wall, self._processor = time.monotonic(), _processor_seconds()
+        self._wall, self._processor = started or clocks()
         self._before: dict[str, Any] | None = None
         self._made: dict[str, Any] = {}
 
@@ -84,7 +90,7 @@ class Recorder:
                 "seconds": {
                     "wall": round(seconds.get("wall", 0) + self.seconds, 2),
                     "processor": round(
-                        seconds.get("processor", 0) + _processor_seconds() - self._processor, 2
+                        seconds.get("processor", 0) + clocks()[1] - self._processor, 2
                     ),
                 },
                 "memory": {
@@ -134,7 +140,8 @@ def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
     return found
 
 
-def _processor_seconds() -> float:
-    """Of this process and of those that it started and that have ended."""
+def clocks() -> tuple[float, float]:
+    """Wall seconds, and the processor's seconds of this process and of its ended children."""
     spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system
+    processor = spent.user + spent.system + spent.children_user + spent.children_system
+    return time.monotonic(), processor
