@@ -100,9 +100,18 @@ def row_of(folder: str) -> dict[str, Any]:
 
 
 def _portable(command: str) -> str:
-    """A command without the run's folder, with paths from the project's folder."""
+    """A command without the run's folder, with paths from the project's folder.
+
+    Of a path that is neither in the project nor beside it the last part stays.
+    """
+
+    def shortened(found: re.Match[str]) -> str:
+        path = os.path.relpath(found[0], ROOT)
+        beside = os.path.join(os.pardir, os.pardir)
+        return os.path.basename(path) if path.startswith(beside) else path
+
     words = [
-        re.sub(r"(?<![\w.])/[^\s,]+", lambda found: os.path.relpath(found[0], ROOT), word)
+        re.sub(r"(?<![\w.])/[^\s,]+", shortened, word)
         for word in shlex.split(command)
         if not word.startswith(("--workdir=", "--debug"))
     ]

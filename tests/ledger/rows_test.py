@@ -70,7 +70,9 @@ def test_a_damaged_line_is_named(tmp_path):
 
 def test_paths_of_one_machine_do_not_enter_rows(tmp_path):
     folder = run_in(
-        tmp_path / "x", f"{MAIN}mbert.py --config.data.source=text:{rows.ROOT}/corpora", {}
+        tmp_path / "x",
+        f"{MAIN}mbert.py --config.data.source=text:{rows.ROOT}/corpora --config.encoder=hf:{tmp_path}/e5",
+        {},
     )
     (command,) = rows.row_of(folder)["commands"]
-    assert command.endswith("--config.data.source=text:corpora")
+    assert command.endswith("--config.data.source=text:corpora --config.encoder=hf:e5")
