@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from clwe_jax.ledger import rows
+from clwe_jax.ledger import render, rows
 
 
 def main() -> None:
@@ -14,10 +14,22 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     adding = commands.add_parser("add", help="add finished runs and benchmarks by their record.json")
     adding.add_argument("folders", nargs="+", metavar="RUN", help="folder of a run or a benchmark")
+    commands.add_parser("render", help=f"write {' and '.join(render.PAGES)}")
+    commands.add_parser(
+        "check", help="compare the pages with the ledger, and list rows that are to be measured again"
+    )
     arguments = parser.parse_args()
     try:
-        for name in rows.add(arguments.folders):
-            print(name)
+        if arguments.command == "add":
+            for name in rows.add(arguments.folders):
+                print(name)
+        elif arguments.command == "render":
+            render.write()
+        else:
+            for line in render.stale():
+                print(line)
+            if wrong := render.differing():
+                sys.exit("\n".join([*wrong, "Write them: python -m clwe_jax.ledger render"]))
     except (OSError, ValueError) as error:
         sys.exit(f"error: {error}")
 

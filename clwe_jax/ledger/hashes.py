@@ -73,8 +73,8 @@ def _paths(value: str) -> Iterator[str]:
 
 def _content(path: str) -> dict[str, Any]:
     """'bytes' and 'hash' of a file, or of all files of a folder."""
-    config = os.path.join(path, "config.json")
-    files = [config] if os.path.exists(config) else list(_files(path))
+    names = [os.path.join(path, name) for name in ("config.json", "results.json")]
+    files = names[:1] if all(map(os.path.exists, names)) else list(_files(path))
     digest, size = hashlib.sha256(), 0
     for file in files:
         if file.endswith(".py"):  # of the embedded world: comments do not change its text

@@ -20,11 +20,11 @@ _PAIR = "[a-z]{2,3}-[a-z]{2,3}"
 _KEPT = re.compile(
     "|".join(
         (
-            r"(floor/)?retrieval/(sif/)?mean(_last4)?(_centered|_csls|_csls_k3)?",
-            r"retrieval/layer1/acc@1(_centered|_csls)?",
-            rf"(floor/)?retrieval/(sif/)?{_PAIR}/mean(_last4)?(_csls)?",
-            r"(floor/)?bli/(p@1|mrr)(_csls)?(_distinct)?(_covered)?|(floor/)?bli/coverage",
-            rf"bli/{_PAIR}/p@1_csls(_distinct)?(_covered)?",
+            r"(floor/)?retrieval/(sif/)?mean(_last4)?(_centered|_csls)?",
+            r"retrieval/layer\d+/acc@1(_csls)?",
+            rf"retrieval/{_PAIR}/mean(_csls)?|retrieval/{_PAIR}/layer12/acc@1",
+            r"(floor/)?bli/p@1(_csls)?(_distinct)?(_covered)?|bli/coverage",
+            rf"bli/{_PAIR}/p@1_csls(_distinct)?",
             r"mlm/(perplexity|accuracy)|mlm/[^/]+/perplexity|heldout/[^/]+",
             r"(projected|unprojected)/.*(mean|p@1)(_csls)?",
             r"senses/(purity|nearest|both/\w+|used|matched|[a-z_]+)",
@@ -137,10 +137,10 @@ def add(folders: Iterable[str], ledger: str = FOLDER) -> list[str]:
     """
     made = [row_of(folder) for folder in folders]
     os.makedirs(ledger, exist_ok=True)
-    for file in sorted({_file(row) for row in made}):
+    for file in sorted({file_of(row) for row in made}):
         path = os.path.join(ledger, file)
         rows = {key(row): row for row in _read_file(path)}
-        rows |= {key(row): row for row in made if _file(row) == file}
+        rows |= {key(row): row for row in made if file_of(row) == file}
         lines = [
             json.dumps(rows[x], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
             for x in sorted(rows)
@@ -149,7 +149,8 @@ def add(folders: Iterable[str], ledger: str = FOLDER) -> list[str]:
     return [row["name"] for row in made]
 
 
-def _file(row: Mapping[str, Any]) -> str:
+def file_of(row: Mapping[str, Any]) -> str:
+    """The name of the file of a row, in the folder of the ledger."""
     return re.split(r"[ :]", row["name"])[0] + _END
 
 

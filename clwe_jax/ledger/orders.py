@@ -1,0 +1,106 @@
+"""Figures over seeds, and whether the order of two systems is more than chance."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import math
+import statistics
+from typing import Any, Mapping, Sequence
+
+YES, NO, SAME = "yes", "no", "not told apart"
+ABSENT = "not in the ledger yet"
+
+# Two-sided 95% quantile of Student's t by degrees of freedom; beyond them the normal one.
+_T95 = (math.nan, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+_Z95 = 1.96
+
+Row = Mapping[str, Any]
+
+
+def t95(degrees: int) -> float:
+    """The two-sided 95% quantile of Student's t."""
+    return _T95[degrees] if degrees < len(_T95) else _Z95
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A figure of a system.
+
+    Attributes:
+      value: the mean over the seeds.
+      error: half of the 95% interval: over seeds where there are several, else over test items;
+        None where neither is known.
+      seeds: number of seeds.
+    """
+
+    value: float
+    error: float | None
+    seeds: int
+
+
+def figure(rows: Sequence[Row], metric: str) -> Figure | None:
+    """The figure of a system's rows, one a seed; None where no row has it.
+
+    Args:
+      rows: rows that differ in the seed.
+      metric: a metric, or a pattern with stars, which stands for the mean of all that fit it.
+    """
+    found = [x for x in (_of_row(row, metric) for row in rows) if x is not None]
+    if not found:
+        return None
+    values = [value for value, _ in found]
+    if len(values) == 1:
+        return Figure(*found[0], 1)
+    error = t95(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return Figure(statistics.fmean(values), error, len(values))
+
+
+def _of_row(row: Row, metric: str) -> tuple[float, float | None] | None:
+    """The value and half of its interval; of a pattern the mean, as of independent test sets."""
+    figures = row["figures"]
+    names = [metric] if metric in figures else fnmatch.filter(figures, metric)
+    if not names:
+        return None
+    values, errors = [], []
+    for name in names:
+        value = figures[name]
+        values.append(value[0] if isinstance(value, list) else value)
+        if isinstance(value, list):
+            errors.append((value[2] - value[1]) / 2)
+    known = len(errors) == len(names)
+    error = math.sqrt(sum(x * x for x in errors)) / len(names) if known else None
+    return statistics.fmean(values), error
+
+
+def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str = "") -> str:
+    """Whether the first system's figure is the higher one.
+
+    With two common seeds or more, the differences by seed are tested (t, paired). With one, the
+    intervals over test items are, as of independent samples: for two systems on the same items this
+    errs towards 'not told apart'.
+
+    Args:
+      better, worse: the systems' rows, one a seed.
+      metric: the metric, as of `figure`.
+      other: the metric of the second system; '': the same.
+
+    Returns:
+      'yes', 'no' (the order is reversed), 'not told apart', or that a row is absent.
+    """
+    one, two = figure(better, metric), figure(worse, other or metric)
+    if one is None or two is None:
+        return ABSENT
+    difference, error = one.value - two.value, None
+    sides = [{row.get("seed", 0): _of_row(row, name) for row in rows}
+             for rows, name in ((better, metric), (worse, other or metric))]  # fmt: skip
+    common = [seed for seed in sides[0] if sides[0][seed] and sides[1].get(seed)]
+    if len(common) > 1:
+        apart = [sides[0][seed][0] - sides[1][seed][0] for seed in common]
+        difference = statistics.fmean(apart)
+        error = t95(len(apart) - 1) * statistics.stdev(apart) / math.sqrt(len(apart))
+    elif one.error is not None and two.error is not None:
+        error = math.hypot(one.error, two.error)
+    if error is None or abs(difference) <= error:
+        return SAME
+    return YES if difference > 0 else NO
