@@ -8,7 +8,7 @@ import math
 import statistics
 from typing import Any, Mapping, Sequence
 
-YES, NO, SAME = "yes", "no", "not told apart"
+YES, NO, SAME = "yes", "no", "not significant"
 ABSENT = "not in the ledger yet"
 
 # Two-sided 95% quantile of Student's t by degrees of freedom; beyond them the normal one.
@@ -78,7 +78,7 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
 
     With two common seeds or more, the differences by seed are tested (t, paired). With one, the
     intervals over test items are, as of independent samples: for two systems on the same items this
-    errs towards 'not told apart'.
+    errs towards 'not significant'.
 
     Args:
       better, worse: the systems' rows, one a seed.
@@ -86,7 +86,7 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
       other: the metric of the second system; '': the same.
 
     Returns:
-      'yes', 'no' (the order is reversed), 'not told apart', or that a row is absent.
+      'yes', 'no' (the order is reversed), 'not significant', or that a row is absent.
     """
     one, two = figure(better, metric), figure(worse, other or metric)
     if one is None or two is None:
