@@ -8,6 +8,8 @@ import math
 import statistics
 from typing import Any, Mapping, Sequence
 
+from clwe_jax.ledger import record
+
 YES, NO, SAME = "yes", "no", "not significant"
 ABSENT = "not in the ledger yet"
 
@@ -76,9 +78,10 @@ def _of_row(row: Row, metric: str) -> tuple[float, float | None] | None:
 def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str = "") -> str:
     """Whether the first system's figure is the higher one.
 
-    With two common seeds or more, the differences by seed are tested (t, paired). With one, the
-    intervals over test items are, as of independent samples: for two systems on the same items this
-    errs towards 'not significant'.
+    With two common seeds or more, the differences by seed are tested (t, paired). With one seed, the
+    test items that one system alone has right are (sign test, over all parts of a pattern) where rows
+    keep them; else the intervals over test items, as of independent samples, which errs towards
+    'not significant'.
 
     Args:
       better, worse: the systems' rows, one a seed.
@@ -99,8 +102,35 @@ def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str
         apart = [sides[0][seed][0] - sides[1][seed][0] for seed in common]
         difference = statistics.fmean(apart)
         error = t95(len(apart) - 1) * statistics.stdev(apart) / math.sqrt(len(apart))
+    elif common and (apart := _sign_test(better, worse, common[0], metric, other or metric)):
+        return apart
     elif one.error is not None and two.error is not None:
         error = math.hypot(one.error, two.error)
     if error is None or abs(difference) <= error:
         return SAME
     return YES if difference > 0 else NO
+
+
+def _sign_test(
+    better: Sequence[Row], worse: Sequence[Row], seed: int, metric: str, other: str
+) -> str:
+    """The verdict of a sign test on the items of one seed; '' where their outcomes are not known."""
+    found = []
+    chosen = [next(x for x in rows if x.get("seed", 0) == seed) for rows in (better, worse)]
+    if chosen[0].get("data") != chosen[1].get("data"):
+        return ""  # perhaps other test items
+    for row, name in zip(chosen, (metric, other)):
+        names = fnmatch.filter(row["figures"], name)
+        outcomes = row.get("outcomes", {})
+        if not names or any(x not in outcomes for x in names):
+            return ""
+        found.append([record.unpacked(outcomes[x]) for x in sorted(names)])
+    if [len(x) for x in found[0]] != [len(x) for x in found[1]]:
+        return ""
+    first = sum(int((x & ~y).sum()) for x, y in zip(*found))
+    second = sum(int((y & ~x).sum()) for x, y in zip(*found))
+    # The normal approximation of the binomial distribution, with its correction for continuity.
+    differing = first + second
+    if abs(first - second) - 1 <= _Z95 * math.sqrt(differing):
+        return SAME
+    return YES if first > second else NO

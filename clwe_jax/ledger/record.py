@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shlex
 import time
 from typing import Any, Mapping
+
+import numpy as np
 
 from clwe_jax import atomic
 from clwe_jax.ledger import environment, hashes
@@ -54,6 +57,7 @@ class Recorder:
         self,
         figures: Mapping[str, float] | None = None,
         code: str = "",
+        outcomes: Mapping[str, np.ndarray] = {},
         **more: Any,
     ) -> None:
         """Writes the record as it is now.
@@ -62,6 +66,7 @@ class Recorder:
           figures: metric -> value of a finished command; METRIC_low and METRIC_high are the ends
             of METRIC's interval. None: the command goes on.
           code: the hash of the code that the figures come from; see `hashes`.
+          outcomes: metric -> whether each test item was right, bool [N].
           more: further facts, values that JSON can hold.
         """
         if self._before is None:
@@ -98,6 +103,7 @@ class Recorder:
                 },
                 **more,
                 "figures": with_intervals(figures or {}),
+                "outcomes": {metric: packed(right) for metric, right in sorted(outcomes.items())},
             },
         )
 
@@ -138,6 +144,19 @@ def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
         if not (name.endswith(_ENDS) and name.rpartition("_")[0] in figures):
             found[name] = [value, *ends] if len(ends) == 2 else value
     return found
+
+
+def packed(right: np.ndarray) -> str:
+    """Whether each item was right, as 'NUMBER:BITS', the bits in base 64."""
+    bits = base64.b64encode(np.packbits(np.asarray(right, bool)).tobytes()).decode()
+    return f"{len(right)}:{bits}"
+
+
+def unpacked(text: str) -> np.ndarray:
+    """The inverse of `packed`, bool [N]."""
+    number, _, bits = text.partition(":")
+    found = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8))
+    return found[: int(number)].astype(bool)
 
 
 def clocks() -> tuple[float, float]:

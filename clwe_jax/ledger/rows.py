@@ -40,6 +40,9 @@ _KEPT = re.compile(
     )
 )
 
+# The figures whose outcomes by test item a row keeps, for tests of orders.
+_TESTED = re.compile(rf"retrieval/{_PAIR}/mean(_csls)?|bli/{_PAIR}/p@1_csls")
+
 
 def name_of(command: str) -> str:
     """The name of a command's rows: 'dict_mlm_50:small train.steps=10', or 'csls words=20000'.
@@ -92,11 +95,13 @@ def row_of(folder: str) -> dict[str, Any]:
             f"{found['commands'][-1]}"
         )
     commands = [_portable(command) for command in found.pop("commands")]
-    figures = found.pop("figures")
+    figures, outcomes = found.pop("figures"), found.pop("outcomes", {})
     is_run = "clwe_jax.main" in commands[0]
     kept = {x: _rounded(y) for x, y in figures.items() if not is_run or _KEPT.fullmatch(x)}
+    right = {x: y for x, y in outcomes.items() if _TESTED.fullmatch(x)}
     del found["finished"]
-    return {"name": name_of(commands[0]), "commands": commands, **found, "figures": kept}
+    own = {"figures": kept, **({"outcomes": right} if right else {})}
+    return {"name": name_of(commands[0]), "commands": commands, **found, **own}
 
 
 def _portable(command: str) -> str:

@@ -197,7 +197,8 @@ class Pretraining(Job):
         figures |= warm_start.figures(self.workdir) | trained.finish
         figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
         figures |= {f"data/{name}": float(value) for name, value in stats.items()}
-        return Results(figures, self._report(opened, trained, stats, figures))
+        outcomes = {x: y for evaluator in trained.evaluators for x, y in evaluator.outcomes.items()}
+        return Results(figures, self._report(opened, trained, stats, figures), outcomes=outcomes)
 
     def _report(
         self,

@@ -14,6 +14,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Seque
 from absl import logging
 import jax
 from jax.experimental import multihost_utils
+import numpy as np
 
 from clwe_jax import atomic, options
 from clwe_jax.ledger import environment, hashes, record
@@ -54,11 +55,13 @@ class Results:
       figures: metric path -> value, the content of results.json.
       report: the content of report.json; None leaves the file as it is.
       measured: the figures that are printed; None: all.
+      outcomes: metric -> whether each test item was right, bool [N], for tests of orders.
     """
 
     figures: Mapping[str, float]
     report: Mapping[str, Any] | None = None
     measured: Mapping[str, float] | None = None
+    outcomes: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
 
 class Job:
@@ -221,7 +224,7 @@ class Job:
         return done
 
     def _write(self, results: Results) -> None:
-        self.recorder.write(results.figures, hashes.of_run(self.config))
+        self.recorder.write(results.figures, hashes.of_run(self.config), results.outcomes)
         if results.report is not None:
             atomic.write_json(self.path(REPORT), self._with_cost(results.report))
         atomic.write_json(self.path(FIGURES), dict(sorted(results.figures.items())))

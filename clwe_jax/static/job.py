@@ -308,7 +308,8 @@ class Static(Job):
         if read.dictionary is not None:
             described = world.describe_dictionary(read.dictionary)
             report["dictionary"] = {**described, "tested": read.tested}
-        return Results(figures, report)
+        outcomes = {x: y for evaluator in read.evaluators for x, y in evaluator.outcomes.items()}
+        return Results(figures, report, outcomes=outcomes)
 
     def _evals(self) -> list[Any]:
         """The options that decide the figures and the table of errors, as JSON values."""

@@ -3,9 +3,10 @@
 import pathlib
 import re
 
+import numpy as np
 import pytest
 
-from clwe_jax.ledger import layout, orders, render, rows, today
+from clwe_jax.ledger import layout, orders, record, render, rows, today
 
 ROOT = pathlib.Path(rows.ROOT)
 MAIN = "python -m clwe_jax.main --config=configs/"
@@ -95,6 +96,25 @@ def test_a_pattern_is_the_mean_of_its_figures():
 )
 def test_items_decide_the_order_of_one_seed(better, worse, expected):
     assert orders.verdict([row("x", a=better)], [row("y", a=worse)], "a") == expected
+
+
+def test_the_same_items_are_paired():
+    # Of 400 items the first system alone has 20 right, the second alone 4: more than chance, although
+    # the intervals overlap.
+    right = np.zeros(400, bool)
+    right[:200] = True
+    other = right.copy()
+    other[:20], other[396:] = False, True
+    interval = [0.5, 0.45, 0.55], [0.46, 0.41, 0.51]
+    some = [
+        {**row("x", a=figure), "outcomes": {"a": record.packed(items)}}
+        for figure, items in zip(interval, (right, other))
+    ]
+    assert orders.verdict(some[:1], some[1:], "a") == orders.YES
+    assert orders.verdict(some[1:], some[:1], "a") == orders.NO
+    some[1]["data"] = [{"name": "pocket", "hash": "1"}]  # other items: the intervals decide
+    assert orders.verdict(some[:1], some[1:], "a") == orders.SAME
+    assert record.unpacked(record.packed(other)).tolist() == other.tolist()
 
 
 def test_seeds_are_paired():

@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from absl import logging as absl_logging
 
@@ -48,7 +49,8 @@ class Counting(Job):
 
     def results(self, done):
         figures = {"b": done["two"], "a": done["one"]}
-        return Results(figures, {"notes": self.notes, "stages": list(self.seconds)})
+        report = {"notes": self.notes, "stages": list(self.seconds)}
+        return Results(figures, report, outcomes={"a": np.array([True, False, True])})
 
 
 @pytest.fixture
@@ -70,6 +72,7 @@ def test_stages_are_done_in_order_and_not_twice(config, tmp_path, caplog):
     assert report["cores"] and report["versions"]["jax"] and report["speed"]["seconds"] > 0
     record = read(tmp_path / "record.json")
     assert record["finished"] and record["figures"] == {"a": 1.0, "b": 2.0} and record["code"]
+    assert record["outcomes"]["a"].startswith("3:")
     assert (tmp_path / "report.html").exists()
     page = (tmp_path / "report.html").stat().st_mtime_ns
     absl_logging.get_absl_logger().addHandler(caplog.handler)
