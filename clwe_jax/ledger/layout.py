@@ -8,7 +8,7 @@ import os
 import tomllib
 from typing import Any, Mapping, Sequence
 
-FORMS = ("percent", "fraction", "number", "text")
+FORMS = ("percent", "fraction", "number")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,12 +20,15 @@ class Line:
       label: the line's first cell; '': the row's name.
       figures: its metrics, one a column; (): the table's.
       published: 'TABLE/ROW' of published.csv, whose columns are the table's `published`.
+      each: the beginning of metrics, such as 'compare/', behind which systems stand: the row becomes
+        a line for each of them, the best first, and `figures` follow the system's name.
     """
 
     row: str = ""
     label: str = ""
     figures: Sequence[str] = ()
     published: str = ""
+    each: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,7 +57,7 @@ class Table:
       title, text: heading and sentences.
       columns: heads of the columns.
       figures: the metric of each column.
-      form: one of FORMS, of all figures.
+      form: one of FORMS, of all figures; or one for each column.
       published: the columns of published.csv that stand for `figures`.
       cost: whether minutes of processor time and gigabytes of memory are shown.
       lines: the lines.
@@ -65,21 +68,27 @@ class Table:
     text: str = ""
     columns: Sequence[str] = ()
     figures: Sequence[str] = ()
-    form: str = "percent"
+    form: str | Sequence[str] = "percent"
     published: Sequence[str] = ()
     cost: bool = True
     lines: Sequence[Line] = ()
     orders: Sequence[Order] = ()
 
     def __post_init__(self) -> None:
-        if self.form not in FORMS:
-            raise ValueError(f"{self.title}: form {self.form!r} is none of {', '.join(FORMS)}")
+        for form in self.forms:
+            if form not in FORMS:
+                raise ValueError(f"{self.title}: form {form!r} is none of {', '.join(FORMS)}")
         for line in self.lines:
             if len(line.figures or self.figures) != len(self.columns) and not line.published:
                 raise ValueError(
                     f"{self.title}: {line.row} has {len(line.figures or self.figures)} figures for "
                     f"{len(self.columns)} columns"
                 )
+
+    @property
+    def forms(self) -> Sequence[str]:
+        """The form of each column."""
+        return [self.form] * len(self.columns) if isinstance(self.form, str) else self.form
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -85,20 +85,43 @@ def _lines(table: layout.Table, found: Rows, published: Any) -> Iterator[str]:
             cells = [values.get(column, "–") for column in table.published]
             yield _cells([f"*{line.label or row}*", *cells, *(["–", "–"] if table.cost else [])])
         elif line.row in found:
-            some = found[line.row]
-            figures = [orders.figure(some, x) for x in line.figures or table.figures]
-            cells = [_shown(figure, table.form) for figure in figures]
-            yield _cells([_link(line, some), *cells, *(_cost(some) if table.cost else [])])
+            some, metrics = found[line.row], line.figures or table.figures
+            for label, own in _systems(line, metrics, some):
+                figures = [orders.figure(some, metric) for metric in own]
+                cells = [_shown(figure, form) for figure, form in zip(figures, table.forms)]
+                cost = _cost(some) if table.cost else []
+                yield _cells([_link(line, label, some), *cells, *cost])
+
+
+def _systems(
+    line: layout.Line, metrics: Sequence[str], some: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, Sequence[str]]]:
+    """(label, metrics) of each line that a row becomes."""
+    if not line.each:
+        return [(line.label or line.row, metrics)]
+    names = {
+        metric.removeprefix(line.each).partition("/")[0]
+        for row in some
+        for metric in row["figures"]
+        if metric.startswith(line.each)
+    }
+    made = [(name, [f"{line.each}{name}/{metric}" for metric in metrics]) for name in names]
+
+    def best(system: tuple[str, Sequence[str]]) -> tuple[float, str]:
+        figure = orders.figure(some, system[1][0])
+        return -figure.value if figure else 0.0, system[0]
+
+    return sorted(made, key=best)
 
 
 def _cells(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _link(line: layout.Line, some: Sequence[Mapping[str, Any]]) -> str:
+def _link(line: layout.Line, label: str, some: Sequence[Mapping[str, Any]]) -> str:
     mark = MARK if any(today.changes(row) for row in some) else ""
     seeds = f", {len(some)} seeds" if len(some) > 1 else ""
-    return f"[{line.label or line.row}]({_LEDGER}/{rows.file_of(some[0])}){mark}{seeds}"
+    return f"[{label}]({_LEDGER}/{rows.file_of(some[0])}){mark}{seeds}"
 
 
 def _cost(some: Sequence[Mapping[str, Any]]) -> list[str]:

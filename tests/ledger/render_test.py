@@ -80,6 +80,16 @@ def test_seeds_give_a_mean_with_its_interval():
     assert orders.figure(some, "b") is None
 
 
+def test_a_comparison_becomes_a_line_for_each_system():
+    some = [row("compare", compare__a__x=0.1, compare__b__x=0.3)]
+    line = layout.Line(row="compare", each="compare/", figures=["x"])
+    table = layout.Table(title="T", columns=["x"], lines=[line], cost=False)
+    found = list(render._lines(table, {"compare": some}, {}))
+    assert [re.search(r"\[(\w)\].*\| ([\d.]+) \|", x).groups() for x in found] == [
+        ("b", "30.0"), ("a", "10.0"),
+    ]  # fmt: skip
+
+
 def test_a_pattern_is_the_mean_of_its_figures():
     some = [row("x", bli__a=[0.2, 0.1, 0.3], bli__b=[0.4, 0.3, 0.5])]
     found = orders.figure(some, "bli/*")
