@@ -8,7 +8,7 @@ import os
 import tomllib
 from typing import Any, Mapping, Sequence
 
-FORMS = ("percent", "fraction", "number")
+FORMS = ("percent", "fraction", "number", "gigabytes")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

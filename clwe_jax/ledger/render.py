@@ -135,9 +135,9 @@ def _shown(figure: orders.Figure | None, form: str) -> str:
     """A figure, with half of its interval where there are several seeds."""
     if figure is None:
         return "–"
-    scale = 100 if form == "percent" else 1
+    scale = {"percent": 100, "gigabytes": 1e-9}.get(form, 1)
     value, error = scale * figure.value, scale * (figure.error or 0)
-    digits = 1 if form == "percent" or abs(value) >= 10 else 3
+    digits = 1 if form in ("percent", "gigabytes") or abs(value) >= 10 else 3
     digits = 0 if form != "percent" and abs(value) >= 1000 else digits
     ends = f" ± {error:,.{digits}f}" if figure.seeds > 1 else ""
     return f"{value:,.{digits}f}{ends}"
