@@ -24,12 +24,14 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "static": "clwe_jax.jobs.static:run",
         "transfer": "clwe_jax.jobs.transfer:run",
         "clcr": "clwe_jax.jobs.clcr:run",
+        "compare": "clwe_jax.compare.job:run",
     },
     # Functions (run) -> run with the options that follow files and models; they import neither jax nor
     # TensorFlow.
     "follow": {
         "pretrain": "clwe_jax.interop.configuration:follow",
         "transfer": "clwe_jax.text.labelled_languages:follow",
+        "compare": "clwe_jax.compare.shared:follow",
     },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {
@@ -37,6 +39,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "static": "clwe_jax.text.world:check",
         "transfer": "clwe_jax.text.labelled_files:check",
         "clcr": "clwe_jax.text.clcr_files:check",
+        "compare": "clwe_jax.compare.shared:check",
     },
     # Plans of a job's memory and time on a slice: functions (config, topology).
     "plan": {
