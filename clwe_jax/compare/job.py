@@ -18,11 +18,11 @@ from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.one import STOPPED as CHILD_STOPPED
 from clwe_jax.compare.one import Place
 from clwe_jax.compare.orders import Comparison
-from clwe_jax.jobs import facts
-from clwe_jax.jobs.job import STOPPED, Job, Results, Stage
-from clwe_jax.jobs.kept import Kept
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.section import to_dict
+from clwe_jax.runs import environment
+from clwe_jax.runs.cached import CachedResult
+from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 
 _PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy", "scipy", "gensim")
 _DATA = "shared data"
@@ -116,7 +116,7 @@ class Compare(Job):
                       config.compare.test_rows, config.compare.labelled],
         }  # fmt: skip
         try:
-            return Kept(
+            return CachedResult(
                 place.measured, made_with, functools.partial(self._start, place),
                 lambda result, path: None,  # the process has written it
                 measured.load,
@@ -169,7 +169,7 @@ class Compare(Job):
         comparison = Comparison(titled, runs, tasks.titles(self.config), self.config.seed)
         figures = comparison.figures()
         made = {
-            **facts.environment(_PACKAGES),
+            **environment.environment(_PACKAGES),
             "speed": {"seconds": sum(self.seconds.values())},
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
             "sections": report.sections(comparison, self.config, shared.budget(self.config)),

@@ -28,17 +28,17 @@ from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.systems import System
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.jobs import evaluators, floor, lexica
-from clwe_jax.jobs.kept import Kept
-from clwe_jax.jobs.transfer_encoder import load as load_encoder
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.static import StaticRun
+from clwe_jax.runs import dictionary_baseline, evaluators, lexica
+from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text import corpora, test_dictionaries, training_dictionary
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.training import train
+from clwe_jax.transfer.encoder import load as load_encoder
 from clwe_jax.types import Encoder, HasObjective
 
 STOPPED = terminal.UNFINISHED
@@ -146,7 +146,7 @@ def _budgeted(config: CompareRun, place: Place, folders: Mapping[str, str]) -> o
     if budget.tokens:
         steps = max(1, round(budget.tokens / (run.train.batch_size * run.data.sequence_length)))
     if budget.minutes:
-        speed = Kept(
+        speed = CachedResult(
             place.steps,
             {"steps": _TRIAL},
             lambda: {"steps_per_second": _speed(run, f"{place.folder}.trial")},
@@ -270,7 +270,7 @@ def _encoder(
             return segmenter.words(normalizer(text, language), language)
 
         counts = _counted(corpus, words)
-        return floor.encoder(dictionary, counts, config.seed, words), normalizer
+        return dictionary_baseline.encoder(dictionary, counts, config.seed, words), normalizer
     model = load_encoder(place.encoder, place.encoder, corpus.languages)
     encoder, tokenizer = model.encoder(), encoders.tokenizer_of(model)
     if tokenizer is None:
