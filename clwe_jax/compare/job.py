@@ -169,7 +169,7 @@ class Compare(Job):
         comparison = Comparison(titled, runs, tasks.titles(self.config), self.config.seed)
         figures = comparison.figures()
         made = {
-            **environment.environment(_PACKAGES),
+            **environment.versions_and_devices(_PACKAGES),
             "speed": {"seconds": sum(self.seconds.values())},
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
             "sections": report.sections(comparison, self.config, shared.budget(self.config)),

@@ -164,7 +164,8 @@ def _orders(found: Comparison) -> data.Section:
 
 def _advice(found: Comparison) -> data.Section:
     rows = [[x.title, x.when, x.when_not] for x in found.systems.values()]
-    return data.Section("When to use which", "", [Table(["System", "Use it when", "Do not when"], rows)])
+    columns = ["System", Column("Use it when", main=False), Column("Do not when", main=False)]
+    return data.Section("When to use which", "", [Table(columns, rows)])
 
 
 def _by_part(found: Comparison) -> data.Section:
@@ -198,8 +199,9 @@ def _costs(found: Comparison, budget: str) -> data.Section:
         for name, x in found.systems.items()
     ]  # fmt: skip
     columns = [
-        "System", "Training", Column("Processor minutes"), Column("Wall minutes"),
-        Column("Peak memory", "size"), Column("On disk", "size"),
+        "System",
+        *(Column(x, main=False) for x in ("Training", "Processor minutes", "Wall minutes")),
+        *(Column(x, "size", main=False) for x in ("Peak memory", "On disk")),
     ]  # fmt: skip
     text = (
         f"The budget: {budget}. Static vectors, dictionaries and models that were given have none: they use "
