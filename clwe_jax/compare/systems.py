@@ -48,7 +48,7 @@ class System:
     @property
     def seeded(self) -> bool:
         """Whether its runs of different seeds differ."""
-        return not self.model
+        return bool(self.config)
 
 
 _DICTIONARY_ONLY = "Your dictionary lacks many words of your text: it knows no others."
