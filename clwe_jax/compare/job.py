@@ -170,7 +170,7 @@ class Compare(Job):
         figures = comparison.figures()
         made = {
             **environment.versions_and_devices(_PACKAGES),
-            "speed": {"seconds": sum(self.seconds.values())},
+            "speed": {"seconds": 60 * sum(x.cost["all_minutes"] for some in runs.values() for x in some)},
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
             "sections": report.sections(comparison, self.config, shared.budget(self.config)),
             "compare": {

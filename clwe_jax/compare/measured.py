@@ -29,7 +29,8 @@ class Measured:
       outcomes: 'FIGURE/PART' -> counts of the test items, int [heads, N, 3], as of
         `text.labelled.scores`; a part is a direction of two languages, or a language.
       keys: 'FIGURE/PART' -> a key of the test items: outcomes of equal keys are of the same items.
-      cost: 'minutes', of processors in training; 'memory', most bytes in training; 'disk', bytes.
+      cost: 'minutes', of processors in training; 'wall_minutes' of it; 'memory', most bytes in it;
+        'disk', bytes; 'all_minutes', with the evaluations, by the clock.
       used: the training in words: steps, pieces, passes.
     """
 

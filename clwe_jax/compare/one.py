@@ -110,7 +110,7 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
       config: of the comparison, resolved.
       place: the run.
     """
-    folders, used = shared.folders(config, place.workdir), ""
+    folders, used, start = shared.folders(config, place.workdir), "", time.monotonic()
     run = None
     if place.system.config:
         run = _budgeted(config, place, folders)
@@ -128,7 +128,9 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
             return None
         counts, more = tasks.outcomes(task, place.task(task), job)
         outcomes, keys = {**outcomes, **counts}, {**keys, **more}
-    cost = {**_read(place.cost), "disk": float(_bytes(place))}
+    cost = {**_read(place.cost), "all_minutes": (time.monotonic() - start) / 60}
+    if place.encoder:
+        cost["disk"] = float(_bytes(place))
     return Measured(found, outcomes, keys, cost, used)
 
 
@@ -207,7 +209,7 @@ def _processor_seconds() -> float:
 
 
 def _bytes(place: Place) -> int:
-    """The bytes of a system's files; of the floor those of the dictionaries are nobody's."""
+    """The bytes of a system's files."""
     kind, _, where = place.encoder.partition(":")
     if kind == "vec":
         return sum(os.path.getsize(x.rpartition("=")[2]) for x in where.split(","))

@@ -153,7 +153,10 @@ def _orders(found: Comparison) -> data.Section:
             "System", Column(title, "percent"), "The next one", Column("Difference", "percent"), "p", "Order",
             Column("Not told apart from", main=False),
         ]  # fmt: skip
-        tables.append(Table(columns, rows, closed=title))
+        first = next(iter(found.titles))
+        tables.append(
+            Table(columns, rows, title=title) if figure == first else Table(columns, rows, closed=title)
+        )
     text = (
         "Each system beside the next one: the difference over the parts that both have, its 95% interval, "
         "and p of a paired bootstrap over test items and seeds, after Holm's correction for all pairs of the "

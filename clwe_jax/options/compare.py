@@ -41,7 +41,7 @@ class CompareOptions(Section):
         "with commas: default | quick | names of clwe_jax/compare/systems.py | FILE.py, a config | "
         "run:DIR | hf:DIR | vec:en=FILE,de=FILE",
     )
-    seeds: Size = option(1, "runs of each system that is trained; they have seed, seed + 1, ...")
+    seeds: Size = option(1, "runs of each system that is trained, from config.seed on")
     budget: BudgetOptions = section(BudgetOptions)
     configs: str = option("configs", "folder of the systems' config files")
     parallel: str = option(

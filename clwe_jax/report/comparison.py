@@ -10,7 +10,7 @@ from clwe_jax.report.run_folder import Run, differences
 # Prefixes of the figures that other sections show.
 _SHOWN = (
     "retrieval/", "bli/", "eval/mlm/", "train/", "similarity/", "floor/retrieval/", "floor/bli/",
-    "speed/",
+    "speed/", "compare/", "order/",
 )  # fmt: skip
 _MOST_OPTIONS = 12  # in a warning
 

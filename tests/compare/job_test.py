@@ -115,7 +115,7 @@ def test_an_interrupted_comparison_ends_as_an_uninterrupted_one(folder, here, mo
     assert figures(cut) == figures(whole)
     assert figures(whole)["compare/dictionary/retrieval"] > 0.3
 
-    # What is measured is kept: a further system joins the others.
+    # Measurements are kept, and a further seed joins them.
     here.clear()
     more = config_of(folder, **{"compare.systems": f"floor,{folder / 'joint.py'}", "compare.seeds": 2})
     assert job.run(more, whole)
