@@ -39,6 +39,7 @@ def get_config(scale: str = "laptop"):
     if scale == "laptop":
         config.data.update(pocket_sentences=20_000, pocket_domains=DOMAINS)
         config.compare.budget.tokens = 1_000_000
+        config.compare.update(rows=1_000, test_rows=300)
     else:
         config.data.update(YOUR_TEXT)
         config.data.languages = "en,de,es,fr,ru,zh"
