@@ -136,7 +136,7 @@ def _foreign(found: Comparison) -> Iterator[str]:
         elif gain.value > 0:
             yield (
                 f"{known} retrieves {_points(gain.value)} more than the best system that was trained "
-                "here: who knows these languages' names in its list should download it."
+                "here: for its languages, download it."
             )
         else:
             yield (

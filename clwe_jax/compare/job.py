@@ -11,6 +11,7 @@ import sys
 from typing import Any, Iterator, Mapping, Sequence
 
 from absl import logging
+import jax
 
 
 from clwe_jax.compare import measured, report, shared, systems, tasks
@@ -46,6 +47,8 @@ def run(config: CompareRun, workdir: str, dry: bool = False) -> bool:
     Returns:
       False also where a system failed: the same command tries it again.
     """
+    # This process computes nothing: the accelerator is its children's, and some admit one process only.
+    jax.config.update("jax_platforms", "cpu")
     job = Compare(config, workdir)
     return job.run(dry) and (dry or not job.read("report.json").get("compare", {}).get("failed"))
 
@@ -58,6 +61,8 @@ class Compare(Job):
         self.systems = systems.chosen(self.config)
 
     def check(self) -> None:
+        if jax.process_count() > 1:
+            raise ValueError("A comparison runs on one host: start it there alone")
         shared.check(self.config, self.workdir)
 
     def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
@@ -170,6 +175,7 @@ class Compare(Job):
         figures = comparison.figures()
         made = {
             **environment.versions_and_devices(_PACKAGES),
+            "device": next((x.device for some in runs.values() for x in some), ""),
             "speed": {"seconds": 60 * sum(x.cost["all_minutes"] for some in runs.values() for x in some)},
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],
             "sections": report.sections(comparison, self.config, shared.budget(self.config)),

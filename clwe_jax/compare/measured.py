@@ -32,6 +32,7 @@ class Measured:
       cost: 'minutes', of processors in training; 'wall_minutes' of it; 'memory', most bytes in it;
         'disk', bytes; 'all_minutes', with the evaluations, by the clock.
       used: the training in words: steps, pieces, passes.
+      device: the devices of its process.
     """
 
     figures: Mapping[str, float]
@@ -39,12 +40,13 @@ class Measured:
     keys: Mapping[str, str]
     cost: Mapping[str, float]
     used: str = ""
+    device: str = ""
 
     def save(self, path: str) -> None:
         """Writes a file for `load`."""
         record = {
             "figures": dict(self.figures), "keys": dict(self.keys), "cost": dict(self.cost),
-            "used": self.used,
+            "used": self.used, "device": self.device,
         }  # fmt: skip
         with atomic.writing(path) as file:
             np.savez_compressed(file, **{_RECORD: json.dumps(record)}, **self.outcomes)

@@ -32,7 +32,7 @@ from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.static import StaticRun
-from clwe_jax.runs import dictionary_baseline, evaluators, lexica
+from clwe_jax.runs import dictionary_baseline, environment, evaluators, lexica
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text import corpora, test_dictionaries, training_dictionary
 from clwe_jax.text.frequencies import Frequencies
@@ -131,7 +131,8 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
     cost = {**_read(place.cost), "all_minutes": (time.monotonic() - start) / 60}
     if place.encoder:
         cost["disk"] = float(_bytes(place))
-    return Measured(found, outcomes, keys, cost, used)
+    device = environment.versions_and_devices(())["device"]
+    return Measured(found, outcomes, keys, cost, used, device)
 
 
 def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:

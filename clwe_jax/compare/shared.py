@@ -49,7 +49,7 @@ def check(config: CompareRun, workdir: str) -> None:
         if system.config:
             systems.run_of(config, system, config.seed, place)
         kind, _, where = system.model.partition(":")
-        if kind in ("run", "hf") and not os.path.isdir(where):
+        if kind in ("run", "hf", "laser") and not os.path.isdir(where):
             raise FileNotFoundError(f"config.compare.systems: {where} is no folder of a model")
     if config.compare.labelled not in ("", "pocket") and not os.path.isdir(config.compare.labelled):
         raise FileNotFoundError(
@@ -75,12 +75,6 @@ def write(config: CompareRun, workdir: str) -> dict[str, str]:
     if found.get(_BLI) == os.path.join(workdir, _HELD_OUT):
         _hold_out(config, found["dictionaries"], found[_BLI])
     return found
-
-
-def measured_with(config: CompareRun, place: dict[str, str]) -> CompareRun:
-    """The comparison's options with the folders of the tests; senses are the embedded world's."""
-    values = {f"{key}.data": folder for key, folder in place.items() if key.startswith("evals.")}
-    return options.with_values(config, values)
 
 
 def _hold_out(config: CompareRun, source: str, target: str) -> None:

@@ -13,7 +13,7 @@ from clwe_jax.options.section import nearest
 from clwe_jax.options.systems import described
 
 FLOOR = "floor"
-GIVEN = ("run", "hf", "vec")  # kinds of models that are measured and not trained
+GIVEN = ("run", "hf", "laser", "vec")  # kinds of models that are measured and not trained
 PARALLEL = "task.parallel"
 
 
@@ -28,7 +28,7 @@ class System:
       when, when_not: a sentence each.
       values: option -> value, where the system differs from its config.
       languages: number of languages that it joins; 0: any.
-      model: of a system that is not trained, run:DIR, hf:DIR or vec:FILES.
+      model: of a system that is not trained, run:DIR, hf:DIR, laser:DIR or vec:FILES.
     """
 
     name: str
@@ -222,7 +222,7 @@ def _system(name: str) -> System:
     kind, colon, where = name.partition(":")
     if colon and kind in GIVEN and where:
         title = os.path.basename(os.path.normpath(where.split(",")[0].rpartition("=")[2]))
-        sentences = _FOREIGN if kind == "hf" else _BROUGHT
+        sentences = _FOREIGN if kind in ("hf", "laser") else _BROUGHT
         return System(name, f"{kind}:{title}", "", *sentences, model=name)
     if name.endswith(".py"):
         title = os.path.splitext(os.path.basename(name))[0]
@@ -230,7 +230,7 @@ def _system(name: str) -> System:
     known = [*SYSTEMS, *SETS]
     raise ValueError(
         f"config.compare.systems: there is no system {name!r}. {nearest(name, known)} A config is "
-        "FILE.py; models are run:DIR, hf:DIR, vec:en=FILE,de=FILE"
+        "FILE.py; models are run:DIR, hf:DIR, laser:DIR, vec:en=FILE,de=FILE"
     )
 
 

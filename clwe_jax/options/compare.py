@@ -39,7 +39,7 @@ class CompareOptions(Section):
     systems: str = option(
         "default",
         "with commas: default | quick | names of clwe_jax/compare/systems.py | FILE.py, a config | "
-        "run:DIR | hf:DIR | vec:en=FILE,de=FILE",
+        "run:DIR | hf:DIR | laser:DIR | vec:en=FILE,de=FILE",
     )
     seeds: Size = option(1, "runs of each system that is trained, from config.seed on")
     budget: BudgetOptions = section(BudgetOptions)
