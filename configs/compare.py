@@ -6,10 +6,10 @@ Command:
   the ones that you name:      --config.compare.systems=floor,joint_dictionary,warm_dict_mlm
   a model that you downloaded: --config.compare.systems=joint_dictionary,hf:DIR,vec:en=FILE,de=FILE
 
-  :laptop (default)  the embedded world, ten systems.
-  :small             your text: --config.data.source=text:DIR --config.data.languages=en,de
+  :laptop (default)  the embedded world, ten systems; or your text, with models for a laptop:
+                       --config.data.source=text:DIR --config.data.languages=en,de
                        --config.data.dictionaries=DIR
-  :base, :paper      the same, by each system's own config of that scale.
+  :small, :base, :paper  your text, by each system's own config of that scale.
 
 Each system keeps its folder, WORKDIR/systems/NAME/seed0, a run like any other; WORKDIR/tasks has the
 runs of the tasks on it. Started again, the comparison goes on; with more systems or seeds, it joins

@@ -119,5 +119,5 @@ def budget(config: CompareRun) -> str:
     for name, value in dataclasses.asdict(found).items():
         if value:
             kind = {"minutes": "minutes of training", "tokens": "pieces", "steps": "steps"}[name]
-            return f"{value:,g} {kind} for each language model"
+            return f"{value:,} {kind} for each language model"
     return "the steps of each config"
