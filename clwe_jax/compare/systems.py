@@ -283,12 +283,25 @@ def run_of(
         **{f"evals.{key}.data": "" for key, spec in run.evals.items() if hasattr(spec, "data")},
         **{f"evals.{key}.every_steps": 0 for key in run.evals},
     }
+    now = {path: value for path, value, _ in described(run)}
     if steps:
-        values["train.steps"] = steps
-    known = {path for path, _, _ in described(run)}
-    run = options.with_values(run, {x: y for x, y in values.items() if x in known})
+        values |= {"train.steps": steps, **_warmups(now, steps)}
+    run = options.with_values(run, {x: y for x, y in values.items() if x in now})
     run.resolved().check_all()
     return run
+
+
+def _warmups(now: Mapping[str, Any], steps: int) -> dict[str, int]:
+    """The steps of warm-ups, shorter by as much as the training is.
+
+    Else the rate would still grow, and senses would not have begun, where a small budget ends.
+    """
+    share = min(1.0, steps / now["train.steps"])
+    return {
+        path: max(1, round(share * value))
+        for path, value in now.items()
+        if path.endswith("warmup_steps") and not path.startswith("finish.") and value
+    }
 
 
 def _with_parallel(

@@ -204,3 +204,6 @@ def test_a_budget_of_tokens_gives_steps(folder, monkeypatch):
     place = one.Place(str(folder / "run"), systems.SYSTEMS["mlm"], 0)
     run = one._budgeted(config, place, shared.folders(config, place.workdir))
     assert run.train.steps * run.train.batch_size * run.data.sequence_length == 20_480
+    whole = systems.run_of(config, place.system, 0, shared.folders(config, place.workdir))
+    shorter = run.train.steps / whole.train.steps
+    assert run.optimizer.warmup_steps == max(1, round(whole.optimizer.warmup_steps * shorter))
