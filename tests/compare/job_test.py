@@ -207,3 +207,14 @@ def test_a_budget_of_tokens_gives_steps(folder, monkeypatch):
     whole = systems.run_of(config, place.system, 0, shared.folders(config, place.workdir))
     shorter = run.train.steps / whole.train.steps
     assert run.optimizer.warmup_steps == max(1, round(whole.optimizer.warmup_steps * shorter))
+
+
+def test_a_budget_of_minutes_gives_steps_by_the_speed_of_one_trial(folder, monkeypatch):
+    monkeypatch.chdir(pathlib.Path(__file__).parents[2])
+    config = config_of(folder, **{"compare.budget.minutes": 1.0}).resolved()
+    speeds = iter([2.0])
+    monkeypatch.setattr(one, "_speed", lambda run, folder: next(speeds))
+    for seed in (0, 1):  # the second seed takes as many steps, without a trial of its own
+        place = one.Place(str(folder / "run"), systems.SYSTEMS["mlm"], seed)
+        run = one._budgeted(config, place, shared.folders(config, place.workdir))
+        assert run.train.steps == 120
