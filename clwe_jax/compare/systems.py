@@ -277,6 +277,7 @@ def run_of(
         "data.exclude_dictionaries": "" if leaks else data.exclude_dictionaries or tests,
         "data.dictionary_clean": data.dictionary_clean,
         "data.sample_bytes": data.sample_bytes,
+        "evals.mlm.batches": 1,  # the comparison does not show the loss
         "static.write_text": False,
         "static.induced_words": 0,
         "report.compare_with": "",

@@ -74,7 +74,7 @@ class CompareRun(Run):
         "evaluator", "name -> options of an evaluator",
         retrieval=evaluators.RetrievalEvaluation(data=SOURCE),
         bli=evaluators.BliEvaluation(data=SOURCE, methods="csls", bootstrap=0),
-        senses=evaluators.SensesEvaluation(data=SOURCE),
+        senses=evaluators.SensesEvaluation(data=SOURCE, sentences=300),
         wsd=evaluators.WsdEvaluation(),
     )  # fmt: skip
     report: ReportOptions = section(ReportOptions)
