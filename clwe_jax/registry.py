@@ -60,6 +60,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "static": "clwe_jax.api.static:load",
         "transfer": "clwe_jax.api.transfer:load",
         "clcr": "clwe_jax.api.clcr:load",
+        "compare": "clwe_jax.api.comparison:load",
     },
     # Functions (model, out, language) -> remarks, which write a loaded model for other programs.
     "export": {

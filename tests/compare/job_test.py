@@ -10,7 +10,7 @@ import types
 import numpy as np
 import pytest
 
-from clwe_jax import options
+from clwe_jax import api, options
 from clwe_jax.compare import job, one, shared, systems
 from clwe_jax.options.compare import CompareRun
 
@@ -114,6 +114,8 @@ def test_an_interrupted_comparison_ends_as_an_uninterrupted_one(folder, here, mo
     assert job.run(config, cut)
     assert figures(cut) == figures(whole)
     assert figures(whole)["compare/dictionary/retrieval"] > 0.3
+    with pytest.raises(ValueError, match="load one of them: .*dictionary/seed0, .*joint/seed0"):
+        api.load(whole)
 
     # Measurements are kept, and a further seed joins them.
     here.clear()
