@@ -16,7 +16,7 @@ from clwe_jax.compare.systems import System
 from clwe_jax.evaluate import agreement
 from clwe_jax.evaluate.agreement import Gain
 
-SAMPLES = 2_000  # so that the least p of 45 pairs of systems is below LEVEL after the correction
+SAMPLES = 4_000  # so that the least p of 45 pairs of systems is below LEVEL after the correction
 LEVEL = 0.05
 # Figure -> its title; the tasks' follow.
 TITLES = {"retrieval": "Retrieval", "retrieval_csls": "Retrieval, CSLS", "induction": "Induction"}

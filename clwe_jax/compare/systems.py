@@ -76,7 +76,7 @@ _SYSTEMS = (
         {"static.mine": False},
     ),
     System(
-        "joint_dictionary_mined", "Joint-Align + dictionary, mined", "joint_dictionary",
+        "joint_dictionary_mined", "Joint-Align + mined dict.", "joint_dictionary",
         "Your texts are comparable (news, encyclopedias): they hold translations that add to the dictionary.",
         "Your texts share nothing, as novels do: mining then finds nothing, and costs time.",
     ),
@@ -121,7 +121,7 @@ _SYSTEMS = (
         "You have minutes or little text: a warm start decides, the task does not.",
     ),
     System(
-        "dict_mlm_tests", "DICT-MLM, test pairs in training", "dict_mlm_50",
+        "dict_mlm_tests", "DICT-MLM, sees tests", "dict_mlm_50",
         "Only to see how much of a published figure is a leak of test pairs into the dictionary.",
         "For anything else: its induction is not a measurement.",
         {"data.exclude_tests": False},

@@ -14,7 +14,7 @@ import adjustText
 import markupsafe
 import matplotlib
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 import numpy as np
 
 from clwe_jax.report.data import NEUTRAL, Chart, Dots, Picture, Points
@@ -115,6 +115,7 @@ def picture(block: Picture, titled: bool = False) -> Figure:
         axes.set_xlabel(block.x)
         axes.set_ylabel(block.y)
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{100 * y:.3g}%"))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clwe_jax.compare import findings, report, systems
+from clwe_jax.compare import findings, orders, report, systems
 from clwe_jax.compare.measured import Measured, load, of_hits
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.options.compare import CompareRun
@@ -62,7 +62,7 @@ def test_only_the_same_items_are_compared():
 
 def test_the_correction_is_holms():
     found = comparison(rcsls=run(0.9, seed=1), geomm=run(0.5, seed=2), mlm=run(0.1, seed=3))
-    assert list(found.p_values("retrieval").values()) == pytest.approx([3 * 2 / 2_001] * 3)
+    assert list(found.p_values("retrieval").values()) == pytest.approx([3 * 2 / (orders.SAMPLES + 1)] * 3)
 
 
 def test_the_report_says_not_told_apart():
