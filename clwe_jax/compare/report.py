@@ -226,4 +226,5 @@ def _senses(found: Comparison) -> data.Section | None:
         [Word(path, style="code"), *(Number(found.mean(name, path)) for name in names)] for path in paths
     ]
     columns = ["Figure", *(Column(found.systems[name].title) for name in names)]
-    return data.Section("Senses", "Of the systems whose words have senses.", [Table(columns, rows)])
+    text = "Of language models of words; docs/senses.md describes the figures."
+    return data.Section("Senses", text, [Table(columns, rows, closed="All figures of senses")])
