@@ -143,9 +143,12 @@ class Compare(Job):
             str(place.seed),
         ]  # fmt: skip
         with open(place.log, "ab") as log:
+            # In a session of its own Ctrl-C reaches it once, through this process: a second signal would
+            # end it before it has saved.
             process = subprocess.Popen(
-                command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "PYTHONPATH": path}
-            )
+                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                env={**os.environ, "PYTHONPATH": path},
+            )  # fmt: skip
             try:
                 code = process.wait()
             except BaseException:
