@@ -13,6 +13,7 @@ import pytest
 from clwe_jax import api, options
 from clwe_jax.compare import job, one, shared, systems
 from clwe_jax.options.compare import CompareRun
+from clwe_jax.options.pretrain import PretrainRun
 
 LANGUAGES = ("de", "en", "fr")
 WORDS = 24
@@ -193,6 +194,8 @@ def test_every_system_has_a_config_for_a_text_of_ones_own(folder, name, monkeypa
     leak = name == "dict_mlm_tests"
     assert bool(run.data.exclude_dictionaries) != leak if hasattr(run.data, "exclude_tests") else True
     assert system.when.endswith(".") and system.when_not.endswith(".")
+    if isinstance(run, PretrainRun):  # the trial that measures its speed
+        options.with_values(run, one._TRIAL_VALUES).resolved().check_all()
 
 
 def test_a_budget_is_one_of_three():
