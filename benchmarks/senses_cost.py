@@ -25,7 +25,7 @@ import jax  # noqa: E402
 import run_config  # noqa: E402
 from side_by_side import CLOCKS  # noqa: E402
 
-from clwe_jax.jobs import inputs  # noqa: E402
+from clwe_jax.runs import inputs  # noqa: E402
 from clwe_jax.training import (  # noqa: E402
     allocator,
     build,

@@ -87,7 +87,7 @@ def our_epochs(
     import jax.numpy as jnp
 
     from clwe_jax.data.arrays import ArraySource
-    from clwe_jax.jobs import transfer_frozen
+    from clwe_jax.transfer import frozen as transfer_frozen
     from clwe_jax.training import allocator, heads
 
     allocator.keep_freed_memory()

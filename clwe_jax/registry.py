@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 # Table -> name -> 'module:name' of a function or class; of a class with options of its own a pair, the
 # class and that of its options, which imports neither jax nor TensorFlow.
 TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
-    # Functions (config, workdir, dry) -> whether the job is finished; see `jobs.job.Job.run`.
+    # Functions (config, workdir, dry) -> whether the job is finished; see `runs.job.Job.run`.
     "job": {
-        "pretrain": "clwe_jax.jobs.pretrain:run",
-        "evaluate": "clwe_jax.jobs.evaluate:run",
-        "project": "clwe_jax.jobs.project:run",
-        "static": "clwe_jax.jobs.static:run",
-        "transfer": "clwe_jax.jobs.transfer:run",
-        "clcr": "clwe_jax.jobs.clcr:run",
+        "pretrain": "clwe_jax.pretrain.job:run",
+        "evaluate": "clwe_jax.reevaluate:run",
+        "project": "clwe_jax.pretrain.project:run",
+        "static": "clwe_jax.static.job:run",
+        "transfer": "clwe_jax.transfer.job:run",
+        "clcr": "clwe_jax.clcr.job:run",
     },
     # Functions (run) -> run with the options that follow files and models; they import neither jax nor
     # TensorFlow.
@@ -41,15 +41,15 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     # Plans of a job's memory and time on a slice: functions (config, topology).
     "plan": {
         "pretrain": "clwe_jax.training.plan:run",
-        "clcr": "clwe_jax.jobs.clcr_plan:run",
+        "clcr": "clwe_jax.clcr.plan:run",
     },
     # Evaluation and loading of a run, by the job that config.json in its folder names.
     "evaluation": {
-        "pretrain": "clwe_jax.jobs.evaluate:language_model",
-        "project": "clwe_jax.jobs.project:evaluate",
-        "static": "clwe_jax.jobs.static:run",
-        "transfer": "clwe_jax.jobs.transfer:run",
-        "clcr": "clwe_jax.jobs.clcr:run",
+        "pretrain": "clwe_jax.pretrain.evaluate:run",
+        "project": "clwe_jax.pretrain.project:evaluate",
+        "static": "clwe_jax.static.job:run",
+        "transfer": "clwe_jax.transfer.job:run",
+        "clcr": "clwe_jax.clcr.job:run",
     },
     "loader": {
         "pretrain": "clwe_jax.api.model:load",

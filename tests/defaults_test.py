@@ -8,7 +8,7 @@ import pytest
 from clwe_jax import options, presets
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.sense_evaluator import SenseEvaluator
-from clwe_jax.jobs.job import Job
+from clwe_jax.runs.job import Job
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CONFIGS = sorted(path.stem for path in (ROOT / "configs").glob("*.py"))

@@ -9,7 +9,8 @@ import pytest
 
 from clwe_jax import api, options
 from clwe_jax.evaluate.sense_encoder import WordInContext
-from clwe_jax.jobs import evaluate, pretrain, project
+from clwe_jax import reevaluate
+from clwe_jax.pretrain import job as pretrain, project
 from clwe_jax.training import train
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -130,7 +131,7 @@ def test_measured_again_a_run_has_the_same_figures(workdir):
     # Projected before or not: what is measured is the model as it was trained.
     # The steps are of no account: the run is what it is.
     config, before = tiny("bi_saelmo", {"job": "evaluate", "train.steps": 1}), results(workdir)
-    assert evaluate.run(config, str(workdir))
+    assert reevaluate.run(config, str(workdir))
     again = results(workdir)
     assert again.keys() == before.keys()
     for name, value in before.items():
@@ -146,7 +147,7 @@ def test_measured_again_a_run_has_other_figures_where_asked(workdir):
     before = results(workdir)
     # A pair that is not asked for any more leaves no figure.
     (workdir / "results.json").write_text(json.dumps({**before, "retrieval/xx-yy/mean_last4": 1.0}))
-    assert evaluate.run(config, str(workdir))
+    assert reevaluate.run(config, str(workdir))
     other = results(workdir)
     assert other["retrieval/mean_last4"] != before["retrieval/mean_last4"]
     for name, value in before.items():  # of the model as it was trained, projected or not
@@ -182,7 +183,7 @@ def test_context_senses(tmp_path):
 
 def test_what_is_no_finished_run_is_not_measured(tmp_path):
     with pytest.raises(FileNotFoundError, match="holds no run"):
-        evaluate.run(tiny("bi_saelmo", {"job": "evaluate"}), str(tmp_path))
+        reevaluate.run(tiny("bi_saelmo", {"job": "evaluate"}), str(tmp_path))
 
 
 def test_a_model_of_one_language_is_not_projected(tmp_path):

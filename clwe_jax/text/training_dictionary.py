@@ -139,7 +139,7 @@ def tested(dictionary: Dictionary | None, tests: Sequence[TestSet]) -> dict[str,
 
 
 def tests_of(config: options.Run) -> str:
-    """The options whose test words the training leaves out, with their values, for `Kept`."""
+    """The options whose test words the training leaves out, with their values."""
     if not excludes_tests(config):
         return ""
     named = {f"evals.{x}.data": spec.data for x, spec in config.evals.items() if spec.name == "bli"}

@@ -13,9 +13,9 @@ from clwe_jax import api, options, presets
 from clwe_jax.api import texts
 from clwe_jax.evaluate import sense_index
 from clwe_jax.evaluate.sense_encoder import WordInContext
-from clwe_jax.jobs import senses as jobs_senses
 from clwe_jax.models.senses import selection, translation
 from clwe_jax.models.senses.state import SenseState
+from clwe_jax.pretrain import senses as jobs_senses
 from clwe_jax.report import html
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.tokenizer import Tokenizer

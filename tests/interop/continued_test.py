@@ -8,7 +8,7 @@ import pytest
 
 from clwe_jax import api, options, presets
 from clwe_jax.interop import configuration, export, huggingface
-from clwe_jax.jobs import pretrain
+from clwe_jax.pretrain import job as pretrain
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyzäöüß.,!?",
           *(f"##{x}" for x in "abcdefghijklmnopqrstuvwxyzäöüß")]  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from clwe_jax import options, presets
 from clwe_jax.interop import configuration, huggingface
-from clwe_jax.jobs import warm
+from clwe_jax.pretrain import warm_start
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.tokenizer import Tokenizer
@@ -30,7 +30,7 @@ def started(run, tokenizer):
     objective = build.build_objective(run, len(vocabulary), vocabulary.size)
     boxed = jax.jit(objective.init)(jax.random.key(0), a_batch(objective))
     params = partition.unbox(boxed["params"])
-    initial = init.from_config(run.init, warm.names(tokenizer))
+    initial = init.from_config(run.init, warm_start.names(tokenizer))
     after, record = initial.into(params, partition.axes_of(boxed["params"]))
     flat = [{k: np.asarray(v) for k, v in paths.flat(x).items()} for x in (params, after)]
     return objective, *flat, record, after

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options, pocket, presets, registry
-from clwe_jax.jobs import clcr
+from clwe_jax.clcr import job as clcr
 
 
 def bert(folders, folder, side, seed):

@@ -8,11 +8,11 @@ import pytest
 
 from clwe_jax import options, presets, registry
 from clwe_jax.evaluate.context import Context
-from clwe_jax.jobs import evaluators
 from clwe_jax.options.evaluators import MlmEvaluation
 from clwe_jax.options.models import HeadOptions, ModelOptions
 from clwe_jax.options.section import ByIdentity, Section, Size, option
 from clwe_jax.options.tasks import TaskOptions
+from clwe_jax.runs import evaluators
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from clwe_jax.jobs import shared_space
 from clwe_jax.report import beside, card, figures, meaning, plots, space
 from clwe_jax.report.data import Chart, Column, Dots, Line, Metric, Picture, Table
 from clwe_jax.report.run_folder import Run
+from clwe_jax.runs import shared_space
 from clwe_jax.text.merged import Dictionary
 
 POINTS = [

@@ -6,11 +6,11 @@ import tensorflow_datasets as tfds
 from clwe_jax import options, presets
 from clwe_jax.data import pairs
 from clwe_jax.data.graph import tfds_sets
-from clwe_jax.jobs import transfer_data
 from clwe_jax.text import labelled_files, parallel
 from clwe_jax.text.labelled import Labelled, Tagged
 from clwe_jax.text.labelled.tagged import Ner, Pos
 from clwe_jax.text.labelled.texts import PawsX, Xnli
+from clwe_jax.transfer import data as transfer_data
 
 FEATURES = tfds.features
 

@@ -1,0 +1,93 @@
+"""Thirteen short runs, one a kind, and the figures in which two versions of the program differ.
+
+    python benchmarks/golden.py --out=runs/before            # on the commit before a change
+    python benchmarks/golden.py --out=runs/after             # on the commit after it
+    python benchmarks/golden.py --out=runs/after --compare=runs/before
+
+A change of the house alone must print 0 for every run: figures are compared to all printed digits.
+Finished runs are not repeated; `--only=NAME,NAME` selects runs. One thread, seed 0, the embedded
+world; all runs take fifteen minutes of processor time. Figures of time and memory are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+MEASURED = ("time", "second", "speed", "memory", "per_sec", "_gib", "peak")  # differ by chance
+STATIC = "data.pocket_sentences=5000 embeddings.epochs=2"
+# Run -> options that shorten it; OUT is the folder of all runs.
+RUNS = {
+    "dict_mlm_50": "train.steps=150",
+    "warm_dict_mlm": "train.steps=60 finish.steps=8 data.pocket_sentences=6000",
+    "saelmo": "train.steps=120 senses.warmup_steps=60",
+    "bi_saelmo": "train.steps=100 senses.warmup_steps=50",
+    "joint_align": STATIC,
+    "joint_dictionary": STATIC,
+    "align_geomm": STATIC,
+    "mined_vectors": STATIC + " data.languages=en,de,fr data.pocket_shared=0.1",
+    "laser": "train.steps=60 data.pocket_sentences=6000",
+    "unsupervised_mt": "train.steps=40 data.pocket_sentences=6000",
+    "ner_bilstm_crf": "transfer.seeds=1 recipe.epochs=3 data.pocket_sentences=5000",
+    "finetune_ner": "transfer.seeds=1 recipe.epochs=1 encoder=run:OUT/warm_dict_mlm",
+    "clcr": "encoder.steps=100 predictor.steps=100 transform.steps=200 clcr.sentences=800"
+    " entailment.seeds=1 data.pocket_sentences=6000",
+}
+
+
+def train(name: str, out: str) -> int:
+    """Runs a config into its folder, unless its figures are there; the process's exit status."""
+    folder = os.path.join(out, name)
+    if os.path.exists(os.path.join(folder, "results.json")):
+        return 0
+    values = RUNS[name].replace("OUT", out).split()
+    command = [sys.executable, "-m", "clwe_jax.main", f"--config=configs/{name}.py"]
+    command += [f"--workdir={folder}", *(f"--config.{value}" for value in values)]
+    print(" ".join(command), flush=True)
+    os.makedirs(out, exist_ok=True)
+    with open(os.path.join(out, name + ".log"), "w", encoding="utf-8") as log:
+        environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": ROOT}
+        return subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=log).returncode
+
+
+def figures(out: str, name: str) -> dict[str, Any]:
+    """results.json of a run without what depends on the clock; {} where there is none."""
+    path = os.path.join(out, name, "results.json")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as lines:
+        every = json.load(lines)
+    return {key: value for key, value in every.items() if not any(x in key for x in MEASURED)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", required=True, help="folder of the runs")
+    parser.add_argument("--compare", default="", help="folder of the earlier runs")
+    parser.add_argument("--only", default=",".join(RUNS), help="runs, by commas")
+    flags = parser.parse_args()
+    out, failed = os.path.abspath(flags.out), False
+    for name in flags.only.split(","):
+        if status := train(name, out):
+            print(f"{name}: exit status {status}; see {os.path.join(out, name)}.log")
+            failed = True
+        elif flags.compare:
+            old, new = figures(os.path.abspath(flags.compare), name), figures(out, name)
+            others = [key for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
+            print(f"{name}: {len(new)} figures, {len(others)} differ", *others[:8], flush=True)
+            failed |= bool(others) or not new
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,327 @@
+"""The two encoders of a CLCR run, its parallel sentences, and the vectors of their words."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Iterator, Mapping, NamedTuple, Sequence
+
+from absl import logging
+from ml_collections import ConfigDict
+
+from clwe_jax import options, pocket, presets
+from clwe_jax.align import whitening
+from clwe_jax.align.sentences import Pieces
+from clwe_jax.api import clcr as api, encoders
+from clwe_jax.api.model import Model
+from clwe_jax.clcr import vectors
+from clwe_jax.evaluate import word_alignment
+from clwe_jax.options.clcr import ClcrOptions, ClcrRun
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.pretrain.job import Pretraining
+from clwe_jax.text import alignment_files, parallel, pocket_files
+from clwe_jax.text.alignment_files import Linked
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.types import Encodes
+
+POCKET = "pocket"
+SIDES = ("source", "target")
+_SEED = "clcr"  # of the training sentences of the embedded world
+_PAPERS_DEPTH = 3 / 4  # layer 9 of 12
+_DEV = "links-dev"  # seed of the development sentences
+_NONE: frozenset[tuple[int, int]] = frozenset()
+
+
+class ParallelRows(NamedTuple):
+    """The parallel sentences of a run, cut into words; `gold`: the test sentences have gold links."""
+
+    train: Sequence[Linked]
+    test: Sequence[Linked]
+    gold: bool
+
+
+def encoder_config(config: ClcrRun, language: str) -> PretrainRun:
+    """The config of a monolingual masked language model that the run trains first."""
+    found, settings = presets.bert(config.scale), config.clcr.encoder
+    found.system, found.seed = f"MLM ({language})", config.seed
+    found.data.update(
+        languages=language, source=config.data.source, dictionaries="",
+        lower_case=config.data.lower_case, simplify_chinese=config.data.simplify_chinese,
+        pocket_sentences=config.data.pocket_sentences, pocket_domains=config.data.pocket_domains,
+        pocket_shared=config.data.pocket_shared, pocket_apart=config.data.pocket_apart,
+        pocket_shared_order=config.data.pocket_shared_order,
+    )  # fmt: skip
+    found.model.update(norm="pre", condition_on_language=False, language_embeddings=False)
+    found.vocab.update(kind=settings.vocab_kind, size=settings.vocab_size)
+    found.train.steps = settings.steps
+    found.optimizer.warmup_steps = min(found.optimizer.warmup_steps, settings.steps // 5)
+    found.checkpoint.every_steps = settings.steps
+    found.evals = ConfigDict({"mlm": {**found.evals.mlm, "every_steps": 0}})
+    return options.parse(found)
+
+
+def hub(settings: ClcrOptions) -> list[str]:
+    """The folders of `config.clcr.hub`."""
+    return [x.strip() for x in settings.hub.split(",") if x.strip()]
+
+
+def _given(config: ClcrRun) -> dict[str, str]:
+    """Language -> the encoder that the config names, or ''; the target's may come from a hub's run."""
+    source, target = options.languages(config)
+    found = {source: config.clcr.source, target: config.clcr.target}
+    for folder in hub(config.clcr)[:1]:
+        found[target] = api.encoders_of(folder).get(target, "")
+    return found
+
+
+def places(config: ClcrRun, workdir: str) -> dict[str, str]:
+    """Language -> its encoder, 'run:DIR' or 'hf:DIR', the source's first."""
+    return {
+        name: place or f"run:{os.path.join(workdir, api.ENCODERS, name)}"
+        for name, place in _given(config).items()
+    }
+
+
+def given(config: ClcrRun) -> dict[str, Model]:
+    """Language -> the language model that the config names, opened before any other is trained.
+
+    Raises:
+      ValueError: an encoder that is no language model, that has not learned its language, or that has
+        not the layers of the config.
+    """
+    found: dict[str, Model] = {}
+    for side, (language, place) in zip(SIDES, _given(config).items()):
+        if place:
+            found[language] = _opened(config, side, language, place)
+            layers_of(config, language, found[language].encoder().layers)
+        else:
+            own = encoder_config(config, language).model.layers
+            layers_of(config, language, own + 1)
+    return found
+
+
+def trained(config: ClcrRun, workdir: str) -> bool:
+    """Trains the encoders that the config does not name; False where a signal stopped it."""
+    for name, place in _given(config).items():
+        if not place:
+            folder = os.path.join(workdir, api.ENCODERS, name)
+            if not Pretraining(encoder_config(config, name), folder).run():
+                return False
+    return True
+
+
+def opened(
+    config: ClcrRun, workdir: str, models: Mapping[str, Model] | None = None
+) -> dict[str, Model]:
+    """Language -> its language model, the source's first.
+
+    Args:
+      config, workdir: the run's.
+      models: those that are open; see `given`.
+    """
+    return {
+        language: (models or {}).get(language) or _opened(config, side, language, place)
+        for side, (language, place) in zip(SIDES, places(config, workdir).items())
+    }
+
+
+def _opened(config: ClcrRun, side: str, language: str, place: str) -> Model:
+    if side == "target" and hub(config.clcr):
+        # The hub's model, which its run may have fine-tuned, and not the encoder that it began with.
+        model = dataclasses.replace(api.load(hub(config.clcr)[0]).models[language], projection=None)
+    else:
+        model = encoders.load(place, [language])
+    if not isinstance(model, Model) or not isinstance(model.objective, Encodes):
+        raise ValueError(
+            f"config.clcr.{side}={place} is no language model, whose layers CLCR maps: train one "
+            f"with --config=configs/mbert.py --config.data.languages={language} "
+            "--config.data.dictionaries="
+        )
+    if language not in model.languages:
+        raise ValueError(
+            f"config.clcr.{side}={place} is a model of {', '.join(model.languages)}, and the "
+            f"{side} is {language!r}: change it, or --config.data.languages (source,target)"
+        )
+    return model
+
+
+def layers_of(config: ClcrRun, language: str, count: int) -> tuple[int, ...]:
+    """The layers of a language's model that are mapped.
+
+    Args:
+      config: the run's.
+      language: of the model.
+      count: the model's layers, with that of the embeddings.
+
+    Raises:
+      ValueError: there are no such layers.
+    """
+    settings = config.clcr
+    wanted, option = settings.layer, "config.clcr.layer"
+    if wanted == "" and settings.faithful:
+        wanted = round(_PAPERS_DEPTH * (count - 1))
+    elif wanted == "" and not _given(config)[language]:
+        wanted, option = settings.encoder.layer, "config.clcr.encoder.layer"
+    try:
+        return tuple(word_alignment.layers_of(wanted, count))
+    except ValueError as error:
+        raise ValueError(f"{option}, the model of {language}: {error}") from error
+
+
+def training_rows(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> list[Linked]:
+    """The parallel sentences of the training, cut into words.
+
+    Raises:
+      ValueError, FileNotFoundError: no files, or files that do not fit each other.
+    """
+    settings, (source, target) = config.clcr, options.languages(config)
+    if settings.parallel == POCKET:
+        domains = pocket_files.domains(config.data)
+        rows = pocket.linked(source, target, settings.sentences, _SEED, "train", domains)
+        return [Linked(*row) for row in rows]
+    found = parallel.find(settings.parallel, (source, target), "clcr.parallel")
+    for files in found:
+        if {files.source, files.target} == {source, target}:
+            pairs = parallel.read(files, settings.sentences)
+            texts = {files.source: pairs.source, files.target: pairs.target}
+            return list(_cut(tokenizers, texts, (source, target), settings.length))
+    raise ValueError(
+        f"config.clcr.parallel={settings.parallel} has no sentences of {source} and {target}; "
+        f"{parallel.HELP}"
+    )
+
+
+def _cut(
+    tokenizers: Mapping[str, Tokenizer],
+    texts: Mapping[str, Sequence[str]],
+    languages: tuple[str, str],
+    length: int,
+) -> Iterator[Linked]:
+    """Sentences as words; pairs with a longer or an empty side are left out."""
+    left_out = 0
+    for pair in zip(*(texts[language] for language in languages)):
+        words = [tokenizers[x].words(text, x) for text, x in zip(pair, languages)]
+        if all(0 < len(side) <= length for side in words):
+            yield Linked(words[0], words[1], _NONE, _NONE)
+        else:
+            left_out += 1
+    if left_out:
+        logging.warning(
+            "%d sentence pairs are left out: a side has no word, or more than %d words "
+            "(config.clcr.length)", left_out, length,
+        )  # fmt: skip
+
+
+def test_rows(config: ClcrRun) -> list[Linked]:
+    """Sentences with gold links of `config.clcr.gold`; [] where it is ''.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `alignment_files`, or no links of the two languages.
+    """
+    pair = options.languages(config)
+    found = gold_rows(config, pair)
+    if config.clcr.gold and not found:
+        raise ValueError(
+            f"config.clcr.gold={config.clcr.gold} has no gold links of {' and '.join(pair)} "
+            f"(config.clcr.gold_part={config.clcr.gold_part})"
+        )
+    return found
+
+
+def gold_rows(config: ClcrRun, pair: Sequence[str]) -> list[Linked]:
+    """Sentences of two languages with gold links of `config.clcr.gold`; [] where it has none.
+
+    The development sentences are others than the test sentences: of the embedded world from another
+    draw, of a file those that follow.
+    """
+    settings, (source, target) = config.clcr, pair
+    if not settings.gold:
+        return []
+    count, dev = settings.test_sentences, settings.gold_part == "dev"
+    if settings.gold == POCKET:
+        domains = pocket_files.domains(config.data)
+        rows = pocket.linked(source, target, count, "links", "heldout", domains)
+        if dev:
+            tests = {text for row in rows for text in row[:2]}
+            rows = pocket.linked(source, target, 2 * count, _DEV, "heldout", domains)
+            rows = [row for row in rows if tests.isdisjoint(row[:2])][:count]
+        return [Linked(*row) for row in rows]
+    for files in alignment_files.find(settings.gold, (source, target), "config.clcr.gold"):
+        rows = alignment_files.read(files, 2 * count if dev else count)[count if dev else 0 :]
+        if (files.source, files.target) == (source, target):
+            return rows
+        if (files.source, files.target) == (target, source):
+            return [
+                Linked(x.target, x.source, *(frozenset((j, i) for i, j in y) for y in x[2:]))
+                for x in rows
+            ]
+    return []
+
+
+def sentences(config: ClcrRun, tokenizers: Mapping[str, Tokenizer]) -> ParallelRows:
+    """The training and the test sentences.
+
+    Without gold links a tenth of the training sentences are the test sentences.
+    """
+    train, test = training_rows(config, tokenizers), test_rows(config)
+    gold = bool(test)
+    if not gold:
+        count = max(1, min(len(train) // 10, config.clcr.test_sentences))
+        train, test = train[count:], train[:count]
+    logging.info("%s training and %s test sentences", f"{len(train):,}", f"{len(test):,}")
+    if not train:
+        raise ValueError("config.clcr.parallel: no sentence pair is left to learn from")
+    return ParallelRows(train, test, gold)
+
+
+def learned(
+    config: ClcrRun,
+    models: Mapping[str, Model],
+    rows: Sequence[Linked],
+    known: Mapping[str, api.Space],
+    folder: str | None = None,
+) -> tuple[dict[str, api.Space], list[Pieces]]:
+    """The layers of each language's model with their whitening, learned on training sentences; and
+    the pieces of both sides of these, which are encoded once, in their spaces.
+
+    Args:
+      config, models: the run's.
+      rows: training sentences.
+      known: the spaces of languages whose whitening is not learned again.
+      folder: of the files of vectors.
+    """
+    settings, found, sides = config.clcr, {}, []
+    for side, (language, model) in zip(SIDES, models.items()):
+        space = known.get(language)
+        layers = space.layers if space else layers_of(config, language, model.encoder().layers)
+        words = [getattr(row, side) for row in rows]
+        pieces = vectors.encoded(model, language, words, layers, folder)
+        found[language] = space or api.Space(
+            layers, whitening.whitening(pieces.table.words, settings.whiten, settings.unit_length)
+        )
+        sides.append(vectors.into_space(pieces, found[language]))
+    return found, sides
+
+
+def both_sides(
+    models: Mapping[str, Model],
+    spaces: Mapping[str, api.Space],
+    rows: Sequence[Linked],
+    folder: str | None = None,
+) -> list[Pieces]:
+    """The pieces of the words of the source and of the target, each in its space."""
+    return [one_side(models, spaces, rows, side, folder) for side in (0, 1)]
+
+
+def one_side(
+    models: Mapping[str, Model],
+    spaces: Mapping[str, api.Space],
+    rows: Sequence[Linked],
+    side: int,
+    folder: str | None = None,
+) -> Pieces:
+    """The pieces of the words of the source (0) or of the target (1), in their space."""
+    language, model = list(models.items())[side]
+    words = [row[side] for row in rows]
+    pieces = vectors.encoded(model, language, words, spaces[language].layers, folder)
+    return vectors.into_space(pieces, spaces[language])

@@ -1,0 +1,105 @@
+"""Entailment on a CLCR run: labels of the target's language, tests in both (CLCR's Table 4, B7)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from typing import Mapping, Sequence
+
+from clwe_jax import options, presets
+from clwe_jax.options.clcr import ClcrRun
+from clwe_jax.options.transfer import TransferRun
+from clwe_jax.runs.job import FIGURES
+from clwe_jax.transfer.job import Transfer
+
+FOLDER = "entailment"  # of the runs, one a row
+ALIGNED = "t_pga"  # the row of `aligned`
+MULTILINGUAL = "mbert"  # the row of one model of both languages
+TITLES = {
+    ALIGNED: "pivots and order of translations (T + pGA)",
+    "t": "all words (T)", "t_e": "pivots (T + E)", "t_e_r": "pivots, reordered (T + E + R)",
+    MULTILINGUAL: "one multilingual model (mBERT)",
+    "translate_test": "translate-test, word by word",
+    "translate_train": "translate-train, word by word",
+}  # fmt: skip
+# Row of Table 4 -> options of `config.transfer`.
+ROWS: Mapping[str, Mapping[str, str]] = {
+    "t": {},
+    "t_e": {"reduce": "extract"},
+    "t_e_r": {"reduce": "extract,reorder"},
+    MULTILINGUAL: {},
+    "translate_test": {"translate": "test"},
+    "translate_train": {"translate": "train"},
+}
+_TRANSLATED = "translate"
+
+
+def rows(config: ClcrRun) -> list[str]:
+    """The rows of a run: those of translation need a dictionary, that of mBERT needs its model."""
+    dictionary = config.data.dictionaries
+    found = [name for name, changed in ROWS.items() if dictionary or _TRANSLATED not in changed]
+    multilingual = config.clcr.entailment.multilingual
+    return [name for name in found if multilingual or name != MULTILINGUAL]
+
+
+def row_config(config: ClcrRun, workdir: str, name: str) -> TransferRun:
+    """The config of a row: ESIM on the finished model of the run, or on a multilingual one.
+
+    Args:
+      config: the CLCR run's.
+      workdir: its folder, which has the model.
+      name: of the row.
+    """
+    source, target = options.languages(config)
+    settings, found = config.clcr.entailment, presets.esim(config.scale)
+    found.system, found.seed = f"ESIM, {TITLES[name]}", config.seed
+    found.encoder = settings.multilingual if name == MULTILINGUAL else f"run:{workdir}"
+    found.data.languages = f"{target},{source}"
+    found.data.dictionaries = config.data.dictionaries
+    found.transfer.update(
+        train=settings.train or target, tests=settings.tests, seeds=settings.seeds, **ROWS[name]
+    )
+    return options.parse(found)
+
+
+def measured(config: ClcrRun, workdir: str, name: str) -> dict[str, float]:
+    """Trains the heads of a row and returns their figures; an older folder of the row is removed.
+
+    Args:
+      config, workdir: the CLCR run's; the folder has its model.
+      name: of the row.
+
+    Returns:
+      'clcr/entailment/{row}/{language}', the accuracy, with '_low' and '_high', and
+      'clcr/entailment/{row}/gap', the target's accuracy less the source's.
+    """
+    folder = os.path.join(workdir, FOLDER, name)
+    shutil.rmtree(folder, ignore_errors=True)  # of an interrupted start, on an older model file
+    Transfer(row_config(config, workdir, name), folder).run()
+    return figures(options.languages(config), name, row_figures(workdir, name))
+
+
+def row_figures(workdir: str, name: str) -> dict[str, float]:
+    """The figures of the finished run of a row."""
+    with open(os.path.join(workdir, FOLDER, name, FIGURES), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def figures(languages: Sequence[str], name: str, found: Mapping[str, float]) -> dict[str, float]:
+    """The figures of a row by their names in a CLCR run; see `measured`.
+
+    Args:
+      languages: the source and the target.
+      name: of the row.
+      found: 'xnli/{language}/acc' of both languages, of several heads with '_low' and '_high'.
+    """
+    source, target = languages
+    result = {
+        f"clcr/entailment/{name}/{language}{end}": found[f"xnli/{language}/acc{end}"]
+        for language in (target, source)
+        for end in ("", "_low", "_high")
+        if f"xnli/{language}/acc{end}" in found
+    }
+    gap = found[f"xnli/{target}/acc"] - found[f"xnli/{source}/acc"]
+    return {**result, f"clcr/entailment/{name}/gap": gap}

@@ -1,0 +1,89 @@
+"""A hub: several languages in the space of one target, each by a CLCR run of its own."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Iterator, Mapping
+
+from absl import logging
+import jax
+import numpy as np
+
+from clwe_jax import options
+from clwe_jax.align import pivots
+from clwe_jax.align.pivots import Mapped
+from clwe_jax.api import clcr as api
+from clwe_jax.api.clcr_model import ClcrModel
+from clwe_jax.api.model import Model
+from clwe_jax.clcr import data, steps
+from clwe_jax.options.clcr import ClcrRun
+
+
+def space(config: ClcrRun) -> Mapping[str, api.Space]:
+    """The target's language -> its space in the runs of `config.clcr.hub`; {} without them.
+
+    Raises:
+      FileNotFoundError: a run that is not finished.
+      ValueError: runs of another target, of the same source, or whose target spaces differ.
+    """
+    source, target = options.languages(config)
+    found: dict[str, api.Space] = {}
+    first, taken = None, [source]
+    for folder in data.hub(config.clcr):
+        model = api.load(folder)
+        own, *others = model.models
+        if own != target:
+            raise ValueError(
+                f"config.clcr.hub: {folder} maps to {own!r}, and this run to {target!r}: give runs of "
+                "the same target"
+            )
+        if set(others) & set(taken):
+            raise ValueError(
+                f"config.clcr.hub: {folder} maps {', '.join(others)}, and another run, or this one, "
+                "does so too: give each language once"
+            )
+        taken += others
+        mapped = model.models[target].projection
+        here = api.Space(tuple(mapped.layers), mapped.whitening)
+        first = first or model.models[target]
+        same = _same(found.get(target, here), here) and _same_parameters(first, model.models[target])
+        if not same:
+            raise ValueError(
+                f"config.clcr.hub: {folder} has another space of {target!r} than the first run: train it "
+                f"again with --config.clcr.hub={data.hub(config.clcr)[0]}"
+            )
+        found.setdefault(target, here)
+    return found
+
+
+def _same(first: api.Space, second: api.Space) -> bool:
+    pairs = zip(first.whitening, second.whitening, strict=True)
+    return first.layers == second.layers and all(np.array_equal(a, b) for a, b in pairs)
+
+
+def _same_parameters(first: Model, second: Model) -> bool:
+    pairs = zip(*(jax.tree.leaves(model.variables["params"]) for model in (first, second)), strict=True)
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
+def aligned(config: ClcrRun, model: ClcrModel) -> Iterator[tuple[str, float]]:
+    """Yields 'clcr/hub/{a}-{b}/{figure}': alignment of every pair of languages in the hub's space.
+
+    Args:
+      config: the run's, with gold links.
+      model: the finished run, with the languages of `config.clcr.hub`.
+    """
+    encoder = model.encoder()
+    target, *others = model.models
+    for pair in (*((x, target) for x in others), *itertools.combinations(others, 2)):
+        rows = data.gold_rows(config, pair)
+        if not rows:
+            logging.warning("config.clcr.gold has no links of %s and %s", *pair)
+            continue
+        sides = [
+            [Mapped(x[:, -1], x[:, -1]) for x in encoder.of_words([row[side] for row in rows], language)]
+            for side, language in enumerate(pair)
+        ]
+        links = [pivots.links(pivots.symmetric_distances(a, b)) for a, b in zip(*sides)]
+        for name, value in steps.alignment(links, rows).items():
+            yield f"clcr/hub/{'-'.join(pair)}/{name}", value

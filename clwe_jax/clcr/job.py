@@ -1,0 +1,367 @@
+"""CLCR: two monolingual models made one by transform, extract and reorder (B1-B6)."""
+
+from __future__ import annotations
+
+import functools
+import json
+import time
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+from absl import logging
+import jax
+import numpy as np
+
+from clwe_jax import atomic, options
+from clwe_jax.align import pivots
+from clwe_jax.align.attention_matching import AttentionMatching, Match
+from clwe_jax.align.predictors import Classifier, Predictor
+from clwe_jax.align.sentences import Pieces
+from clwe_jax.api import clcr as api
+from clwe_jax.api.model import Model
+from clwe_jax.clcr import (
+    aligned, data, entailment, hub as clcr_hub, report as clcr_report, steps as clcr_steps, tune,
+    vectors,
+)  # fmt: skip
+from clwe_jax.clcr.data import ParallelRows
+from clwe_jax.clcr.results import Extracted, Reordered, Split, Transformed
+from clwe_jax.clcr.steps import MAIN, Extraction, Maps, OrderPredictors
+from clwe_jax.clcr.tune import Tuning
+from clwe_jax.clcr.vectors import Views
+from clwe_jax.options.clcr import ClcrRun
+from clwe_jax.options.section import to_dict, values_of
+from clwe_jax.runs import environment
+from clwe_jax.runs.cached import CachedResult
+from clwe_jax.runs.job import STOPPED, Job, Results, Stage
+from clwe_jax.text.alignment_files import Linked
+from clwe_jax.training import heads
+from clwe_jax.training.train import peak_memory
+from clwe_jax.transfer.encoder import state_of
+
+_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
+_KEPT = "steps"  # folder of the results of the stages
+_OF_PREDICTORS = ("transform", "tune", "contrast", "threshold", "predictor")
+
+
+def run(config: ClcrRun, workdir: str, dry: bool = False) -> bool:
+    """Trains what is not given, transforms, extracts, reorders and reports; see `Job.run`."""
+    return Clcr(config, workdir).run(dry)
+
+
+class Clcr(Job):
+    """Maps the vectors of `config.clcr.source` to those of `config.clcr.target`."""
+
+    def check(self) -> None:
+        if jax.process_count() > 1:
+            raise ValueError("CLCR runs on one host: start it there alone")
+
+    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+        if not figures or "clcr" not in report:
+            return ""
+        return (
+            "This run is finished. To start again, give another --workdir; to use the models: "
+            f"clwe_jax.api.load({self.workdir!r})."
+        )
+
+    def stages(self) -> list[Stage]:
+        read = functools.partial(data.sentences, self.config)
+        return [
+            Stage("encoders", self._encoders, (), self._about_encoders),
+            Stage("sentences", read, ("encoders",), self._about_sentences),
+            Stage("transform", self._transform, ("sentences",), self._about_transform),
+            Stage("extract", self._extract, ("transform",)),
+            Stage("reorder", self._reorder, ("transform",)),
+            Stage("model", self._save, ("transform", "extract", "reorder")),
+            Stage("entailment", self._entailment, ("transform",), self._about_entailment),
+        ]
+
+    def _about_encoders(self) -> Iterator[str]:
+        for language, side in zip(options.languages(self.config), data.SIDES):
+            place = getattr(self.config.clcr, side)
+            steps = self.config.clcr.encoder.steps
+            yield f"{side}: {language}, " + (place or f"a model that is trained first, {steps} steps")
+
+    def _about_sentences(self) -> Iterator[str]:
+        settings = self.config.clcr
+        yield f"parallel sentences: {settings.parallel}, at most {settings.sentences:,}"
+        yield f"gold links: {settings.gold or 'none'}"
+
+    def _about_transform(self) -> Iterator[str]:
+        steps = self.config.clcr.transform.steps
+        yield f"transform: {', '.join(clcr_steps.ROWS)}; {steps:,} steps in each direction"
+
+    def _about_entailment(self) -> Iterator[str]:
+        seeds = self.config.clcr.entailment.seeds
+        if seeds:
+            rows = (*entailment.rows(self.config), entailment.ALIGNED)
+            yield f"entailment: {', '.join(rows)}; {seeds} heads each"
+
+    def _encoders(self) -> Any:
+        """Trains the encoders that are not given; returns language -> the tokenizer of its encoder."""
+        given = data.given(self.config)
+        if not data.trained(self.config, self.workdir):
+            return STOPPED
+        # The stage 'transform' opens the models again: those of before its fine-tuning leave the memory.
+        models = data.opened(self.config, self.workdir, given)
+        widths = [model.encoder().shape[1] for model in models.values()]
+        if len(set(widths)) > 1:
+            logging.info("The encoders have %d and %d dimensions; T maps between them", *widths)
+        return {language: model.tokenizer for language, model in models.items()}
+
+    def _kept(
+        self,
+        name: str,
+        made_with: Mapping[str, Any],
+        used: Sequence[str],
+        make: Callable[[], Mapping[str, Mapping[str, Any]]],
+    ) -> dict[str, dict[str, np.ndarray]]:
+        """Arrays that are computed once from the options `used`: part -> name -> array."""
+        settings = to_dict(self.config.clcr)
+        made_with = {**made_with, **{key: settings[key] for key in used}}
+        path = self.path(_KEPT, f"{name}.npz")
+        return CachedResult(path, made_with, make, heads.save, heads.load).result()
+
+    def _transform(self, rows: ParallelRows) -> Transformed:
+        config, folder = self.config, self.workdir
+        models, known = data.opened(config, folder), clcr_hub.space(config)
+        spaces, pieces = data.learned(config, models, rows.train, known, folder)
+        tested = data.both_sides(models, spaces, rows.test, folder)
+        made_with = {
+            "encoders": {x: [y, state_of(y)] for x, y in data.places(config, folder).items()},
+            "sentences": [len(rows.train), len(rows.test)],
+            "space": [[*x.layers] for x in spaces.values()],
+            "hub": [[run, state_of(f"run:{run}")] for run in data.hub(config.clcr)],
+        }
+        matching = AttentionMatching(**values_of(config.clcr.transform))
+        maps: dict[str, Maps] = {}
+        figures: dict[str, float] = {}
+        for name in clcr_steps.ROWS:
+            fit = functools.partial(clcr_steps.fit, name, pieces, matching, config.seed)
+            arrays = self._kept(
+                f"transform_{name}", made_with, ("transform",), lambda fit=fit: _arrays(fit())
+            )
+            maps[name] = Maps(*(_match(arrays[side]) for side in Maps._fields))
+            figures |= self._measured(name, maps[name], tested, rows)
+        phases = self._tune(models, spaces, rows.train, pieces, maps[MAIN], made_with)
+        if phases:
+            tested = data.both_sides(models, spaces, rows.test, folder)
+            figures |= self._measured(clcr_steps.TUNED, maps[MAIN], tested, rows)
+        views = [self._views(maps[MAIN], sides) for sides in (pieces, tested)]
+        threshold = config.clcr.threshold
+        if not config.clcr.contrast:
+            threshold *= clcr_steps.unit(views[0])
+        distances = list(clcr_steps.distances(views[1], config.clcr.contrast, config.seed))
+        of_train = clcr_steps.distances(views[0], config.clcr.contrast, config.seed)
+        links = [[pivots.links(x, threshold) for x in found] for found in (of_train, distances)]
+        train = Split(rows.train, False, views[0], links[0])
+        test = Split(rows.test, rows.gold, views[1], links[1])
+        figures |= _spread(views[1])
+        curve = None
+        if rows.gold:
+            curve = clcr_steps.pivot_curve(distances, rows.test)
+            figures |= _link_figures(test, distances, curve)
+        return Transformed(
+            made_with, models, spaces, maps, phases, threshold, train, test, curve, figures
+        )
+
+    def _views(self, maps: Maps, sides: Sequence[Pieces]) -> Views:
+        return vectors.views(maps, sides, vectors.files(self.workdir))
+
+    def _measured(
+        self, name: str, maps: Maps, sides: Sequence[Pieces], rows: ParallelRows
+    ) -> dict[str, float]:
+        """The figures of a row of Table 1 on the test sentences."""
+        return clcr_steps.measured(
+            name, maps, sides, self._views(maps, sides), rows.test if rows.gold else (),
+            self.config.clcr.contrast, self.config.seed,
+        )  # fmt: skip
+
+    def _tune(
+        self,
+        models: dict[str, Model],
+        spaces: Mapping[str, api.Space],
+        rows: Sequence[Linked],
+        sides: list[Pieces],
+        maps: Maps,
+        made_with: Mapping[str, Any],
+    ) -> dict[str, list[np.ndarray]]:
+        """Fine-tunes the models in turns, and encodes the sentences again; returns the histories.
+
+        Puts the learned models and the vectors of the sentences in the place of those in `models` and
+        `sides`, so that neither the memory nor the disk holds both.
+        """
+        matching = AttentionMatching(**values_of(self.config.clcr.transform))
+        tuning = Tuning(**values_of(self.config.clcr.tune))
+        phases: dict[str, list[np.ndarray]] = {}
+        for number in range(tuning.rounds):
+            for side, (language, match) in enumerate(zip(options.languages(self.config), maps)):
+                words = [row[side] for row in rows]
+
+                def fit(language=language, match=match, side=side, words=words) -> Any:
+                    found = tune.tuned(
+                        models[language], (language, words), spaces[language], match,
+                        sides[1 - side].table, sides[side].table.rows.shape[1],
+                        matching, tuning, self.config.seed,
+                    )  # fmt: skip
+                    return {"params": found.model.variables["params"], "history": found.history}
+
+                name = f"tuned_{number}_{language}"
+                found = self._kept(name, made_with, ("transform", "tune"), fit)
+                models[language] = api.with_parameters(models[language], found["params"])
+                phases.setdefault(language, []).append(found["history"])
+                sides[side] = data.one_side(models, spaces, rows, side, self.workdir)
+        return phases
+
+    def _extract(self, mapped: Transformed) -> Extracted:
+        classifier = Classifier(**values_of(self.config.clcr.predictor))
+        extractions: dict[str, Extraction] = {}
+        figures: dict[str, float] = {}
+        for side, language in enumerate(options.languages(self.config)):
+            (x, gold), (test_x, test_gold) = (
+                (split.words.common(side).words, clcr_steps.labels(split.links, side))
+                for split in (mapped.train, mapped.test)
+            )
+            if not gold.any():
+                raise ValueError(clcr_steps.NO_PIVOT)
+            fit = functools.partial(clcr_steps.extraction, x, gold, classifier, self.config.seed)
+            found = self._kept(
+                f"extract_{language}", mapped.made_with, _OF_PREDICTORS, lambda fit=fit: _params(fit())
+            )
+            made = Extraction(*(Predictor(found[name]) for name in Extraction._fields))
+            figures |= dict(clcr_steps.extracted(made, test_x, test_gold, language))
+            extractions[language] = made
+        return Extracted(extractions, figures)
+
+    def _reorder(self, mapped: Transformed) -> Reordered:
+        settings, test = self.config.clcr, mapped.test
+        moved = data.SIDES.index(settings.reordered)
+        fit = functools.partial(
+            clcr_steps.order_predictors, mapped.train.words.common(moved),
+            clcr_steps.orders(mapped.train.links, moved), Classifier(**values_of(settings.predictor)),
+            self.config.seed,
+        )  # fmt: skip
+        used = (*_OF_PREDICTORS, "reordered")
+        found = self._kept("reorder", mapped.made_with, used, lambda: _params(fit()))
+        order = OrderPredictors(*(Predictor(found[name]) for name in OrderPredictors._fields))
+        links = clcr_steps.gold_links(test.rows) if test.gold else test.links
+        given = clcr_steps.orders(links, moved)
+        figures = dict(clcr_steps.reordered(order, test.words.common(moved), given))
+        for name in ("bleu4", "tau"):
+            value = figures[f"clcr/reorder/relative/beam{clcr_steps.BEAMS[-1]}/{name}"]
+            figures[f"clcr/reorder/{name}"] = value
+            figures[f"clcr/reorder/{name}_gain"] = value - figures[f"clcr/reorder/identity/{name}"]
+        return Reordered(moved, order, given, figures)
+
+    def _save(
+        self, mapped: Transformed, extracted: Extracted, reordered: Reordered
+    ) -> dict[str, float]:
+        """Writes the result, and returns the figures of the languages of its hub."""
+        settings, hub = self.config.clcr, data.hub(self.config.clcr)
+        moved = options.languages(self.config)[reordered.moved]
+        api.save(
+            self.workdir,
+            {"encoders": data.places(self.config, self.workdir),
+             "threshold": settings.pivot_probability, "beam": settings.beam,
+             "reordered": moved, "hub": hub},
+            mapped.spaces,
+            mapped.maps[MAIN].there.params,
+            {"order": reordered.predictors.relative}
+            | {f"pivots/{x}": found.confident for x, found in extracted.predictors.items()},
+        )  # fmt: skip
+        if settings.tune.rounds:
+            for language, model in mapped.models.items():
+                heads.save(model.variables["params"], api.tuned_file(self.workdir, language))
+        if not (hub and mapped.test.gold):
+            return {}
+        return dict(clcr_hub.aligned(self.config, api.load(self.workdir)))
+
+    def _entailment(self, mapped: Transformed) -> dict[str, float]:
+        figures: dict[str, float] = {}
+        if not self.config.clcr.entailment.seeds:
+            return figures
+        made_with = {**mapped.made_with, "clcr": to_dict(self.config.clcr)}
+        rows = {
+            name: functools.partial(entailment.measured, self.config, self.workdir, name)
+            for name in entailment.rows(self.config)
+        }
+        rows[entailment.ALIGNED] = functools.partial(
+            aligned.measured, self.config, self.workdir, mapped
+        )
+        for name, make in rows.items():
+            path = self.path(_KEPT, f"entailment_{name}.json")
+            figures |= CachedResult(path, made_with, make, _write, _read).result()
+        return figures
+
+    def results(self, done: Mapping[str, Any]) -> Results:
+        mapped, extracted, reordered = (done[x] for x in ("transform", "extract", "reorder"))
+        figures = {
+            **mapped.figures, **extracted.figures, **reordered.figures, **done["model"],
+            **done["entailment"],
+        }  # fmt: skip
+        report = {
+            **environment.versions_and_devices(_PACKAGES),
+            "speed": {"seconds": time.time() - self.started},
+            "memory": {"peak_host_bytes": peak_memory()["host_peak"]},
+            "notes": self.notes,
+            "sections": clcr_report.sections(
+                self.config, figures, mapped, extracted.predictors, reordered
+            ),
+            "clcr": {"seconds": self.seconds},
+        }
+        return Results(figures, report)
+
+
+def _spread(words: Views) -> dict[str, float]:
+    """The variances and ranks of the test words in the common space; a collapse is a warning."""
+    figures = {}
+    for side, name in enumerate(("mapped", "target")):
+        variance, rank = clcr_steps.spread(words.common(side).words)
+        figures |= {f"clcr/variance/{name}": variance, f"clcr/rank/{name}": rank}
+        if clcr_steps.collapsed(variance, rank):
+            logging.warning(
+                "The %s representations have collapsed: variance %.4f of a dimension, effective rank "
+                "%.1f. Lower config.clcr.tune.learning_rate or .rounds, or train T for more steps",
+                name, variance, rank,
+            )  # fmt: skip
+    return figures
+
+
+def _link_figures(
+    test: Split, distances: Sequence[np.ndarray], curve: clcr_steps.Curve
+) -> dict[str, float]:
+    """The figures of links and pivots against the gold links of the test sentences."""
+    figures = clcr_steps.aligners(test.words, test.rows)
+    nearest = clcr_steps.alignment([pivots.links(x) for x in distances], test.rows)
+    figures |= {f"clcr/alignment_{name}": value for name, value in nearest.items()}
+    found = clcr_steps.alignment(test.links, test.rows)
+    figures |= {f"clcr/pivots/{name}": value for name, value in found.items()}
+    at = curve.precision_at(clcr_steps.RECALL)
+    return figures if at is None else {**figures, f"clcr/pivots/precision@{clcr_steps.RECALL}": at}
+
+
+def _params(found: Extraction | OrderPredictors) -> dict[str, Any]:
+    return {name: predictor.params for name, predictor in found._asdict().items()}
+
+
+def _write(figures: Mapping[str, float], path: str) -> None:
+    atomic.write_json(path, dict(figures))
+
+
+def _read(path: str) -> dict[str, float]:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def _arrays(maps: Maps) -> dict[str, dict[str, np.ndarray]]:
+    return {
+        side: {
+            **match.params, "temperature": np.array(match.temperature),
+            "history": np.array(match.history, np.float64).reshape(-1, 2),
+        }
+        for side, match in maps._asdict().items()
+    }  # fmt: skip
+
+
+def _match(arrays: Mapping[str, np.ndarray]) -> Match:
+    params = {name: x for name, x in arrays.items() if name not in ("temperature", "history")}
+    history = [(int(step), float(loss)) for step, loss in arrays["history"]]
+    return Match(params, float(arrays["temperature"]), history)

@@ -1,0 +1,357 @@
+"""The steps of CLCR on word vectors: transform, extract and reorder, and their measures."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Iterator, Mapping, NamedTuple, Sequence
+
+import numpy as np
+
+from clwe_jax.align import attention_matching, pivots, predictors, reorder, whitening
+from clwe_jax.align.attention_matching import AttentionMatching, Match
+from clwe_jax.align.predictors import Classifier, Predictor
+from clwe_jax.align.sentences import Pieces, Sentences
+from clwe_jax.clcr.vectors import Views
+from clwe_jax.evaluate.word_alignment import Counts, WordAligner
+from clwe_jax.text.alignment_files import Linked
+
+MAIN = "annealed"  # the row whose map is kept
+TUNED = "tuned"  # the row of the main map after the fine-tuning of the encoders
+_BETAS: Mapping[str, float] = {"flat": 0.0, "slow": 0.001}  # other rows of Table 1 -> their beta
+ROWS = ("regression", *_BETAS, MAIN)
+THRESHOLDS = (0.2, 0.5)  # of the probability of a pivot (Table 6)
+BEAMS = (1, 10)
+RECALL = 0.6  # at which the precision of pivots is a figure
+_ONE_WORD = 1e-6  # temperature at which attention chooses one word
+_LEAST_VARIANCE, _LEAST_RANK = 0.01, 2.0  # below which representations have collapsed
+_CLEAR = 0.2  # a probability below it, or above 1 minus it, is unambiguous
+NO_PIVOT = (
+    "no pivot was found: no training sentence has words whose symmetric distance is below "
+    "config.clcr.threshold. Raise it, or train the encoders and T for more steps"
+)
+
+
+class Maps(NamedTuple):
+    """T from the source to the target, and the reverse."""
+
+    there: Match
+    back: Match
+
+
+def fit(name: str, sides: Sequence[Pieces], options: AttentionMatching, seed: int) -> Maps:
+    """The maps of a row of Table 1.
+
+    Args:
+      name: one of `ROWS`.
+      sides: training sentences of the source and of the target.
+      options: the training of the main row.
+      seed: of parameters and batches.
+    """
+    source, target = (side.table for side in sides)
+    if name == "regression":
+        return Maps(
+            attention_matching.regression(source, target),
+            attention_matching.regression(target, source),
+        )
+    if name in _BETAS:
+        options = dataclasses.replace(options, beta=_BETAS[name])
+    return Maps(options.fit(source, target, seed), options.fit(target, source, seed + 1))
+
+
+def distances(views: Views, others: int = 0, seed: int = 0) -> Iterator[np.ndarray]:
+    """Yields the symmetric distances of all words of each sentence pair, [M, N].
+
+    Args:
+      views: the words in both spaces.
+      others: `clcr.contrast`: the number of other sentences with whose distances these are compared
+        (`pivots.contrasted`); 0: the plain distances.
+      seed: of their choice.
+    """
+    source, target = views.both
+    near = pivots.elsewhere(source, target, others, seed) if others else None
+    for place, pair in enumerate(zip(source, target)):
+        found = pivots.symmetric_distances(*pair)
+        yield pivots.contrasted(found, *near[place]) if near else found
+
+
+def unit(views: Views) -> float:
+    """The mean of both sides' variance of a dimension: the distance of words to their mean vector."""
+    return float(np.mean([np.diag(whitening.moments(x.words)[1]).mean() for x in views.own]))
+
+
+def alignment(links: Sequence[np.ndarray], rows: Sequence[Linked]) -> dict[str, float]:
+    """Precision, recall, F1 and alignment error rate of links; see `word_alignment.Counts`."""
+    counts = Counts()
+    for found, row in zip(links, rows):
+        counts.add(found, row)
+    return counts.figures()
+
+
+def measured(
+    name: str,
+    maps: Maps,
+    sides: Sequence[Pieces],
+    views: Views,
+    gold: Sequence[Linked],
+    others: int = 0,
+    seed: int = 0,
+) -> dict[str, float]:
+    """The figures of a row of Table 1 on test sentences: distances and, with gold links, F1.
+
+    'distance' is at the map's own temperature, 'nearest' with one-hot attention for all maps; both are
+    of pieces, F1 is of words.
+
+    Args:
+      name: of the row.
+      maps, sides: the maps, and the sentences of the source and of the target.
+      views: the words of the sentences by these maps.
+      gold: the sentences with their gold links; () without links.
+      others, seed: see `distances`.
+    """
+    (source, target), found = (side.table for side in sides), {}
+    there, back = maps.there.distances(source, target), maps.back.distances(target, source)
+    found[f"clcr/distance/{name}"], found[f"clcr/cosine/{name}"] = there
+    found[f"clcr/distance_back/{name}"], found[f"clcr/cosine_back/{name}"] = back
+    one = dataclasses.replace(maps.there, temperature=_ONE_WORD)
+    found[f"clcr/nearest/{name}"] = one.distances(source, target)[0]
+    if gold:
+        links = [pivots.links(x) for x in distances(views, others, seed)]
+        found[f"clcr/f1/{name}"] = alignment(links, gold)["f1"]
+    return found
+
+
+def aligners(views: Views, rows: Sequence[Linked]) -> dict[str, float]:
+    """F1 of other aligners on the mapped source and the target: SimAlign's and awesome-align's."""
+    (mapped, target), found = (views.common(side) for side in (0, 1)), {}
+    for method in ("mutual_argmax", "itermax", "softmax"):
+        aligner = WordAligner(method=method, temperature=float(np.sqrt(target.vectors.shape[1])))
+        links = [aligner.links(mapped.of(k), target.of(k)) for k in range(len(rows))]
+        found[f"clcr/f1/{method}"] = alignment(links, rows)["f1"]
+    return found
+
+
+class Curve(NamedTuple):
+    """Pivots by their threshold, as far as all mutually nearest words.
+
+    Attributes:
+      thresholds: rising, float [N].
+      precision, recall: of the pivots below each threshold, float [N].
+    """
+
+    thresholds: np.ndarray
+    precision: np.ndarray
+    recall: np.ndarray
+
+    def precision_at(self, recall: float) -> float | None:
+        """The precision at the least threshold of this recall; None where none has it."""
+        found = np.flatnonzero(self.recall >= recall)
+        return float(self.precision[found[0]]) if len(found) else None
+
+
+def pivot_curve(found: Sequence[np.ndarray], rows: Sequence[Linked]) -> Curve:
+    """Precision and recall of pivots at every threshold.
+
+    Args:
+      found: distances of each sentence pair, [M, N].
+      rows: the sentences with their gold links.
+    """
+    values, possible, sure = [], [], []
+    for x, row in zip(found, rows):
+        for link in map(tuple, np.argwhere(pivots.links(x)).tolist()):
+            values.append(x[link])
+            possible.append(link in row.possible)
+            sure.append(link in row.sure)
+    order = np.argsort(values, kind="stable")
+    right, hit = (np.cumsum(np.array(x, float)[order]) for x in (possible, sure))
+    wanted = max(sum(len(row.sure) for row in rows), 1)
+    return Curve(np.array(values)[order], right / np.arange(1, len(order) + 1), hit / wanted)
+
+
+def spread(vectors: np.ndarray) -> tuple[float, float]:
+    """The mean variance of a dimension, and the effective rank: exp of the entropy of the shares of
+    the principal variances. Both fall towards 0 and 1 where representations collapse."""
+    variances = np.linalg.eigvalsh(whitening.moments(vectors)[1]).clip(0)
+    shares = variances / max(variances.sum(), 1e-12)
+    shares = shares[shares > 0]
+    return float(variances.mean()), float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def collapsed(variance: float, rank: float) -> bool:
+    """Whether whitened vectors, or their images, are nearly one vector or lie on a line."""
+    return variance < _LEAST_VARIANCE or rank < _LEAST_RANK
+
+
+def labels(links: Sequence[np.ndarray], side: int) -> np.ndarray:
+    """Whether each word of a side is a pivot, int [words]."""
+    return np.concatenate([x.any(1 - side) for x in links]).astype(int)
+
+
+class Extraction(NamedTuple):
+    """A language's predictors of pivots: of the labels as they are, and of confident labels."""
+
+    plain: Predictor
+    confident: Predictor
+
+
+def extraction(x: np.ndarray, gold: np.ndarray, options: Classifier, seed: int) -> Extraction:
+    """Trains both predictors.
+
+    Args:
+      x: words in the common space, [words, D].
+      gold: whether they are pivots, int [words].
+      options, seed: of the training.
+    """
+    plain = options.fit(x, gold, seed=seed)
+    weights = predictors.confident_weights(plain.probabilities(x)[:, 1], gold)
+    return Extraction(plain, options.fit(x, gold, weights=weights, seed=seed))
+
+
+def extracted(
+    found: Extraction, x: np.ndarray, gold: np.ndarray, language: str
+) -> Iterator[tuple[str, float]]:
+    """Yields the figures of Table 2 for both predictors and thresholds, and the clear share."""
+    for name, predictor in found._asdict().items():
+        p = predictor.probabilities(x)[:, 1]
+        path = f"clcr/extract/{language}/{name}"
+        yield f"{path}/clear", float(((p < _CLEAR) | (p > 1 - _CLEAR)).mean())
+        for threshold in THRESHOLDS:
+            chosen, true = p >= threshold, gold == 1
+            both = float((chosen & true).sum())
+            yield f"{path}/{threshold}/accuracy", float((chosen == true).mean())
+            yield f"{path}/{threshold}/precision", both / max(chosen.sum(), 1)
+            yield f"{path}/{threshold}/recall", both / max(true.sum(), 1)
+
+
+class Order(NamedTuple):
+    """The words of a sentence whose order is predicted.
+
+    Attributes:
+      places: their places in their own sentence, int [n], rising.
+      ranks: their ranks in the other sentence, int [n].
+    """
+
+    places: np.ndarray
+    ranks: np.ndarray
+
+    @property
+    def gold(self) -> np.ndarray:
+        """The order of the other sentence, int [n]: the word at each place."""
+        return np.argsort(self.ranks)
+
+
+def orders(links: Sequence[np.ndarray], side: int = 0) -> list[Order]:
+    """The orders of the linked words of one side in the other; see `pivots.orders`.
+
+    Args:
+      links: of each sentence pair, bool [M, N].
+      side: 0, the words of the source in the target's order; 1, the reverse.
+    """
+    return [Order(*pivots.orders(x.T if side else x)) for x in links]
+
+
+def gold_links(rows: Sequence[Linked]) -> list[np.ndarray]:
+    """The sure links of which neither word has another one, bool [M, N] each."""
+    found = []
+    for row in rows:
+        links = np.zeros((len(row.source), len(row.target)), bool)
+        links[tuple(np.array(sorted(row.sure), int).reshape(-1, 2).T)] = True
+        found.append(links & (links.sum(1, keepdims=True) == 1) & (links.sum(0, keepdims=True) == 1))
+    return found
+
+
+class OrderPredictors(NamedTuple):
+    """Predictors of orders: of pairs (stays or not), and of places."""
+
+    relative: Predictor
+    absolute: Predictor
+
+
+def order_predictors(
+    source: Sentences, given: Sequence[Order], options: Classifier, seed: int
+) -> OrderPredictors:
+    """Learns orders from the pivots of all parallel sentences.
+
+    The classes of absolute order prediction are the places of the longest order.
+
+    Args:
+      source: words of the side that is reordered, in the common space.
+      given: the pivots of each sentence.
+      options, seed: of the training.
+
+    Raises:
+      ValueError: no sentence has two pivots.
+    """
+    long = [number for number, order in enumerate(given) if len(order.places) > 1]
+    if not long:
+        raise ValueError(NO_PIVOT)
+    chosen, rows = [given[number] for number in long], []
+    pairs, apart, stays = [], [], []
+    for number, order in zip(long, chosen):
+        rows.append(source.rows[number][order.places])
+        here = predictors.pairs_of(len(order.places)).astype(np.int32)
+        pairs.append(rows[-1][here])
+        apart.append(here[:, 1] - here[:, 0])
+        stays.append(order.ranks[here[:, 0]] < order.ranks[here[:, 1]])
+    x = predictors.PairRows(source.vectors, np.concatenate(pairs), np.concatenate(apart))
+    relative = options.fit(x, np.concatenate(stays).astype(int), seed=seed)
+    most = max(map(len, rows))
+    places = np.concatenate([np.arange(len(x)) for x in rows])
+    x = predictors.PlaceRows(source.vectors, np.concatenate(rows), places, most)
+    absolute = options.fit(x, np.concatenate([x.ranks for x in chosen]), most, seed=seed)
+    return OrderPredictors(relative, absolute)
+
+
+def order_costs(
+    found: OrderPredictors, source: Sentences, given: Sequence[Order]
+) -> dict[str, list[np.ndarray]]:
+    """'relative' and 'absolute' -> the costs of the words' orders; see `align.reorder`."""
+    relative, absolute = [], []
+    for number, order in enumerate(given):
+        vectors = source.of(number)[order.places]
+        pairs, x = predictors.pair_features(vectors)
+        stays = found.relative.probabilities(x)[:, 1]
+        relative.append(predictors.pair_costs(pairs, stays, len(vectors)))
+        places = predictors.place_features(vectors, found.absolute.classes)
+        likely = found.absolute.probabilities(places)
+        absolute.append(predictors.place_costs(likely))
+    return {"relative": relative, "absolute": absolute}
+
+
+def predicted(costs: Mapping[str, Sequence[np.ndarray]], beam: int) -> dict[str, list[np.ndarray]]:
+    """'relative' and 'absolute' -> the orders that a beam finds from `order_costs`, int [n] each."""
+    return {
+        name: [search(x, beam) for x in costs[name]]
+        for name, search in (("relative", reorder.by_pairs), ("absolute", reorder.by_positions))
+    }
+
+
+def lowest_share(costs: Sequence[np.ndarray], orders: Sequence[np.ndarray], pairs: bool) -> float:
+    """The share of orders of 2 to 7 words that no other order undercuts; 1 without such orders.
+
+    Args:
+      costs: of each sentence; see `align.reorder`.
+      orders: the orders found, int [n] each.
+      pairs: whether they are pair costs.
+    """
+    hits = [
+        reorder.cost(x, order, pairs) <= reorder.cost(x, reorder.exhaustive(x, pairs), pairs) + 1e-6
+        for x, order in zip(costs, orders)
+        if 1 < len(order) <= reorder.MOST_EXHAUSTIVE
+    ]
+    return float(np.mean(hits)) if hits else 1.0
+
+
+def reordered(
+    found: OrderPredictors, source: Sentences, given: Sequence[Order]
+) -> Iterator[tuple[str, float]]:
+    """Yields the figures of Table 3, with the source's own order as the baseline, and how often the
+    search finds the order of lowest cost (`lowest_share`)."""
+    costs = order_costs(found, source, given)
+    gold = [order.gold for order in given]
+    own = reorder.figures([np.arange(len(x)) for x in gold], gold)
+    yield from ((f"clcr/reorder/identity/{name}", value) for name, value in own.items())
+    for beam in BEAMS:
+        for method, mine in predicted(costs, beam).items():
+            path = f"clcr/reorder/{method}/beam{beam}"
+            yield f"{path}/lowest", lowest_share(costs[method], mine, method == "relative")
+            yield from ((f"{path}/{name}", x) for name, x in reorder.figures(mine, gold).items())

@@ -1,0 +1,104 @@
+"""The vectors of a CLCR run: in mapped files, so that the memory holds a few sentences of any number."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import NamedTuple, Sequence
+
+import numpy as np
+
+from clwe_jax.align import attention_matching
+from clwe_jax.align.pivots import Mapped
+from clwe_jax.align.sentences import Allocate, Pieces, Sentences, numbered
+from clwe_jax.api.clcr import Space
+from clwe_jax.api.model import Model
+from clwe_jax.evaluate.part_rows import PartRows
+
+SENTENCES = 512  # sentences that are encoded at once
+_ROWS = 65_536  # pieces whose space is changed at once
+
+
+def files(folder: str | None) -> Allocate:
+    """Makes arrays in temporary files of a folder (None: the system's); they vanish with the arrays."""
+
+    def allocate(shape: tuple[int, int]) -> np.ndarray:
+        file = tempfile.TemporaryFile(dir=folder)
+        return np.memmap(file, np.float32, "w+", shape=(max(1, shape[0]), shape[1]))[: shape[0]]
+
+    return allocate
+
+
+def encoded(
+    model: Model,
+    language: str,
+    words: Sequence[Sequence[str]],
+    layers: Sequence[int],
+    folder: str | None = None,
+) -> Pieces:
+    """The pieces of the words of sentences, with the mean of some layers as their vectors.
+
+    Args:
+      model: the language's.
+      language: of the sentences.
+      words: the words of each sentence.
+      layers: the layers.
+      folder: of the file of vectors.
+    """
+    encoder, counts, lengths = model.encoder(), [np.zeros(0, np.int32)], []
+    width = encoder.shape[1]
+    table = PartRows(folder or tempfile.gettempdir())
+    table.add(np.zeros((1, width), np.float32))
+    for start in range(0, len(words), SENTENCES):
+        for vectors, owners in encoder.pieces_of_words(words[start : start + SENTENCES], language):
+            table.add(vectors[:, list(layers)].mean(1).astype(np.float32))
+            counts.append(np.bincount(owners))
+            lengths.append(len(owners))
+    rows = numbered([len(x) for x in words])
+    return Pieces(Sentences(table.together(), numbered(lengths)), np.concatenate(counts).astype(np.int32), rows)
+
+
+def into_space(pieces: Pieces, space: Space) -> Pieces:
+    """Changes the vectors to those in a space, in their place; returns the pieces."""
+    for start in range(0, len(pieces.table.words), _ROWS):
+        part = slice(start, start + _ROWS)
+        pieces.table.words[part] = space.whitening.apply(np.asarray(pieces.table.words[part]))
+    return pieces
+
+
+class Views(NamedTuple):
+    """The words of parallel sentences in both spaces.
+
+    Attributes:
+      own: the source's words in the source's space, the target's in the target's.
+      mapped: the source's words in the target's space, the target's in the source's.
+    """
+
+    own: tuple[Sentences, Sentences]
+    mapped: tuple[Sentences, Sentences]
+
+    @property
+    def both(self) -> tuple[Sequence[Mapped], Sequence[Mapped]]:
+        """See `attention_matching.in_both_spaces`, of the source and of the target."""
+        source, target = map(attention_matching.in_both_spaces, self.own, self.mapped)
+        return source, target
+
+    def common(self, side: int) -> Sentences:
+        """The words of the source (0) or of the target (1) in the target's space."""
+        return self.own[1] if side else self.mapped[0]
+
+
+def views(
+    maps: Sequence[attention_matching.Match], sides: Sequence[Pieces], allocate: Allocate
+) -> Views:
+    """The words of both sides in both spaces: of each, the mean of its mapped pieces.
+
+    Args:
+      maps: from the source to the target, and the reverse.
+      sides: the source and the target.
+      allocate: makes the tables.
+    """
+    own = [side.words(allocate=allocate) for side in sides]
+    mapped = [
+        side.words(match.apply, match.width, allocate) for side, match in zip(sides, maps)
+    ]
+    return Views((own[0], own[1]), (mapped[0], mapped[1]))

@@ -1,0 +1,80 @@
+"""Measures a finished language model again, on other test sets or with other options."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Iterator, Mapping
+
+from absl import logging
+import jax
+
+from clwe_jax import api, options
+from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
+from clwe_jax.runs.job import FIGURES, Job, Results, Stage
+
+
+def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
+    """Runs config.evals on the language model in `workdir`; see `Evaluation`."""
+    return Evaluation(config, workdir).run(dry)
+
+
+class Evaluation(Job):
+    """Measures a language model without its projection, which config.job='project' measures.
+
+    Figures of evaluators that config.evals no longer lists stay as they were.
+    """
+
+    writes_config = False
+
+    def check(self) -> None:
+        if jax.process_count() > 1:
+            raise ValueError("The evaluation runs on one host: start it there alone")
+        if not self.read(FIGURES):
+            raise FileNotFoundError(
+                f"{self.workdir} holds no finished run: train it first, with the same command "
+                "without --config.job=evaluate"
+            )
+        inputs.check(self.config, self.workdir)
+
+    def stages(self):
+        return [Stage("evaluation", self._evaluate, about=self._about_evaluation)]
+
+    def _about_evaluation(self) -> Iterator[str]:
+        yield f"model: the run in {self.workdir}"
+        yield from forecast.evaluations(self.config, self.workdir)
+
+    def _evaluate(self) -> dict[str, float]:
+        model = api.load(self.workdir)
+        world = inputs.open_world(self.config, self.workdir)
+        heldout = inputs.build(self.config, world).heldout
+        made = evaluators.build(
+            self.config.evals, inputs.context(self.config.seed, world, heldout), world.folders
+        )
+        encoder = ModelEncoder(
+            model.objective, model.tokenizer, model.variables, self.config.train.steps,
+            frequencies=world.frequencies,
+        )  # fmt: skip
+        figures, _ = evaluators.measure(made, encoder)
+        figures |= dictionary_baseline.of_world(self.config, world, self.workdir)
+        logging.info("%s figures", f"{len(figures):,}")
+        return figures
+
+    def results(self, done: Mapping[str, Any]) -> Results:
+        # config.json names the options that the figures were measured with.
+        kept = options.read_config(self.workdir)
+        data = dataclasses.replace(kept.data, sample_bytes=self.config.data.sample_bytes)
+        kept = dataclasses.replace(kept, data=data, evals=self.config.evals)
+        options.write_config(kept, self.workdir)
+        # New figures replace all earlier ones of the same evaluator, those of other test sets too.
+        figures = done["evaluation"]
+        again = {measurement(name) for name in figures}
+        before = {x: y for x, y in self.read(FIGURES).items() if measurement(x) not in again}
+        return Results({**before, **figures}, measured=figures)
+
+
+def measurement(metric: str) -> str:
+    """The first part of a metric's path, with 'floor/' where the figure is the dictionary's."""
+    start = dictionary_baseline.PREFIX if metric.startswith(dictionary_baseline.PREFIX) else ""
+    return start + metric.removeprefix(start).partition("/")[0]

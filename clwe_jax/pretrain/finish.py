@@ -1,0 +1,237 @@
+"""The contrastive finish as a stage: its folder, its training, its figures and its section."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+from typing import Any, Mapping, Sequence
+
+from absl import logging
+import jax
+from jax.experimental import multihost_utils
+
+from clwe_jax import atomic
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.section import to_dict
+from clwe_jax.options.training import CheckpointOptions
+from clwe_jax.report import data, run_folder
+from clwe_jax.runs import inputs
+from clwe_jax.text.world import World
+from clwe_jax.training import checkpoint, finish, partition, train
+from clwe_jax.training.train import FitResult
+from clwe_jax.types import Objective, TrainingEvaluator
+
+_RECORD = "before.json"
+# Fields of the pretraining's result that a later start of the finish cannot compute again.
+_FIELDS = ("evaluations", "train", "compile_seconds", "tokens_per_second", "steps_per_second")
+# Figures before and after the finish: title of the table, form of its figures, path -> name.
+_SHOWN = (
+    (
+        "The cost: held-out loss, nats per masked piece",
+        "",
+        {"eval/mlm/loss": "all labels", "eval/mlm/monolingual_loss": "labels in the text's language"},
+    ),
+    (
+        "The gain: translations found",
+        "percent",
+        {
+            "retrieval/mean_last4": "sentences, last four layers",
+            "retrieval/mean_last4_centered": "sentences, centered",
+            "retrieval/mean_last4_csls": "sentences, by CSLS",
+            "retrieval/sif/mean_last4_csls": "sentences, by SIF and CSLS",
+            "bli/p@1": "words",
+            "bli/p@1_csls": "words, by CSLS",
+        },
+    ),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finish:
+    """The contrastive finish of a run.
+
+    WORKDIR/finish holds its checkpoints, its metrics and before.json: the pretraining's figures, and
+    the options that they and the finish were made with. A finish with other options, or of another
+    number of pretraining steps, is made again from the pretraining's last checkpoint.
+
+    Attributes:
+      config: the run's config.
+      workdir: the run's folder.
+    """
+
+    config: PretrainRun
+    workdir: str
+
+    @property
+    def folder(self) -> str:
+        return os.path.join(self.workdir, finish.FOLDER)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The options that the finish is made with; {} where the run has none."""
+        if not finish.steps(self.config):
+            return {}
+        return {"pretraining_steps": self.config.train.steps, **to_dict(self.config.finish)}
+
+    @property
+    def done(self) -> bool:
+        """Whether all steps of the finish are done, or the run has none."""
+        steps = finish.steps(self.config)
+        found = checkpoint.complete_steps(os.path.join(self.folder, "checkpoints"))
+        return not steps or bool(self._before()) and bool(found) and found[-1] >= steps
+
+    def begin(self) -> dict[str, Any]:
+        """The pretraining's figures, fields of `FitResult`, where the finish has begun; else {}.
+
+        A finish that was made with other options is removed.
+        """
+        before = self._before()
+        _all_hosts("the record of the finish is read")
+        if finish.steps(self.config) and not before and os.path.isdir(self.folder):
+            logging.info("%s was made with other options; it is made again", self.folder)
+            if jax.process_index() == 0:
+                shutil.rmtree(self.folder)
+            _all_hosts("the old finish is removed")
+        return before
+
+    def train(
+        self,
+        objective: Objective,
+        world: World,
+        evaluators: Sequence[TrainingEvaluator],
+        pretrained: FitResult,
+        meta: Mapping[str, Any],
+    ) -> FitResult:
+        """Trains, or goes on training; the result of the finish alone, see `joined`.
+
+        Args:
+          objective: of the pretraining.
+          world: the text side of the run, with a dictionary.
+          evaluators: measure the model as they do in the pretraining.
+          pretrained: the pretraining's result, whose state may be used up.
+          meta: see `train.fit`.
+        """
+        config = self.config
+        if not self._before() and jax.process_index() == 0:
+            kept = {name: getattr(pretrained, name) for name in _FIELDS}
+            os.makedirs(self.folder, exist_ok=True)
+            atomic.write_json(
+                os.path.join(self.folder, _RECORD), {"made_with": self._key(), **kept}
+            )
+        _all_hosts("the record of the finish is written")
+        every, keep = config.checkpoint.every_steps, config.checkpoint.keep
+        options = finish.train_options(config, partition.make_mesh(config.mesh))
+        return train.fit(
+            objective=finish.objective(config, objective, inputs.pool_weights(config.finish, world)),
+            optimizer=finish.optimizer(config),
+            source=inputs.copies(config, world),
+            evaluators=evaluators,
+            workdir=self.folder,
+            train_cfg=options,
+            mesh_cfg=config.mesh,
+            checkpoint_cfg=CheckpointOptions(every_steps=every, keep=keep),
+            seed=config.seed,
+            before=pretrained.state,
+            meta=meta,
+        )
+
+    def section(self, figures: Mapping[str, float]) -> list[Any]:
+        """The report's section, [] for a run without a finish.
+
+        Args:
+          figures: of the run, those of the function `figures` among them.
+        """
+        if not self.record:
+            return []
+        options = self.config.finish
+        tables = []
+        for title, form, names in _SHOWN:
+            rows = [
+                [shown, data.Number(before), data.Number(after, change=after - before)]
+                for name, shown in names.items()
+                if (before := figures.get(f"before_finish/{name}")) is not None
+                and (after := figures.get(name)) is not None
+            ]
+            columns = ["", data.Column("Before", form), data.Column("After", form)]
+            tables += [data.Table(columns, rows, title=title)] if rows else []
+        series = run_folder.read_series(self.folder)
+        other, pair = "translation", f"a sentence and its translation ({options.pairs})"
+        if options.pairs == "copies":
+            other = "copy"
+            pair = (
+                f"a sentence and its code-switched copy ({options.share:.0%} of the words that have a "
+                "translation are switched)"
+            )
+        curves = {
+            "InfoNCE loss": ("nats per sentence", "", {"loss": "loss"}),
+            f"Nearest is the own {other}": ("", "percent", {"accuracy": "both directions"}),
+            "Cosines": ("", "", {"pair_cosine": f"with its {other}", "other_cosine": "with others"}),
+        }
+        charts = [
+            data.Chart(
+                title,
+                [
+                    data.Line(label, points=list(run_folder.finite(points).items()))
+                    for name, label in lines.items()
+                    if (points := series.get(f"train/{name}"))
+                ],
+                y=unit,
+                form=form,
+            )
+            for title, (unit, form, lines) in curves.items()
+        ]
+        lost, against = "", ""
+        if options.drop:
+            lost = f" (each of the two loses up to {options.drop:.0%} of its words)"
+        if options.against == "table":
+            against = " A sentence's layers are compared with the other's token vectors (layer 0)."
+        text = (
+            f"After the pretraining, {options.steps:,} steps of {options.batch_size} pairs: {pair} "
+            f"attract each other{lost}, and the others of the batch repel them.{against} The head does not learn, so that the loss on masked pieces rises. "
+            "All other figures of this page are of the model after the finish."
+        )
+        return [data.to_json(data.Section("Contrastive finish", text, [*tables, *charts]))]
+
+    def _key(self) -> dict[str, Any]:
+        """The options that a finish depends on; more steps go on with the same finish."""
+        return {name: value for name, value in self.record.items() if name != "steps"}
+
+    def _before(self) -> dict[str, Any]:
+        """before.json without its options; {} where it is absent or of a finish with others."""
+        try:
+            with open(os.path.join(self.folder, _RECORD), encoding="utf-8") as file:
+                found = json.load(file)
+            return found if found.pop("made_with") == json.loads(json.dumps(self._key())) else {}
+        except (FileNotFoundError, ValueError, KeyError):
+            return {}
+
+
+def joined(pretrained: FitResult, finished: FitResult) -> FitResult:
+    """The result of a run with the state and the figures of its finish."""
+    return dataclasses.replace(
+        pretrained,
+        state=finished.state,
+        evaluations=finished.evaluations,
+        skipped=pretrained.skipped + finished.skipped,
+        failed_checkpoints=pretrained.failed_checkpoints + finished.failed_checkpoints,
+        memory=finished.memory,
+    )
+
+
+def figures(pretrained: FitResult, finished: FitResult) -> dict[str, float]:
+    """The finish's training metrics, 'finish/...', and figures before it, 'before_finish/...'."""
+    before = pretrained.evaluations
+    if not before:
+        return {}
+    names = [name for _, _, names in _SHOWN for name in names if name in before]
+    return {
+        **{f"before_finish/{name}": before[name] for name in names},
+        **{name.replace("train/", "finish/", 1): x for name, x in finished.train.items()},
+    }
+
+
+def _all_hosts(where: str) -> None:
+    if jax.process_count() > 1:
+        multihost_utils.sync_global_devices(where)

@@ -1,0 +1,338 @@
+"""The pretraining job: text and dictionaries in; a model, its figures and its report out."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+
+import jax
+import numpy as np
+
+from clwe_jax import api, atomic, options
+from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.training import ReportOptions
+from clwe_jax.pretrain import finish, own_mining, senses, warm_start
+from clwe_jax.pretrain.finish import Finish
+from clwe_jax.report import data, translations, word_links
+from clwe_jax.runs import (
+    dictionary_baseline, environment, evaluators, forecast, inputs, lexica, shared_space,
+    shown_words,
+)  # fmt: skip
+from clwe_jax.runs.job import STOPPED, Job, Results, Stage
+from clwe_jax.text import training_dictionary
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.world import World
+from clwe_jax.training import (
+    allocator, build, checkpoint, init, optim, partition, phases, train,
+)  # fmt: skip
+from clwe_jax.training.tables import Start
+from clwe_jax.types import Objective
+
+_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
+_START_SPACE = "start_space.json"  # the picture of the word vectors that a run starts from
+# Names of facts of the word vectors that a run starts from.
+_START = {"source": "word vectors", "center": "centered", "rows": "tokens that start from them"}
+
+
+def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
+    """Trains, evaluates and reports; see `Job.run`."""
+    return Pretraining(config, workdir).run(dry)
+
+
+class Opened(NamedTuple):
+    """The text side of a run, and its batches."""
+
+    world: World
+    inputs: inputs.Inputs
+    tested: dict[str, tuple[int, int]]  # the test pairs in the dictionary, see `tested`
+
+
+class Trained(NamedTuple):
+    """A trained model and its figures."""
+
+    objective: Objective  # of the pretraining
+    evaluators: Sequence[evaluators.InTraining]  # with the details of the last evaluation
+    result: train.FitResult
+    finish: Mapping[str, float] = {}  # the figures of the finish alone
+
+
+class Pretraining(Job):
+    """Trains a language model; the checkpoints keep the state of the training stage.
+
+    Attributes:
+      finish: the contrastive finish of the run.
+    """
+
+    def __init__(self, config: PretrainRun, workdir: str) -> None:
+        super().__init__(config, workdir)
+        self.finish = Finish(self.config, workdir)
+
+    def check(self) -> None:
+        config = self.config
+        inputs.check(config, self.workdir)
+        mesh = partition.make_mesh(config.mesh)
+        partition.check_batch_size(config.train.batch_size, config.train.microbatches, mesh)
+        optimizer = optim.from_config(config.optimizer, config.data.sequence_length)
+        phases.from_config(config.train, optimizer)
+        init.from_config(config.init)
+        size = config.vocab.size
+        any_words = np.full((1, 1, 1), -1, np.int32)  # the check is without the translations
+        build.build_objective(config, size, options.padded_rows(size), any_words)
+
+    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+        steps = checkpoint.complete_steps(self.path("checkpoints"))
+        if not figures or not steps or steps[-1] < self.config.train.steps:
+            return ""
+        if not self.finish.done or report.get("finish", {}) != self.finish.record:
+            return ""
+        return (
+            f"This run is finished (step {steps[-1]}). To train on, raise --config.train.steps; to "
+            "start again, give another --workdir; to use the model: "
+            f"clwe_jax.api.load({self.workdir!r})."
+        )
+
+    def stages(self):
+        config, stages = self.config, []
+        if config.mined_by:
+            mine = functools.partial(own_mining.run, config, self.workdir)
+            stages.append(Stage("mining", mine, about=lambda: [forecast.mining(config)]))
+        stages += [
+            Stage("inputs", self._open, about=self._about_inputs),
+            Stage("start", self._start, ("inputs",), self._about_start),
+            Stage("training", self._train, ("inputs", "start"), self._about_training),
+        ]
+        if self.finish.record:
+            about = functools.partial(forecast.finishing, config)
+            stages.append(Stage("finish", self._finish, ("inputs", "training"), about))
+        return [*stages, Stage("floor", self._measure_floor, ("inputs",))]
+
+    def _about_inputs(self) -> Iterator[str]:
+        yield from forecast.text_files(self.config, self.workdir)
+        yield from forecast.dictionaries(self.config, self.workdir)
+
+    def _about_start(self) -> Iterator[str]:
+        source = self.config.init.embeddings or self.config.init.parameters
+        if source in options.TRAINED_STARTS:
+            yield from forecast.joint_vectors(self.config)
+        elif source:
+            yield f"start: from {source} (config.init)"
+
+    def _about_training(self) -> Iterator[str]:
+        yield from forecast.evaluations(self.config, self.workdir)
+        yield from forecast.pretraining(self.config, self.workdir)
+
+    def _open(self) -> Opened:
+        world = inputs.open_world(self.config, self.workdir)
+        opened = Opened(world, inputs.build(self.config, world), tested(self.config, world))
+        if jax.process_index() == 0:
+            atomic.write_json(self.path("words.json"), dict(world.frequent))
+            if world.frequencies is not None:
+                world.frequencies.save(self.workdir)
+        return opened
+
+    def _start(self, opened: Opened) -> Start | None:
+        if checkpoint.complete_steps(self.path("checkpoints")):
+            return None  # the run goes on from its checkpoint, whatever it started from
+        start = warm_start.start(self.config, self.workdir, opened.world)
+        if start is not None and jax.process_index() == 0:
+            vectors_of = functools.partial(started, start, opened.world.tokenizer)
+            atomic.write_json(self.path(_START_SPACE), space_of(opened.world, vectors_of))
+        return start
+
+    def _train(self, opened: Opened, start: Start | None) -> Trained | object:
+        config, world = self.config, opened.world
+        vocabulary = world.tokenizer.vocabulary
+        objective = build.build_objective(
+            config, len(vocabulary), vocabulary.size, inputs.translations(config.objective, world),
+            vocabulary.specials,
+        )  # fmt: skip
+        context = inputs.context(config.seed, world, opened.inputs.heldout)
+        made = evaluators.build(config.evals, context, world.folders)
+        encoder = ModelEncoder(objective, world.tokenizer, {}, frequencies=world.frequencies)
+        if jax.default_backend() == "cpu":
+            allocator.keep_freed_memory()
+        measuring = [evaluators.InTraining(evaluator, encoder) for evaluator in made]
+        before = self.finish.begin()
+        result = train.fit(
+            objective=objective,
+            optimizer=optim.from_config(config.optimizer, config.data.sequence_length),
+            source=opened.inputs.source,
+            evaluators=() if before else measuring,  # they have measured already
+            workdir=self.workdir,
+            train_cfg=config.train,
+            mesh_cfg=config.mesh,
+            checkpoint_cfg=config.checkpoint,
+            seed=config.seed,
+            initial=init.from_config(config.init, warm_start.names(world.tokenizer), start),
+            meta=self._meta(world),
+        )
+        state = result.state.replace(opt_state=())  # nothing reads it after the training
+        result = dataclasses.replace(result, state=state, **before)
+        return Trained(objective, measuring, result) if result.finished else STOPPED
+
+    def _finish(self, opened: Opened, trained: Trained) -> Trained | object:
+        before, meta = trained.result, self._meta(opened.world)
+        own = self.finish.train(trained.objective, opened.world, trained.evaluators, before, meta)
+        if not own.finished:
+            return STOPPED
+        result, figures = finish.joined(before, own), finish.figures(before, own)
+        return trained._replace(result=result, finish=figures)
+
+    def _meta(self, world: World) -> dict[str, str]:
+        """The entries of every checkpoint."""
+        vocabulary = world.tokenizer.vocabulary
+        return {"vocabulary": vocabulary.fingerprint(), "system": self.config.system}
+
+    def _measure_floor(self, opened: Opened) -> dict[str, float]:
+        if jax.process_index():
+            return {}
+        return dictionary_baseline.of_world(self.config, opened.world, self.workdir)
+
+    def results(self, done: Mapping[str, Any]) -> Results:
+        opened, trained = done["inputs"], done.get("finish", done["training"])
+        stats = opened.inputs.source.stats()
+        languages = opened.world.description.get("languages", {})
+        figures = {**trained.result.train, **trained.result.evaluations, **done["floor"]}
+        figures |= warm_start.figures(self.workdir) | trained.finish
+        figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
+        figures |= {f"data/{name}": float(value) for name, value in stats.items()}
+        return Results(figures, self._report(opened, trained, stats, figures))
+
+    def _report(
+        self,
+        opened: Opened,
+        trained: Trained,
+        stats: Mapping[str, float],
+        figures: Mapping[str, float],
+    ) -> dict[str, Any]:
+        config, world, result = self.config, opened.world, trained.result
+        model = api.Model(
+            config,
+            world.tokenizer,
+            trained.objective,
+            result.state.variables,
+            dict(world.frequent),
+            lambda language: world.sample.get(language, ()),
+            frequencies=world.frequencies,
+        )
+        skipped = {
+            **world.description.get("skipped", {}),
+            "words cut (more pieces than a row)": stats.get("cut_words", 0),
+            "training steps with a non-finite loss": result.skipped,
+            "checkpoints that could not be written": result.failed_checkpoints,
+        }
+        seconds = time.time() - self.started
+        shown = [row for evaluator in trained.evaluators for row in evaluator.details]
+        return {
+            **world.description,
+            "dictionary": {**world.description.get("dictionary", {}), "tested": opened.tested},
+            **environment.versions_and_devices(_PACKAGES),
+            "languages": {
+                language: {**row, "sampled_share": stats.get(f"language_share/{language}")}
+                for language, row in world.description.get("languages", {}).items()
+            },
+            "parameters": result.parameters,
+            "examples": opened.inputs.examples(),
+            "neighbours": _neighbours(model, world, config.report),
+            "space": self._space(model, world),
+            "senses": senses.gather(config, model, self.workdir),
+            "sections": [
+                *_initial(result.initial), *self.finish.section(figures),
+                *(x for page in (word_links, translations) for x in page.sections(figures, shown)),
+            ],  # fmt: skip
+            "finish": self.finish.record,
+            "speed": {
+                "tokens_per_second": result.tokens_per_second,
+                "steps_per_second": result.steps_per_second,
+                "compile_seconds": result.compile_seconds,
+                "seconds": seconds,
+            },
+            "memory": {
+                "peak_host_bytes": result.memory.get("host_peak"),
+                "peak_device_bytes": result.memory.get("device_peak"),
+            },
+            "skipped": {name: count for name, count in skipped.items() if count},
+        }
+
+    def _space(self, model: api.Model, world: World) -> dict[str, Any]:
+        """A few words of all languages before and after the training; see `report.space`."""
+
+        def trained(language: str, words: Sequence[str]) -> np.ndarray:
+            vectors = model.vectors(language)
+            return vectors.vectors[vectors.rows(words)]
+
+        hub = _hub(world)
+        if hub is None:
+            return {}
+        before = self.read(_START_SPACE) if self.config.init.embeddings else []
+        stages = {"start": before, "trained": space_of(world, trained)}
+        return {"hub": hub, "stages": {name: x for name, x in stages.items() if x}}
+
+
+def tested(config: PretrainRun, world: World) -> dict[str, tuple[int, int]]:
+    """The test pairs that a run trains on, as `training_dictionary.tested` counts them."""
+    if config.data.exclude_tests or world.dictionary is None:
+        return {}
+    tests = lexica.tests(config, world.folders, world.tokenizer.normalizer)
+    return training_dictionary.tested(world.dictionary, tests)
+
+
+def started(start: Start, tokenizer: Tokenizer, language: str, words: Sequence[str]) -> np.ndarray:
+    """The means of the words' tokens as a run starts, float32 [N, D]; zeros for no token."""
+    means = np.zeros((len(words), start.values.shape[1]), np.float32)
+    for mean, word in zip(means, words):
+        if ids := [x for x in tokenizer.encode(word, language)[0] if start.known[x]]:
+            mean[:] = start.values[ids].mean(0)
+    return means
+
+
+def space_of(world: World, vectors_of: shared_space.VectorsOf) -> list[dict[str, Any]]:
+    """The picture of the words in a space, less the mean of each language's frequent words."""
+    frequent, hub = {x: words for x, words in world.frequent.items() if words}, _hub(world)
+    if hub is None:
+        return []
+    means = {x: vectors_of(x, words).mean(0) for x, words in frequent.items()}
+    chosen = shared_space.concepts(frequent, world.dictionary, hub)
+    return shared_space.picture(chosen, lambda x, words: vectors_of(x, words) - means[x])
+
+
+def _hub(world: World) -> str | None:
+    """The language whose words are joined to the others'; None for one language."""
+    languages = [x for x, words in world.frequent.items() if words]
+    return shown_words.first_language(languages) if len(languages) > 1 else None
+
+
+def _neighbours(model: api.Model, world: World, shown: ReportOptions) -> list[dict[str, Any]]:
+    frequent = world.frequent
+    languages = [language for language in model.languages if frequent.get(language)]
+    if not languages:
+        return []
+    first = shown_words.first_language(languages)
+    words = shown_words.asked_words(shown.words) or shown_words.content_words(frequent[first])
+    return shown_words.neighbours(model, words, first, languages)
+
+
+def _initial(record: Mapping[str, Any] | None) -> list[Any]:
+    """The report's section on parameters from `config.init`; see `training.init`."""
+    if record is None:
+        return []
+    shown = {name: value for name, value in record.items() if not isinstance(value, Mapping)}
+    for name, axis in (("tokens of both runs", "vocab"), ("languages of both runs", "language")):
+        if axis in record.get("common", {}):
+            shown[name] = record["common"][axis]
+    vectors = dict(record.get("embeddings", {}))
+    words = vectors.pop("words", {})
+    shown |= {_START.get(name, name): value for name, value in vectors.items()}
+    shown |= {f"words with a vector, {language}": count for language, count in words.items()}
+    if "parts" in record:
+        shown["parts"] = record["parts"] or "all"
+    known = {
+        name: data.Number(value) if type(value) in (int, float) else str(value)
+        for name, value in shown.items()
+        if value is not None
+    }
+    text = "The run started from these parameters; initialisers made the others."
+    return [data.to_json(data.Section("Initial parameters", text, [data.Facts(known)]))]

@@ -1,0 +1,287 @@
+"""Warm starts: the word vectors that the tokens' tables of a language model start from.
+
+`config.init.embeddings` names them: joint-align vectors of the run's own text, which are trained
+first and kept in WORKDIR/start, the vectors of a dictionary, which need no training, both in one, a
+static run's folder, or vector files of one space.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Mapping, Sequence
+
+from absl import logging
+import jax
+import numpy as np
+
+from clwe_jax import options, presets
+from clwe_jax.api import static as static_api
+from clwe_jax.embeddings import dictionary_text, files, pieces
+from clwe_jax.embeddings.subwords import Subwords
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.section import values_of
+from clwe_jax.options.static import StaticRun
+from clwe_jax.runs.dictionary_baseline import PREFIX
+from clwe_jax.runs.job import FIGURES
+from clwe_jax.static.job import Static
+from clwe_jax.static.trainer import SUBWORDS
+from clwe_jax.text.tokenizer import Tokenizer
+from clwe_jax.text.world import World
+from clwe_jax.text.xlm import END_MARK
+from clwe_jax.training.tables import LANGUAGES, TOKENS, Names, Start
+
+FOLDER = "start"  # of the run's folder
+_MOST_DIM = 300  # of vectors that are trained for the start
+_SHARED = ("languages", "lower_case", "simplify_chinese", "dictionary_clean", "exclude_tests")
+_EVALUATORS = ("bli", "retrieval", "bleu")  # that measure the vectors of the start too
+_TEST_OPTIONS = ("max_sentences",)  # of these evaluators that are those of the run
+
+
+def names(tokenizer: Tokenizer) -> Names:
+    """The run's tokens and languages, by the logical axes of its parameters."""
+    return {TOKENS: tokenizer.vocabulary.pieces, LANGUAGES: tokenizer.languages}
+
+
+def figures(workdir: str) -> dict[str, float]:
+    """The figures of the word vectors that a run has trained for its start, as 'start/...'."""
+    try:
+        with open(os.path.join(workdir, FOLDER, FIGURES), encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        return {}
+    # The run measures the same floor.
+    kept = {name: value for name, value in found.items() if not name.startswith(PREFIX)}
+    return {f"{FOLDER}/{name}": value for name, value in kept.items()}
+
+
+def start(config: PretrainRun, workdir: str, world: World) -> Start | None:
+    """The vectors that the run's tokens start from; None where `init.embeddings` is ''.
+
+    Args:
+      config: the run's.
+      workdir: the run's folder.
+      world: its text, dictionary and tokenizer.
+
+    Raises:
+      ValueError, FileNotFoundError: word vectors that cannot be read or trained, or that share no
+        word with the run's vocabulary.
+    """
+    settings = config.init
+    if not settings.embeddings:
+        return None
+    if settings.embeddings in options.TRAINED_STARTS:
+        train(config, workdir, world.folders)
+        found = read(os.path.join(workdir, FOLDER), world.languages)
+    elif settings.embeddings == "dictionary":
+        found = _of_dictionary(config, world)
+    else:
+        found = read(settings.embeddings, world.languages)
+    words, counts = _cut(found, world, config.init.center)
+    size = world.tokenizer.vocabulary.size
+    subwords = None
+    if settings.method == "subword":
+        place = os.path.join(workdir, FOLDER)
+        place = place if settings.embeddings in options.TRAINED_STARTS else settings.embeddings
+        subwords = _subwords(place, found, words, world, settings.center)
+    values, known = pieces.start(
+        settings.method, words, size, config.model.width, config.seed, subwords
+    )
+    record = {
+        "source": settings.embeddings, "method": settings.method, "center": settings.center,
+        "words": counts, "tokens": len(world.tokenizer.vocabulary),
+    }  # fmt: skip
+    return Start(values, known, settings.tables, settings.scale, record)
+
+
+def read(source: str, languages: Sequence[str]) -> dict[str, Vectors]:
+    """The vectors of a static run's folder or of vector files, by language.
+
+    Args:
+      source: `config.init.embeddings`.
+      languages: of the run; vectors of others are left out.
+
+    Raises:
+      ValueError, FileNotFoundError: files that cannot be read, or of none of the languages.
+    """
+    if os.path.isdir(source):
+        model = static_api.load(source)
+        found = {name: model.vectors(name) for name in model.languages if name in languages}
+    else:
+        option = "config.init.embeddings"
+        found = files.read_space(options.vector_files(source, languages, option), option)
+    if not found:
+        raise ValueError(
+            f"config.init.embeddings={source}: it has vectors in none of {', '.join(languages)}"
+        )
+    for language in languages:
+        if language not in found:
+            logging.warning("config.init.embeddings=%s: no vectors in %s", source, language)
+    return found
+
+
+def train(config: PretrainRun, workdir: str, folders: Mapping[str, str]) -> None:
+    """Trains the joint-align vectors of the run's text in WORKDIR/start, unless they are there.
+
+    Args:
+      config: the run's.
+      workdir: the run's folder.
+      folders: the folders behind the options, from `world.resolve_folders`.
+    """
+    if jax.process_count() > 1:
+        raise ValueError(
+            "config.init.embeddings='joint' runs on one host: train the vectors first with "
+            "configs/joint_align.py, then give their folder: --config.init.embeddings=DIR"
+        )
+    # The run itself measures the floor.
+    Static(static_config(config, folders), os.path.join(workdir, FOLDER), with_floor=False).run()
+
+
+def static_config(config: PretrainRun, folders: Mapping[str, str]) -> StaticRun:
+    """The config of the joint-align vectors: the run's text, languages and dictionaries.
+
+    The words of the run's test dictionaries are left out of the aligner's too, and the run's lexicon
+    induction, sentence retrieval and BLEU (word by word) measure the vectors on the run's test sets.
+    """
+    found = options.parse(presets.joint_align(config.scale))
+    data = dataclasses.replace(
+        found.data, source=f"text:{folders['text']}", dictionaries=folders["dictionaries"],
+        exclude_dictionaries=folders["tests"],
+        **{name: getattr(config.data, name) for name in _SHARED},
+    )  # fmt: skip
+    width = min(config.model.width, _MOST_DIM)
+    static = dict(
+        refinement=bool(config.data.dictionaries), write_text=False, induced_words=0,
+        keep_subwords=config.init.method == "subword", mine=config.init.mine,
+    )  # fmt: skip
+    if config.init.embeddings == "joint+dictionary":
+        static["dictionary_dim"] = width
+    if config.init.mine:
+        static["trained_length"] = 0.3  # as in configs/mined_vectors.py
+    joint = values_of(config.init.joint) | {"dim": config.init.joint.dim or width}
+    evals = {}
+    for key, spec in config.evals.items():
+        if spec.name in _EVALUATORS:
+            same = {name: getattr(spec, name) for name in _TEST_OPTIONS if hasattr(spec, name)}
+            if spec.name == "bli":
+                same |= {"methods": "nn,csls", "bootstrap": 0}
+            evals[key] = dataclasses.replace(
+                found.evals[spec.name], data=folders[f"evals.{key}"], **same
+            )
+    evals.setdefault("bli", dataclasses.replace(found.evals["bli"], data=""))
+    return dataclasses.replace(
+        found, seed=config.seed, data=data, evals=evals,
+        static=dataclasses.replace(found.static, **static),
+        embeddings=dataclasses.replace(found.embeddings, **joint),
+    )  # fmt: skip
+
+
+def _of_dictionary(config: PretrainRun, world: World) -> dict[str, Vectors]:
+    if world.dictionary is None:
+        raise ValueError(
+            "config.init.embeddings='dictionary' needs a dictionary and text: set "
+            "--config.data.dictionaries=DIR and --config.data.source=text:DIR"
+        )
+    counts = world.frequencies.words if world.frequencies else {}
+    counts = {language: counts.get(language, {}) for language in world.languages}
+    graph = WordGraph(world.dictionary, counts)
+    return dict(dictionary_text.vectors(graph, config.model.width, config.seed))
+
+
+def _cut(
+    found: Mapping[str, Vectors], world: World, center: bool
+) -> tuple[pieces.Words, dict[str, int]]:
+    """The words of all languages as the run's tokens, and their numbers by language."""
+    tokenizer = world.tokenizer
+    unknown = tokenizer.vocabulary.unk_id
+    vectors, weights, tokens, lengths, numbers = [], [], [], [], {}
+    for language, given in found.items():
+        frequency = _frequencies(given, language, world)
+        rows, seen = [], set()
+        for row, word in enumerate(given.words):
+            ids, _ = tokenizer.encode(word, language)
+            if ids and unknown not in ids and tuple(ids) not in seen:
+                seen.add(tuple(ids))  # in lower case, a later word may be spelled like an earlier
+                rows.append(row)
+                tokens += ids
+                lengths.append(len(ids))
+        numbers[language] = len(rows)
+        vectors.append(pieces.prepared(given.vectors[rows], _mean(given, center)))
+        weights.append(frequency[rows])
+    if not sum(numbers.values()):
+        raise ValueError("config.init.embeddings: no word with a vector is in the run's vocabulary")
+    logging.info("words with a start vector: %s", numbers)
+    return pieces.Words(
+        vectors=np.concatenate(vectors),
+        weights=np.concatenate(weights),
+        tokens=np.array(tokens, np.int64),
+        splits=np.cumsum([0, *lengths]),
+        languages=np.repeat(np.arange(len(found)), list(numbers.values())),
+        hub=list(found).index("en") if "en" in found else 0,
+    ), numbers
+
+
+def _mean(vectors: Vectors, center: bool) -> np.ndarray | None:
+    return vectors.vectors.mean(0) if center and len(vectors) else None
+
+
+def _subwords(
+    folder: str, found: Mapping[str, Vectors], words: pieces.Words, world: World, center: bool
+) -> np.ndarray:
+    """The tokens' own vectors from character n-grams, float32 [V, D]; zeros for none.
+
+    A token of several languages has the mean of its vectors in these, weighted by frequency.
+
+    Args:
+      folder: of the static run that kept its n-grams.
+      found: its vectors in the hub's space, by language.
+      words: their tokens.
+      world: of the run.
+      center: whether the mean vectors of the languages are subtracted.
+
+    Raises:
+      ValueError: the run has not kept its n-grams.
+    """
+    model, path = static_api.load(folder), os.path.join(folder, "trained", SUBWORDS)
+    if not os.path.isfile(path):
+        raise ValueError(
+            f"config.init.method='subword': {folder} has no {SUBWORDS}. Train the vectors with "
+            "--config.static.keep_subwords=True, or take --config.init.embeddings=joint"
+        )
+    grams, vocabulary = Subwords.load(path), world.tokenizer.vocabulary
+    shares = pieces.language_shares(words, vocabulary.size)
+    raw = np.zeros((vocabulary.size, grams.vectors.shape[1]), np.float32)
+    for token, piece in enumerate(vocabulary.pieces):
+        if shares[token].any():
+            text, begins = _spelled(piece, vocabulary.kind)
+            ends = begins and vocabulary.encode_word(text) == [token]
+            raw[token] = grams.vector(text, begins, ends)
+    own, total = np.abs(raw).max(1) > 0, np.zeros_like(raw)
+    for share, (language, vectors) in zip(shares.T, found.items()):
+        mapped = raw
+        if language in model.alignments:
+            mapped = model.alignments[language].to_target_space(raw)
+        total += share[:, None] * pieces.prepared(mapped, _mean(vectors, center))
+    return np.where(own[:, None], total, 0).astype(np.float32)
+
+
+def _spelled(piece: str, kind: str) -> tuple[str, bool]:
+    """The characters of a token, and whether a word begins with it."""
+    if kind == "wordpiece":
+        return piece.removeprefix("##"), not piece.startswith("##")
+    if kind == "sentencepiece":
+        return piece.removeprefix("▁"), piece.startswith("▁")
+    return piece.removesuffix(END_MARK), True  # fastBPE's pieces do not say where a word begins
+
+
+def _frequencies(vectors: Vectors, language: str, world: World) -> np.ndarray:
+    """How often each word occurs, float64 [N]: as the vectors know it, else in the run's text."""
+    if vectors.counts is not None:
+        return np.maximum(np.asarray(vectors.counts, np.float64), 1)
+    if world.frequencies is None:
+        return 1 / (1.0 + np.arange(len(vectors)))  # Zipf's law: vectors are ordered by frequency
+    counts = world.frequencies.words.get(language, {})
+    return np.array([counts.get(word, 0) + 0.5 for word in vectors.words], np.float64)

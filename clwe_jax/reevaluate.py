@@ -1,0 +1,17 @@
+"""Measures a finished run again, on other test sets or with other options of its evaluators."""
+
+from __future__ import annotations
+
+from clwe_jax import options, registry
+
+
+def run(config: options.Run, workdir: str, dry: bool = False) -> bool:
+    """Runs config.evals on the finished run in `workdir`, as the job of that run does.
+
+    Raises:
+      ValueError, FileNotFoundError: `workdir` holds no finished run of this config.
+    """
+    trained = options.read_config(workdir)
+    names = config.data.languages or trained.data.languages
+    config = options.with_values(config, {"job": trained.job, "data.languages": names})
+    return registry.lookup("evaluation", config.job)(config, workdir, dry)

@@ -1,0 +1,125 @@
+"""The dictionary floor: what a dictionary alone finds, without text and without training.
+
+The vectors of `embeddings.dictionary_vectors` are measured like any static vectors, by the run's own
+evaluators of retrieval, lexicon induction and translation (word by word). A trained model has to be
+better than them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import Callable, Iterator, Sequence
+
+from absl import logging
+
+from clwe_jax import options
+from clwe_jax.embeddings import dictionary_vectors
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.runs import evaluators, inputs
+from clwe_jax.runs.evaluators import NamedEvaluator
+from clwe_jax.text import training_dictionary
+from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.world import World
+
+PREFIX = "floor/"
+EVALUATORS = ("retrieval", "bli", "bleu")
+_DIM = 300
+_CANDIDATES = 20_000  # most frequent words of a language that lexicon induction chooses from
+
+
+def of_world(config: PretrainRun, world: World, workdir: str) -> dict[str, float]:
+    """The floor's figures of a language model's run, under 'floor/'.
+
+    Args:
+      config: of the run.
+      world: the text side of the run.
+      workdir: holds the cache of the dictionary.
+    """
+    context = inputs.context(config.seed, world)
+    made = evaluators.build(config.evals, context, world.folders, names=EVALUATORS)
+    dictionary = world.dictionary
+    if dictionary is None:  # that of prepared batches stays where they were made
+        try:
+            dictionary = training_dictionary.load(
+                config, world.folders, workdir, world.tokenizer.normalizer
+            )
+        except (FileNotFoundError, ValueError) as error:
+            logging.info("%s", error)
+    return measure(config, made, dictionary, world.frequencies, world.tokenizer.words)
+
+
+def measure(
+    config: options.Run,
+    made: Sequence[NamedEvaluator],
+    dictionary: Dictionary | None,
+    frequencies: Frequencies | None,
+    words: Callable[[str, str], Sequence[str]],
+) -> dict[str, float]:
+    """The floor's figures, under 'floor/'; {} where there is no dictionary or nothing to measure.
+
+    Args:
+      config: languages and seed.
+      made: evaluators among `EVALUATORS`.
+      dictionary: of the run, without test words.
+      frequencies: counts of the words of the run's text; None where they are not known.
+      words: (text, language) -> its words, spelled as the dictionary's.
+    """
+    languages = options.languages(config)
+    if dictionary is None or not made or len(languages) < 2:
+        logging.info("There is no dictionary floor: it takes a dictionary and test sets")
+        return {}
+    spaces = _Spaces(dictionary, frequencies, config.seed)
+    encoder = StaticEncoder(spaces, words, frequencies=frequencies, candidates=_CANDIDATES)
+    with _quiet():
+        found, _ = evaluators.measure(made, encoder)
+    return {f"{PREFIX}{name}": value for name, value in found.items()}
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Logs no warnings: that a dictionary lacks the test words is as it should be."""
+    logger, drop = logging.get_absl_logger(), lambda record: False
+    logger.addFilter(drop)
+    try:
+        yield
+    finally:
+        logger.removeFilter(drop)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Spaces:
+    """The dictionary's vectors, made for each pair of languages from their translations alone.
+
+    A word that has a translation into a third language only would be noise in a sentence.
+    """
+
+    dictionary: Dictionary
+    frequencies: Frequencies | None
+    seed: int
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return self.dictionary.languages
+
+    def vectors(self, language: str) -> Vectors:
+        return self._made(self.dictionary, language)[0]
+
+    def space(self, source: str, target: str) -> tuple[Vectors, Vectors]:
+        hub = dictionary_vectors.hub(self.dictionary)
+        own = self.dictionary.restricted(list(dict.fromkeys((source, target, hub))))
+        return self._made(own, source, target)
+
+    def _made(self, dictionary: Dictionary, *languages: str) -> tuple[Vectors, ...]:
+        """The words of each language, the text's most frequent ones first."""
+        found = dictionary_vectors.vectors(dictionary, languages, _DIM, self.seed)
+        made = []
+        for language in languages:
+            words, vectors = found[language]
+            counts = self.frequencies.words.get(language, {}) if self.frequencies else {}
+            order = sorted(range(len(words)), key=lambda i: -counts.get(words[i], 0))
+            made.append(Vectors([words[i] for i in order], vectors[order]))
+        return tuple(made)

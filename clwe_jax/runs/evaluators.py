@@ -1,0 +1,140 @@
+"""The evaluators of a run, made from config.evals."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Container, Iterator, Mapping, Sequence
+
+from absl import logging
+
+from clwe_jax import registry, terminal
+from clwe_jax.evaluate.context import Context
+from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.options.section import Section
+from clwe_jax.types import Encoder, Evaluator, HasDetails, Variables
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NamedEvaluator:
+    """A `types.Evaluator` under a key of config.evals.
+
+    Where the key is not the evaluator's name, it precedes the metrics: the key 'retrieval' yields
+    'retrieval/mean', `config.evals.tatoeba = dict(name='retrieval', ...)` yields
+    'tatoeba/retrieval/mean'.
+
+    Attributes:
+      evaluator: an evaluator of the registry.
+      prefix: prefix of its metrics: '' or '{key}/'.
+      key: key of config.evals, which the terminal shows.
+    """
+
+    evaluator: Evaluator
+    prefix: str = ""
+    key: str = ""
+    has_data = True
+
+    @property
+    def every_steps(self) -> int:
+        return self.evaluator.every_steps
+
+    @property
+    def details(self) -> Sequence[Mapping[str, Any]]:
+        return self.evaluator.details if isinstance(self.evaluator, HasDetails) else ()
+
+    def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
+        with terminal.stage(f"evaluating {self.key}"):
+            for metric, value in self.evaluator.run(model):
+                yield self.prefix + metric, value
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class InTraining:
+    """An evaluator and its encoder as a `types.TrainingEvaluator`."""
+
+    evaluator: Evaluator
+    encoder: ModelEncoder
+
+    @property
+    def every_steps(self) -> int:
+        return self.evaluator.every_steps
+
+    @property
+    def details(self) -> Sequence[Mapping[str, Any]]:
+        """The details of the last run; () where the evaluator keeps none."""
+        return self.evaluator.details if isinstance(self.evaluator, HasDetails) else ()
+
+    def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
+        return self.evaluator.run(self.encoder.bind(variables, step))
+
+
+def build(
+    evals: Mapping[str, Section],
+    context: Context,
+    folders: Mapping[str, str] | None = None,
+    names: Container[str] | None = None,
+) -> list[NamedEvaluator]:
+    """The evaluators of config.evals that have data; one line of the log names the others.
+
+    Args:
+      evals: `config.evals`.
+      context: the run's context.
+      folders: 'evals.{key}' -> the folder of that evaluator's option `data`; see
+        `text.world.resolve_folders`.
+      names: names of the requested evaluators; None: all.
+
+    Raises:
+      ValueError: an option that cannot work.
+      FileNotFoundError: a folder that is missing or holds no test data.
+    """
+    made, absent = [], []
+    for key, evaluator in _made(evals, context, folders or {}, names):
+        spec = evals[key]
+        if evaluator.has_data:
+            made.append(NamedEvaluator(evaluator, "" if key == spec.name else f"{key}/", key))
+        else:
+            option = f"config.evals.{key}"
+            absent.append(f"{option}.data" if hasattr(spec, "data") else option)
+    if absent and names is None:
+        logging.info("Not measured, as these options name no data: %s", ", ".join(absent))
+    return made
+
+
+def check(evals: Mapping[str, Section], context: Context, folders: Mapping[str, str]) -> None:
+    """Makes every evaluator, which finds its test data, and forgets it.
+
+    Args:
+      evals, folders: as of `build`; an evaluator whose folder is '' is made without data.
+      context: the run's context without tokenizer and text.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `build`.
+    """
+    for _ in _made(evals, context, folders, None):
+        pass
+
+
+def _made(
+    evals: Mapping[str, Section],
+    context: Context,
+    folders: Mapping[str, str],
+    names: Container[str] | None,
+) -> Iterator[tuple[str, Evaluator]]:
+    """The key in config.evals and the evaluator of each entry."""
+    for key, spec in evals.items():
+        if names is not None and spec.name not in names:
+            continue
+        if hasattr(spec, "data"):
+            spec = dataclasses.replace(spec, data=folders.get(f"evals.{key}", spec.data))
+        yield key, registry.build("evaluator", spec, context=context)
+
+
+def measure(
+    made: Sequence[NamedEvaluator], model: Encoder
+) -> tuple[dict[str, float], list[dict[str, Any]]]:
+    """The figures of all evaluators by metric path, and the rows of their `HasDetails.details`."""
+    figures: dict[str, float] = {}
+    rows: list[dict[str, Any]] = []
+    for evaluator in made:
+        figures.update((metric, float(value)) for metric, value in evaluator.run(model))
+        rows += evaluator.details
+    return figures, rows

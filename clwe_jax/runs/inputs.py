@@ -1,0 +1,214 @@
+"""The input of training: batches that the graph makes from text, or prepared batches."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Callable, Mapping, Sequence
+
+import jax
+from jax.experimental import multihost_utils
+import numpy as np
+
+from clwe_jax import options
+from clwe_jax.data import prepared as prepared_batches
+from clwe_jax.data import translation
+from clwe_jax.evaluate.context import Context
+from clwe_jax.options.objectives import SenseLossOptions
+from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.options.section import Section
+from clwe_jax.options.tasks import Copies, Sentences, Translation
+from clwe_jax.options.training import FinishOptions, MeshOptions
+from clwe_jax.runs import evaluators
+from clwe_jax.text import translations as tables
+from clwe_jax.text import world as worlds
+from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.world import World
+from clwe_jax.training import finish, partition
+from clwe_jax.types import Batch, BatchSource
+
+_PREPARED = "batches:"
+_EXAMPLES = 12  # code-switched sentences in the report
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Inputs:
+    """The batches of this host.
+
+    Attributes:
+      source: the training batches.
+      heldout: language -> its held-out batches.
+      examples: function that makes code-switched sentences for the report.
+    """
+
+    source: BatchSource
+    heldout: Mapping[str, Sequence[Batch]]
+    examples: Callable[[], list[dict[str, Any]]]
+
+
+def open_world(config: PretrainRun, workdir: str) -> World:
+    """The text, vocabulary and dictionary of a run, from the text or batches of its source.
+
+    Raises:
+      FileNotFoundError: a text, a dictionary, batches or a test set that the config names is
+        missing.
+      ValueError: one of them does not fit the config.
+    """
+    source = config.data.source
+    if not source.startswith(_PREPARED):
+        return _first_host_first(lambda: worlds.build(config, workdir))
+    prepared = prepared_batches.open_folder(source.removeprefix(_PREPARED))
+    prepared.check(config)
+
+    def write() -> dict[str, str]:
+        folder = os.path.join(workdir, "vocab")
+        if not os.path.exists(os.path.join(folder, "text.json")):
+            prepared.tokenizer.save(folder)
+        return worlds.resolve_folders(config, workdir)
+
+    counts = prepared.extras.get("counts")
+    return World(
+        tokenizer=prepared.tokenizer,
+        folders=_first_host_first(write),
+        text=source,
+        frequent=prepared.extras.get("frequent", {}),
+        frequencies=Frequencies.from_json(counts) if counts else None,
+        sample=prepared.extras.get("sample", {}),
+        description=prepared.extras.get("description", {}),
+    )
+
+
+def check(config: PretrainRun, workdir: str, pairs: Sequence[tuple[str, str]] = ()) -> None:
+    """Finds the inputs and the test sets of a run, and writes nothing.
+
+    Args:
+      config: the run's config.
+      workdir: the run's folder.
+      pairs: directions to evaluate; see `Context`.
+
+    Raises:
+      ValueError, FileNotFoundError: as of `open_world` and `evaluators.build`, for all that shows
+        before the text is read.
+    """
+    source = config.data.source
+    if source.startswith(_PREPARED):
+        prepared_batches.open_folder(source.removeprefix(_PREPARED)).check(config)
+    worlds.check(config, workdir)
+    folders = worlds.folders_of(config, workdir)
+    normalizer = worlds.normalizer_of(config)
+    context = Context(languages=options.languages(config), normalizer=normalizer, pairs=pairs)
+    there = {x: "" if worlds.in_pocket(y, workdir) else y for x, y in folders.items()}
+    evaluators.check(config.evals, context, there)
+
+
+def folders_without_text(config: PretrainRun, workdir: str) -> dict[str, str]:
+    """The folders behind the options of a run that reads no text of its own."""
+    return worlds.resolve_folders(options.with_values(config, {"data.source": "text:"}), workdir)
+
+
+def build(config: PretrainRun, world: World) -> Inputs:
+    """This host's batches of `config.data.source`.
+
+    Raises:
+      ValueError, FileNotFoundError: as for `open_world`.
+    """
+    host, rows = _host_share(config.mesh, config.train.batch_size)
+    if config.data.source.startswith(_PREPARED):
+        prepared = prepared_batches.open_folder(config.data.source.removeprefix(_PREPARED))
+        return Inputs(
+            prepared.source(seed=config.seed, **rows, **host),
+            prepared.heldout(most=config.evals["mlm"].batches, **rows, **host),
+            lambda: prepared.extras.get("examples", []),
+        )
+    task = config.task
+    if isinstance(task, Translation | Sentences):
+        vocabulary, length = world.tokenizer.vocabulary, config.data.sequence_length
+        if isinstance(task, Translation):
+            pieces = translation.encode(task, world.folders["parallel"], world.tokenizer, length)
+        else:
+            pieces = translation.sentences(task, world.corpus, world.tokenizer, length)
+        source = translation.TranslationSource(
+            pieces, vocabulary.pad_id, task.widths, temperature=config.data.temperature,
+            seed=config.seed, **rows, **host,
+        )  # fmt: skip
+        return Inputs(source, {}, lambda: [])
+    # Importing TensorFlow takes seconds, which runs on prepared batches save.
+    from clwe_jax.data.graph import pipeline
+
+    made = pipeline.of_run(config, world, **rows, **host)
+    return Inputs(
+        made.source(),
+        made.heldout(config.evals["mlm"].batches),
+        lambda: made.examples(_EXAMPLES),
+    )
+
+
+def copies(config: PretrainRun, world: World) -> BatchSource:
+    """This host's batches of sentences and their copies or translations, for the contrastive finish."""
+    from clwe_jax.data.graph import pipeline
+
+    host, rows = _host_share(config.mesh, config.finish.batch_size)
+    task = Copies(
+        parallel=world.folders["pairs"], copy_switch_rate=config.finish.share,
+        drop=config.finish.drop,
+    )  # fmt: skip
+    config = options.with_values(config, {"data.sequence_length": finish.length(config)})
+    return pipeline.of_run(config, world, **rows, **host, task=task).source()
+
+
+def pool_weights(settings: FinishOptions, world: World) -> np.ndarray | None:
+    """The SIF weights of the pieces in the finish, float32 [languages, V]; None for their mean."""
+    if settings.pool == "mean":
+        return None
+    vocabulary = world.tokenizer.vocabulary
+    found = np.ones((len(world.languages), vocabulary.size), np.float32)
+    for row, language in zip(found, world.languages, strict=True):
+        row[: len(vocabulary)] = world.frequencies.piece_weights(language, vocabulary)
+    return found
+
+
+def context(seed: int, world: World, heldout: Mapping[str, Sequence[Batch]] = {}) -> Context:
+    """The attributes of a run that its evaluators share."""
+    return Context(
+        languages=world.languages,
+        normalizer=world.tokenizer.normalizer,
+        tokenizer=world.tokenizer,
+        heldout=heldout,
+        sample=world.sample,
+        domains=world.domains,
+        seed=seed,
+    )
+
+
+def translations(objective: Section, world: World) -> np.ndarray | None:
+    """int32 [V, languages, T]: ids of each word's translations into each language, padded with -1.
+
+    None for an objective without translation or a run without a dictionary.
+    """
+    if not isinstance(objective, SenseLossOptions) or objective.translation == "none":
+        return None
+    if world.dictionary is None:
+        return None
+    tokenizer = world.tokenizer
+    return tables.table(world.dictionary, tokenizer.vocabulary, tokenizer.languages).ids
+
+
+def _host_share(sizes: MeshOptions, batch_size: int) -> tuple[dict[str, int], dict[str, int]]:
+    """The share of the data that this host reads, and its rows of a batch, as arguments."""
+    share, shares = 0, 1
+    if jax.process_count() > 1:
+        share, shares = partition.row_share(partition.make_mesh(sizes))
+    rows = partition.host_rows(batch_size, shares)
+    return dict(process_index=share, process_count=shares), dict(batch_size=rows)
+
+
+def _first_host_first(make: Callable[[], Any]) -> Any:
+    """Calls `make` on the first host, then on the others, which find the files of the first."""
+    if jax.process_count() == 1:
+        return make()
+    if jax.process_index() > 0:
+        multihost_utils.sync_global_devices("the first host has written")
+        return make()
+    made = make()
+    multihost_utils.sync_global_devices("the first host has written")
+    return made

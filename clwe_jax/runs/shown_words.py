@@ -1,0 +1,58 @@
+"""Words that a report shows with their nearest words in the other languages."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Protocol, Sequence
+
+_WORDS = 8  # words shown with their nearest neighbours
+_NEIGHBOURS = 2  # neighbours in each language
+
+
+class _HasNeighbours(Protocol):
+    def neighbours(self, word: str, lang: str, k: int, to: str | None) -> Sequence[Any]: ...
+
+
+def first_language(languages: Sequence[str]) -> str:
+    """The language that the others are shown beside: English, or the first one."""
+    return "en" if "en" in languages else languages[0]
+
+
+def content_words(frequent: Sequence[str]) -> list[str]:
+    """A few content words, evenly spread over a list of frequent words.
+
+    Args:
+      frequent: words, most frequent first. The first ones are function words and are left out.
+    """
+    content = [word for word in frequent if len(word) > 3][20:]
+    return content[:: max(1, len(content) // _WORDS)][:_WORDS]
+
+
+def neighbours(
+    model: _HasNeighbours, words: Iterable[str], language: str, others: Iterable[str]
+) -> list[dict[str, Any]]:
+    """The nearest words of each word in the other languages: report.json's 'neighbours'.
+
+    Args:
+      model: a language model or static vectors.
+      words: words of `language`.
+      language: the language of the words.
+      others: the languages to search, without `language`.
+    """
+    others = [other for other in others if other != language]
+    return [
+        {
+            "word": word,
+            "language": language,
+            "neighbours": [
+                {"word": near.word, "language": near.language, "score": near.score}
+                for other in others
+                for near in model.neighbours(word, language, _NEIGHBOURS, to=other)
+            ],
+        }
+        for word in words
+    ]
+
+
+def asked_words(option: str) -> list[str]:
+    """The words that config.report.words lists."""
+    return [word.strip() for word in option.split(",") if word.strip()]

@@ -1,0 +1,368 @@
+"""Static vectors of several languages in one space, from text or from files of vectors."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import time
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
+
+from absl import logging
+import numpy as np
+
+from clwe_jax import options
+from clwe_jax.align.alignment import Alignment
+from clwe_jax.api import static as static_api
+from clwe_jax.api.static import StaticModel
+from clwe_jax.embeddings import beside, dictionary_text, files
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.evaluate.context import Context
+from clwe_jax.options.section import to_dict
+from clwe_jax.options.static import StaticRun
+from clwe_jax.report import translations, word_links
+from clwe_jax.runs import (
+    dictionary_baseline, environment, evaluators, forecast, inputs, lexica, shared_space,
+    shown_words,
+)  # fmt: skip
+from clwe_jax.runs.cached import CachedResult
+from clwe_jax.runs.evaluators import NamedEvaluator
+from clwe_jax.runs.job import FIGURES, Job, Results, Stage
+from clwe_jax.static import mined, pictures, provided, refine
+from clwe_jax.static.trainer import Trainer
+from clwe_jax.static.vocabularies import Vocabularies
+from clwe_jax.text import frequencies, training_dictionary, world
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.training import train
+
+_PACKAGES = ("clwe_jax", "jax", "numpy", "scipy", "gensim")
+_FREQUENT = 2_000  # the report chooses words with neighbours among so many frequent words
+_PAGES = (word_links, translations)  # report sections with details of evaluators
+
+
+def run(config: StaticRun, workdir: str, dry: bool = False) -> bool:
+    """Trains or reads vectors, aligns, evaluates and reports; see `Job.run`."""
+    return Static(config, workdir).run(dry)
+
+
+class _Dictionaries(NamedTuple):
+    """Dictionaries and test sets, and what trains the vectors.
+
+    Attributes:
+      folders: option -> its folder; see `world.resolve_folders`.
+      dictionary: training pairs, without test words; None: no dictionary.
+      tested: see `training_dictionary.tested`.
+      context: of the evaluators.
+      evaluators: made before training, so that a wrong option of one fails at once.
+      trainer: trains vectors on the run's text; None where vectors are given.
+    """
+
+    folders: Mapping[str, str]
+    dictionary: Dictionary | None
+    tested: Mapping[str, tuple[int, int]]
+    context: Context
+    evaluators: Sequence[NamedEvaluator]
+    trainer: Trainer | None
+
+
+class _Measured(NamedTuple):
+    """The figures by metric path, and the evaluators' rows of details."""
+
+    figures: Mapping[str, float]
+    rows: Sequence[Mapping[str, Any]]
+
+
+class Static(Job):
+    """Trains vectors, or reads those of `config.align.source_vectors`, and aligns them.
+
+    Attributes:
+      with_floor: whether the dictionary floor is measured; a run that is a part of another one
+        leaves that to the other.
+    """
+
+    def __init__(self, config: StaticRun, workdir: str, with_floor: bool = True) -> None:
+        super().__init__(config, workdir)
+        self.with_floor = with_floor
+
+    def check(self) -> None:
+        refine.aligner(self.config.align, self.config.seed)  # raises ValueError for wrong options
+        inputs.check(self.config, self.workdir, options.pairs(self.config))
+
+    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+        # A run without test sets has no figures, and its file of figures is an empty object.
+        whole = os.path.exists(self.path(FIGURES))
+        if not whole or report.get("static", {}).get("evals") != self._evals():
+            return ""
+        return (
+            "This run is finished. To evaluate otherwise, change config.evals; to start again, "
+            f"give another --workdir; to use the vectors: clwe_jax.api.load({self.workdir!r})."
+        )
+
+    def stages(self):
+        config, workdir, vectors = self.config, self.workdir, self._vectors_stage
+        read, model = ("dictionaries",), ("writing",)
+        mine = Stage("mining", self._mine, read, lambda: [forecast.mining(config)])
+        return [
+            Stage("dictionaries", self._read, (), lambda: forecast.dictionaries(config, workdir)),
+            *([mine] if config.static.mine else []),
+            Stage(vectors, self._vectors, (*read, "mining"), self._about_vectors),
+            Stage("alignment", self._align, (*read, vectors), self._about_alignment),
+            Stage("writing", self._write_vectors, (*read, "mining", vectors, "alignment")),
+            Stage(
+                "evaluation",
+                self._evaluate,
+                (*read, *model),
+                lambda: forecast.evaluations(config, workdir),
+            ),
+            Stage("induced dictionaries", self._induce, model),
+        ]
+
+    @property
+    def _given(self) -> bool:
+        """Whether the vectors are given."""
+        return bool(self.config.align.source_vectors)
+
+    @property
+    def _vectors_stage(self) -> str:
+        return "reading" if self._given else "training"
+
+    @property
+    def _aligned(self) -> bool:
+        return self._given or self.config.static.refinement
+
+    def _about_alignment(self) -> list[str]:
+        return [forecast.alignment(self.config)] if self._aligned else []
+
+    def _about_vectors(self) -> Iterator[str]:
+        align = self.config.align
+        if self._given:
+            yield f"vectors: {forecast.sizes((align.source_vectors, align.target_vectors))}"
+        else:
+            yield from forecast.text_files(self.config, self.workdir)
+            yield from forecast.vectors(self.config)
+
+    def _read(self) -> _Dictionaries:
+        config, brought, languages = self.config, self._given, options.languages(self.config)
+        resolve = inputs.folders_without_text if brought else world.resolve_folders
+        folders = resolve(config, self.workdir)
+        lower_case = config.align.lower_case_dictionary if brought else config.data.lower_case
+        normalizer = Normalizer(lower_case, config.data.simplify_chinese)
+        dictionary = training_dictionary.load(config, folders, self.workdir, normalizer)
+        tests = lexica.tests(config, folders, normalizer)
+        tested = training_dictionary.tested(dictionary, tests)
+        context = Context(
+            languages=languages,
+            normalizer=normalizer,
+            pairs=options.pairs(config),
+            seed=config.seed,
+        )
+        made = evaluators.build(config.evals, context, folders)
+        trainer = None if brought else Trainer(
+            config, config.static.trained or self.path("trained"), folders["text"], normalizer,
+            lexica.segmenter(languages, dictionary, tests), dictionary,
+        )  # fmt: skip
+        return _Dictionaries(folders, dictionary, tested, context, made, trainer)
+
+    def _mine(self, read: _Dictionaries) -> mined.Written:
+        gold = read.folders["text"] if self.config.data.source == "pocket" else ""
+        folder, judge = self.path(mined.FOLDER), self.config.static.judge
+        return mined.write(read.trainer.mine(), read.dictionary, folder, gold, judge)
+
+    def _vectors(self, read: _Dictionaries, mining: mined.Written | None) -> Vocabularies:
+        if read.trainer is None:
+            return provided.read(self.config)
+        return read.trainer.vocabularies(mining.links if mining else {})
+
+    def _align(self, read: _Dictionaries, vocabularies: Vocabularies) -> dict[str, Alignment]:
+        """language -> the map of its vectors to the hub's space."""
+        hub = options.hub_of(self.config)
+        return {
+            language: self._alignment(vocabularies, read.dictionary, language, hub)
+            for language in (vocabularies.raw if self._aligned else ())
+            if language != hub
+        }
+
+    def _model(
+        self,
+        read: _Dictionaries,
+        mining: mined.Written | None,
+        vocabularies: Vocabularies,
+        alignments: Mapping[str, Alignment],
+    ) -> StaticModel:
+        """The vectors of all languages in one space."""
+        hub, raw, static = options.hub_of(self.config), vocabularies.raw, self.config.static
+        counts = read.trainer.counts if read.trainer else provided.counts(raw)
+        model = StaticModel(
+            raw, vocabularies.shared, alignments, hub, read.context.normalizer,
+            frequencies.most_frequent(counts),
+        )  # fmt: skip
+        if not static.dictionary_dim:
+            return model
+        # The vectors in the hub's space, each behind the dictionary's vector of the word.
+        known = dictionary_text.vectors(
+            read.trainer.graph if read.trainer else WordGraph(read.dictionary, counts),
+            static.dictionary_dim, self.config.seed, mining.links if mining else {},
+        )  # fmt: skip
+        trained = {language: model.vectors(language) for language in model.languages}
+        joined = beside.concatenated(known, trained, static.trained_length)
+        return dataclasses.replace(model, raw=joined, shared={}, alignments={})
+
+    def _alignment(
+        self, vocabularies: Vocabularies, dictionary: Dictionary | None, language: str, hub: str
+    ) -> Alignment:
+        """The map from a language's space to the hub's."""
+        source, target = vocabularies.raw[language], vocabularies.raw[hub]
+        shared = vocabularies.shared.get(language, frozenset())
+        return CachedResult(
+            self.path("alignments", f"{language}-{hub}.npz"),
+            {
+                # The dictionary that the map is fitted to leaves out test words.
+                "tests": training_dictionary.tests_of(self.config),
+                "words": [len(source), len(target)],
+                **vocabularies.made_with,
+            },
+            functools.partial(
+                refine.fit, self.config.align, self.config.seed, source, target, dictionary,
+                (language, hub), shared,
+            ),  # fmt: skip
+            Alignment.save,
+            Alignment.load,
+        ).result()
+
+    def _write_vectors(
+        self,
+        read: _Dictionaries,
+        mining: mined.Written | None,
+        vocabularies: Vocabularies,
+        alignments: Mapping[str, Alignment],
+    ) -> StaticModel:
+        """The model as the folder holds it: vectors beside a dictionary's are made while they are
+        written, and mapped from there on."""
+        model = self._model(read, mining, vocabularies, alignments)
+        model.save(self.workdir)
+        model = dataclasses.replace(model, raw=static_api.load(self.workdir).raw)
+        if self.config.static.write_text:
+            os.makedirs(self.path("vectors"), exist_ok=True)
+            for language in model.languages:
+                path = self.path("vectors", f"{language}.vec")
+                files.write(path, model.vectors(language))
+        return model
+
+    def _evaluate(self, read: _Dictionaries, model: StaticModel) -> _Measured:
+        encoder = read.trainer.encoder(model) if read.trainer else model.encoder()
+        figures, rows = evaluators.measure(read.evaluators, encoder)
+        if self.with_floor:
+            made = evaluators.build(
+                self.config.evals, read.context, read.folders, names=dictionary_baseline.EVALUATORS
+            )
+            figures |= dictionary_baseline.measure(
+                self.config, made, read.dictionary, model.frequencies, encoder.words
+            )
+        return _Measured(figures, rows)
+
+    def _induce(self, model: StaticModel) -> dict[str, int]:
+        """'de-en' -> number of pairs in its dictionary, which is written."""
+        sizes: dict[str, int] = {}
+        max_words = self.config.static.induced_words
+        for source, target in options.pairs(self.config) if max_words else ():
+            if f"{target}-{source}" in sizes:
+                continue
+            name = f"{source}-{target}"
+            pairs = lexica.induced(*model.space(source, target), max_words)
+            lexica.write(self.path("induced", f"{name}.txt"), pairs)
+            sizes[name] = len(pairs)
+        return sizes
+
+    def results(self, done: Mapping[str, Any]) -> Results:
+        read: _Dictionaries = done["dictionaries"]
+        mining: mined.Written = done.get("mining") or mined.Written()
+        vocabularies: Vocabularies = done[self._vectors_stage]
+        model: StaticModel = done["writing"]
+        figures, rows = done["evaluation"]
+        figures = {**figures, **mining.figures}
+        errors, left_out = _errors(rows, self.config.report.errors)
+        static: dict[str, Any] = {
+            "evals": self._evals(),
+            "stages": self.seconds,
+            "alignments": {
+                f"{language}-{model.hub}": _plain(alignment.info)
+                for language, alignment in model.alignments.items()
+            },
+            "induced": done["induced dictionaries"],
+            "errors": errors,
+            "errors_left_out": left_out,
+            "vocabulary": vocabularies.description,
+            "projection": pictures.stages(vocabularies, model, read.dictionary),
+        }
+        report = {
+            **environment.versions_and_devices(_PACKAGES),
+            "speed": {"seconds": time.time() - self.started},
+            "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
+            "neighbours": _neighbours(model, self.config.report.words),
+            "space": _space(model, read.dictionary),
+            "notes": self.notes,
+            **(read.trainer.description() if read.trainer else {"skipped": vocabularies.skipped}),
+            "static": static,
+            "sections": [
+                *mining.sections,
+                *(x for page in _PAGES for x in page.sections(figures, rows)),
+            ],
+        }
+        if read.dictionary is not None:
+            described = world.describe_dictionary(read.dictionary)
+            report["dictionary"] = {**described, "tested": read.tested}
+        return Results(figures, report)
+
+    def _evals(self) -> list[Any]:
+        """The options that decide the figures and the table of errors, as JSON values."""
+        return json.loads(
+            json.dumps([to_dict(self.config)["evals"], self.config.report.errors])
+        )
+
+
+def _space(model: StaticModel, dictionary: Dictionary | None) -> dict[str, Any]:
+    """The same words before the alignment and after it; see `report.space`."""
+    frequent = {language: vectors.words for language, vectors in model.raw.items()}
+    chosen = shared_space.concepts(frequent, dictionary, model.hub)
+
+    def drawn(vectors_in: Callable[[str], Vectors]) -> list[dict[str, Any]]:
+        return shared_space.picture(
+            chosen, lambda x, words: vectors_in(x).vectors[vectors_in(x).rows(words)]
+        )
+
+    stages = {"before": drawn(model.raw.__getitem__)} if model.alignments else {}
+    return {"hub": model.hub, "stages": {**stages, "after": drawn(model.vectors)}}
+
+
+def _neighbours(model: StaticModel, option: str) -> list[dict[str, Any]]:
+    """The nearest words of those that `config.report.words` lists, or of some content words."""
+    known = model.raw[model.hub]
+    asked = shown_words.asked_words(option)
+    for word in sorted(set(asked) - set(known.index)):
+        logging.warning("config.report.words: %r has no vector in %s", word, model.hub)
+    words = [word for word in asked if word in known.index]
+    if not asked:
+        words = shown_words.content_words([w for w in known.words[:_FREQUENT] if w.isalpha()])
+    return shown_words.neighbours(model, words, model.hub, model.languages)
+
+
+def _errors(rows: Sequence[Mapping[str, Any]], most: int) -> tuple[list[Any], int]:
+    """At most `most` errors of each direction, evenly spread, and the number of errors left out."""
+    by_pair: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["kind"] not in ("right", *(page.KIND for page in _PAGES)):
+            by_pair.setdefault(row["pair"], []).append(row)
+    shown, left_out = [], 0
+    for some in by_pair.values():
+        places = np.unique(np.linspace(0, len(some) - 1, min(most, len(some))).astype(int))
+        shown += [some[place] for place in places.tolist()]
+        left_out += len(some) - len(places)
+    return shown, left_out
+
+
+def _plain(info: Mapping[str, Any]) -> dict[str, Any]:
+    """An alignment's facts as JSON values, without arrays and NumPy numbers."""
+    return json.loads(json.dumps(dict(info), default=lambda value: value.tolist()))

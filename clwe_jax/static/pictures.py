@@ -1,0 +1,94 @@
+"""Pictures of two languages' vectors in the plane, stage by stage (joint-align, Fig. 1)."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any, Sequence
+
+import numpy as np
+
+from clwe_jax.align import search
+from clwe_jax.api.static import StaticModel
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.report import projection
+from clwe_jax.static.vocabularies import Vocabularies
+from clwe_jax.text.merged import Dictionary
+
+_DRAWN = 100  # words of each group
+_JOINED = 40  # translation pairs joined by lines
+
+Pairs = Sequence[tuple[str, str]]
+
+
+def stages(
+    found: Vocabularies, model: StaticModel, dictionary: Dictionary | None
+) -> dict[str, dict[str, Any]]:
+    """'{language}-{hub}' -> stage -> the picture after it, for `projection.section`.
+
+    Args:
+      found: the vocabularies before and after reallocation.
+      model: the aligned vectors.
+      dictionary: the dictionary whose pairs are joined by lines; None: no lines.
+    """
+    hub, pictures = model.hub, {}
+    for language in model.languages:
+        if language == hub:
+            continue
+        pairs = dictionary.pairs(language, hub) if dictionary is not None else []
+        shared = found.shared.get(language, frozenset())
+        raw = picture(found.raw[language], found.raw[hub], shared, pairs)
+        drawn = {"before": raw}
+        if found.before is not None:
+            first, common = found.before
+            before = picture(first[language], first[hub], common[language], pairs)
+            drawn = {"before": before, "reallocated": raw}
+        if language in model.alignments:
+            drawn["after"] = picture(*model.space(language, hub), shared, pairs)
+        pictures[f"{language}-{hub}"] = drawn
+    return pictures
+
+
+def picture(
+    source: Vectors, target: Vectors, shared: frozenset[str], pairs: Pairs
+) -> dict[str, Any]:
+    """Frequent words of two languages in the plane of their first two principal components.
+
+    Args:
+      source, target: vectors in one space, most frequent word first.
+      shared: words of both languages.
+      pairs: translations; the most frequent ones are drawn and joined.
+
+    Returns:
+      'source', 'target', 'shared' (points) and 'pairs' (lines); {} for fewer than three words
+      or vectors of different widths.
+    """
+    if source.vectors.shape[1] != target.vectors.shape[1]:
+        return {}
+    chosen = [
+        (a, b)
+        for a, b in pairs
+        if a in source.index and b in target.index and not {a, b} & shared and a != b
+    ]
+    chosen = sorted(chosen, key=lambda p: source.index[p[0]] + target.index[p[1]])[:_JOINED]
+    sides = {"source": source, "target": target}
+    own = {}
+    for column, (name, vectors) in enumerate(sides.items()):
+        joined = dict.fromkeys(pair[column] for pair in chosen)
+        frequent = (word for word in vectors.words if word not in shared and word.isalpha())
+        own[name] = list(dict.fromkeys([*joined, *islice(frequent, _DRAWN)]))
+    both = (word for word in source.words if word in shared and word.isalpha())
+    groups = {
+        name: vectors.vectors[[vectors.index[word] for word in own[name]]]
+        for name, vectors in sides.items()
+    }
+    groups["shared"] = source.vectors[[source.index[word] for word in islice(both, _DRAWN)]]
+    groups = {name: np.asarray(search.unit(rows)) for name, rows in groups.items() if len(rows)}
+    if sum(map(len, groups.values())) < 3:
+        return {}
+    drawn: dict[str, Any] = dict(projection.principal(groups))
+    places = {name: {word: i for i, word in enumerate(words)} for name, words in own.items()}
+    drawn["pairs"] = [
+        [drawn["source"][places["source"][a]], drawn["target"][places["target"][b]]]
+        for a, b in chosen
+    ]
+    return drawn

@@ -1,0 +1,44 @@
+"""The user's own vectors: two files that are aligned and evaluated without training."""
+
+from __future__ import annotations
+
+import os
+from typing import Mapping
+
+from absl import logging
+
+from clwe_jax import options
+from clwe_jax.embeddings import files
+from clwe_jax.embeddings.collect import KEPT
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.options.static import StaticRun
+from clwe_jax.static.vocabularies import Vocabularies
+from clwe_jax.text import frequencies
+
+
+def read(config: StaticRun) -> Vocabularies:
+    """The vectors of `config.align.source_vectors` and `target_vectors`, which share no words."""
+    paths = config.align.source_vectors, config.align.target_vectors
+    raw, skipped = {}, {}
+    for language, path in zip(options.languages(config), paths):
+        vectors = files.read(path, max_vocab=config.align.max_vocab)
+        logging.info(
+            "%s: %s words of %d dimensions (%s)", language, f"{len(vectors.words):,}",
+            vectors.vectors.shape[1], path,
+        )  # fmt: skip
+        raw[language] = vectors
+        for name, count in vectors.report.items():
+            if count and name not in KEPT:
+                skipped[f"{os.path.basename(path)}: {name.replace('_', ' ')}"] = count
+    made_with = {"vectors": [[os.path.getsize(x), os.path.getmtime(x)] for x in paths]}
+    return Vocabularies(raw, made_with=made_with, skipped=skipped)
+
+
+def counts(raw: Mapping[str, Vectors]) -> dict[str, dict[str, int]]:
+    """language -> word -> its count; most files have none, and the order of their words stands for them."""
+    return {
+        language: frequencies.of_ranks(vectors.words)
+        if vectors.counts is None
+        else dict(zip(vectors.words, vectors.counts.tolist()))
+        for language, vectors in raw.items()
+    }

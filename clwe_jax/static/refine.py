@@ -1,0 +1,84 @@
+"""Alignment refinement: one aligner of the registry on two vocabularies and a dictionary."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from absl import logging
+
+from clwe_jax import registry
+from clwe_jax.align.alignment import Aligner, Alignment
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.options.section import values_of
+from clwe_jax.options.static import AlignOptions
+from clwe_jax.runs import lexica
+from clwe_jax.text.merged import Dictionary
+
+
+def aligner(settings: AlignOptions, seed: int) -> Aligner:
+    """The aligner that `settings.name` names, with the options of the section of that name."""
+    cls = registry.lookup("aligner", settings.name)
+    given = {"seed": seed} if "seed" in {x.name for x in dataclasses.fields(cls)} else {}
+    return cls(**values_of(getattr(settings, settings.name)), **given)
+
+
+def fit(
+    settings: AlignOptions,
+    seed: int,
+    source: Vectors,
+    target: Vectors,
+    dictionary: Dictionary | None,
+    languages: tuple[str, str],
+    shared: frozenset[str] = frozenset(),
+) -> Alignment:
+    """Fits the map of a source language to a target language, on the words that they do not share
+    (joint-align, section 3.3).
+
+    Args:
+      settings: `config.align`.
+      seed: of aligners that draw numbers.
+      source: vectors of the source language, most frequent word first.
+      target: vectors of the target language, in the same order.
+      dictionary: the training pairs; None for aligners that need none.
+      languages: source and target language.
+      shared: words of both languages, which the fit leaves out.
+
+    Raises:
+      ValueError: no pair of the dictionary is covered, or the vectors cannot be aligned; the
+        message names the languages.
+    """
+    own = [
+        vectors.take([row for row, word in enumerate(vectors.words) if word not in shared])
+        if shared
+        else vectors
+        for vectors in (source, target)
+    ]
+    name = "-".join(languages)
+    for language, vectors in zip(languages, own):
+        if not len(vectors.words):
+            raise ValueError(
+                f"{name}: every word of {language} is shared, so that nothing is left to align. "
+                "--config.static.reallocation=True or a smaller config.static.gamma shares fewer"
+            )
+    pairs = None
+    if dictionary is not None and settings.supervised:
+        listed = dictionary.pairs(*languages)
+        pairs = lexica.training_pairs(listed, *own, where=name) if listed else None
+        covered = 0 if pairs is None else len(pairs)
+        logging.info(
+            "%s: %s of %s dictionary pairs are in the vectors", name, f"{covered:,}",
+            f"{len(listed):,}",
+        )  # fmt: skip
+        if listed and lexica.lower_case_helps(listed, *own):
+            logging.warning(
+                "%s: most words of the dictionary would be in the vectors in lower case only: "
+                "--config.align.lower_case_dictionary=True",
+                name,
+            )
+    chosen = aligner(settings, seed)
+    logging.info("%s: aligning %d and %d words by %s", name, len(own[0].words),
+                 len(own[1].words), settings.name)  # fmt: skip
+    try:
+        return chosen.fit(own[0].vectors, own[1].vectors, pairs)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error

@@ -1,0 +1,257 @@
+"""Static vectors that a run trains on its text, each set once, and keeps for its next start."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+from typing import Any, Callable
+
+from clwe_jax import atomic, options
+from clwe_jax.api.static import StaticModel
+from clwe_jax.embeddings import (
+    corpus as corpora, dictionary_text, duong, mining, train,
+)  # fmt: skip
+from clwe_jax.embeddings.corpus import Corpus
+from clwe_jax.embeddings.grown import Grown
+from clwe_jax.embeddings.subwords import Subwords
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.options.section import to_dict, values_of
+from clwe_jax.options.static import StaticRun
+from clwe_jax.runs.cached import CachedResult
+from clwe_jax.static import vocabularies
+from clwe_jax.static.vocabularies import Vocabularies, WordLinks
+from clwe_jax.text import training_dictionary
+from clwe_jax.text.corpora import TextCorpus
+from clwe_jax.text.merged import Dictionary
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words import Segmenter
+
+GROWN = "mined.npz"  # what was mined
+SUBWORDS = "subwords.npz"  # of joint vectors, where they are kept
+# The options that decide which words are counted, and how often.
+_TEXT = (
+    "source", "languages", "lower_case", "simplify_chinese", "dictionaries", "dictionary_clean",
+    "exclude_dictionaries", "pocket_sentences", "pocket_domains",
+    "pocket_shared", "pocket_shared_order", "pocket_apart",
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Trainer:
+    """Trains vectors, or loads the vectors of an earlier start.
+
+    Every set of vectors is a file with a record of the options that it was made with. Runs that
+    differ only in reallocation and alignment may share the folder. The text is read when something
+    needs it that an earlier start has not kept.
+
+    Attributes:
+      config: of the run.
+      folder: of the files, `static.trained` or WORKDIR/trained.
+      text: folder of the text.
+      normalizer: of the text.
+      segmenter: see `lexica.segmenter`.
+      dictionary: training dictionary, for 'replace', 'duong', 'dictionary' and mining.
+    """
+
+    config: StaticRun
+    folder: str
+    text: str
+    normalizer: Normalizer
+    segmenter: Segmenter
+    dictionary: Dictionary | None
+
+    @property
+    def _languages(self) -> tuple[str, ...]:
+        return options.languages(self.config)
+
+    def vocabularies(self, links: WordLinks) -> Vocabularies:
+        """The vectors of every language, and the words that they share with the hub.
+
+        Args:
+          links: what was mined, for 'dictionary'.
+        """
+        config, kind = self.config, self.config.static.training
+        max_words, hub = config.embeddings.max_vocab, options.hub_of(config)
+        apart = {
+            "separate": self._separate,
+            "duong": self._duong,
+            "dictionary": lambda: dictionary_text.vectors(
+                self.graph, config.embeddings.dim, config.seed, links
+            ),
+        }
+        if kind in apart:
+            made = apart[kind]()
+            return Vocabularies({language: made[language].top(max_words) for language in made})
+        joint = self._joint(replaced=kind == "replace")
+        if not config.static.reallocation:
+            return vocabularies.shared_by_text(joint, self._balanced_counts, hub, max_words)
+        separate = self._separate() if config.static.rule == "neighbours" else None
+        return vocabularies.reallocated(config, joint, self._balanced_counts, hub, separate)
+
+    def mine(self) -> Grown:
+        """Mines the whole text for links that the dictionary lacks; see `embeddings.mining`."""
+
+        def made() -> Grown:
+            return mining.grow(self.graph, self._text, self.config.static.mining, self.config.seed)
+
+        return self._kept(GROWN, made, Grown.save, Grown.load)
+
+    @functools.cached_property
+    def graph(self) -> WordGraph:
+        """The words of the dictionary and of the text."""
+        return WordGraph(self.dictionary, self._dictionary_counts)
+
+    @property
+    def _dictionary_counts(self) -> dict[str, dict[str, int]]:
+        """language -> word -> occurrences, of the words of the text that dictionary vectors have."""
+        apart = self.config.static.training == "dictionary"
+        min_count = self.config.embeddings.min_count if apart else 2
+        return {
+            language: {word: count for word, count in words.items() if count >= min_count}
+            for language, words in self.counts.items()
+        }
+
+    def encoder(self, model: StaticModel) -> StaticEncoder:
+        """The aligned vectors as an encoder that segments text as the training did."""
+
+        def words(text: str, language: str) -> list[str]:
+            return self.segmenter.words(self.normalizer(text, language), language)
+
+        return StaticEncoder(model, words, frequencies=model.frequencies)
+
+    def description(self) -> dict[str, Any]:
+        """Words of each language's text and their share in the dictionary, for the report."""
+        rows = {}
+        for language, words in self.counts.items():
+            total = sum(words.values())
+            rows[language] = {"words": total}
+            if self.dictionary is not None:
+                known = self.dictionary.language_words(language)
+                covered = sum(words.get(word, 0) for word in known)
+                rows[language]["coverage"] = covered / max(1, total)
+        # An earlier start may have kept all results that depend on the text.
+        read = self.__dict__.get("_text")
+        return {"languages": rows, "skipped": dict(read.mended) if read else {}}
+
+    @functools.cached_property
+    def _corpus(self) -> Corpus:
+        """The running words of the text, in the balance of `static.temperature`."""
+        return self._text.sampled(self.config.static.temperature, self.config.seed)
+
+    @functools.cached_property
+    def _text(self) -> Corpus:
+        """The running words of the whole text."""
+        text = TextCorpus(self.text, self._languages)
+        return corpora.read(text, self.normalizer, self.segmenter)
+
+    @functools.cached_property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """language -> word -> occurrences in the whole text, most frequent first."""
+        return self._kept_counts("counts.json", lambda: self._text)
+
+    @functools.cached_property
+    def _balanced_counts(self) -> dict[str, dict[str, int]]:
+        """As `counts`, of the text that vectors are trained on."""
+        return self._kept_counts("balanced_counts.json", lambda: self._corpus)
+
+    def _kept_counts(self, name: str, text: Callable[[], Corpus]) -> dict[str, dict[str, int]]:
+        return self._kept(
+            name,
+            lambda: {language: text().counts(language) for language in self._languages},
+            save=lambda counts, path: atomic.write_json(path, counts),
+            load=_read_json,
+        )
+
+    def _joint(self, replaced: bool) -> Vectors:
+        """One set of vectors, trained on the text of all languages together.
+
+        Args:
+          replaced: whether words are replaced at random by their translations in the dictionary.
+        """
+        seed = self.config.seed
+
+        @functools.cache
+        def made() -> tuple[Vectors, Subwords]:
+            text = self._corpus
+            if replaced:
+                share = self.config.static.replace_share
+                text = corpora.joint_replace(text, self.dictionary, share, seed)
+            settings = self.config.embeddings
+            return train.fasttext_with_subwords(text.sentences(seed), settings, seed)
+
+        if self.config.static.keep_subwords:
+            self._kept(SUBWORDS, lambda: made()[1], Subwords.save, Subwords.load)
+        return self._kept("replace.npz" if replaced else "joint.npz", lambda: made()[0])
+
+    def _separate(self) -> dict[str, Vectors]:
+        """Vectors of each language, trained on its text alone."""
+        seed, settings = self.config.seed, self.config.embeddings
+
+        def one(language: str) -> Vectors:
+            return train.fasttext(self._corpus.only(language).sentences(seed), settings, seed)
+
+        return {
+            language: self._kept(f"separate-{language}.npz", functools.partial(one, language))
+            for language in self._languages
+        }
+
+    def _duong(self) -> dict[str, Vectors]:
+        """Vectors of each language, all trained together with the dictionary."""
+
+        @functools.cache
+        def made() -> dict[str, Vectors]:
+            settings = self.config.embeddings
+            return duong.train(self._corpus, self.dictionary, settings, self.config.seed)
+
+        return {
+            language: self._kept(f"duong-{language}.npz", lambda language=language: made()[language])
+            for language in self._languages
+        }
+
+    def _made_with(self, name: str) -> dict[str, Any]:
+        """The options that a file depends on."""
+        config, kind = self.config, name.partition(".")[0].partition("-")[0]
+        found = {key: getattr(config.data, key) for key in _TEXT}
+        found |= {"split": config.align.split, "seed": config.seed}
+        if kind == "mined":
+            return found | {
+                "mining": to_dict(config.static.mining), "training": config.static.training,
+                "min_count": config.embeddings.min_count,
+                "tests": training_dictionary.tests_of(config),
+            }  # fmt: skip
+        if kind == "counts":
+            return found
+        found["temperature"] = config.static.temperature
+        if kind != "balanced_counts":
+            found |= {k: v for k, v in values_of(config.embeddings).items() if k != "max_vocab"}
+        if kind == "replace":
+            found["replace_share"] = config.static.replace_share
+        # The dictionary in the training leaves out test words.
+        if kind in ("replace", "duong"):
+            found["tests"] = training_dictionary.tests_of(config)
+        return found
+
+    def _kept(
+        self,
+        name: str,
+        make: Callable[[], Any],
+        save: Callable[[Any, str], None] = Vectors.save,
+        load: Callable[[str], Any] = Vectors.load,
+    ) -> Any:
+        return CachedResult(
+            os.path.join(self.folder, name),
+            self._made_with(name),
+            make,
+            save,
+            load,
+            "Delete it, or give another folder with --config.static.trained=DIR",
+        ).result()
+
+
+def _read_json(path: str) -> Any:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)

@@ -1,0 +1,104 @@
+"""The encoder of a transfer run's labelled rows: opened and mapped, or made from their own pieces."""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import Any, Sequence
+
+from clwe_jax import options, presets
+from clwe_jax.api import encoders, transfer as api
+from clwe_jax.api.base import Loaded
+from clwe_jax.evaluate.features import PieceTable, Vectors
+from clwe_jax.interop.configuration import LASER_WEIGHTS
+from clwe_jax.options.section import to_dict, values_of
+from clwe_jax.options.static import StaticRun
+from clwe_jax.options.transfer import TransferRun
+from clwe_jax.static.job import Static
+from clwe_jax.training import build, checkpoint
+from clwe_jax.transfer import maps as transfer_maps, vocabulary
+from clwe_jax.transfer.data import LabelledData
+from clwe_jax.transfer.results import RowEncoder
+from clwe_jax.types import Covers
+
+
+def opened(config: TransferRun, workdir: str, data: LabelledData) -> RowEncoder:
+    """The encoder that `config.encoder` names; joint-align vectors are trained first.
+
+    Raises:
+      ValueError: it does not know a language of the rows, or does not fit the options.
+    """
+    settings, where = config.transfer, config.encoder
+    if where in build.LEARNED:
+        return _learned(config, workdir, data)
+    if where == api.JOINT:
+        folder = os.path.join(workdir, api.ENCODER)
+        Static(_joint_config(config), folder).run()
+        where = f"run:{folder}"
+    model = load(config.encoder, where, data.languages)
+    made_with: dict[str, Any] = {"encoder": where, "state": state_of(where)}
+    languages = dict.fromkeys(map(data.spoken, [*data.train, *data.languages]))
+    model, maps = transfer_maps.mapped(config, workdir, model, list(languages))
+    made_with |= maps
+    if settings.mode == "tune":
+        return RowEncoder(encoders.tunable(model, where), made_with)
+    encoder = encoders.text_encoder(model, settings.reduce, settings.pivot_probability)
+    if settings.reduce:
+        made_with["reduce"] = [settings.reduce, settings.pivot_probability]
+    layers = "mix" if settings.layers == "each" else settings.layers
+    whole = encoders.whole(settings.head, data.tags)
+    coverage = {}
+    if isinstance(encoder, Covers):
+        for language, rows in data.tests.items():
+            coverage[language] = encoder.coverage(data.texts(rows), data.spoken(language))
+    reader = Vectors(encoder, layers, settings.words, whole, workdir)
+    return RowEncoder(reader, made_with, coverage=coverage)
+
+
+def load(encoder: str, where: str, languages: Sequence[str]) -> Loaded:
+    """The model of the encoder, in a place, which knows the languages."""
+    model = encoders.load(where, languages)
+    for language in languages:
+        if language not in model.languages:
+            raise ValueError(
+                f"config.encoder={encoder} knows {', '.join(model.languages)}, and the labelled "
+                f"rows are in {', '.join(languages)}: name languages of both with "
+                f"--config.data.languages (without {language!r})"
+            )
+    return model
+
+
+def state_of(encoder: str) -> Any:
+    """Facts by which a changed encoder is recognised."""
+    kind, _, where = encoder.partition(":")
+    if kind == "vec":
+        places = [part.partition("=")[2] or part for part in where.split(",")]
+        return [[os.path.getsize(x), os.path.getmtime(x)] for x in places]
+    names = ("spaces.json", "clcr.npz", "model.safetensors", "pytorch_model.bin")
+    files = [os.path.join(where, name) for name in names]
+    if kind == "laser":
+        files = glob.glob(os.path.join(glob.escape(where), LASER_WEIGHTS))
+    times = [os.path.getmtime(path) for path in files if os.path.exists(path)]
+    return [checkpoint.complete_steps(os.path.join(where, "checkpoints")), times]
+
+
+def _learned(config: TransferRun, workdir: str, data: LabelledData) -> RowEncoder:
+    """The pieces of an embedder that learns with the head."""
+    made_with: dict[str, Any] = {"encoder": config.encoder, "vocab": to_dict(config.vocab)}
+    pieces = config.transfer.pieces
+    if not pieces:
+        tokenizer = vocabulary.tokenizer_of(config, workdir, data)
+        return RowEncoder(PieceTable(tokenizer), made_with)
+    tokenizer, table = vocabulary.pretrained(config.transfer, workdir, data)
+    made_with["pieces"] = state_of(pieces)
+    return RowEncoder(PieceTable(tokenizer), made_with, {"embedder/embedding": table})
+
+
+def _joint_config(config: TransferRun) -> StaticRun:
+    """The config of the joint-align vectors."""
+    joint = presets.joint_align(config.scale)
+    joint.seed = config.seed
+    joint.data.update({name: x for name, x in values_of(config.data).items() if name in joint.data})
+    joint.static.update(write_text=False, induced_words=0)
+    joint.embeddings.update(values_of(config.transfer.joint))
+    return options.parse(joint)

@@ -1,0 +1,304 @@
+"""Transfer with a frozen encoder, or with embedders that learn with the head: all seeds at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import time
+from typing import Any, Iterable, Mapping, Sequence
+import zipfile
+
+from absl import logging
+import numpy as np
+
+from clwe_jax import atomic
+from clwe_jax.api.transfer import CENTERS, HEADS
+from clwe_jax.data.arrays import ArraySource
+from clwe_jax.evaluate.features import (
+    PieceTable, Table, Vectors, centered, joined, mean, of_spans,
+)  # fmt: skip
+from clwe_jax.evaluate.labeller import Frozen, Labels
+from clwe_jax.models import labelling
+from clwe_jax.options.section import to_dict, values_of
+from clwe_jax.options.transfer import TransferRun
+from clwe_jax.runs.cached import CachedResult
+from clwe_jax.training import build, heads
+from clwe_jax.training.heads import Recipe
+from clwe_jax.transfer.data import LabelledData, Rows
+from clwe_jax.transfer.results import Features, Layer, Predicted, RowEncoder, Training
+
+_WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+
+def features(
+    config: TransferRun, workdir: str, data: LabelledData, encoder: RowEncoder
+) -> Features:
+    """Computes the features of all rows; those of an earlier start are read."""
+    made_with = _made_with(config, data, encoder)
+    tables = {}
+    for split, sets in (("train", data.train), ("dev", data.dev), ("test", data.tests)):
+        for language, rows in sets.items():
+            spoken = data.spoken(language, split)
+            make = functools.partial(_table, encoder.reader, data, rows, spoken)
+            if isinstance(encoder.reader, PieceTable):
+                table = make()  # faster than reading a file
+            else:
+                path = os.path.join(workdir, "features", f"{split}.{language}.npz")
+                facts = {**made_with, "count": len(rows)}
+                CachedResult(path, facts, make, _save_table, _load_table).result()
+                table = _load_table(path)  # without the temporary file of a table made now
+            tables[f"{split} {language}"] = table
+    if not config.transfer.center:
+        return Features(tables, None)
+    means = _means(workdir, tables)
+    moved = {
+        name: centered(table, means[name.partition(" ")[2]], workdir) for name, table in tables.items()
+    }
+    return Features(moved, means)
+
+
+def test(
+    layers: Sequence[Layer], tables: Features, languages: Iterable[str]
+) -> dict[str, Predicted]:
+    """Layer -> the labels of the test rows of languages."""
+    labels: dict[str, dict[str, list[Labels]]] = {layer.name: {} for layer in layers}
+    for layer in layers:
+        predictor = layer.predictor
+        for language in languages:
+            table = _read(tables, layer.layers, "test", language)
+            labels[layer.name][language] = predictor.of_table(table, predictor.params)
+    return labels
+
+
+def _made_with(config: TransferRun, data: LabelledData, encoder: RowEncoder) -> dict[str, Any]:
+    """The options and data of the features, for the records of what is kept."""
+    settings = config.transfer
+    return {
+        **encoder.made_with, "files": dict(data.files), "seed": config.seed, "task": settings.task,
+        "translated": dict(data.coverage), "rows": settings.rows,
+        "words": settings.words, "dev": settings.dev, "lower_case": settings.lower_case,
+        "features": str(getattr(encoder.reader, "layers", "")), "pool": "after the mix",
+    }  # fmt: skip
+
+
+def _table(reader: Vectors | PieceTable, data: LabelledData, rows: Rows, language: str) -> Table:
+    given = data.given(rows)
+    if data.spans:
+        return of_spans(reader, given, language)
+    if data.tags:
+        return reader.of_sentences(given, language)
+    return reader.of_texts(given, language)
+
+
+def _means(workdir: str, tables: Mapping[str, Table]) -> dict[str, np.ndarray]:
+    """The mean features of each language: over its training rows, else over its test rows."""
+    means = {}
+    for split in ("test", "dev", "train"):
+        for name, table in tables.items():
+            if name.startswith(split):
+                words = np.concatenate([x for row in table.rows for x in row])
+                means[name.partition(" ")[2]] = mean(table.values, words)
+    os.makedirs(os.path.join(workdir, HEADS), exist_ok=True)
+    with atomic.writing(os.path.join(workdir, HEADS, CENTERS)) as file:
+        np.savez(file, **means)
+    return means
+
+
+def _read(features: Features, layers: slice, split: str, language: str) -> Table:
+    """The features of some layers."""
+    table = features.tables[f"{split} {language}"]
+    if layers != slice(None):
+        table = dataclasses.replace(table, values=table.values[..., layers, :])
+    return table
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FrozenTransfer:
+    """Trains the heads of all seeds at once; the heads are kept in the run's folder.
+
+    Attributes:
+      config, workdir: the run's.
+      data, encoder, features: what the heads read.
+    """
+
+    config: TransferRun
+    workdir: str
+    data: LabelledData
+    encoder: RowEncoder
+    features: Features
+
+    def facts(self) -> dict[str, Any]:
+        """The options and data of the trained heads, for the records of what is kept."""
+        return {
+            **_made_with(self.config, self.data, self.encoder),
+            "recipe": to_dict(self.config.recipe), "mix": "scaled",
+            "transfer": to_dict(self.config.transfer),
+        }  # fmt: skip
+
+    def development(self) -> float:
+        """The development figure of heads that are not kept, mean over the seeds."""
+        _, facts = self._fit(self._bare(slice(None)), slice(None))
+        return float(np.max(facts["history"], axis=0).mean())
+
+    def train(self) -> Training:
+        """Trains the heads: on the features, or with layers='each' on every layer alone."""
+        count = next(iter(self.features.tables.values())).values.shape[-2]
+        if self.config.transfer.layers != "each" or count == 1:
+            layers = [self._layer("", slice(None))]
+        else:
+            layers = [self._layer(f"layer{k}", slice(k, k + 1)) for k in range(count)]
+        best = max(layers, key=lambda layer: layer.development.mean())
+        curves = np.array(best.facts["history"]).T.tolist()
+        speed = {"transfer/training_seconds": sum(layer.facts["all_seconds"] for layer in layers)}
+        if best.facts["seconds"]:
+            rate = best.facts["rows"] / best.facts["seconds"]
+            speed["transfer/training_rows_per_second"] = rate
+        cut = {reason: n for x in layers for reason, n in x.facts.get("cut", {}).items()}
+        return Training([dict(enumerate(x, 1)) for x in curves], cut, speed, best.name, layers)
+
+    def _bare(self, layers: slice) -> Frozen:
+        """Heads without parameters."""
+        config, data, reader = self.config, self.data, self.encoder.reader
+        size = reader.tokenizer.vocabulary.size if isinstance(reader, PieceTable) else 0
+        labeller = build.labeller(config.transfer, config.encoder, data.labels, data.tags, size)
+        centers = self.features.centers
+        if centers is not None:
+            centers = {language: center[layers] for language, center in centers.items()}
+        return Frozen(reader, labeller, None, data.labels, centers)
+
+    def _layer(self, name: str, layers: slice) -> Layer:
+        bare = self._bare(layers)
+        path = os.path.join(self.workdir, HEADS, f"{name or 'head'}.npz")
+        make = functools.partial(self._fit, bare, layers)
+        params, facts = CachedResult(path, self.facts(), make, _save_heads, _load_heads).result()
+        return Layer(name, layers, dataclasses.replace(bare, params=params), facts)
+
+    def _fit(self, bare: Frozen, layers: slice) -> tuple[Any, dict[str, Any]]:
+        config, data = self.config, self.data
+        recipe, seeds = Recipe(**values_of(config.recipe)), seeds_of(config)
+        tables = [_read(self.features, layers, "train", language) for language in data.train]
+        table, initial = joined(tables, self.workdir), self.encoder.initial
+        if isinstance(self.encoder.reader, Vectors):
+            initial = {"embedder/mix_scale": labelling.unit_scale(table.values), **initial}
+        gold = [label for rows in data.train.values() for label in data.numbers(rows)]
+        columns, cut = self._columns(table, gold)
+        sources = [
+            ArraySource(
+                columns, recipe.batch_size, seed=seed, buckets=widths(columns, recipe.batch_size),
+                padding={"gold": -1}, width_seed=config.seed,
+            )
+            for seed in seeds
+        ]  # fmt: skip
+        dev = [
+            (_read(self.features, layers, "dev", language), data.gold(rows))
+            for language, rows in data.dev.items()
+            if rows
+        ]
+
+        def measure(params: Any) -> np.ndarray:
+            predicted: list[Labels] = [[] for _ in seeds]
+            for table, _ in dev:
+                for mine, found in zip(predicted, bare.of_table(table, params)):
+                    mine += found
+            gold = [label for _, some in dev for label in some]
+            return np.array([data.task.score(gold, mine)[data.task.metric] for mine in predicted])
+
+        logging.info(
+            "One head for each of %d seeds; an epoch's line has their losses, then their %s on %d "
+            "development rows", len(seeds), data.task.metric, sum(len(x) for _, x in dev),
+        )  # fmt: skip
+        clock = time.monotonic()
+        found = heads.fit(
+            bare.labeller, table.values, sources, seeds, recipe,
+            -(-len(gold) // recipe.batch_size), measure, initial,
+        )  # fmt: skip
+        facts = {
+            "history": found.history.tolist(), "losses": found.losses.tolist(),
+            "best": found.best.tolist(), "rows": found.rows, "seconds": found.seconds,
+            "all_seconds": time.monotonic() - clock, "cut": cut,
+        }  # fmt: skip
+        return found.params, facts
+
+    def _columns(
+        self, table: Table, gold: Sequence[Any]
+    ) -> tuple[dict[str, Any], dict[str, int]]:
+        """The rows as columns, and the number of those that are cut."""
+        most = self.config.transfer.length
+        count = sum(any(len(x) > most for x in row) for row in table.rows)
+        if count:
+            logging.warning("%d training rows have more than %d words and are cut", count, most)
+        blank = np.zeros(1, np.int32)  # a text without words has one row of padding
+        rows = [[x[:most] if len(x) else blank for x in row] for row in table.rows]
+        columns: dict[str, Any] = {"words": [row[0] for row in rows]}
+        if len(rows[0]) > 1:
+            columns["words_b"] = [row[1] for row in rows]
+        if self.data.tags:
+            columns["gold"] = [np.array(x[:most], np.int32) for x in gold]
+        else:
+            columns["gold"] = np.array(gold, np.int32)
+        return columns, {f"training rows longer than {most} words": count} if count else {}
+
+
+def seeds_of(config: TransferRun) -> list[int]:
+    """The seeds of a run's heads."""
+    return [config.seed + k for k in range(config.transfer.seeds)]
+
+
+def widths(columns: Mapping[str, Any], batch_size: int) -> list[int]:
+    """The ascending widths of a run's batches, each with rows for at least four batches.
+
+    Args:
+      columns: 'words', and for pairs 'words_b': the words of each row.
+      batch_size: rows of a batch.
+    """
+    texts = [columns[key] for key in ("words", "words_b") if key in columns]
+    lengths = np.sort([max(map(len, row)) for row in zip(*texts)])
+    used, before = [], 0
+    for width in (width for width in _WIDTHS if width < lengths[-1]):
+        until = int(np.searchsorted(lengths, width, side="right"))
+        if until - before >= max(4 * batch_size, len(lengths) // 5):
+            used.append(width)
+            before = until
+    return [*used, int(-(-lengths[-1] // 8) * 8)]
+
+
+def _save_table(table: Table, path: str) -> None:
+    sizes = np.array([[len(x) for x in row] for row in table.rows], np.int32)
+    flat = [x for row in table.rows for x in row]
+    words = np.concatenate(flat) if flat else np.zeros(0, np.int32)
+    with atomic.writing(_values_of(path)) as file:
+        np.save(file, table.values)
+    with atomic.writing(path) as file:
+        np.savez(file, sizes=sizes, words=words)
+
+
+def _load_table(path: str) -> Table:
+    """A table whose vectors stay in their file."""
+    try:
+        values = np.load(_values_of(path), mmap_mode="r", allow_pickle=False)
+        with np.load(path, allow_pickle=False) as file:
+            sizes, words = file["sizes"], file["words"]
+    except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error!r}") from error
+    parts = iter(np.split(words, np.cumsum(sizes.reshape(-1))[:-1]))
+    return Table(values, [[next(parts) for _ in row] for row in sizes])
+
+
+def _values_of(path: str) -> str:
+    return path.removesuffix(".npz") + ".npy"
+
+
+def _save_heads(made: tuple[Any, Mapping[str, Any]], path: str) -> None:
+    heads.save(made[0], path)
+    atomic.write_json(_facts_of(path), made[1])
+
+
+def _load_heads(path: str) -> tuple[Any, dict[str, Any]]:
+    with open(_facts_of(path), encoding="utf-8") as file:
+        return heads.load(path), json.load(file)
+
+
+def _facts_of(path: str) -> str:
+    return path.removesuffix(".npz") + ".json"

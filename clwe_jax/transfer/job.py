@@ -1,0 +1,211 @@
+"""Transfer: labels are learned in some languages and predicted in others (C8, D9, A14, E8)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import time
+from typing import Any, Iterator, Mapping
+
+from absl import logging
+import jax
+import numpy as np
+
+from clwe_jax import atomic, options, registry
+from clwe_jax.api import encoders, transfer as api
+from clwe_jax.options.transfer import TransferRun
+from clwe_jax.runs import environment
+from clwe_jax.runs.job import Job, Results, Stage
+from clwe_jax.training import allocator, build, train
+from clwe_jax.transfer import (
+    data as transfer_data, encoder as transfer_encoder, frozen as transfer_frozen,
+    report as transfer_report,
+)  # fmt: skip
+from clwe_jax.transfer import results as transfer_results, search, translate
+from clwe_jax.transfer.data import LabelledData
+from clwe_jax.transfer.frozen import FrozenTransfer
+from clwe_jax.transfer.results import Features, Predicted, RowEncoder, Tested, Training
+from clwe_jax.transfer.tuned import TunedTransfer
+
+_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
+_ROWS, _ENCODER, _FEATURES = "labelled rows", "encoder", "features"  # the stages
+_TRAINING, _TESTS = "training", "tests"
+
+
+def run(config: TransferRun, workdir: str, dry: bool = False) -> bool:
+    """Trains heads or fine-tunes, tests in all languages and reports; see `Job.run`."""
+    return Transfer(config, workdir).run(dry)
+
+
+class Transfer(Job):
+    """Reads labelled rows, makes features or fine-tunes, predicts, and writes the tables."""
+
+    def check(self) -> None:
+        if jax.process_count() > 1 and not self.tunes:
+            raise ValueError(
+                "config.transfer.mode='frozen' runs on one host: start it there alone, or fine-tune "
+                "with --config.transfer.mode=tune"
+            )
+
+    def finished(self, figures: Mapping[str, float], report: Mapping[str, Any]) -> str:
+        if not figures or report.get("transfer", {}).get("errors") != self.config.report.errors:
+            return ""
+        return (
+            "This run is finished. To start again, give another --workdir; to label text: "
+            f"clwe_jax.api.load({self.workdir!r}).{self._method}."
+        )
+
+    @property
+    def _method(self) -> str:
+        return {
+            "tags": "tag([TEXT], lang=...)",
+            "texts": "classify([TEXT], lang=...)",
+            "spans": "label_spans([(WORDS, SPANS)], lang=...)",
+        }[registry.lookup("transfer_task", self.config.transfer.task).kind]
+
+    @property
+    def tunes(self) -> bool:
+        """Whether the backbone learns too."""
+        return self.config.transfer.mode == "tune"
+
+    def stages(self) -> list[Stage]:
+        given = (self.config, self.workdir)
+        opened = functools.partial(transfer_encoder.opened, *given)
+        features = functools.partial(transfer_frozen.features, *given)
+        read = (_ROWS, _ENCODER)
+        return [
+            Stage(_ROWS, self._read, about=self._about_rows),
+            Stage(_ENCODER, opened, (_ROWS,), self._about_encoder),
+            *(() if self.tunes else (Stage(_FEATURES, features, read),)),
+            Stage(_TRAINING, self._train, (*read, _FEATURES), self._about_training),
+            Stage(_TESTS, self._test, (*read, _FEATURES, _TRAINING)),
+        ]
+
+    def _about_rows(self) -> Iterator[str]:
+        settings = self.config.transfer
+        data = transfer_data.read(self.config)
+        for name, sets in (("train", data.train), ("dev", data.dev), ("test", data.tests)):
+            counts = ", ".join(f"{language} {len(rows):,}" for language, rows in sets.items())
+            yield f"{settings.task} {name}: {counts}"
+        yield f"labels: {', '.join(data.labels)}"
+        if settings.translate:
+            yield f"translated word by word by {self.config.data.dictionaries}: {settings.translate} rows"
+
+    def _about_encoder(self) -> Iterator[str]:
+        encoder = self.config.encoder
+        if encoder == api.JOINT:
+            yield f"encoder: joint-align vectors, trained first in {self.path(api.ENCODER)}"
+        elif encoder in build.LEARNED:
+            yield f"encoder: {encoder}, which learns with the head from labelled rows alone"
+        else:
+            data = transfer_data.read(self.config)
+            translated = self.config.transfer.translate == "test"  # into a training language
+            read = tuple({**data.train, **data.dev}) if translated else data.languages
+            model = transfer_encoder.load(encoder, encoder, read)
+            yield f"encoder: {encoder}, {model!r}"
+            if self.tunes:
+                encoders.tunable(model, encoder)
+        if self.config.transfer.align.parallel:
+            yield f"mapped by word-aligned sentences: {self.config.transfer.align.parallel}"
+
+    def _about_training(self) -> Iterator[str]:
+        settings = self.config.transfer
+        if self.tunes:
+            yield (
+                f"training: backbone and head ({settings.head.name}), {self.config.train.epochs} "
+                f"epochs, {settings.seeds} seeds, one after the other"
+            )
+        else:
+            if settings.search.trials:
+                yield f"search: {settings.search.trials} trials of the regularisation"
+            yield (
+                f"training: head {settings.head.name}, at most {self.config.recipe.epochs} epochs, "
+                f"{settings.seeds} seeds at once"
+            )
+
+    def _read(self) -> LabelledData:
+        rows = transfer_data.read(self.config)
+        data = translate.translated(self.config, self.workdir, rows)
+        for name, sets in (("train", data.train), ("test", data.tests)):
+            for language, some in sets.items():
+                logging.info("%s %s: %s rows", name, language, f"{len(some):,}")
+        return data
+
+    def _train(
+        self, data: LabelledData, encoder: RowEncoder, features: Features | None
+    ) -> Training | object:
+        if jax.default_backend() == "cpu":
+            allocator.keep_freed_memory()
+        if features is None:
+            return TunedTransfer(self.config, self.workdir, data, encoder).train()
+        frozen = FrozenTransfer(self.config, self.workdir, data, encoder, features)
+        if not self.config.transfer.search.trials:
+            return frozen.train()
+        trials = search.search(frozen)
+        config = options.with_values(self.config, search.best(trials).values)
+        training = dataclasses.replace(frozen, config=config).train()
+        return dataclasses.replace(training, trials=trials)
+
+    def _test(
+        self, data: LabelledData, encoder: RowEncoder, features: Features | None, training: Training
+    ) -> Tested:
+        if features is None:
+            labels, cut = TunedTransfer(self.config, self.workdir, data, encoder).test()
+        else:
+            labels, cut = transfer_frozen.test(training.layers, features, data.tests), {}
+        self._write_counts(data, labels[training.chosen])
+        self._describe_labels(data, training.chosen)
+        scores = {layer: transfer_results.scores(data, mine) for layer, mine in labels.items()}
+        return Tested(labels, scores, cut)
+
+    def _write_counts(self, data: LabelledData, labels: Predicted) -> None:
+        """The counts of each test row, for comparisons with other runs."""
+        os.makedirs(self.path(transfer_report.PREDICTIONS), exist_ok=True)
+        for language, seeds in labels.items():
+            gold = data.gold(data.tests[language])
+            counts = [data.task.counts(gold, mine) for mine in seeds]
+            path = self.path(transfer_report.PREDICTIONS, f"{language}.npz")
+            with atomic.writing(path) as file:
+                np.savez(file, counts=np.stack(counts), gold=_hash(gold))
+
+    def _describe_labels(self, data: LabelledData, chosen: str) -> None:
+        """Writes the facts that `api.load` reads."""
+        described = {
+            "labels": data.labels, "tags": data.tags, "texts": data.task.texts,
+            "metric": data.task.metric, "chosen": chosen, "languages": data.languages,
+            "translated": {} if self.config.transfer.translate == "train" else {
+                language: dataclasses.asdict(x) for language, x in data.glossaries.items()
+            },
+        }  # fmt: skip
+        atomic.write_json(self.path(api.SETTINGS), described)
+
+    def results(self, done: Mapping[str, Any]) -> Results:
+        data, encoder, training, tested = (done[x] for x in (_ROWS, _ENCODER, _TRAINING, _TESTS))
+        sections = transfer_report.sections(
+            self.config, self.workdir, data, encoder, training, tested
+        )
+        prefix = "speed/"
+        speed = {
+            name.removeprefix(prefix): value
+            for name, value in training.speed.items()
+            if name.startswith(prefix)
+        }
+        report = {
+            **environment.versions_and_devices(_PACKAGES),
+            "speed": {"seconds": time.time() - self.started, **speed},
+            "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
+            "notes": self.notes,
+            "skipped": {**data.skipped, **training.cut, **tested.cut},
+            "sections": sections,
+            "transfer": {"errors": self.config.report.errors, "seconds": self.seconds,
+                         "seeds": self.config.transfer.seeds},
+        }  # fmt: skip
+        return Results(transfer_results.figures(data, encoder, training, tested), report)
+
+
+def _hash(gold: Any) -> str:
+    """A hash of the labels of a test set, by which two runs know that they share it."""
+    return hashlib.sha256(json.dumps(gold).encode()).hexdigest()[:16]

@@ -1,0 +1,191 @@
+"""Orthogonal maps of a language model's layers, from word-aligned parallel sentences (E9).
+
+Of every pair of linked words the vectors in context are a pair of anchors: W of a layer is the
+orthogonal matrix that minimises the distances (Schuster et al. 2019; Wang et al. 2019,
+Cross-lingual BERT Transformation for Zero-shot Dependency Parsing).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Iterator, Mapping, Sequence
+
+from absl import logging
+import numpy as np
+
+from clwe_jax import pocket
+from clwe_jax.align import procrustes
+from clwe_jax.api.base import Loaded
+from clwe_jax.api.model import Model
+from clwe_jax.evaluate import features, word_alignment
+from clwe_jax.evaluate.word_alignment import WordAligner
+from clwe_jax.objectives import projected
+from clwe_jax.options.section import to_dict
+from clwe_jax.options.transfer import MapsOptions, TransferOptions, TransferRun
+from clwe_jax.runs.cached import CachedResult
+from clwe_jax.text import alignment_files
+from clwe_jax.text.alignment_files import Linked
+from clwe_jax.types import Encoder
+
+POCKET = "pocket"
+_SEED = "maps"
+_PART = 512  # sentences whose vectors are in memory at once
+_LEAST = 100  # pairs of words, below which a map is refused
+
+Maps = Mapping[str, Mapping[str, np.ndarray]]  # 'orthogonal' -> language -> [layers, D, D]
+
+
+def mapped(
+    config: TransferRun, workdir: str, model: Loaded, languages: Sequence[str]
+) -> tuple[Loaded, dict[str, Any]]:
+    """The model with maps of all languages but the first, which `config.transfer.align` asks for.
+
+    The maps are kept in WORKDIR/projection.npz, which `api.load` reads.
+
+    Args:
+      config, workdir: the run's.
+      model: the encoder's model.
+      languages: the languages of the labelled rows, that of the training rows first.
+
+    Returns:
+      The model, and facts for the records of what is kept: {} without maps.
+
+    Raises:
+      ValueError: a model whose layers cannot be mapped, or files that do not fit each other.
+      FileNotFoundError: a language has no parallel sentences.
+    """
+    settings = config.transfer.align
+    if not settings.parallel:
+        return model, {}
+    if not isinstance(model, Model) or model.projection is not None:
+        raise ValueError(
+            f"config.transfer.align.parallel maps the layers of one language model, and "
+            f"config.encoder={config.encoder} is vectors, a pair of models or a projected model: "
+            "--config.transfer.align.parallel=''"
+        )
+    target, *sources = languages
+    given = {**to_dict(settings), "encoder": config.encoder, "words": config.transfer.words,
+             "languages": list(languages), "seed": config.seed}  # fmt: skip
+
+    def make() -> Maps:
+        encoder = model.encoder()
+        return {"orthogonal": {x: _fitted(config.transfer, encoder, x, target) for x in sources}}
+
+    maps = CachedResult(
+        os.path.join(workdir, projected.FILE), given, make,
+        lambda found, path: projected.save(path, found, "orthogonal"),
+        lambda path: projected.read(path)[0],
+    ).result()["orthogonal"]  # fmt: skip
+    objective = projected.Projected(
+        model.objective, {model.tokenizer.language_id(x): found for x, found in maps.items()}
+    )
+    return dataclasses.replace(model, projection=objective), {"align": given}
+
+
+def _fitted(settings: TransferOptions, encoder: Encoder, source: str, target: str) -> np.ndarray:
+    """The maps of a language's layers into those of `target`, float32 [layers, D, D]."""
+    align = settings.align
+    names = [field.name for field in dataclasses.fields(WordAligner)]
+    aligner = WordAligner(**{name: getattr(align, name) for name in names})
+    rows = sentences(align, encoder, source, target)
+    products, pairs = cross_products(
+        encoder, rows, (source, target), aligner, bool(align.links), settings.words
+    )
+    logging.info(
+        "%s-%s: %s pairs of words from %s sentences", source, target, f"{pairs:,}", f"{len(rows):,}"
+    )
+    if pairs < _LEAST:
+        raise ValueError(
+            f"config.transfer.align: {len(rows)} sentences of {source}-{target} have {pairs} links; "
+            f"a map needs {_LEAST}: give more sentences, or another method"
+        )
+    return np.stack([procrustes.polar(product) for product in products]).astype(np.float32)
+
+
+def cross_products(
+    encoder: Encoder,
+    rows: Sequence[Linked],
+    languages: tuple[str, str],
+    aligner: WordAligner,
+    given: bool,
+    pool: str,
+) -> tuple[np.ndarray, int]:
+    """The sums of x y' over the vectors x and y of linked words, by layer.
+
+    Args:
+      encoder: encoder of both languages.
+      rows: parallel sentences.
+      languages: those of both sides.
+      aligner: links the words, unless `given`: then the sure links of the rows are taken.
+      pool: a word's vector, of its pieces: 'first', 'mean' or 'max'.
+
+    Returns:
+      float64 [layers, D, D]; the number of pairs of words.
+    """
+    total: np.ndarray | None = None
+    count, layers = 0, word_alignment.layers_of(aligner.layers, encoder.layers)
+    for start in range(0, len(rows), _PART):
+        part = rows[start : start + _PART]
+        texts = [row.source for row in part], [row.target for row in part]
+        sides = word_alignment.sides(encoder, *texts, languages, aligner.level)
+        xs, ys = [], []
+        for row, (left, right) in zip(part, sides):
+            if given:
+                links = np.array(sorted(row.sure), np.int64).reshape(-1, 2)
+            else:
+                links = np.argwhere(aligner.of_sides(left, right, layers))
+            if len(links):
+                xs.append(features.pooled(*left, pool)[links[:, 0]])
+                ys.append(features.pooled(*right, pool)[links[:, 1]])
+        if xs:
+            x, y = (np.concatenate(side).swapaxes(0, 1) for side in (xs, ys))
+            product = np.matmul(x.swapaxes(1, 2), y, dtype=np.float32).astype(np.float64)
+            total = product if total is None else total + product
+            count += x.shape[1]
+    return (np.zeros((encoder.layers, 1, 1)) if total is None else total), count
+
+
+def sentences(align: MapsOptions, encoder: Encoder, source: str, target: str) -> list[Linked]:
+    """Parallel sentences of `align.parallel`, cut into words; links where given.
+
+    Raises:
+      FileNotFoundError, ValueError: absent files, or files that do not fit each other.
+    """
+    if align.parallel == POCKET:
+        rows = pocket.linked(source, target, align.sentences, _SEED, "train")
+        return [Linked(*row) for row in rows]
+    if align.links:
+        files = alignment_files.AlignmentFiles(
+            source, target, f"{align.links}.{source}-{target}",
+            (f"{align.parallel}.{source}", f"{align.parallel}.{target}"),
+        )  # fmt: skip
+        return alignment_files.read(files, align.sentences)
+    sides = [_lines(align.parallel, x, align.sentences) for x in (source, target)]
+    if len(sides[0]) != len(sides[1]):
+        raise ValueError(
+            f"{align.parallel}.{source} has {len(sides[0])} lines and {align.parallel}."
+            f"{target} has {len(sides[1])}: line n of one must be the translation of line n of the "
+            "other"
+        )
+    none: frozenset[tuple[int, int]] = frozenset()
+    return list(_cut(encoder, sides, (source, target), none))
+
+
+def _cut(
+    encoder: Encoder, sides: Sequence[Sequence[str]], languages: tuple[str, str], none: frozenset
+) -> Iterator[Linked]:
+    for pair in zip(*sides):
+        words = [encoder.words(text, x) for text, x in zip(pair, languages)]
+        if all(words):
+            yield Linked(words[0], words[1], none, none)
+
+
+def _lines(stem: str, language: str, most: int) -> list[str]:
+    if not os.path.isfile(f"{stem}.{language}"):
+        raise FileNotFoundError(
+            f"config.transfer.align.parallel={stem}: {stem}.{language} is missing, the sentences of "
+            "a language of the labelled rows; test fewer languages, or give them"
+        )
+    with open(f"{stem}.{language}", encoding="utf-8-sig", errors="replace", newline="\n") as file:
+        return [line.strip() for line in file][:most]

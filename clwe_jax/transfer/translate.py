@@ -1,0 +1,82 @@
+"""Translate-train and translate-test: labelled rows, translated word by word by a dictionary."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import os
+from typing import Any
+
+from absl import logging
+
+from clwe_jax import pocket
+from clwe_jax.options.transfer import TransferRun
+from clwe_jax.text import dictionary as dictionaries, glossary
+from clwe_jax.text.glossary import Glossary
+from clwe_jax.text.labelled import Tagged
+from clwe_jax.text.normalize import Normalizer
+from clwe_jax.text.words import Segmenter
+from clwe_jax.transfer.data import LabelledData, Rows
+
+
+def translated(config: TransferRun, workdir: str, data: LabelledData) -> LabelledData:
+    """The data with the translations that `config.transfer.translate` asks for.
+
+    'train': the training rows of the first training language, translated into every other tested
+    language, are training rows too. 'test': the test rows of other languages are translated into
+    the first training language. A translated word keeps the label of its word.
+
+    Args:
+      config: the run's config.
+      workdir: folder of the run, which holds the embedded world's dictionaries.
+      data: rows as they are.
+
+    Raises:
+      ValueError, FileNotFoundError: no dictionary of two languages.
+    """
+    if not config.transfer.translate:
+        return data
+    first, train = data.labelled[0], config.transfer.translate == "train"
+    others = [language for language in data.tests if language not in data.labelled]
+    folder = config.data.dictionaries
+    if folder == "pocket":
+        folder = os.path.join(workdir, "pocket", "dictionaries")
+        pocket.write_dictionaries(folder, [first, *others])
+    found = dictionaries.load(folder, [first, *others], normalizer=Normalizer())
+    counts = _counts(data, data.train[first])
+    glossaries, coverage, sets = {}, {}, dict(data.train if train else data.tests)
+    for language in others:
+        pair = (first, language) if train else (language, first)
+        made = glossary.of_dictionary(found, *pair, {} if train else counts)
+        rows = data.train[first] if train else data.tests[language]
+        glossaries[language] = made
+        coverage[language] = made.coverage(_sentences(data, rows, made))
+        sets[language] = [_translated(row, made) for row in rows]
+        logging.info(
+            "%s: %d words with a translation %s %s; %.0f%% of the running words have one", language,
+            len(made.entries), "from" if train else "into", first, 100 * coverage[language],
+        )  # fmt: skip
+    changed: dict[str, Any] = {"train" if train else "tests": sets}
+    return dataclasses.replace(data, glossaries=glossaries, coverage=coverage, **changed)
+
+
+def _counts(data: LabelledData, rows: Rows) -> collections.Counter[str]:
+    """The counts of words in lower case."""
+    normal, segmenter, language = Normalizer(), Segmenter(), data.labelled[0]
+    found: collections.Counter[str] = collections.Counter()
+    for row in rows:
+        for text in row.words if data.tags else row.texts:
+            found.update(segmenter.words(normal(text, language), language))
+    return found
+
+
+def _sentences(data: LabelledData, rows: Rows, made: Glossary) -> list[Any]:
+    if data.tags:
+        return [row.words for row in rows]
+    return [made.cut(text) for row in rows for text in row.texts]
+
+
+def _translated(row: Any, made: Glossary) -> Any:
+    if isinstance(row, Tagged):
+        return row._replace(words=made.words(row.words))
+    return row._replace(texts=tuple(map(made.text, row.texts)))

@@ -1,0 +1,206 @@
+"""Transfer by fine-tuning: backbone and head learn together, one seed after the other."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import shutil
+from typing import Any, Iterator, Sequence
+
+from absl import logging
+import jax
+import numpy as np
+
+from clwe_jax import atomic
+from clwe_jax.api.model import Model
+from clwe_jax.data.arrays import ArraySource
+from clwe_jax.evaluate import piece_rows
+from clwe_jax.evaluate.labeller import Labels, Tuned
+from clwe_jax.options.section import to_dict, values_of
+from clwe_jax.options.training import CheckpointOptions, TrainOptions
+from clwe_jax.options.transfer import TransferRun
+from clwe_jax.runs.job import STOPPED
+from clwe_jax.training import build, fine_tuned, init, optim, train
+from clwe_jax.transfer.data import LabelledData, Rows
+from clwe_jax.transfer.frozen import seeds_of
+from clwe_jax.transfer.results import Predicted, RowEncoder, Training
+from clwe_jax.types import Variables
+
+_MADE_WITH = "made_with.json"
+
+
+class TunedTransfer:
+    """Fine-tunes the backbone of a run, and predicts.
+
+    WORKDIR/tuned/seedN holds the checkpoints of a seed. Training resumes exactly; the parameters of
+    the epoch with the best development figure stay.
+
+    Attributes:
+      metric: path of the development figure.
+    """
+
+    def __init__(self, config: TransferRun, workdir: str, data: LabelledData, encoder: RowEncoder):
+        """Args:
+        config, workdir: the run's.
+        data: labelled rows.
+        encoder: the pretrained model; a run with other facts of it is trained again.
+        """
+        self._config, self._workdir, self._data = config, workdir, data
+        self._model: Model = encoder.reader
+        self._made_with = {
+            **encoder.made_with, "files": dict(data.files), "translated": dict(data.coverage),
+            "transfer": to_dict(config.transfer),
+            "optimizer": to_dict(config.optimizer),
+            "train": [config.train.epochs, config.train.batch_size, config.train.microbatches],
+        }  # fmt: skip
+        base = self._model.objective
+        self._objective = build.tuned(config.transfer, data.labels, data.tags, base)
+        self._length = min(config.transfer.length, base.max_length)
+        self._types = data.task.texts == 2 and self._objective.model.backbone.options.types > 1
+        self.metric = f"dev/{data.task.metric}"
+
+    def train(self) -> Training | object:
+        """Fine-tunes all seeds; `STOPPED` where a signal stopped it."""
+        config, (columns, cut) = self._config, self._columns()
+        rows = len(columns["inputs"])
+        settings = config.train
+        per_epoch = -(-rows // settings.batch_size)
+        kept = CheckpointOptions(every_steps=per_epoch, keep=1, best=self.metric, best_mode="max")
+        options = TrainOptions(
+            **{x: y for x, y in values_of(settings).items() if x != "epochs"},
+            steps=settings.epochs * per_epoch,
+        )
+        histories: list[dict[int, float]] = []
+        speed: dict[str, float] = {}  # of the last seed
+        for number, seed in enumerate(seeds_of(config)):
+            folder = fine_tuned.folder(self._workdir, number)
+            self._claim(folder)
+            logging.info("seed %d of %d: %d rows, %d steps an epoch", number + 1,
+                         config.transfer.seeds, rows, per_epoch)  # fmt: skip
+            result = train.fit(
+                objective=self._objective,
+                optimizer=optim.from_config(config.optimizer, self._length),
+                source=ArraySource(
+                    columns, settings.batch_size // jax.process_count(), seed=seed,
+                    padding=piece_rows.padding(self._model.tokenizer),
+                    process_index=jax.process_index(), process_count=jax.process_count(),
+                ),
+                workdir=folder,
+                train_cfg=options,
+                mesh_cfg=config.mesh,
+                checkpoint_cfg=kept,
+                seed=seed,
+                evaluators=[_Development(self, per_epoch)],
+                initial=init.Initial(
+                    fine_tuned.backbone_of(self._model.variables), "backbone/.*",
+                    origin=f"config.encoder={config.encoder}",
+                ),  # fmt: skip
+                meta={"vocabulary": self._model.tokenizer.vocabulary.fingerprint()},
+            )  # fmt: skip
+            if not result.finished:
+                return STOPPED
+            histories.append(fine_tuned.history(folder, self.metric))
+            if result.steps_per_second:
+                speed = {
+                    "speed/tokens_per_second": result.tokens_per_second,
+                    "speed/steps_per_second": result.steps_per_second,
+                    "speed/compile_seconds": result.compile_seconds,
+                }
+        return Training(histories, cut, speed)
+
+    def _claim(self, folder: str) -> None:
+        """Removes the training of other options."""
+        path = os.path.join(folder, _MADE_WITH)
+        wanted = json.loads(json.dumps(self._made_with))
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file)
+        except (FileNotFoundError, ValueError):
+            found = None
+        if found == wanted:
+            return
+        if os.path.isdir(folder):
+            logging.info("%s was made with other options; it is made again", folder)
+            shutil.rmtree(folder)
+        os.makedirs(folder)
+        atomic.write_json(path, wanted)
+
+    def _columns(self) -> tuple[dict[str, Any], collections.Counter[str]]:
+        """The training rows of all languages as columns of pieces; reason -> number of cut rows."""
+        cut: collections.Counter[str] = collections.Counter()
+        columns: dict[str, list[Any]] = collections.defaultdict(list)
+        gold: list[Any] = []
+        for language, rows in self._data.train.items():
+            made, labels = self._rows(rows, language), self._data.numbers(rows)
+            for key, column in made.columns.items():
+                columns[key] += column
+            cut.update(made.cut)
+            if self._data.tags:
+                counts = [len(x) for x in made.columns["words"]]
+                for (number, first), count in zip(made.places, counts):
+                    some = labels[number][first : first + count]
+                    gold.append(np.array(self._begun(some, first), np.int32))
+            else:
+                gold += labels
+        return {**columns, "gold": gold if self._data.tags else np.array(gold, np.int32)}, cut
+
+    def _begun(self, labels: Sequence[int], first: int) -> list[int]:
+        """The labels of a row; a constrained CRF cannot begin inside of a name, as a rest may do."""
+        names, found = self._data.labels, list(labels)
+        if first and found and self._objective.model.labelling.forbidden:
+            begun = names[found[0]].replace("I-", "B-", 1)
+            found[0] = names.index(begun) if begun in names else found[0]
+        return found
+
+    def _rows(self, rows: Rows, language: str) -> piece_rows.PieceRows:
+        given, tokenizer = self._data.given(rows), self._model.tokenizer
+        if self._data.tags:
+            return piece_rows.of_sentences(tokenizer, given, language, self._length)
+        return piece_rows.of_texts(tokenizer, given, language, self._length, self._types)
+
+    def test(self) -> tuple[dict[str, Predicted], dict[str, int]]:
+        """The labels of the test rows by all seeds; reason -> number of rows that lost their end."""
+        folders = [fine_tuned.folder(self._workdir, k) for k in range(self._config.transfer.seeds)]
+        variables = [fine_tuned.best(x, self._objective, self.metric) for x in folders]
+        predictor, labels, cut = self._predictor(variables), {}, {}
+        for language, rows in self._data.tests.items():
+            spoken = self._data.spoken(language)
+            for reason, count in self._rows(rows, spoken).cut.items():
+                cut[f"test rows ({spoken}): {reason}"] = count
+                logging.warning("%d test rows (%s): %s", count, spoken, reason)
+            labels[language] = self._predict(predictor, rows, spoken)
+        return {"": labels}, cut
+
+    def _predictor(self, variables: list[Variables]) -> Tuned:
+        return Tuned(
+            self._objective, self._model.tokenizer, variables, self._data.labels, self._length,
+            self._types,
+        )  # fmt: skip
+
+    def _predict(self, predictor: Tuned, rows: Rows, language: str) -> list[Labels]:
+        """For each seed the labels of rows of a language."""
+        given = self._data.given(rows)
+        if self._data.tags:
+            return predictor.of_sentences(given, language)
+        return predictor.of_texts(given, language)
+
+    def development(self, variables: Variables) -> float:
+        """The development figure of variables."""
+        gold, found = [], []
+        predictor = self._predictor([variables])
+        for language, rows in self._data.dev.items():
+            gold += self._data.gold(rows)
+            found += self._predict(predictor, rows, language)[0]
+        return self._data.task.score(gold, found)[self._data.task.metric]
+
+
+class _Development:
+    """The development figure after every epoch (`types.TrainingEvaluator`)."""
+
+    def __init__(self, job: TunedTransfer, every_steps: int):
+        self._job, self.every_steps = job, every_steps
+
+    def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
+        del step
+        yield self._job.metric, self._job.development(variables)

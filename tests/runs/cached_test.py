@@ -1,0 +1,76 @@
+"""Results that are kept in files: made once, made again when that is right, refused otherwise."""
+
+import json
+import os
+
+import pytest
+
+from clwe_jax.runs.cached import CachedResult
+
+
+class Counter:
+    """A result whose making is counted."""
+
+    def __init__(self, folder):
+        self.path, self.calls = str(folder / "kept" / "result.json"), 0
+
+    def __call__(self, made_with, otherwise="", save=None):
+        def make():
+            self.calls += 1
+            return {"call": self.calls}
+
+        def write(value, path):
+            with open(path, "w") as file:
+                json.dump(value, file)
+
+        def load(path):
+            with open(path) as file:
+                return json.load(file)
+
+        return CachedResult(self.path, made_with, make, save or write, load, otherwise).result()
+
+
+@pytest.fixture
+def counted(tmp_path):
+    return Counter(tmp_path)
+
+
+def test_it_is_made_once(counted):
+    options = {"widths": (1, 2), "seed": 0}  # tuples come back from JSON as lists
+    assert counted(options) == counted(options) == {"call": 1}
+
+
+def test_with_other_options_it_is_made_again(counted):
+    counted({"seed": 0})
+    assert counted({"seed": 1}) == {"call": 2}
+    assert counted({"seed": 0}) == {"call": 3}
+
+
+def test_with_other_options_it_is_refused_where_it_is_dear(counted):
+    counted({"seed": 0})
+    with pytest.raises(ValueError, match=r"result.json.*seed: 0 -> 1.*another folder"):
+        counted({"seed": 1}, otherwise="Give another folder")
+    assert counted({"seed": 0}, otherwise="Give another folder") == {"call": 1}
+
+
+@pytest.mark.parametrize("ending", ["", ".made_with.json"])
+def test_a_damaged_file_is_made_again(counted, ending):
+    counted({"seed": 0})
+    with open(counted.path + ending, "w") as file:
+        file.write("{")
+    assert counted({"seed": 0}) == {"call": 2} == counted({"seed": 0})
+
+
+def test_a_file_that_was_not_finished_is_not_taken_for_another(counted):
+    """Stopped while a new result takes the place of another, neither is taken for the other."""
+    counted({"seed": 0})
+
+    def stopped(value, path):
+        with open(path, "w") as file:
+            json.dump(value, file)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        counted({"seed": 1}, save=stopped)
+    assert os.path.exists(counted.path)
+    assert counted({"seed": 0}) == {"call": 3}

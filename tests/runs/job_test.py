@@ -1,0 +1,280 @@
+"""The skeleton of the jobs: stages in order, what they leave, and starting again."""
+
+import errno
+import json
+import logging
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from absl import logging as absl_logging
+
+from clwe_jax import options, presets, registry
+from clwe_jax.options import systems
+from clwe_jax.pretrain import job as pretrain
+from clwe_jax.runs import forecast, lock
+from clwe_jax.runs.job import STOPPED, Job, Results, Stage
+from clwe_jax.static import job as static
+
+
+class Counting(Job):
+    """Two stages and one figure; `done` has the stages in the order of their calls."""
+
+    def __init__(self, config, workdir, done, stops=False):
+        super().__init__(config, workdir)
+        self.done, self.stops = done, stops
+
+    def finished(self, figures, report):
+        return "This run is finished." if figures and report else ""
+
+    def stages(self):
+        return [
+            Stage("one", self._one, about=lambda: ["one is small"]),
+            Stage("two", self._two, ("one", "none")),
+        ]
+
+    def _one(self):
+        self.done.append("one")
+        return 1.0
+
+    def _two(self, one, absent):
+        assert absent is None
+        self.done.append("two")
+        absl_logging.warning("two is slow")
+        absl_logging.warning("two is slow")
+        return STOPPED if self.stops else one + 1
+
+    def results(self, done):
+        figures = {"b": done["two"], "a": done["one"]}
+        return Results(figures, {"notes": self.notes, "stages": list(self.seconds)})
+
+
+@pytest.fixture
+def config():
+    return options.parse(presets.bert("laptop"))
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+def test_stages_are_done_in_order_and_not_twice(config, tmp_path, caplog):
+    done = []
+    assert Counting(config, str(tmp_path), done).run()
+    assert done == ["one", "two"]
+    assert read(tmp_path / "results.json") == {"a": 1.0, "b": 2.0}
+    assert read(tmp_path / "report.json") == {"notes": ["two is slow"], "stages": ["one", "two"]}
+    assert (tmp_path / "report.html").exists()
+    page = (tmp_path / "report.html").stat().st_mtime_ns
+    absl_logging.get_absl_logger().addHandler(caplog.handler)
+    with caplog.at_level(logging.INFO):
+        assert Counting(config, str(tmp_path), done).run()
+    absl_logging.get_absl_logger().removeHandler(caplog.handler)
+    assert done == ["one", "two"] and "This run is finished." in caplog.text
+    assert (tmp_path / "report.html").stat().st_mtime_ns > page  # beside other runs, perhaps
+
+
+def test_a_job_that_a_signal_stopped_leaves_no_figures(config, tmp_path):
+    done = []
+    assert not Counting(config, str(tmp_path), done, stops=True).run()
+    assert (tmp_path / "config.json").exists() and not (tmp_path / "results.json").exists()
+    assert Counting(config, str(tmp_path), done).run() and done == ["one", "two"] * 2
+
+
+def test_a_second_process_in_the_folder_is_refused(config, tmp_path):
+    class Twice(Counting):
+        def _two(self, one, absent):
+            with pytest.raises(lock.InUse, match=f"in use by process {os.getpid()} on .*--workdir"):
+                Counting(self.config, self.workdir, self.done).run()
+            assert (tmp_path / "config.json").exists()
+            return super()._two(one, absent)
+
+    done = []
+    assert Twice(config, str(tmp_path), done).run() and done == ["one", "two"]
+    assert not (tmp_path / lock.FILE).exists()
+
+
+def test_the_lock_of_a_dead_process_does_not_block(config, tmp_path):
+    code = (
+        "import os, sys; from clwe_jax.runs import lock; held = lock.held(sys.argv[1]);"
+        "held.__enter__(); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert done.returncode == -9 and "process" in (tmp_path / lock.FILE).read_text()
+    assert Counting(config, str(tmp_path), []).run()
+
+
+def test_a_folder_without_locks_is_used_with_a_warning(config, tmp_path, monkeypatch):
+    def refuse(handle, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    job = Counting(config, str(tmp_path), [])
+    assert job.run() and (tmp_path / "results.json").exists()
+
+
+def test_damaged_figures_are_written_again(config, tmp_path):
+    done = []
+    Counting(config, str(tmp_path), done).run()
+    (tmp_path / "results.json").write_text("{")
+    assert Counting(config, str(tmp_path), done).run() and len(done) == 4
+    assert read(tmp_path / "results.json") == {"a": 1.0, "b": 2.0}
+
+
+def test_the_run_of_another_config_is_refused_before_any_stage(config, tmp_path):
+    Counting(config, str(tmp_path), []).run()
+    other, done = options.with_values(config, {"model.width": 64}), []
+    with pytest.raises(ValueError, match="config.model.width: 128 -> 64"):
+        Counting(other, str(tmp_path), done).run()
+    assert not done
+
+
+def test_a_dry_run_describes_the_stages_and_writes_nothing(config, tmp_path, capsys):
+    done = []
+    assert Counting(config, str(tmp_path / "run"), done).run(dry=True)
+    said = capsys.readouterr().out
+    assert "one is small" in said and f"{tmp_path / 'run'} is new" in said
+    assert not done and not list(tmp_path.iterdir())
+
+
+def test_a_dry_run_of_a_language_model(config, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(forecast, "_WORDS", 2_000)
+    config = options.with_values(config, {
+        "data.languages": "en,de", "data.sequence_length": 16, "train.batch_size": 2,
+        "train.steps": 100, "vocab.size": 64, "model.width": 8, "model.heads": 2,
+        "model.layers": 1, "model.mlp_dim": 8, "data.sample_bytes": 6400,
+        "data.pocket_sentences": 300,
+        "init.embeddings": "joint", "init.joint.dim": 4, "init.joint.epochs": 1,
+        "init.joint.buckets": 10, "finish.steps": 7, "finish.batch_size": 4,
+    })  # fmt: skip
+    assert pretrain.run(config, str(tmp_path / "run"), dry=True)
+    said = capsys.readouterr().out
+    assert "the embedded world in en, de, 300 sentences each" in said
+    assert "start: word vectors, joint, 4 dimensions, 1 epochs over at most 0.0 million" in said
+    assert "7 contrastive steps of 4 pairs of sentences: about" in said
+    # 2 languages of 1,000 sentences and of 100 lines of text, with words for lexicon induction.
+    assert "evaluations: at most 2,200 texts; 64 take" in said
+    assert "evaluation word_alignment: left out" in said
+    assert "every 1,500 steps and at the end" in said
+    assert "100 steps of 2 x 16 positions" in said and "ms here" in said and "seconds" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dry_run_of_static_vectors(tmp_path, capsys):
+    (tmp_path / "text").mkdir()
+    for language, size in (("en", 2_000_000), ("de", 1_000_000)):
+        (tmp_path / "text" / f"{language}.txt").write_text("a word\n" * (size // 7))
+    config = options.with_values(options.parse(presets.static("laptop")), {
+        "data.source": f"text:{tmp_path / 'text'}", "data.languages": "de,en",
+        "data.dictionaries": "", "embeddings.dim": 4, "embeddings.buckets": 10,
+        "embeddings.epochs": 1, "evals.bli.data": "", "evals.retrieval.data": "",
+    })  # fmt: skip
+    assert static.run(config, str(tmp_path / "run"), dry=True)
+    said = capsys.readouterr().out
+    assert "text: en, 1 file, 2.0 MB" in said and "at most 0.5 million words: about" in said
+    assert "dictionaries: none" in said and not (tmp_path / "run").exists()
+    (tmp_path / "muse").mkdir()
+    (tmp_path / "muse" / "de-en.0-5000.txt").write_text("wort word\n")
+    muse = {"data.dictionaries": str(tmp_path / "muse"), "align.split": "0-5000"}
+    config = options.with_values(config, muse)
+    assert static.run(config, str(tmp_path / "run"), dry=True)
+    assert f"dictionaries: 1 file, 0.0 MB, in {tmp_path / 'muse'}\n" in capsys.readouterr().out
+
+
+class Failing(Counting):
+    """Writes into the folder in its first stage, and fails in the second, perhaps in training."""
+
+    trains = False
+
+    def stages(self):
+        return [Stage("write", self._write_files), Stage("fail", self._fail)]
+
+    def _write_files(self):
+        (pathlib.Path(self.workdir) / "vocab").mkdir()
+        (pathlib.Path(self.workdir) / "vocab" / "text.json").write_text("{}")
+        if self.trains:
+            (pathlib.Path(self.workdir) / "metrics.jsonl").write_text("{}\n")
+
+    def _fail(self):
+        raise ValueError("the second stage fails")
+
+
+@pytest.mark.parametrize("existed", [False, True])
+def test_a_failed_start_leaves_nothing(config, tmp_path, existed):
+    folder = tmp_path / "run"
+    if existed:
+        folder.mkdir()
+        (folder / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="second stage"):
+        Failing(config, str(folder), []).run()
+    assert folder.exists() == existed
+    assert [path.name for path in tmp_path.rglob("*.*")] == ["notes.txt"] * existed
+    wider = options.with_values(config, {"model.width": 256})  # the folder takes other options now
+    assert Counting(wider, str(folder), []).run()
+
+
+def test_a_failure_in_training_keeps_the_run(config, tmp_path):
+    job = Failing(config, str(tmp_path), [])
+    job.trains = True
+    with pytest.raises(ValueError, match="second stage"):
+        job.run()
+    assert (tmp_path / "config.json").exists() and (tmp_path / "vocab" / "text.json").exists()
+
+
+def test_a_later_start_that_fails_keeps_the_run(config, tmp_path):
+    assert not Counting(config, str(tmp_path), [], stops=True).run()
+    with pytest.raises(ValueError, match="second stage"):
+        Failing(config, str(tmp_path), []).run()
+    assert (tmp_path / "config.json").exists() and (tmp_path / "vocab" / "text.json").exists()
+
+
+def test_options_are_checked_before_anything_is_written(config, tmp_path):
+    class Wrong(Counting):
+        def check(self):
+            raise ValueError("wrong options")
+
+    done = []
+    with pytest.raises(ValueError, match="wrong options"):
+        Wrong(config, str(tmp_path / "run"), done).run()
+    assert not done and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "path, value, expected",
+    [
+        ("mesh.data", 7, "config.mesh"),
+        ("init.parameters", "run", "config.init.parameters"),
+        ("data.source", "text:nowhere", "There is no text directory"),
+        ("data.dictionaries", "nowhere", "There is no dictionary directory"),
+        ("evals.retrieval.data", "nowhere", "evals.retrieval.data=nowhere names no parallel text"),
+        ("evals.bli.data", "nowhere", "nowhere is not a folder .config.evals.bli.data"),
+        ("data.languages", "en,itt", "not in 'itt'"),
+    ],
+)
+def test_a_language_model_starts_with_nothing_missing(config, tmp_path, path, value, expected):
+    with pytest.raises((ValueError, FileNotFoundError), match=expected):
+        pretrain.run(options.with_values(config, {path: value}), str(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_of_an_older_layout_is_refused(config, tmp_path):
+    Counting(config, str(tmp_path), []).run()
+    old = read(tmp_path / "config.json")
+    assert old.pop("layout") == options.LAYOUT
+    (tmp_path / "config.json").write_text(json.dumps(old))
+    with pytest.raises(ValueError, match=r"layout 1, which clwe_jax 0\.1\.0 reads") as error:
+        Counting(config, str(tmp_path), []).run()
+    assert "\n" not in str(error.value)
+    (tmp_path / "config.json").write_text(json.dumps({**old, "layout": options.LAYOUT + 1}))
+    with pytest.raises(ValueError, match="a later version"):
+        options.read_config(tmp_path)
+
+
+@pytest.mark.parametrize("job", registry.TABLES["job"])
+def test_every_job_is_an_option_and_what_it_leaves_is_loaded(job):
+    assert job in systems.JOBS
+    # Jobs that work on a finished run leave its config.json as it is.
+    made = job != "evaluate"
+    assert (job in registry.TABLES["loader"]) == (job in registry.TABLES["evaluation"]) == made
