@@ -49,7 +49,7 @@ class WordLink(NamedTuple):
 
 
 class LoadedModel:
-    """What `api.load` returns: the same methods for all kinds of models.
+    """A model that `api.load` returns, of any kind: all have the same methods.
 
     A method that a kind of model lacks raises a ValueError that names another method, or the config
     that trains a model which has it.

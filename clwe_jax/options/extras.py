@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Those of the extra 'train'. XLM's and LASER's tokenizers name their own extras.
+# Libraries of the extra 'train'. XLM's and LASER's tokenizers name their own extras.
 _TRAIN = {
     "clu", "importlib_resources", "sacrebleu", "seqio", "tensorboard", "tensorflow",
     "tensorflow_datasets", "tensorflow_text",
