@@ -33,6 +33,8 @@ FLOORS = {
     "static": 7, "pretrain": 8, "transfer": 8, "clcr": 9,
     "reevaluate": 10,
     "main": 11,
+    "listed": 11, "guide": 11,
+    "__main__": 12,
 }  # fmt: skip
 WINGS = {"static", "pretrain", "transfer", "clcr"}
 DATA = {"runs", *WINGS}  # rooms that may import `data`
