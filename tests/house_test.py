@@ -26,7 +26,8 @@ FLOORS = {
     "text": 2, "models": 2,
     # `embeddings` trains vectors on words that `text` reads.
     "embeddings": 3, "data": 3, "objectives": 3, "interop": 3,
-    "training": 4, "evaluate": 4,
+    # `ledger` asks `text` and `interop` for the options that follow files.
+    "training": 4, "evaluate": 4, "ledger": 4,
     "report": 5, "api": 5,
     "runs": 6,
     # The wings. Vectors are the start of the others, and CLCR measures entailment by transfer.
