@@ -31,7 +31,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     "follow": {
         "pretrain": "clwe_jax.interop.configuration:follow",
         "transfer": "clwe_jax.text.labelled_languages:follow",
-        "compare": "clwe_jax.compare.shared:follow",
+        "compare": "clwe_jax.text.compared_words:follow",
     },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {

@@ -21,11 +21,9 @@ from clwe_jax.compare.one import Place
 from clwe_jax.compare.orders import Comparison
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.section import to_dict
-from clwe_jax.runs import environment
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 
-_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy", "scipy", "gensim")
 _DATA = "shared data"
 _LOG_LINES = 3  # of the output of a failed process
 
@@ -177,7 +175,6 @@ class Compare(Job):
         comparison = Comparison(titled, runs, tasks.titles(self.config), self.config.seed)
         figures = comparison.figures()
         made = {
-            **environment.versions_and_devices(_PACKAGES),
             "device": next((x.device for some in runs.values() for x in some), ""),
             "speed": {"seconds": 60 * sum(x.cost["all_minutes"] for some in runs.values() for x in some)},
             "notes": [*self.notes, *(f"{name} failed: {why}" for name, why in failed.items())],

@@ -8,16 +8,14 @@ comparison, whose config.json it reads; `compare.job` starts it.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
 import os
-import resource
 import shutil
 import sys
 import time
-from typing import Any, Iterator, Mapping
+from typing import Any, Mapping
 
 from absl import logging
 
@@ -28,16 +26,16 @@ from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.systems import System
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.ledger import environment, record
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.objectives import SenseLossOptions
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.static import StaticRun
-from clwe_jax.runs import dictionary_baseline, environment, evaluators, lexica
+from clwe_jax.runs import dictionary_baseline, evaluators, lexica
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.text import corpora, test_dictionaries, training_dictionary
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.training import train
 from clwe_jax.transfer.encoder import load as load_encoder
 from clwe_jax.types import Encoder, HasObjective
 
@@ -82,11 +80,6 @@ class Place:
         return f"{self.folder}.log"
 
     @property
-    def cost(self) -> str:
-        """The file of what the training cost so far."""
-        return f"{self.folder}.cost.json"
-
-    @property
     def measured(self) -> str:
         """The file of the measurements."""
         return self._path("measured", self.system.folder, f"seed{self.seed}.npz")
@@ -115,9 +108,8 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
     if place.system.config:
         run = _budgeted(config, place, folders)
         used = _used(run)
-        with _costing(place.cost):
-            if not registry.lookup("job", run.job)(run, place.folder):
-                return None
+        if not registry.lookup("job", run.job)(run, place.folder):
+            return None
     found, outcomes, keys = _evaluated(config, place, folders, run)
     for task in tasks.names(config) if place.encoder else ():
         names = _languages(config, run)
@@ -128,11 +120,10 @@ def measure(config: CompareRun, place: Place) -> Measured | None:
             return None
         counts, more = tasks.outcomes(task, place.task(task), job)
         outcomes, keys = {**outcomes, **counts}, {**keys, **more}
-    cost = {**_read(place.cost), "all_minutes": (time.monotonic() - start) / 60}
+    cost = {"all_minutes": (time.monotonic() - start) / 60, **(_cost(place.folder) if run else {})}
     if place.encoder:
         cost["disk"] = float(_bytes(place))
-    device = environment.versions_and_devices(())["device"]
-    return Measured(found, outcomes, keys, cost, used, device)
+    return Measured(found, outcomes, keys, cost, used, environment.machine()["device"])
 
 
 def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:
@@ -181,19 +172,14 @@ def _used(run: options.Run) -> str:
     return ""
 
 
-@contextlib.contextmanager
-def _costing(path: str) -> Iterator[None]:
-    """Adds the block's time of processors and its peak of memory to those in a file."""
-    before, start = _processor_seconds(), time.monotonic()
-    try:
-        yield
-    finally:
-        found = _read(path)
-        atomic.write_json(path, {
-            "minutes": found.get("minutes", 0.0) + (_processor_seconds() - before) / 60,
-            "wall_minutes": found.get("wall_minutes", 0.0) + (time.monotonic() - start) / 60,
-            "memory": max(found.get("memory", 0.0), float(train.peak_memory()["host_peak"])),
-        })  # fmt: skip
+def _cost(folder: str) -> dict[str, float]:
+    """The cost of a training over all its starts; see `Measured`."""
+    found = record.read(folder)
+    return {
+        "minutes": found["seconds"]["processor"] / 60,
+        "wall_minutes": found["seconds"]["wall"] / 60,
+        "memory": float(found["memory"]["host_peak"]),
+    }
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -202,11 +188,6 @@ def _read(path: str) -> dict[str, Any]:
         return {}
     with open(path, encoding="utf-8") as file:
         return json.load(file)
-
-
-def _processor_seconds() -> float:
-    both = (resource.getrusage(x) for x in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(x.ru_utime + x.ru_stime for x in both)
 
 
 def _bytes(place: Place) -> int:
@@ -246,7 +227,7 @@ def _evaluated(
     figures, rows = evaluators.measure(made, encoder)
     outcomes: dict[str, Any] = {}
     for keyed in made:
-        outcomes |= measured.of_hits(getattr(keyed.evaluator, "outcomes", {}))
+        outcomes |= measured.of_hits(keyed.outcomes)
     keys = {name: f"{counts.shape[1]} items" for name, counts in outcomes.items()}
     asked: dict[str, list[str]] = {}
     for row in rows:

@@ -10,29 +10,13 @@ from typing import Iterator
 from clwe_jax import atomic, options
 from clwe_jax.compare import systems, tasks
 from clwe_jax.options.compare import CompareRun
-from clwe_jax.text import parallel, test_dictionaries, world
+from clwe_jax.text import parallel, world
 from clwe_jax.text.dictionary import files as dictionary_files
 from clwe_jax.text.pair_files import read_pairs
 
 _HELD_OUT = "heldout"  # the folder of test words that are taken from the dictionaries
 _SHARE, _MOST = 10, 1_000  # one of so many words of a dictionary is a test word, at most so many
 _BLI = "evals.bli"
-
-
-def follow(config: CompareRun) -> CompareRun:
-    """The options with the test dictionaries of the dictionaries' folder, where they name none.
-
-    Test words that are nowhere given are taken from the dictionaries; see `folders`.
-    """
-    place, bli = config.data.dictionaries, config.evals.get("bli")
-    if not config.has_own_data or bli is None or bli.data not in ("", options.SOURCE):
-        return config
-    languages = options.languages(config)
-    if os.path.isdir(place) and any(
-        set(pair) <= set(languages) for pair in test_dictionaries.files(place)
-    ):
-        return options.with_values(config, {f"{_BLI}.data": place})
-    return config
 
 
 def check(config: CompareRun, workdir: str) -> None:

@@ -14,6 +14,7 @@ from clwe_jax import api, options
 from clwe_jax.compare import job, one, shared, systems
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.pretrain import PretrainRun
+from clwe_jax.text import compared_words
 
 LANGUAGES = ("de", "en", "fr")
 WORDS = 24
@@ -63,7 +64,7 @@ def config_of(folder, **values):
         "compare.systems": f"floor,{folder / 'dictionary.py'},{folder / 'joint.py'}",
         **values,
     })  # fmt: skip
-    return shared.follow(found)
+    return compared_words.follow(found)
 
 
 class Here:
