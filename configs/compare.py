@@ -16,6 +16,9 @@ runs of the tasks on it. Started again, the comparison goes on; with more system
 them. Test sets that are not named follow the text: the embedded world's; of your own text, the test
 dictionaries in the dictionaries' folder, or words that are held out of them.
 
+A small budget shows what a start is worth; language models that start cold need twenty times as much,
+their configs' own steps: --config.compare.budget.tokens=0, hours.
+
 Options: --config.compare.seeds=3 (intervals and significance over seeds too);
 --config.compare.budget.minutes=5, tokens= or steps= for the training of every language model (0:
 each config's own steps); --config.evals.retrieval.data=DIR and --config.evals.bli.data=DIR name test
@@ -37,9 +40,9 @@ def get_config(scale: str = "laptop"):
     config.system = "Comparison"
     config.compare.configs = os.path.relpath(os.path.dirname(os.path.abspath(__file__)))
     if scale == "laptop":
-        config.data.update(pocket_sentences=20_000, pocket_domains=DOMAINS)
-        config.compare.budget.tokens = 1_000_000
-        config.compare.update(rows=1_000, test_rows=300)
+        config.data.update(pocket_sentences=10_000, pocket_domains=DOMAINS)
+        config.compare.budget.tokens = 300_000
+        config.compare.update(rows=500, test_rows=200)
     else:
         config.data.update(YOUR_TEXT)
         config.data.languages = "en,de,es,fr,ru,zh"
