@@ -17,11 +17,11 @@ them. Test sets that are not named follow the text: the embedded world's; of you
 dictionaries in the dictionaries' folder, or words that are held out of them.
 
 A small budget shows what a start is worth; language models that start cold need twenty times as much,
-their configs' own steps: --config.compare.budget.tokens=0, hours.
+their configs' own steps: --config.compare.budget='', hours.
 
 Options: --config.compare.seeds=3 (intervals and significance over seeds too);
---config.compare.budget.minutes=5, tokens= or steps= for the training of every language model (0:
-each config's own steps); --config.evals.retrieval.data=DIR and --config.evals.bli.data=DIR name test
+--config.compare.budget='5 minutes' (or tokens, or steps) for the training of every language model;
+--config.evals.retrieval.data=DIR and --config.evals.bli.data=DIR name test
 sets; --config.compare.labelled=DIR has labelled rows, DIR/ner/en.train.tsv, DIR/ner/de.test.tsv, ...;
 --config.compare.parallel=DIR/train is for systems that learn from translations.
 
@@ -41,8 +41,7 @@ def get_config(scale: str = "laptop"):
     config.compare.configs = os.path.relpath(os.path.dirname(os.path.abspath(__file__)))
     if scale == "laptop":
         config.data.update(pocket_sentences=10_000, pocket_domains=DOMAINS)
-        config.compare.budget.tokens = 300_000
-        config.compare.update(rows=500, test_rows=200)
+        config.compare.update(budget="300_000 tokens", rows=500, test_rows=200)
     else:
         config.data.update(YOUR_TEXT)
         config.data.languages = "en,de,es,fr,ru,zh"

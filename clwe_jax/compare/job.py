@@ -113,7 +113,7 @@ class Compare(Job):
         made_with: dict[str, Any] = {
             "model": system.model,
             "run": to_dict(systems.run_of(config, system, place.seed, folders)) if system.config else {},
-            "budget": to_dict(config.compare.budget),
+            "budget": config.compare.budget,
             "evals": to_dict(config)["evals"],
             "tasks": [tasks.names(config), config.compare.heads, config.compare.rows,
                       config.compare.test_rows, config.compare.labelled],

@@ -133,13 +133,12 @@ def _languages(config: CompareRun, run: options.Run | None) -> tuple[str, ...]:
 def _budgeted(config: CompareRun, place: Place, folders: Mapping[str, str]) -> options.Run:
     """The run's options, with the steps of the budget."""
     run = systems.run_of(config, place.system, place.seed, folders)
-    budget = config.compare.budget
+    number, unit = config.compare.amount
     if not isinstance(run, PretrainRun):
         return run
-    steps = budget.steps
-    if budget.tokens:
-        steps = max(1, round(budget.tokens / (run.train.batch_size * run.data.sequence_length)))
-    if budget.minutes:
+    if unit == "tokens":
+        number /= run.train.batch_size * run.data.sequence_length
+    if unit == "minutes":
         speed = CachedResult(
             place.steps,
             {"steps": _TRIAL},
@@ -147,7 +146,8 @@ def _budgeted(config: CompareRun, place: Place, folders: Mapping[str, str]) -> o
             lambda result, path: atomic.write_json(path, result),
             _read,
         ).result()["steps_per_second"]
-        steps = max(1, round(60 * budget.minutes * speed))
+        number *= 60 * speed
+    steps = max(1, round(number)) if unit else 0
     return systems.run_of(config, place.system, place.seed, folders, steps)
 
 

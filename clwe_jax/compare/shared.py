@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 from typing import Iterator
@@ -99,9 +98,8 @@ def about(config: CompareRun, workdir: str) -> Iterator[str]:
 
 def budget(config: CompareRun) -> str:
     """The budget in words."""
-    found = config.compare.budget
-    for name, value in dataclasses.asdict(found).items():
-        if value:
-            kind = {"minutes": "minutes of training", "tokens": "pieces", "steps": "steps"}[name]
-            return f"{value:,} {kind} for each language model"
-    return "the steps of each config"
+    number, unit = config.compare.amount
+    if not number:
+        return "the steps of each config"
+    unit = {"minutes": "minutes of training", "tokens": "pieces or words", "steps": "steps"}[unit]
+    return f"{number:,.10g} {unit} for each language model"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Annotated, Mapping
 
 from clwe_jax.options import derived as shared, evaluators
 from clwe_jax.options.section import (
-    Amount, Count, OneOf, Section, Size, entries, option, section,
+    AT, Count, OneOf, OptionError, Section, Size, entries, option, section,
 )  # fmt: skip
 from clwe_jax.options.systems import Run
 from clwe_jax.options.tasks import check_source
@@ -15,21 +16,8 @@ from clwe_jax.options.text import SOURCE, CorpusOptions
 from clwe_jax.options.training import PlanOptions, ReportOptions
 
 
-@dataclasses.dataclass(frozen=True)
-class BudgetOptions(Section):
-    """The training of each language model; at most one of the three, or each config's own steps."""
-
-    minutes: Amount = option(0.0, "minutes of training, as steps by the measured speed; 0: none")
-    tokens: Count = option(0, "pieces or words that are read; 0: none")
-    steps: Count = option(0, "optimizer steps; 0: none")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if sum(map(bool, (self.minutes, self.tokens, self.steps))) > 1:
-            raise ValueError(
-                f"config.compare.budget has minutes={self.minutes:g}, tokens={self.tokens} and "
-                f"steps={self.steps}: one of them is the budget, set the others to 0"
-            )
+UNITS = ("minutes", "tokens", "steps")
+_BUDGET = re.compile(rf"(\d[\d_]*(?:\.\d+)?)\s*({'|'.join(UNITS)})")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +30,11 @@ class CompareOptions(Section):
         "run:DIR | hf:DIR | laser:DIR | vec:en=FILE,de=FILE",
     )
     seeds: Size = option(1, "runs of each system that is trained, from config.seed on")
-    budget: BudgetOptions = section(BudgetOptions)
+    budget: str = option(
+        "",
+        "the training of each language model: '5 minutes' (as steps, by the measured speed), '300_000 tokens' "
+        "or '1000 steps' | '': each config's own steps",
+    )
     configs: str = option("configs", "folder of the systems' config files")
     parallel: str = option(
         SOURCE,
@@ -60,6 +52,20 @@ class CompareOptions(Section):
     heads: Size = option(3, "heads of a task on each encoder")
     rows: Count = option(2_000, "most training rows of a task; 0: all")
     test_rows: Count = option(500, "most test rows of a task and language; 0: all")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.budget and not (_BUDGET.fullmatch(self.budget) and self.amount[0] > 0):
+            raise OptionError(
+                f"{AT}.budget={self.budget!r}: expected a number of one of {', '.join(UNITS)}, such as "
+                "'5 minutes', '300000 tokens' or '1000 steps', or '' for each config's own steps"
+            )
+
+    @property
+    def amount(self) -> tuple[float, str]:
+        """The budget as a number of one of `UNITS`; (0, '') without."""
+        match = _BUDGET.fullmatch(self.budget)
+        return (float(match[1].replace("_", "")), match[2]) if match else (0.0, "")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -199,14 +199,15 @@ def test_every_system_has_a_config_for_a_text_of_ones_own(folder, name, monkeypa
         options.with_values(run, one._TRIAL_VALUES).resolved().check_all()
 
 
-def test_a_budget_is_one_of_three():
-    with pytest.raises(ValueError, match="one of them is the budget"):
-        options.with_values(CompareRun(), {"compare.budget": {"steps": 1, "tokens": 1}})
+@pytest.mark.parametrize("budget", ["5", "five minutes", "0 steps", "5 hours"])
+def test_a_budget_is_a_number_of_three_units(budget):
+    with pytest.raises(ValueError, match="minutes, tokens, steps"):
+        options.with_values(CompareRun(), {"compare.budget": budget})
 
 
 def test_a_budget_of_tokens_gives_steps(folder, monkeypatch):
     monkeypatch.chdir(pathlib.Path(__file__).parents[2])
-    config = config_of(folder, **{"compare.budget.tokens": 20_480}).resolved()
+    config = config_of(folder, **{"compare.budget": "20_480 tokens"}).resolved()
     place = one.Place(str(folder / "run"), systems.SYSTEMS["mlm"], 0)
     run = one._budgeted(config, place, shared.folders(config, place.workdir))
     assert run.train.steps * run.train.batch_size * run.data.sequence_length == 20_480
@@ -217,7 +218,7 @@ def test_a_budget_of_tokens_gives_steps(folder, monkeypatch):
 
 def test_a_budget_of_minutes_gives_steps_by_the_speed_of_one_trial(folder, monkeypatch):
     monkeypatch.chdir(pathlib.Path(__file__).parents[2])
-    config = config_of(folder, **{"compare.budget.minutes": 1.0}).resolved()
+    config = config_of(folder, **{"compare.budget": "1 minutes"}).resolved()
     speeds = iter([2.0])
     monkeypatch.setattr(one, "_speed", lambda run, folder: next(speeds))
     for seed in (0, 1):  # the second seed takes as many steps, without a trial of its own
