@@ -121,22 +121,23 @@ class Comparison:
     def figures(self) -> dict[str, float]:
         """The content of results.json: compare/SYSTEM/FIGURE, its interval, costs and orders."""
         made: dict[str, float] = {}
-        for name in self.runs:
+        keys = {name: system.key for name, system in self.systems.items()}
+        for name, key in keys.items():
             for figure in self.titles:
                 if self.parts(figure, name):
-                    path = f"compare/{name}/{figure}"
+                    path = f"compare/{key}/{figure}"
                     made[path] = self.value(figure, name)
                     made[f"{path}_low"], made[f"{path}_high"] = self.interval(figure, name)
             costs = {kind: self.cost(name, kind) for kind in COSTS}
             costs["coverage"] = self.mean(name, "bli/coverage")
-            made |= {f"compare/{name}/{x}": y for x, y in costs.items() if y is not None}
+            made |= {f"compare/{key}/{x}": y for x, y in costs.items() if y is not None}
             own = {x for run in self.runs[name] for x in run.figures if x.startswith(("senses/", "wsd/"))}
-            made |= {f"compare/{name}/{x}": self.mean(name, x) for x in sorted(own)}
+            made |= {f"compare/{key}/{x}": self.mean(name, x) for x in sorted(own)}
         for figure in self.titles:
             for first, second in itertools.pairwise(self.measured(figure)):
                 found = self.gain(figure, first, second)
                 if found:
-                    path = f"order/{figure}/{first}/{second}"
+                    path = f"order/{figure}/{keys[first]}/{keys[second]}"
                     made[f"{path}/gain"] = found.value
                     made[f"{path}/p"] = self.p_values(figure)[frozenset((first, second))]
         return made

@@ -46,6 +46,11 @@ class System:
         return re.sub(r"[^\w.-]+", "-", self.name).strip("-.")[-60:]
 
     @property
+    def key(self) -> str:
+        """Its name in metrics, without the path of a model."""
+        return self.title if self.model else self.name
+
+    @property
     def seeded(self) -> bool:
         """Whether its runs of different seeds differ."""
         return bool(self.config)
@@ -196,10 +201,10 @@ def chosen(config: CompareRun) -> list[System]:
     for name in _names(config.compare.systems):
         for part in SETS.get(name, (name,)):
             found.append(_system(part))
-    folders = [system.folder for system in found]
-    for system in found:
-        if folders.count(system.folder) > 1:
-            raise ValueError(f"config.compare.systems names {system.name!r} twice")
+    for same in ([x.folder for x in found], [x.key for x in found]):
+        for system, name in zip(found, same):
+            if same.count(name) > 1:
+                raise ValueError(f"config.compare.systems names {name!r} twice: {system.name}")
     if not found:
         raise ValueError("config.compare.systems is empty: --config.compare.systems=quick")
     return found

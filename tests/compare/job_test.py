@@ -182,6 +182,7 @@ def test_names_of_files_may_hold_commas():
         CompareRun(), {"compare.systems": "floor,vec:en=a.vec,de=b.vec,hf:some/model"}
     ))  # fmt: skip
     assert [x.name for x in found] == ["floor", "vec:en=a.vec,de=b.vec", "hf:some/model"]
+    assert [x.key for x in found] == ["floor", "vec:a.vec", "hf:model"]
 
 
 @pytest.mark.parametrize("name", [x for x in systems.SYSTEMS if x != systems.FLOOR])
