@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 import os
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -26,17 +27,19 @@ from clwe_jax.align.retriever import Retriever
 from clwe_jax.api.base import Loaded, Neighbour, did_you_mean, lacks_counts, near_words, select
 from clwe_jax.api.checks import check_search, check_strings
 from clwe_jax.embeddings import vectors as stored
+from clwe_jax.embeddings.ngrams import Spelling
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.evaluate.encode import Layer
-from clwe_jax.evaluate.static_encoder import StaticEncoder, weighted_means
+from clwe_jax.evaluate.static_encoder import StaticEncoder, weighted_means, with_spelled
 from clwe_jax.text import frequencies
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.words import Segmenter
+from clwe_jax.text.words import Phrases, Segmenter
 
 _DESCRIPTION = "spaces.json"
 _RAW = "spaces"
 _ALIGNMENTS = "alignments"
+_SPELLING = "spelling.npz"
 _WIDENED = 2  # languages whose vectors in float16 are held in float32
 
 
@@ -55,6 +58,7 @@ class StaticModel(Loaded):
       normalizer: the normalizer of words.
       frequencies: counts of the words of the run's text, for the pooling 'sif'; None where no text
         was read.
+      spelling: vectors of words that the model lacks, from their n-grams; None: they have none.
     """
 
     raw: Mapping[str, Vectors]
@@ -63,7 +67,9 @@ class StaticModel(Loaded):
     hub: str
     normalizer: Normalizer = Normalizer()
     frequencies: Frequencies | None = None
+    spelling: Spelling | None = None
     kind = "Static vectors"
+    _phrases: dict[str, Phrases] = dataclasses.field(default_factory=dict, init=False, repr=False)
     # Spaces that were computed so far.
     _hub_spaces: dict[str, Vectors] = dataclasses.field(
         default_factory=dict, init=False, repr=False
@@ -95,11 +101,13 @@ class StaticModel(Loaded):
     def vector(self, word: str, lang: str, layer: Layer | None = None) -> np.ndarray:
         """The vector of a word in the hub's space: float32 [D].
 
+        A word that the model lacks has a vector from its spelling where the run trained such vectors.
+
         Raises:
           ValueError: the word has no vector; the message names similar words.
         """
         vectors = self.vectors(lang, layer)
-        return vectors.vectors[self._row(word, lang, vectors)]
+        return self._vector(word, lang, vectors)
 
     def knows(self, word: str, lang: str) -> bool:
         """Whether a word has a vector."""
@@ -117,7 +125,12 @@ class StaticModel(Loaded):
         if pool == "sif" and self.frequencies is None:
             raise lacks_counts(pool)
         vectors = self.vectors(lang, layer)
-        known = [[x for x in self._split(text, lang) if x in vectors.index] for text in texts]
+        cut = [self._split(text, lang) for text in texts]
+        if self._spells(lang):
+            vectors = with_spelled(
+                vectors, itertools.chain(*cut), lambda words: self.spelling.vectors(words, lang)
+            )
+        known = [[word for word in words if word in vectors.index] for words in cut]
         if pool is None:
             rows = [vectors.rows(words) for words in known]
             return [select(vectors.vectors[some][:, None], layer) for some in rows]
@@ -189,12 +202,13 @@ class StaticModel(Loaded):
         """The words of a language nearest to a word, without the word itself."""
         chosen = check_search(k, method)
         x, y = self.space(lang, to)
-        row = self._row(word, lang, x)
-        own = lang == to
+        row = self._find(word, lang, x)
+        query = self._vector(word, lang, x)
+        own = lang == to and row is not None
         most = min(k + own, len(y.words))
         if (lang, to, chosen) not in self._retrievers:
             self._retrievers[lang, to, chosen] = Retriever(y.vectors, x.vectors, chosen)
-        places, scores = self._retrievers[lang, to, chosen].nearest(x.vectors[row], most)
+        places, scores = self._retrievers[lang, to, chosen].nearest(query, most)
         near = [
             Neighbour(y.words[place], to, float(score))
             for place, score in zip(places, scores)
@@ -208,7 +222,20 @@ class StaticModel(Loaded):
         Text is cut into words at spaces; in scripts without spaces, by longest match of words with
         vectors. A word without a vector is lower-cased.
         """
-        return StaticEncoder(self, self._split, frequencies=self.frequencies)
+        return StaticEncoder(
+            self, self._split, frequencies=self.frequencies, spelled=self.spelled
+        )
+
+    @property
+    def spelled(self) -> Callable[[Sequence[str], str], np.ndarray] | None:
+        """(words, language) -> their vectors by spelling; None where the model has no such vectors."""
+        return self.spelling.vectors if self.spelling else None
+
+    def phrases(self, language: str) -> Phrases:
+        """The phrases of a language that have a vector."""
+        if language not in self._phrases:
+            self._phrases[language] = Phrases(self.raw[language].words)
+        return self._phrases[language]
 
     @functools.cached_property
     def _segmenter(self) -> Segmenter:
@@ -218,7 +245,8 @@ class StaticModel(Loaded):
         self._check_languages(language=language)
         index = self.raw[language].index
         words = self._segmenter.words(self.normalizer(text, language), language)
-        return [word if word in index else word.lower() for word in words]
+        words = [word if word in index else word.lower() for word in words]
+        return self.phrases(language)(words)
 
     def save(self, workdir: str) -> None:
         """Writes spaces/{lang}.npz, alignments/{lang}-{hub}.npz, counts.json, then spaces.json."""
@@ -230,6 +258,8 @@ class StaticModel(Loaded):
             alignment.save(os.path.join(workdir, _ALIGNMENTS, f"{language}-{self.hub}.npz"))
         if self.frequencies is not None:
             self.frequencies.save(workdir)
+        if self.spelling is not None:
+            self.spelling.save(os.path.join(workdir, _SPELLING))
         description: dict[str, Any] = {
             "languages": list(self.languages),
             "hub": self.hub,
@@ -237,6 +267,7 @@ class StaticModel(Loaded):
             "shared": {language: sorted(words) for language, words in self.shared.items()},
             "lower_case": self.normalizer.lower_case,
             "simplify_chinese": self.normalizer.simplify_chinese,
+            "spelling": self.spelling is not None,
         }
         path = os.path.join(workdir, _DESCRIPTION)
         atomic.write_json(path, description, indent=None)
@@ -245,6 +276,17 @@ class StaticModel(Loaded):
         """The row of a word as it is written or normalised; None for a word without a vector."""
         spelled = (word, self.normalizer(word, language))
         return next((vectors.index[x] for x in spelled if x in vectors.index), None)
+
+    def _spells(self, language: str) -> bool:
+        """Whether words that have no vector get one by their spelling."""
+        return self.spelling is not None and language in self.spelling.regressions
+
+    def _vector(self, word: str, language: str, vectors: Vectors) -> np.ndarray:
+        """The vector of a word among a language's, or by its spelling: float32 [D]."""
+        check_strings(word=word)
+        if self._spells(language) and self._find(word, language, vectors) is None:
+            return self.spelling.vectors([self.normalizer(word, language)], language)[0]
+        return vectors.vectors[self._row(word, language, vectors)]
 
     def _row(self, word: str, language: str, vectors: Vectors) -> int:
         check_strings(word=word)
@@ -331,4 +373,6 @@ def load(workdir: str | os.PathLike[str], step: int | None = None) -> StaticMode
         hub=hub,
         normalizer=Normalizer(found["lower_case"], found["simplify_chinese"]),
         frequencies=frequencies.load(workdir),
+        # Runs of earlier versions have no such entry.
+        spelling=Spelling.load(os.path.join(workdir, _SPELLING)) if found.get("spelling") else None,
     )

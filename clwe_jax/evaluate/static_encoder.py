@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from typing import Callable, Mapping, Protocol, Sequence
+from typing import Callable, Iterable, Mapping, Protocol, Sequence
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class StaticEncoder:
       pair: language -> vectors of two languages in their own space; None: the space of all.
       frequencies: counts of words in the run's text; None where they are not known.
       candidates: most frequent words of a language that lexicon induction chooses from; 0: all.
+      spelled: (words, language) -> vectors of words that have none, float32 [words, D], in the space
+        of all; None: there are no such vectors.
     """
 
     spaces: Spaces
@@ -46,6 +48,7 @@ class StaticEncoder:
     pair: Mapping[str, Vectors] | None = None
     frequencies: Frequencies | None = None
     candidates: int = 0
+    spelled: Callable[[Sequence[str], str], np.ndarray] | None = None
     layers = 1
 
     @property
@@ -81,7 +84,7 @@ class StaticEncoder:
         weights = {"idf": inverse_document_frequencies(cut)}
         if self.frequencies is not None:
             weights["sif"] = self.frequencies.word_weights(language)
-        vectors = self._vectors(language)
+        vectors = self._of(cut, language)
         return {x: weighted_means(cut, vectors, some)[:, None] for x, some in weights.items()}
 
     def coverage(self, texts: Sequence[str], language: str) -> float:
@@ -94,9 +97,9 @@ class StaticEncoder:
         self, texts: Sequence[str], language: str
     ) -> list[tuple[list[str], np.ndarray]]:
         """See `types.Encoder`; words without a vector have zeros."""
-        vectors, found = self._vectors(language), []
-        for text in texts:
-            words = self.words(text, language)
+        cut, found = [self.words(text, language) for text in texts], []
+        vectors = self._of(cut, language)
+        for words in cut:
             rows = vectors.rows(words)
             known = vectors.vectors[rows] * (rows >= 0)[:, None]
             found.append((words, known.astype(np.float32)[:, None]))
@@ -134,8 +137,32 @@ class StaticEncoder:
         frequent = min(self.candidates or len(vectors), len(vectors))
         return WordSpace(vectors.words, vectors.vectors[:, None], frequent)
 
+    def _of(self, sentences: Sequence[Sequence[str]], language: str) -> Vectors:
+        """The vectors of the sentences' words, those from their spelling with them."""
+        vectors = self._vectors(language)
+        if self.spelled is None:
+            return vectors
+        return with_spelled(
+            vectors, {word for words in sentences for word in words},
+            lambda words: self.spelled(words, language),
+        )  # fmt: skip
+
     def _vectors(self, language: str) -> Vectors:
         return self.spaces.vectors(language) if self.pair is None else self.pair[language]
+
+
+def with_spelled(
+    vectors: Vectors, words: Iterable[str], spelled: Callable[[Sequence[str]], np.ndarray]
+) -> Vectors:
+    """The vectors of these words alone, in the order of strings: their own, or that of `spelled`."""
+    words = sorted(set(words))
+    own = vectors.rows(words)
+    rows = np.zeros((len(words), vectors.dim), np.float32)
+    rows[own >= 0] = vectors.vectors[own[own >= 0]]
+    others = np.flatnonzero(own < 0)
+    if len(others):
+        rows[others] = spelled([words[place] for place in others.tolist()])
+    return Vectors(words, rows)
 
 
 def inverse_document_frequencies(sentences: Sequence[Sequence[str]]) -> dict[str, float]:

@@ -24,7 +24,7 @@ from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.section import values_of
-from clwe_jax.options.static import StaticRun
+from clwe_jax.options.static import StaticRun, WordsOptions
 from clwe_jax.runs.dictionary_baseline import PREFIX
 from clwe_jax.runs.job import FIGURES
 from clwe_jax.static.job import Static
@@ -187,7 +187,8 @@ def _of_dictionary(config: PretrainRun, world: World) -> dict[str, Vectors]:
         )
     counts = world.frequencies.words if world.frequencies else {}
     counts = {language: counts.get(language, {}) for language in world.languages}
-    graph = WordGraph(world.dictionary, counts)
+    # The model's width is that of the vectors: none is left for n-grams.
+    graph = WordGraph(world.dictionary, counts, WordsOptions(spelling_dim=0))
     return dict(dictionary_text.vectors(graph, config.model.width, config.seed))
 
 

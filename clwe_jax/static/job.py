@@ -199,16 +199,25 @@ class Static(Job):
             raw, vocabularies.shared, alignments, hub, read.context.normalizer,
             frequencies.most_frequent(counts),
         )  # fmt: skip
-        if not static.dictionary_dim:
+        alone = static.training == "dictionary" and not self._given
+        dim = self.config.embeddings.dim if alone else static.dictionary_dim
+        if not dim:
             return model
-        # The vectors in the hub's space, each behind the dictionary's vector of the word.
-        known = dictionary_text.vectors(
-            read.trainer.graph if read.trainer else WordGraph(read.dictionary, counts),
-            static.dictionary_dim, self.config.seed, mining.links if mining else {},
+        graph = read.trainer.graph if read.trainer else WordGraph(
+            read.dictionary, counts, static.words
         )  # fmt: skip
+        wanted = graph, dim, self.config.seed, mining.links if mining else {}
         trained = {language: model.vectors(language) for language in model.languages}
-        joined = beside.concatenated(known, trained, static.trained_length)
-        return dataclasses.replace(model, raw=joined, shared={}, alignments={})
+        if not alone:
+            # The vectors in the hub's space, each behind the dictionary's vector of the word.
+            joined = beside.concatenated(
+                dictionary_text.vectors(*wanted), trained, static.trained_length
+            )
+            model = dataclasses.replace(model, raw=joined, shared={}, alignments={})
+        if static.words.unknown != "ngrams":
+            return model
+        behind = 0 if alone else trained[hub].dim
+        return dataclasses.replace(model, spelling=dictionary_text.spelling(*wanted, behind))
 
     def _alignment(
         self, vocabularies: Vocabularies, dictionary: Dictionary | None, language: str, hub: str
