@@ -26,7 +26,8 @@ FLOORS = {
     "text": 2, "models": 2,
     # `embeddings` trains vectors on words that `text` reads.
     "embeddings": 3, "data": 3, "objectives": 3, "interop": 3,
-    "training": 4, "evaluate": 4,
+    # `ledger` asks `text` and `interop` for the options that follow files.
+    "training": 4, "evaluate": 4, "ledger": 4,
     "report": 5, "api": 5,
     "runs": 6,
     # The wings. Vectors are the start of the others, and CLCR measures entailment by transfer.
@@ -62,7 +63,8 @@ def tree(path: pathlib.Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
-def imported(module: str, top_level_only: bool = False) -> set[str]:
+@functools.cache
+def imported(module: str, top_level_only: bool = False) -> frozenset[str]:
     """Names of imported modules; imports inside functions count unless `top_level_only`."""
     body = tree(MODULES[module])
     nodes = body.body if top_level_only else ast.walk(body)
@@ -75,7 +77,7 @@ def imported(module: str, top_level_only: bool = False) -> set[str]:
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 found.add(whole if whole in MODULES else node.module)
-    return found
+    return frozenset(found)
 
 
 def wrong_import(module: str, name: str) -> str:
