@@ -10,8 +10,9 @@ from typing import Any, Iterable, Sequence
 
 import numpy as np
 
+from clwe_jax import terminal
 from clwe_jax.align import mining, search
-from clwe_jax.api.checks import check_strings, check_texts, check_type
+from clwe_jax.api.checks import check_count, check_strings, check_texts, check_type
 from clwe_jax.api.loaded import LoadedModel, Translation, WordLink
 from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
 from clwe_jax.evaluate.word_alignment import WordAligner
@@ -38,9 +39,13 @@ class Loaded(LoadedModel, abc.ABC):
         layer: Layer | None = None,
         pool: str | None = "mean",
         normalize: bool = False,
+        batch_size: int = 64,
+        show_progress: bool | None = None,
     ) -> np.ndarray | list[np.ndarray]:
         self._check_languages(lang=lang)
-        found = self._encode(check_texts(texts), lang, layer, pool)
+        check_count(batch_size=batch_size)
+        with terminal.progress(show_progress):
+            found = self._encode(check_texts(texts), lang, layer, pool, batch_size)
         if not normalize:
             return found
         if pool is None:
@@ -49,7 +54,7 @@ class Loaded(LoadedModel, abc.ABC):
 
     @abc.abstractmethod
     def _encode(
-        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None
+        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None, batch_size: int
     ) -> np.ndarray | list[np.ndarray]:
         """`encode` for checked sentences and a known language."""
 

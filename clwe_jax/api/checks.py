@@ -39,11 +39,17 @@ def check_search(k: Any, method: Any) -> str:
     Raises:
       ValueError: an unknown method, or a `k` that is not a positive whole number.
     """
-    if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
-        raise ValueError(f"k={k!r}: expected a whole number, at least 1")
+    check_count(k=k)
     if method not in METHODS:
         raise ValueError(f"There is no method {method!r}. {nearest(str(method), METHODS)}")
     return METHODS[method]
+
+
+def check_count(**counts: Any) -> None:
+    """Raises ValueError, which names the argument, unless each is a positive whole number."""
+    for name, value in counts.items():
+        if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name}={value!r}: expected a whole number, at least 1")
 
 
 def check_type(name: str, value: Any, kind: type, expected: str) -> None:

@@ -74,12 +74,12 @@ class LoadedModel:
     @overload
     def encode(
         self, texts: Iterable[str], lang: str, layer: Layer | None = ..., pool: str = ...,
-        normalize: bool = ...,
+        normalize: bool = ..., batch_size: int = ..., show_progress: bool | None = ...,
     ) -> np.ndarray: ...  # fmt: skip
     @overload
     def encode(
         self, texts: Iterable[str], lang: str, layer: Layer | None = ..., *, pool: None,
-        normalize: bool = ...,
+        normalize: bool = ..., batch_size: int = ..., show_progress: bool | None = ...,
     ) -> list[np.ndarray]: ...  # fmt: skip
     def encode(
         self,
@@ -88,6 +88,8 @@ class LoadedModel:
         layer: Layer | None = None,
         pool: str | None = "mean",
         normalize: bool = False,
+        batch_size: int = 64,
+        show_progress: bool | None = None,
     ) -> np.ndarray | list[np.ndarray]:
         """Vectors of sentences. A sentence longer than the model's rows is cut, with a warning.
 
@@ -101,6 +103,8 @@ class LoadedModel:
             weighs a / (a + p), with a = 1e-3 and p its share in the run's text, often better for
             retrieval; None: one vector for each piece (or word with a vector).
           normalize: whether vectors have length 1, so that inner products are cosines.
+          batch_size: rows that a language model computes at once; static vectors have no such rows.
+          show_progress: whether a line on stderr shows how many texts are done; None: on a terminal.
 
         Returns:
           float32 [N, D]; with pool=None a list of [pieces, D]. With layer='all' the last axis [D]

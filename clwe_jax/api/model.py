@@ -44,6 +44,7 @@ from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, finish, partition
 from clwe_jax.types import Generates, Objective, Variables
 
+_BATCH = 64  # rows that are encoded at once, unless asked otherwise
 _SEVERAL = 1_000  # the log names the encoding of at least so many words
 _TEXT_BYTES = 4 << 20  # bytes of each language's text that are searched for examples of senses
 
@@ -75,6 +76,10 @@ class Model(Loaded):
     _indices: dict[tuple[str, Layer], Index] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )
+    # Batch size -> the encoder of that size, for sizes other than `_BATCH`.
+    _sized: dict[int, ModelEncoder] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -92,19 +97,22 @@ class Model(Loaded):
         return self.tokenizer.vocabulary
 
     def _encode(
-        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None
+        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None, batch_size: int
     ) -> np.ndarray | list[np.ndarray]:
+        encoder = self._encoder
+        if batch_size != _BATCH:  # its program is compiled again, once for each size
+            encoder = self._sized.setdefault(batch_size, self.encoder(batch_size))
         if pool is None:
-            return [select(vectors, layer) for vectors in self._encoder.pieces(texts, lang)]
+            return [select(vectors, layer) for vectors in encoder.pieces(texts, lang)]
         if pool not in POOLS:
             raise ValueError(
                 f"pool={pool!r}: expected 'mean', 'sif', or None for a vector of each piece"
             )
         if pool == "mean":
-            return select(self._encoder.sentences(texts, lang), layer)
-        if pool not in self._encoder.pools:
+            return select(encoder.sentences(texts, lang), layer)
+        if pool not in encoder.pools:
             raise lacks_counts(pool)
-        return select(self._encoder.pooled(texts, lang)[pool], layer)
+        return select(encoder.pooled(texts, lang)[pool], layer)
 
     def words(
         self, text: str, lang: str, layer: Layer | None = None
@@ -289,11 +297,11 @@ class Model(Loaded):
             self.objective, self.tokenizer, self.variables, self.frequent, self.texts
         )
 
-    def encoder(self) -> ModelEncoder:
-        """The model as an encoder of text (`types.Encoder`)."""
+    def encoder(self, batch_size: int = _BATCH) -> ModelEncoder:
+        """The model as an encoder of text (`types.Encoder`), which computes `batch_size` rows at once."""
         return ModelEncoder(
             self.projection or self.objective, self.tokenizer, self.variables,
-            frequencies=self.frequencies,
+            frequencies=self.frequencies, batch_size=batch_size,
         )  # fmt: skip
 
     @functools.cached_property

@@ -114,8 +114,9 @@ class StaticModel(Loaded):
         return self._find(word, lang, self.raw[lang]) is not None
 
     def _encode(
-        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None
+        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None, batch_size: int
     ) -> np.ndarray | list[np.ndarray]:
+        del batch_size
         if pool not in ("mean", "sif", None):
             raise ValueError(
                 f"pool={pool!r}: expected 'mean', 'sif', or None for a vector of each word"

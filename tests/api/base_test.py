@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from clwe_jax import api
+from clwe_jax import api, terminal
 from clwe_jax.api.base import near_words
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors
@@ -78,3 +78,14 @@ def test_a_long_list_of_names_is_cut():
     message = nearest("xyz", names)
     assert len(message) < 2_000 and message.endswith("and 19,880 more.")
     assert nearest("xyz", ["b", "a"]) == "Known: a, b."
+
+
+def test_the_size_of_a_batch_is_checked_and_progress_is_shown_where_asked(capsys):
+    vectors = Vectors(["a", "b"], np.eye(2, dtype=np.float32))
+    model = StaticModel({"en": vectors}, {}, {}, "en")
+    with pytest.raises(ValueError, match="batch_size=0: expected a whole number"):
+        model.encode(["a"], lang="en", batch_size=0)
+    for shown, expected in ((True, True), (False, False), (None, False)):
+        with terminal.progress(shown), terminal.task("texts", 2) as advance:
+            advance(2)
+        assert ("2/2 texts" in capsys.readouterr().err) is expected

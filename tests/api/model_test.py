@@ -84,6 +84,15 @@ def by_hand(run):
     return vectors
 
 
+def test_the_size_of_a_batch_changes_no_vector(model):
+    texts = [f"{word} bank" for word in ("the", "a", "one")]
+    whole = model.encode(texts, lang="en")
+    np.testing.assert_allclose(model.encode(texts, "en", batch_size=2), whole, atol=1e-5)
+    assert model._sized[2] is not model._encoder and model.dim == whole.shape[1]
+    model.encode(texts, "en", batch_size=2)
+    assert list(model._sized) == [2]
+
+
 def test_encode_equals_the_objective(model, by_hand):
     assert model.languages == ("en", "de") and len(model.vocabulary) == 63
     texts = ["The bank", "money, by the"]
