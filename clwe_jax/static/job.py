@@ -29,7 +29,7 @@ from clwe_jax.runs import (
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-from clwe_jax.static import mined, pictures, provided, refine
+from clwe_jax.static import mined, pictures, provided, refine, times
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text import frequencies, training_dictionary, world
@@ -114,7 +114,7 @@ class Static(Job):
                 (*read, *model),
                 lambda: forecast.evaluations(config, workdir),
             ),
-            Stage("induced dictionaries", self._induce, model),
+            Stage("induced dictionaries", self._induce, model, lambda: times.stages(config)),
         ]
 
     @property
