@@ -29,7 +29,8 @@ def test_the_vocabulary_grows_with_the_text(tmp_path):
 def test_every_stage_has_a_line(monkeypatch):
     monkeypatch.setattr(times, "_TIMED", 60)
     run = options.with_values(
-        options.parse(presets.static("laptop")), {"embeddings.dim": 8, "data.languages": "de,en"}
+        options.parse(presets.static("laptop")),
+        {"embeddings.dim": 8, "data.languages": "de,en", "static.refinement": True},
     ).resolved()
     lines = list(times.stages(run))
     assert [line.partition(":")[0] for line in lines] == [
