@@ -122,7 +122,7 @@ def our_epochs(
 
 def our_predictions(args: argparse.Namespace, given: dict[str, Any]) -> Callable[[int], float]:
     """The function epochs -> seconds of labelling the sentences, as a finished run labels them."""
-    from clwe_jax.evaluate.features import Table
+    from clwe_jax.encoders.features import Table
     from clwe_jax.evaluate.labeller import Frozen
 
     labeller, params = our_tagger(args, given["table"], 1)

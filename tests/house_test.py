@@ -19,24 +19,26 @@ CONFIGS = sorted((ROOT / "configs").glob("*.py"))
 
 # A room imports rooms of lower floors, and the modules of GROUND. Rooms of one floor do not import
 # each other.
-FLOORS = {
-    "__init__": 1, "types": 1, "registry": 1, "options": 1, "presets": 1, "atomic": 1,
-    "terminal": 1,
-    "pocket": 1, "align": 1,
-    "text": 2, "models": 2,
-    # `embeddings` trains vectors on words that `text` reads.
-    "embeddings": 3, "data": 3, "objectives": 3, "interop": 3,
-    "training": 4, "evaluate": 4,
-    "report": 5, "api": 5,
-    "runs": 6,
+GROUND = ("__init__", "types", "registry", "options", "presets", "atomic", "terminal")
+ORDER = (
+    (*GROUND, "pocket", "align"),
+    ("text", "models"),
+    ("embeddings", "data", "objectives", "interop"),
+    ("training",),
+    ("encoders",),
+    ("evaluate",),
+    ("report", "api"),
+    ("runs",),
     # The wings. Vectors are the start of the others, and CLCR measures entailment by transfer.
-    "static": 7, "pretrain": 8, "transfer": 8, "clcr": 9,
-    "reevaluate": 10,
-    "main": 11,
-}  # fmt: skip
+    ("static",),
+    ("pretrain", "transfer"),
+    ("clcr",),
+    ("reevaluate",),
+    ("main",),
+)
+FLOORS = {room: floor for floor, rooms in enumerate(ORDER, 1) for room in rooms}
 WINGS = {"static", "pretrain", "transfer", "clcr"}
 DATA = {"runs", *WINGS}  # rooms that may import `data`
-GROUND = {"__init__", "types", "registry", "options", "presets", "atomic", "terminal"}
 HEAVY = {"tensorflow", "tensorflow_text", "tensorflow_datasets", "seqio", "clu"}
 GRAPH = "clwe_jax.data.graph"  # the only place that may import them
 MOST_LINES = 400

@@ -13,7 +13,7 @@ import numpy as np
 from clwe_jax.align import mining, search
 from clwe_jax.api.checks import check_strings, check_texts, check_type
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
+from clwe_jax.encoders.encode import MEAN_LAST4, Layer, select_layer
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.options.evaluators import METHODS as METHODS_OF_WORDS
 from clwe_jax.options.section import check_keys, nearest

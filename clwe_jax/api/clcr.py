@@ -10,12 +10,12 @@ from typing import Any, Mapping, NamedTuple
 import numpy as np
 
 from clwe_jax import atomic, options
-from clwe_jax.align.whitening import Whitening
 from clwe_jax.align.predictors import Predictor
+from clwe_jax.align.whitening import Whitening
 from clwe_jax.api import encoders
 from clwe_jax.api.clcr_model import ClcrModel
 from clwe_jax.api.model import Model
-from clwe_jax.evaluate.clcr_encoder import Steps
+from clwe_jax.encoders.clcr import Steps
 from clwe_jax.objectives.transformed import Transformed
 from clwe_jax.training import heads
 

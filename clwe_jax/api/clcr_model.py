@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from clwe_jax.api.pair import PairModel
-from clwe_jax.evaluate.clcr_encoder import ClcrEncoder, Steps
+from clwe_jax.encoders.clcr import ClcrEncoder, Steps
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -31,15 +31,15 @@ from clwe_jax.api.checks import check_strings
 from clwe_jax.api.nearest import Index, nearest_words
 from clwe_jax.api.texts import Texts, texts_of
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.evaluate import translate
-from clwe_jax.evaluate.encode import MEAN_LAST4, Layer
-from clwe_jax.evaluate.model_encoder import POOLS, ModelEncoder
+from clwe_jax.encoders import translate
+from clwe_jax.encoders.encode import MEAN_LAST4, Layer
+from clwe_jax.encoders.model import POOLS, ModelEncoder
 from clwe_jax.models.senses.state import SenseState
 from clwe_jax.objectives import projected
 from clwe_jax.text import frequencies
+from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.training import build, checkpoint, finish, partition
 from clwe_jax.types import Generates, Objective, Variables
 

@@ -11,7 +11,7 @@ from clwe_jax.align import search
 from clwe_jax.align.retriever import Retriever
 from clwe_jax.api.base import Neighbour
 from clwe_jax.api.checks import check_search
-from clwe_jax.evaluate.encode import MEAN_LAST4, Layer
+from clwe_jax.encoders.encode import MEAN_LAST4, Layer
 
 
 @dataclasses.dataclass(frozen=True)

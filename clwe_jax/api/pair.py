@@ -14,8 +14,8 @@ from clwe_jax.api.base import Loaded, Neighbour
 from clwe_jax.api.model import Model
 from clwe_jax.api.nearest import nearest_words
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.evaluate.encode import Layer
-from clwe_jax.evaluate.pair_encoder import PairEncoder
+from clwe_jax.encoders.encode import Layer
+from clwe_jax.encoders.pair import PairEncoder
 from clwe_jax.objectives import projected
 
 

@@ -27,8 +27,8 @@ from clwe_jax.api.base import Loaded, Neighbour, did_you_mean, lacks_counts, nea
 from clwe_jax.api.checks import check_search, check_strings
 from clwe_jax.embeddings import vectors as stored
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.evaluate.encode import Layer
-from clwe_jax.evaluate.static_encoder import StaticEncoder, weighted_means
+from clwe_jax.encoders.encode import Layer
+from clwe_jax.encoders.static import StaticEncoder, weighted_means
 from clwe_jax.text import frequencies
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer

@@ -23,7 +23,7 @@ from clwe_jax import options, registry
 from clwe_jax.api import encoders
 from clwe_jax.api.base import Loaded, shown
 from clwe_jax.api.checks import check_texts
-from clwe_jax.evaluate.features import PieceTable, Vectors
+from clwe_jax.encoders.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Frozen, Predictor, Tuned
 from clwe_jax.objectives import projected
 from clwe_jax.options.section import nearest

@@ -12,7 +12,7 @@ from clwe_jax.align.pivots import Mapped
 from clwe_jax.align.sentences import Allocate, Pieces, Sentences, numbered
 from clwe_jax.api.clcr import Space
 from clwe_jax.api.model import Model
-from clwe_jax.evaluate.part_rows import PartRows
+from clwe_jax.encoders.part_rows import PartRows
 
 SENTENCES = 512  # sentences that are encoded at once
 _ROWS = 65_536  # pieces whose space is changed at once

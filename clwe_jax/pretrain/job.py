@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from clwe_jax import api, atomic, options
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.training import ReportOptions
 from clwe_jax.pretrain import finish, own_mining, senses, warm_start

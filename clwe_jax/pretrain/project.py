@@ -12,8 +12,8 @@ from typing import Any, Iterator, Mapping
 import jax
 
 from clwe_jax import api, options
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.objectives import projected
 from clwe_jax.options.pretrain import PretrainRun, ProjectionOptions
 from clwe_jax.options.section import nearest

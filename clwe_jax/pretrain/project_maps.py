@@ -18,10 +18,10 @@ from scipy import linalg
 
 from clwe_jax import api
 from clwe_jax.align import procrustes
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.pair import PairEncoder
 from clwe_jax.evaluate import anchors
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.evaluate.pair_encoder import PairEncoder
 from clwe_jax.objectives.projected import Projected
 from clwe_jax.options.pretrain import PretrainRun, ProjectionOptions
 from clwe_jax.text import dictionary as dictionaries, training_dictionary

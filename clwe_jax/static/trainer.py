@@ -18,7 +18,7 @@ from clwe_jax.embeddings.grown import Grown
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
-from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
 from clwe_jax.runs.cached import CachedResult

@@ -9,7 +9,7 @@ from typing import Any, Sequence
 from clwe_jax import options, presets
 from clwe_jax.api import encoders, transfer as api
 from clwe_jax.api.base import Loaded
-from clwe_jax.evaluate.features import PieceTable, Vectors
+from clwe_jax.encoders.features import PieceTable, Vectors
 from clwe_jax.interop.configuration import LASER_WEIGHTS
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun

@@ -16,7 +16,7 @@ import numpy as np
 from clwe_jax import atomic
 from clwe_jax.api.transfer import CENTERS, HEADS
 from clwe_jax.data.arrays import ArraySource
-from clwe_jax.evaluate.features import (
+from clwe_jax.encoders.features import (
     PieceTable, Table, Vectors, centered, joined, mean, of_spans,
 )  # fmt: skip
 from clwe_jax.evaluate.labeller import Frozen, Labels

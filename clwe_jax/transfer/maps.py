@@ -18,7 +18,8 @@ from clwe_jax import pocket
 from clwe_jax.align import procrustes
 from clwe_jax.api.base import Loaded
 from clwe_jax.api.model import Model
-from clwe_jax.evaluate import features, word_alignment
+from clwe_jax.encoders import features
+from clwe_jax.evaluate import word_alignment
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.objectives import projected
 from clwe_jax.options.section import to_dict

@@ -8,8 +8,8 @@ from typing import Any, Mapping, NamedTuple, Sequence
 import numpy as np
 
 from clwe_jax.api.model import Model
+from clwe_jax.encoders.features import PieceTable, Table, Vectors
 from clwe_jax.evaluate import agreement
-from clwe_jax.evaluate.features import PieceTable, Table, Vectors
 from clwe_jax.evaluate.labeller import Frozen, Labels
 from clwe_jax.transfer.data import LabelledData
 

@@ -15,7 +15,7 @@ import numpy as np
 from clwe_jax import atomic
 from clwe_jax.api.model import Model
 from clwe_jax.data.arrays import ArraySource
-from clwe_jax.evaluate import piece_rows
+from clwe_jax.encoders import piece_rows
 from clwe_jax.evaluate.labeller import Labels, Tuned
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.training import CheckpointOptions, TrainOptions

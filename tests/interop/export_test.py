@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, registry
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.interop import configuration, export, huggingface, to_huggingface
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options.models import TransformerOptions
+from clwe_jax.text import xlm
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
 from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text import xlm
 from clwe_jax.text.words import Segmenter
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "bank", "##s", "an", "##a", ","]

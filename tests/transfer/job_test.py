@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options, pocket, presets, registry
+from clwe_jax import reevaluate
 from clwe_jax.api import encoders
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
@@ -19,7 +20,6 @@ from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options import with_values
 from clwe_jax.options.models import TransformerOptions
-from clwe_jax import reevaluate
 from clwe_jax.text import labelled_files
 from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.labelled import Examples, Labelled, Tagged, scores
@@ -182,7 +182,7 @@ def test_a_finished_part_is_not_done_twice(frozen, monkeypatch):
     config, folder = frozen
     before, skipped = read(folder, "results.json"), read(folder, "report.json")["skipped"]
     os.remove(os.path.join(folder, "results.json"))
-    monkeypatch.setattr("clwe_jax.evaluate.features.Vectors.of_sentences", None)
+    monkeypatch.setattr("clwe_jax.encoders.features.Vectors.of_sentences", None)
     monkeypatch.setattr("clwe_jax.training.heads.fit", None)
     assert transfer.run(config, folder)
     assert read(folder, "report.json")["skipped"] == skipped

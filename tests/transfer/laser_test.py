@@ -9,8 +9,8 @@ import pytest
 
 from clwe_jax import api, options, presets
 from clwe_jax.api import encoders
-from clwe_jax.evaluate import features, piece_rows
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.encoders import features, piece_rows
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.models.heads import Linear
 from clwe_jax.models.labelling import Labelling
 from clwe_jax.models.laser import Backbone, Laser

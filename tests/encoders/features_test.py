@@ -5,10 +5,10 @@ import pytest
 
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors as WordVectors
-from clwe_jax.evaluate import features
-from clwe_jax.evaluate.features import Table, Vectors
-from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.evaluate.part_rows import PartRows
+from clwe_jax.encoders import features
+from clwe_jax.encoders.features import Table, Vectors
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.part_rows import PartRows
 from clwe_jax.models import labelling
 from clwe_jax.text.normalize import Normalizer
 

@@ -7,7 +7,7 @@ from typing import Callable, Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.types import WordSample, WordSpace
 
 

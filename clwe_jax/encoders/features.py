@@ -13,7 +13,7 @@ from typing import Callable, Iterable, Iterator, Protocol, Sequence, runtime_che
 from absl import logging
 import numpy as np
 
-from clwe_jax.evaluate.part_rows import PartRows
+from clwe_jax.encoders.part_rows import PartRows
 from clwe_jax.models.pooling import select
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Batch, Encoder

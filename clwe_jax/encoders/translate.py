@@ -9,7 +9,7 @@ from absl import logging
 import numpy as np
 
 from clwe_jax import terminal
-from clwe_jax.evaluate.sharded_call import ShardedCall
+from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.text.subword_vocab import SPACE_MARK
 from clwe_jax.text.words import is_unspaced

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax import terminal
-from clwe_jax.evaluate.sharded_call import ShardedCall
+from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_batch
