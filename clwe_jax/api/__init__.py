@@ -11,22 +11,37 @@ TensorFlow is not needed.
 from __future__ import annotations
 
 import os
-from typing import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from clwe_jax import options, registry
-from clwe_jax.api import encoders, foreign
-from clwe_jax.api.base import Loaded, Neighbour, Translation, WordLink
-from clwe_jax.api.model import Model
-from clwe_jax.api.pair import PairModel
-from clwe_jax.api.senses import Sense, SenseView, Translated
-from clwe_jax.api.static import StaticModel
-from clwe_jax.api.transfer import TransferModel
-from clwe_jax.interop.configuration import PREFIX, is_laser, is_model
+from clwe_jax.api.loaded import LoadedModel, Neighbour, Translation, WordLink
 
+if TYPE_CHECKING:
+    from clwe_jax.api.model import Model
+    from clwe_jax.api.pair import PairModel
+    from clwe_jax.api.senses import Sense, SenseView, Translated
+    from clwe_jax.api.static import StaticModel
+    from clwe_jax.api.transfer import TransferModel
+
+# Class -> its module. They import jax, so that a program pays for them when it loads a model.
+_LATER = {
+    "Model": "model", "PairModel": "pair", "Sense": "senses", "SenseView": "senses",
+    "StaticModel": "static", "TransferModel": "transfer", "Translated": "senses",
+}  # fmt: skip
 __all__ = [
-    "Loaded", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel",
+    "LoadedModel", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel",
     "TransferModel", "Translated", "Translation", "WordLink", "load",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'clwe_jax.api' has no attribute {name!r}")
+    return registry.imported(f"clwe_jax.api.{_LATER[name]}:{name}")
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def load(
@@ -35,12 +50,12 @@ def load(
     *,
     languages: Sequence[str] = (),
     words: Mapping[str, Sequence[str]] | None = None,
-) -> Model | PairModel | StaticModel | TransferModel:
+) -> LoadedModel:
     """Loads the trained model in a run's folder, a model of Hugging Face, or LASER's release.
 
-    The result is a `Model`, a `PairModel` for two projected monolingual runs, or a `StaticModel`
-    for static vectors, with the methods of `api.base.Loaded`; or a `TransferModel`, which labels
-    words, texts or spans.
+    The result is a `Model`, a `PairModel` for two projected monolingual runs, a `StaticModel` for
+    static vectors, or a `TransferModel`, which labels words, texts or spans; all have the methods of
+    `LoadedModel`.
 
     Args:
       workdir: the run's folder, with or without 'run:' before it; or files of word vectors in one
@@ -61,6 +76,9 @@ def load(
       ValueError: a file of the run is damaged, the folder has an older layout, or the checkpoint
         belongs to another model or vocabulary; `languages` or `words` for a run, which has its own.
     """
+    from clwe_jax.api import encoders, foreign
+    from clwe_jax.interop.configuration import PREFIX, is_laser, is_model
+
     workdir = os.fspath(workdir).removeprefix("run:")
     if workdir.startswith("vec:") or os.path.isfile(workdir):
         if words:

@@ -17,7 +17,7 @@ class ClcrModel(PairModel):
     """
 
     steps: Steps
-    kind = "CLCR's pairs of models"
+    described = "CLCR's pairs of models"
 
     def reduced(
         self, extract: bool = True, reorder: bool = True, threshold: float | None = None

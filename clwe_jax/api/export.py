@@ -18,7 +18,7 @@ def huggingface(model: Loaded, out: str, language: str = "") -> list[str]:
     """
     if not isinstance(model, Model):
         raise ValueError(
-            f"{model.kind} are no model of transformers: --format=vec writes the vectors of words"
+            f"{model.described} are no model of transformers: --format=vec writes the vectors of words"
         )
     if model.projection is not None:
         raise ValueError(
@@ -30,7 +30,7 @@ def huggingface(model: Loaded, out: str, language: str = "") -> list[str]:
 def vec(model: Loaded, out: str, language: str = "") -> list[str]:
     """Writes OUT/{language}.vec, the frequent words of each language and their vectors.
 
-    A word's vector in a language model is that of the word without context, `Loaded.vectors`.
+    A word's vector in a language model is that of the word without context, `LoadedModel.vectors`.
 
     Raises:
       ValueError: an unknown language, or a run without a list of frequent words.

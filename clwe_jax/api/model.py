@@ -26,8 +26,9 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.api import senses as sense_api
-from clwe_jax.api.base import Loaded, Neighbour, did_you_mean, lacks_counts, near_words, select
+from clwe_jax.api.base import Loaded, did_you_mean, lacks_counts, near_words, select
 from clwe_jax.api.checks import check_strings
+from clwe_jax.api.loaded import Neighbour
 from clwe_jax.api.nearest import Index, nearest_words
 from clwe_jax.api.texts import Texts, texts_of
 from clwe_jax.embeddings.vectors import Vectors
@@ -79,6 +80,11 @@ class Model(Loaded):
     def languages(self) -> tuple[str, ...]:
         """The languages that the model was trained on."""
         return tuple(self.tokenizer.languages)
+
+    @functools.cached_property
+    def dim(self) -> int:
+        """The number of dimensions of a vector; the first call encodes a text."""
+        return self.encode(["a"], self.languages[0]).shape[-1]
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -178,7 +184,7 @@ class Model(Loaded):
         return self.encode([own], lang, layer)[0]
 
     def knows(self, word: str, lang: str) -> bool:
-        """See `Loaded.knows`; of several words, whether the model knows all."""
+        """See `LoadedModel.knows`; of several words, whether the model knows all."""
         self._check_languages(lang=lang)
         check_strings(word=word)
         frequent = self.frequent.get(lang, ())

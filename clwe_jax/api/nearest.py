@@ -9,7 +9,7 @@ import numpy as np
 
 from clwe_jax.align import search
 from clwe_jax.align.retriever import Retriever
-from clwe_jax.api.base import Neighbour
+from clwe_jax.api.loaded import Neighbour
 from clwe_jax.api.checks import check_search
 from clwe_jax.encoders.encode import MEAN_LAST4, Layer
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.api import model as models
-from clwe_jax.api.base import Loaded, Neighbour
+from clwe_jax.api.base import Loaded
+from clwe_jax.api.loaded import Neighbour
 from clwe_jax.api.model import Model
 from clwe_jax.api.nearest import nearest_words
 from clwe_jax.embeddings.vectors import Vectors
@@ -29,12 +30,17 @@ class PairModel(Loaded):
     """
 
     models: Mapping[str, Model]
-    kind = "Projected pairs of models"
+    described = "Projected pairs of models"
 
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages of the models."""
         return tuple(self.models)
+
+    @property
+    def dim(self) -> int:
+        """The number of dimensions of a vector in the common space."""
+        return next(iter(self.models.values())).dim
 
     def _encode(
         self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None

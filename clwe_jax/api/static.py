@@ -23,8 +23,9 @@ import numpy as np
 from clwe_jax import atomic
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.retriever import Retriever
-from clwe_jax.api.base import Loaded, Neighbour, did_you_mean, lacks_counts, near_words, select
+from clwe_jax.api.base import Loaded, did_you_mean, lacks_counts, near_words, select
 from clwe_jax.api.checks import check_search, check_strings
+from clwe_jax.api.loaded import Neighbour
 from clwe_jax.embeddings import vectors as stored
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders.encode import Layer
@@ -63,7 +64,7 @@ class StaticModel(Loaded):
     hub: str
     normalizer: Normalizer = Normalizer()
     frequencies: Frequencies | None = None
-    kind = "Static vectors"
+    described = "Static vectors"
     # Spaces that were computed so far.
     _hub_spaces: dict[str, Vectors] = dataclasses.field(
         default_factory=dict, init=False, repr=False
@@ -80,6 +81,11 @@ class StaticModel(Loaded):
     def languages(self) -> tuple[str, ...]:
         """The languages with vectors."""
         return tuple(self.raw)
+
+    @property
+    def dim(self) -> int:
+        """The number of dimensions of a vector in the hub's space."""
+        return self.raw[self.hub].dim
 
     def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
         """All words of a language, most frequent first, in the hub's space.

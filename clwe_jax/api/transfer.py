@@ -21,8 +21,9 @@ import numpy as np
 
 from clwe_jax import options, registry
 from clwe_jax.api import encoders
-from clwe_jax.api.base import Loaded, shown
+from clwe_jax.api.base import Loaded
 from clwe_jax.api.checks import check_texts
+from clwe_jax.api.loaded import LoadedModel, shown
 from clwe_jax.encoders.features import PieceTable, Vectors
 from clwe_jax.evaluate.labeller import Frozen, Predictor, Tuned
 from clwe_jax.objectives import projected
@@ -47,7 +48,7 @@ _CALLS = {
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class TransferModel:
+class TransferModel(LoadedModel):
     """A trained tagger, classifier or probe.
 
     Attributes:
@@ -71,6 +72,7 @@ class TransferModel:
     encoder: Loaded | None
     tokenizer: Tokenizer | None
     glossaries: Mapping[str, Glossary] = dataclasses.field(default_factory=dict)
+    described = "Taggers and classifiers"
     _segmenters: dict[str, Segmenter] = dataclasses.field(
         default_factory=dict, init=False, repr=False
     )

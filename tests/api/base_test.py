@@ -31,7 +31,7 @@ def model(request):
 
 def test_methods_have_the_same_arguments():
     kinds = (api.Model, api.PairModel, api.StaticModel)
-    for name, method in vars(api.Loaded).items():
+    for name, method in vars(api.LoadedModel).items():
         if name.startswith("_") or not inspect.isfunction(method):
             continue
         expected = list(inspect.signature(method).parameters)
