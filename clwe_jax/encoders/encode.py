@@ -54,6 +54,13 @@ def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
     return vectors[..., layer, :]
 
 
+def select(vectors: np.ndarray, layer: Layer | None) -> np.ndarray:
+    """The vectors of a layer, from [..., layers + 1, D]; all of them for the layer 'all'."""
+    if isinstance(layer, str) and layer == "all":
+        return vectors
+    return select_layer(vectors, MEAN_LAST4 if layer is None else layer)
+
+
 @dataclasses.dataclass(frozen=True)
 class Row:
     """A text as word pieces in groups, whose vectors are averaged.

@@ -16,9 +16,9 @@ import numpy as np
 
 from clwe_jax import pocket
 from clwe_jax.align import procrustes
-from clwe_jax.api.base import Loaded
-from clwe_jax.api.model import Model
 from clwe_jax.encoders import features
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.evaluate import word_alignment
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.objectives import projected
@@ -38,8 +38,8 @@ Maps = Mapping[str, Mapping[str, np.ndarray]]  # 'orthogonal' -> language -> [la
 
 
 def mapped(
-    config: TransferRun, workdir: str, model: Loaded, languages: Sequence[str]
-) -> tuple[Loaded, dict[str, Any]]:
+    config: TransferRun, workdir: str, model: LoadedEncoder, languages: Sequence[str]
+) -> tuple[LoadedEncoder, dict[str, Any]]:
     """The model with maps of all languages but the first, which `config.transfer.align` asks for.
 
     The maps are kept in WORKDIR/projection.npz, which `api.load` reads.
@@ -59,7 +59,7 @@ def mapped(
     settings = config.transfer.align
     if not settings.parallel:
         return model, {}
-    if not isinstance(model, Model) or model.projection is not None:
+    if not isinstance(model, LanguageModel) or model.projection is not None:
         raise ValueError(
             f"config.transfer.align.parallel maps the layers of one language model, and "
             f"config.encoder={config.encoder} is vectors, a pair of models or a projected model: "
