@@ -10,7 +10,8 @@ import pytest
 
 from clwe_jax import api, options, pocket, presets
 from clwe_jax.align import procrustes
-from clwe_jax.api import encoders
+from clwe_jax.encoders import load as encoders
+from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives import projected
@@ -105,7 +106,7 @@ def model():
     objective = MlmObjective(model=backbone, vocab_size=len(pieces), max_predictions=4)
     batch = {key: np.zeros(x.shape, x.dtype) for key, x in objective.batch_shapes(1, 32).items()}
     variables = partition.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
-    return api.Model(config_of("x"), tokenizer, objective, variables)
+    return LanguageModel(config_of("x"), tokenizer, objective, variables)
 
 
 def config_of(encoder, **align):
