@@ -30,8 +30,8 @@ STATIC = "data.pocket_sentences=5000 embeddings.epochs=2"
 RUNS = {
     "dict_mlm_50": "train.steps=150",
     "warm_dict_mlm": "train.steps=60 finish.steps=8 data.pocket_sentences=6000",
-    "saelmo": "train.steps=120 senses.warmup_steps=60",
-    "bi_saelmo": "train.steps=100 senses.warmup_steps=50",
+    "saelmo": "train.steps=120 objective.senses.warmup_steps=60",
+    "bi_saelmo": "train.steps=100 objective.senses.warmup_steps=50",
     "joint_align": STATIC,
     "joint_dictionary": STATIC,
     "align_geomm": STATIC,
