@@ -11,7 +11,6 @@ from clwe_jax.encoders import foreign
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
 from clwe_jax.encoders.spaces import StaticSpaces
-from clwe_jax.options.section import Section
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.types import Encoder
 
@@ -129,8 +128,3 @@ def text_encoder(model: LoadedEncoder, reduce: str, probability: float = 0.0) ->
             "config.encoder is none: --config.transfer.reduce=''"
         )
     return model.reduced(extract=True, reorder="reorder" in reduce, threshold=probability or None)
-
-
-def whole(head: Section, tags: bool) -> bool:
-    """Whether a head reads one vector of a text instead of its words' vectors."""
-    return not tags and head.name in ("linear", "mean_mlp")

@@ -8,7 +8,7 @@ from typing import Any, Sequence
 
 from clwe_jax import options, presets
 from clwe_jax.encoders import load as encoders
-from clwe_jax.encoders.features import PieceTable, Vectors
+from clwe_jax.encoders.features import PieceTable
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.interop.configuration import LASER_WEIGHTS
 from clwe_jax.options.section import to_dict, values_of
@@ -42,16 +42,13 @@ def opened(config: TransferRun, workdir: str, data: LabelledData) -> RowEncoder:
     made_with |= maps
     if settings.mode == "tune":
         return RowEncoder(encoders.tunable(model, where), made_with)
-    encoder = encoders.text_encoder(model, settings.reduce, settings.pivot_probability)
+    reader = loaded.reader(settings, model, data.tags, settings.layers, workdir)
     if settings.reduce:
         made_with["reduce"] = [settings.reduce, settings.pivot_probability]
-    layers = "mix" if settings.layers == "each" else settings.layers
-    whole = encoders.whole(settings.head, data.tags)
     coverage = {}
-    if isinstance(encoder, Covers):
+    if isinstance(reader.encoder, Covers):
         for language, rows in data.tests.items():
-            coverage[language] = encoder.coverage(data.texts(rows), data.spoken(language))
-    reader = Vectors(encoder, layers, settings.words, whole, workdir)
+            coverage[language] = reader.encoder.coverage(data.texts(rows), data.spoken(language))
     return RowEncoder(reader, made_with, coverage=coverage)
 
 

@@ -14,7 +14,7 @@ from clwe_jax.encoders import load as encoders
 from clwe_jax.encoders.features import PieceTable, Vectors
 from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.objectives import projected
-from clwe_jax.options.transfer import TransferRun
+from clwe_jax.options.transfer import TransferOptions, TransferRun
 from clwe_jax.text.glossary import Glossary
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
@@ -61,6 +61,27 @@ class TrainedLabeller:
     def segmenter(self, lang: str) -> Segmenter:
         """Cuts text of a language into words as the encoder does."""
         return self.tokenizer.segmenter if self.encoder is None else self.encoder.segmenter(lang)
+
+
+def reader(
+    settings: TransferOptions,
+    model: LoadedEncoder,
+    tags: bool,
+    layers: str,
+    folder: str | None = None,
+) -> Vectors:
+    """Makes the features of texts for a head.
+
+    Args:
+      settings: those of the run.
+      model: the encoder.
+      tags: whether each word has a label.
+      layers: the option `layers`, or the chosen one.
+      folder: see `features.Vectors`.
+    """
+    encoder = encoders.text_encoder(model, settings.reduce, settings.pivot_probability)
+    layers, whole = "mix" if layers == "each" else layers, settings.head.of_means and not tags
+    return Vectors(encoder, layers, settings.words, whole, folder)
 
 
 def load(workdir: str) -> TrainedLabeller:
@@ -118,16 +139,11 @@ def _frozen(
     with open(path.removesuffix(".npz") + ".json", encoding="utf-8") as file:
         history = np.array(json.load(file)["history"])
     layers = described["chosen"].removeprefix("layer") or config.transfer.layers
-    layers = "mix" if layers == "each" else layers
     source: Vectors | PieceTable
     if model is None:
         source, size = PieceTable(tokenizer), tokenizer.vocabulary.size
     else:
-        whole = encoders.whole(config.transfer.head, described["tags"])
-        encoder = encoders.text_encoder(
-            model, config.transfer.reduce, config.transfer.pivot_probability
-        )
-        source, size = Vectors(encoder, layers, config.transfer.words, whole), 0
+        source, size = reader(config.transfer, model, described["tags"], layers), 0
     labels, tags = described["labels"], described["tags"]
     centers, path = None, os.path.join(workdir, HEADS, CENTERS)
     if config.transfer.center:
