@@ -25,7 +25,7 @@ from clwe_jax.objectives import projected
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.transfer import MapsOptions, TransferOptions, TransferRun
 from clwe_jax.runs.cached import CachedResult
-from clwe_jax.text import alignment_files
+from clwe_jax.text import alignment_files, parallel
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.types import Encoder
 
@@ -162,31 +162,21 @@ def sentences(align: MapsOptions, encoder: Encoder, source: str, target: str) ->
             (f"{align.parallel}.{source}", f"{align.parallel}.{target}"),
         )  # fmt: skip
         return alignment_files.read(files, align.sentences)
-    sides = [_lines(align.parallel, x, align.sentences) for x in (source, target)]
-    if len(sides[0]) != len(sides[1]):
-        raise ValueError(
-            f"{align.parallel}.{source} has {len(sides[0])} lines and {align.parallel}."
-            f"{target} has {len(sides[1])}: line n of one must be the translation of line n of the "
-            "other"
-        )
+    paths = tuple(f"{align.parallel}.{language}" for language in (source, target))
+    for path in paths:
+        if not os.path.isfile(path):
+            raise FileNotFoundError(
+                f"config.transfer.align.parallel={align.parallel}: {path} is missing, the sentences of a "
+                "language of the labelled rows; test fewer languages, or give them"
+            )
+    files = parallel.Files(source, target, paths)
+    return list(_cut(encoder, files, parallel.read(files, align.sentences)))
+
+
+def _cut(encoder: Encoder, files: parallel.Files, pairs: parallel.Pairs) -> Iterator[Linked]:
+    """The pairs as words; those with a side without words are left out."""
     none: frozenset[tuple[int, int]] = frozenset()
-    return list(_cut(encoder, sides, (source, target), none))
-
-
-def _cut(
-    encoder: Encoder, sides: Sequence[Sequence[str]], languages: tuple[str, str], none: frozenset
-) -> Iterator[Linked]:
-    for pair in zip(*sides):
-        words = [encoder.words(text, x) for text, x in zip(pair, languages)]
+    for source, target in zip(pairs.source, pairs.target):
+        words = encoder.words(source, files.source), encoder.words(target, files.target)
         if all(words):
-            yield Linked(words[0], words[1], none, none)
-
-
-def _lines(stem: str, language: str, most: int) -> list[str]:
-    if not os.path.isfile(f"{stem}.{language}"):
-        raise FileNotFoundError(
-            f"config.transfer.align.parallel={stem}: {stem}.{language} is missing, the sentences of "
-            "a language of the labelled rows; test fewer languages, or give them"
-        )
-    with open(f"{stem}.{language}", encoding="utf-8-sig", errors="replace", newline="\n") as file:
-        return [line.strip() for line in file][:most]
+            yield Linked(*words, none, none)
