@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options, pocket, presets, reevaluate, registry
+from clwe_jax.api.wrap import wrapped
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.encoders import load as encoders
@@ -523,7 +524,7 @@ def test_a_dry_run_opens_the_encoder(vectors, tmp_path, capsys):
 
 
 def test_a_model_without_labels_names_a_config(pretrained):
-    model = api.load(pretrained)
+    model = wrapped(encoders.load(pretrained, ()))
     with pytest.raises(ValueError, match="ner_bilstm_crf"):
         model.tag(["x"], lang="en")
     with pytest.raises(ValueError, match="classify_topics"):
