@@ -170,10 +170,10 @@ def main() -> None:
             options["data"] = file.name
             with side_by_side.Peer(args.peer_python, "peer_tagger.py", options) as peer:
                 found = side_by_side.alternate(ours, peer, args.rounds)
-                print(found.table("pytorch-crf", {**facts, **peer.facts}, "sentences/s"))
+                side_by_side.publish(found, "pytorch-crf", {**facts, **peer.facts}, args, "sentences/s")
     else:
-        print(f"sentences/s: {ours():,.0f}")
-        print("\n".join(f"{key}: {value}" for key, value in facts.items()))
+        rates = [ours() for _ in range(args.rounds)]
+        side_by_side.publish_alone(rates, facts, args, "sentences/s")
     if args.decode:
         return
     together = our_epochs(args, given, args.seeds)

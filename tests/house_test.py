@@ -25,7 +25,8 @@ ORDER = (
     ("text", "models"),
     ("embeddings", "data", "objectives"),
     ("interop",),
-    ("training",),
+    # `ledger` asks `text` and `interop` for the options that follow files.
+    ("training", "ledger"),
     ("encoders",),
     ("evaluate",),
     ("report",),
@@ -36,7 +37,8 @@ ORDER = (
     ("clcr",),
     # The user's facade: no wing imports it.
     ("reevaluate", "api"),
-    ("main",),
+    ("main", "listed", "guide"),
+    ("__main__",),
 )
 FLOORS = {room: floor for floor, rooms in enumerate(ORDER, 1) for room in rooms}
 WINGS = {"static", "pretrain", "transfer", "clcr"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import time
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from absl import logging
@@ -30,15 +29,12 @@ from clwe_jax.encoders.clcr_models import Space
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.options.clcr import ClcrRun
 from clwe_jax.options.section import to_dict, values_of
-from clwe_jax.runs import environment
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 from clwe_jax.text.alignment_files import Linked
 from clwe_jax.training import heads
-from clwe_jax.training.train import peak_memory
 from clwe_jax.transfer.encoder import state_of
 
-_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
 _KEPT = "steps"  # folder of the results of the stages
 _OF_PREDICTORS = ("transform", "tune", "contrast", "threshold", "predictor")
 
@@ -299,9 +295,6 @@ class Clcr(Job):
             **done["entailment"],
         }  # fmt: skip
         report = {
-            **environment.versions_and_devices(_PACKAGES),
-            "speed": {"seconds": time.time() - self.started},
-            "memory": {"peak_host_bytes": peak_memory()["host_peak"]},
             "notes": self.notes,
             "sections": clcr_report.sections(
                 self.config, figures, mapped, extracted.predictors, reordered

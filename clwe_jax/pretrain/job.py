@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import time
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 import jax
@@ -19,7 +18,7 @@ from clwe_jax.pretrain import finish, own_mining, senses, warm_start
 from clwe_jax.pretrain.finish import Finish
 from clwe_jax.report import data, translations, word_links
 from clwe_jax.runs import (
-    dictionary_baseline, environment, evaluators, forecast, inputs, lexica, shared_space,
+    dictionary_baseline, evaluators, forecast, inputs, lexica, shared_space,
     shown_words,
 )  # fmt: skip
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
@@ -30,7 +29,6 @@ from clwe_jax.training import allocator, build, checkpoint, init, optim, partiti
 from clwe_jax.training.tables import Start
 from clwe_jax.types import Objective
 
-_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
 _START_SPACE = "start_space.json"  # the picture of the word vectors that a run starts from
 # Names of facts of the word vectors that a run starts from.
 _START = {"source": "word vectors", "center": "centered", "rows": "tokens that start from them"}
@@ -198,7 +196,8 @@ class Pretraining(Job):
         figures |= warm_start.figures(self.workdir) | trained.finish
         figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
         figures |= {f"data/{name}": float(value) for name, value in stats.items()}
-        return Results(figures, self._report(opened, trained, stats, figures))
+        outcomes = {x: y for evaluator in trained.evaluators for x, y in evaluator.outcomes.items()}
+        return Results(figures, self._report(opened, trained, stats, figures), outcomes=outcomes)
 
     def _report(
         self,
@@ -223,12 +222,10 @@ class Pretraining(Job):
             "training steps with a non-finite loss": result.skipped,
             "checkpoints that could not be written": result.failed_checkpoints,
         }
-        seconds = time.time() - self.started
         shown = [row for evaluator in trained.evaluators for row in evaluator.details]
         return {
             **world.description,
             "dictionary": {**world.description.get("dictionary", {}), "tested": opened.tested},
-            **environment.versions_and_devices(_PACKAGES),
             "languages": {
                 language: {**row, "sampled_share": stats.get(f"language_share/{language}")}
                 for language, row in world.description.get("languages", {}).items()
@@ -247,11 +244,6 @@ class Pretraining(Job):
                 "tokens_per_second": result.tokens_per_second,
                 "steps_per_second": result.steps_per_second,
                 "compile_seconds": result.compile_seconds,
-                "seconds": seconds,
-            },
-            "memory": {
-                "peak_host_bytes": result.memory.get("host_peak"),
-                "peak_device_bytes": result.memory.get("device_peak"),
             },
             "skipped": {name: count for name, count in skipped.items() if count},
         }

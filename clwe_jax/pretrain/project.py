@@ -21,7 +21,7 @@ from clwe_jax.options.section import nearest
 from clwe_jax.pretrain import project_maps
 from clwe_jax.pretrain.project_maps import Maps, Spaces
 from clwe_jax.report import tables
-from clwe_jax.runs import dictionary_baseline, environment, evaluators, forecast, inputs
+from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
 from clwe_jax.text import frequencies, training_dictionary, world as worlds
 from clwe_jax.text.normalize import Normalizer
@@ -29,7 +29,6 @@ from clwe_jax.text.normalize import Normalizer
 ANCHORS = ("words", "senses")
 # Parts of the config of two projected runs that are copied from the target's config.
 _INHERITED = ("scale", "model", "objective", "task", "vocab", "optimizer")
-_PACKAGES = ("clwe_jax", "jax", "flax", "numpy", "scipy")
 
 
 def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
@@ -244,7 +243,6 @@ class PairProjection(Projection):
         prefix = f"projected/{self.config.projection.apply}/"
         own = {x.removeprefix(prefix): y for x, y in found.measured.items() if x.startswith(prefix)}
         report = {
-            **environment.versions_and_devices(_PACKAGES),
             "dictionary": worlds.describe_dictionary(done["model and text"].dictionary),
             "notes": self.notes,
         }

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import json
 import os
-import time
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
@@ -24,7 +23,7 @@ from clwe_jax.options.section import to_dict
 from clwe_jax.options.static import StaticRun
 from clwe_jax.report import translations, word_links
 from clwe_jax.runs import (
-    dictionary_baseline, environment, evaluators, forecast, inputs, lexica, shared_space,
+    dictionary_baseline, evaluators, forecast, inputs, lexica, shared_space,
     shown_words,
 )  # fmt: skip
 from clwe_jax.runs.cached import CachedResult
@@ -36,9 +35,7 @@ from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text import frequencies, training_dictionary, world
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.training import train
 
-_PACKAGES = ("clwe_jax", "jax", "numpy", "scipy", "gensim")
 _FREQUENT = 2_000  # the report chooses words with neighbours among so many frequent words
 _PAGES = (word_links, translations)  # report sections with details of evaluators
 
@@ -298,9 +295,6 @@ class Static(Job):
             "projection": pictures.stages(vocabularies, model, read.dictionary),
         }
         report = {
-            **environment.versions_and_devices(_PACKAGES),
-            "speed": {"seconds": time.time() - self.started},
-            "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
             "neighbours": _neighbours(model, self.config.report.words),
             "space": _space(model, read.dictionary),
             "notes": self.notes,
@@ -314,7 +308,8 @@ class Static(Job):
         if read.dictionary is not None:
             described = world.describe_dictionary(read.dictionary)
             report["dictionary"] = {**described, "tested": read.tested}
-        return Results(figures, report)
+        outcomes = {x: y for evaluator in read.evaluators for x, y in evaluator.outcomes.items()}
+        return Results(figures, report, outcomes=outcomes)
 
     def _evals(self) -> list[Any]:
         """The options that decide the figures and the table of errors, as JSON values."""

@@ -7,7 +7,6 @@ import functools
 import hashlib
 import json
 import os
-import time
 from typing import Any, Iterator, Mapping
 
 from absl import logging
@@ -17,9 +16,8 @@ import numpy as np
 from clwe_jax import atomic, options, registry
 from clwe_jax.encoders import load as encoders
 from clwe_jax.options.transfer import TransferRun
-from clwe_jax.runs import environment
 from clwe_jax.runs.job import Job, Results, Stage
-from clwe_jax.training import allocator, build, train
+from clwe_jax.training import allocator, build
 from clwe_jax.transfer import (
     data as transfer_data, encoder as transfer_encoder, frozen as transfer_frozen, loaded,
     report as transfer_report, results as transfer_results, search, translate,
@@ -29,7 +27,6 @@ from clwe_jax.transfer.frozen import FrozenTransfer
 from clwe_jax.transfer.results import Features, Predicted, RowEncoder, Tested, Training
 from clwe_jax.transfer.tuned import TunedTransfer
 
-_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "numpy")
 _ROWS, _ENCODER, _FEATURES = "labelled rows", "encoder", "features"  # the stages
 _TRAINING, _TESTS = "training", "tests"
 
@@ -193,9 +190,7 @@ class Transfer(Job):
             if name.startswith(prefix)
         }
         report = {
-            **environment.versions_and_devices(_PACKAGES),
-            "speed": {"seconds": time.time() - self.started, **speed},
-            "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
+            "speed": speed,
             "notes": self.notes,
             "skipped": {**data.skipped, **training.cut, **tested.cut},
             "sections": sections,
