@@ -165,7 +165,7 @@ class LanguageModel(LoadedEncoder):
         return self._indices[language, layer]
 
     def knows(self, word: str, lang: str) -> bool:
-        """See `LoadedModel.knows`; of several words, whether the model knows all."""
+        """Whether the model has learned a word as such, a frequent or whole one; of several words, all."""
         self._check_languages(lang=lang)
         check_strings(word=word)
         frequent = self.frequent.get(lang, ())
