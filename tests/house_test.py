@@ -66,7 +66,8 @@ def tree(path: pathlib.Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
-def imported(module: str, top_level_only: bool = False) -> set[str]:
+@functools.cache
+def imported(module: str, top_level_only: bool = False) -> frozenset[str]:
     """Names of imported modules; imports inside functions count unless `top_level_only`."""
     body = tree(MODULES[module])
     nodes = body.body if top_level_only else ast.walk(body)
@@ -79,7 +80,7 @@ def imported(module: str, top_level_only: bool = False) -> set[str]:
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 found.add(whole if whole in MODULES else node.module)
-    return found
+    return frozenset(found)
 
 
 def wrong_import(module: str, name: str) -> str:
