@@ -58,6 +58,10 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "static": "clwe_jax.encoders.spaces:load",
         "clcr": "clwe_jax.encoders.clcr_models:load",
     },
+    # Functions (workdir) -> the trained labeller of a run, which is no encoder.
+    "labeller": {
+        "transfer": "clwe_jax.transfer.loaded:load",
+    },
     # Functions (workdir, out, language) -> remarks, which write the model of a run for other programs.
     "export": {
         "huggingface": "clwe_jax.encoders.export:huggingface",

@@ -83,7 +83,6 @@ def load(
     from clwe_jax.api.wrap import wrapped
     from clwe_jax.encoders import foreign, load as encoders
     from clwe_jax.interop.configuration import PREFIX, is_laser, is_model
-    from clwe_jax.transfer import loaded as labellers
 
     workdir = os.fspath(workdir).removeprefix("run:")
     if workdir.startswith("vec:") or os.path.isfile(workdir):
@@ -96,6 +95,7 @@ def load(
         raise ValueError(
             f"languages and words are arguments for a model of Hugging Face; {workdir} is none"
         )
-    if options.read_config(workdir).job == "transfer":
-        return TransferModel.of(labellers.load(workdir))
+    job = options.read_config(workdir).job
+    if job in registry.TABLES["labeller"]:
+        return TransferModel.of(registry.lookup("labeller", job)(workdir))
     return wrapped(encoders.of_folder(workdir, step))
