@@ -8,23 +8,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from clwe_jax.embeddings.vectors import Vectors
+    from clwe_jax.encoders.nearest import Neighbour
 
 Layer = int | str  # a layer's number (0: the embeddings), 'mean_last4' or 'all'
-
-
-class Neighbour(NamedTuple):
-    """A word near another word.
-
-    Attributes:
-      word: the word.
-      language: its language.
-      score: the cosine of their vectors, which a language model centers by language; for static
-        vectors the score of the chosen method.
-    """
-
-    word: str
-    language: str
-    score: float
 
 
 class Translation(NamedTuple):
@@ -67,9 +53,6 @@ class LoadedModel:
     def dim(self) -> int:
         """The number of dimensions of a vector."""
         raise self._lacks("dim")
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({shown(self.languages)})"
 
     @overload
     def encode(
@@ -288,10 +271,3 @@ _WITHOUT_VECTORS = (
     "give labels and no vectors, which the method {method!r} needs: api.load(ENCODER) loads the model "
     "of the run's config.encoder, which has them"
 )
-
-
-def shown(languages: Sequence[str], most: int = 8) -> str:
-    """'en, de, fr', for one line; of many languages the first ones and their number."""
-    if len(languages) <= most:
-        return ", ".join(languages)
-    return f"{', '.join(languages[:most])}, ... {len(languages)} languages"

@@ -9,16 +9,14 @@ import os
 from typing import Any, Callable
 
 from clwe_jax import atomic, options
-from clwe_jax.api.static import StaticModel
-from clwe_jax.embeddings import (
-    corpus as corpora, dictionary_text, duong, mining, train,
-)  # fmt: skip
+from clwe_jax.embeddings import corpus as corpora, dictionary_text, duong, mining, train
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.grown import Grown
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
-from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
 from clwe_jax.runs.cached import CachedResult
@@ -115,7 +113,7 @@ class Trainer:
             for language, words in self.counts.items()
         }
 
-    def encoder(self, model: StaticModel) -> StaticEncoder:
+    def encoder(self, model: StaticSpaces) -> StaticEncoder:
         """The aligned vectors as an encoder that segments text as the training did."""
 
         def words(text: str, language: str) -> list[str]:

@@ -1,9 +1,9 @@
 """A run's folder, made by hand and loaded: vectors against the objective's own; refusals."""
 
 import json
+from multiprocessing.reduction import ForkingPickler
 import os
 import shutil
-from multiprocessing.reduction import ForkingPickler
 
 import jax
 import numpy as np
@@ -11,11 +11,11 @@ import optax
 import pytest
 
 from clwe_jax import api, options, presets
+from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.subword_vocab import WordPieceVocabulary
+from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.words import Segmenter
 from clwe_jax.training import build, checkpoint, partition, train_state
 from clwe_jax.types import piece_batch

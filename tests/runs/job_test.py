@@ -287,4 +287,5 @@ def test_every_job_is_an_option_and_what_it_leaves_is_loaded(job):
     assert job in systems.JOBS
     # Jobs that work on a finished run leave its config.json as it is.
     made = job != "evaluate"
-    assert (job in registry.TABLES["loader"]) == (job in registry.TABLES["evaluation"]) == made
+    loaded = {**registry.TABLES["loader"], **registry.TABLES["labeller"]}
+    assert (job in loaded) == (job in registry.TABLES["evaluation"]) == made

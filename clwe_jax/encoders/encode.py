@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax import terminal
-from clwe_jax.evaluate.sharded_call import ShardedCall
+from clwe_jax.encoders import batching
+from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Array, Batch, EncodeFn, Hidden, Variables, piece_batch
@@ -52,6 +53,13 @@ def select_layer(vectors: np.ndarray, layer: Layer) -> np.ndarray:
             f"{MEAN_LAST4!r} for the mean of the last four (of all where there are fewer)"
         )
     return vectors[..., layer, :]
+
+
+def select(vectors: np.ndarray, layer: Layer | None) -> np.ndarray:
+    """The vectors of a layer, from [..., layers + 1, D]; all of them for the layer 'all'."""
+    if isinstance(layer, str) and layer == "all":
+        return vectors
+    return select_layer(vectors, MEAN_LAST4 if layer is None else layer)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,15 +155,12 @@ class RowEncoder:
         for every position.
         """
         size = min(_FEW, self.batch_size) if len(rows) <= _FEW else self.batch_size
-        buckets: dict[tuple[int, int], list[int]] = {}
-        for place, row in enumerate(rows):
-            length = max(_SHORTEST, 1 << (len(row.ids) + 1).bit_length())
-            length = min(length, self.max_length)
-            slots = 1 if max(row.groups, default=0) <= 0 else length
-            buckets.setdefault((length, slots), []).append(place)
-        for (length, slots), places in sorted(buckets.items()):
-            for start in range(0, len(places), size):
-                yield places[start : start + size], length, slots, size
+        shapes = []
+        for row in rows:
+            length = batching.width(len(row.ids) + 2, _SHORTEST, self.max_length)
+            shapes.append((length, 1 if max(row.groups, default=0) <= 0 else length))
+        for (length, slots), places in batching.grouped(shapes, size):
+            yield places, length, slots, size
 
     def batch(self, rows: Sequence[Row], size: int, length: int) -> Batch:
         """A batch of `size` rows of `length` pieces, padded, with the 'groups' of the pieces."""

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from clwe_jax.align import search
-from clwe_jax.evaluate.sense_encoder import SenseEncoder, WordInContext
+from clwe_jax.encoders.senses import SenseEncoder, WordInContext
 from clwe_jax.models.senses import selection, translation
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings.vectors import Vectors as WordVectors
-from clwe_jax.evaluate import features
-from clwe_jax.evaluate.features import Table, Vectors
-from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.evaluate.part_rows import PartRows
+from clwe_jax.encoders import features
+from clwe_jax.encoders.features import Table, Vectors
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.part_rows import PartRows
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.models import labelling
 from clwe_jax.text.normalize import Normalizer
 
@@ -59,7 +59,7 @@ def test_a_word_without_letters_keeps_its_place(setting):
 def static():
     rng = np.random.default_rng(0)
     vectors = WordVectors(["haus", "Bahn", "hof"], rng.normal(size=(3, 4)).astype(np.float32))
-    model = StaticModel({"de": vectors}, {}, {}, "de", Normalizer(lower_case=False))
+    model = StaticSpaces({"de": vectors}, {}, {}, "de", Normalizer(lower_case=False))
     return model.encoder(), vectors.vectors
 
 

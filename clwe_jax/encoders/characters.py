@@ -7,7 +7,7 @@ from typing import Sequence
 
 import numpy as np
 
-from clwe_jax.evaluate.encode import Row, RowEncoder
+from clwe_jax.encoders.encode import Row, RowEncoder
 from clwe_jax.text import spelling
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import WordVocabulary

@@ -20,9 +20,9 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 import jax
 import numpy as np
 
-from clwe_jax.api.texts import Texts
-from clwe_jax.evaluate.sense_encoder import WordInContext
-from clwe_jax.evaluate.sense_index import NearSense, SenseIndex
+from clwe_jax.encoders.sense_index import NearSense, SenseIndex
+from clwe_jax.encoders.senses import WordInContext
+from clwe_jax.encoders.texts import Texts
 from clwe_jax.options.section import nearest as suggestion
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Objective, Variables

@@ -1,13 +1,23 @@
-"""Monolingual models in one space as one encoder."""
+"""Monolingual models in one space, and their one encoder: ELMo with projection (A10, A13)."""
 
 from __future__ import annotations
 
 import collections
-from typing import Callable, Mapping, Sequence
+import dataclasses
+import os
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax import options
+from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.encoders import language_model
+from clwe_jax.encoders.encode import Layer
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.objectives import projected
+from clwe_jax.text.words import Segmenter
 from clwe_jax.types import WordSample, WordSpace
 
 
@@ -91,3 +101,52 @@ class PairEncoder:
     ) -> WordSpace:
         """See `ModelEncoder.vocabulary`."""
         return self._of(language).vocabulary(language, wanted, sample)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class PairModels(LoadedEncoder):
+    """Monolingual models, each of which encodes its own language.
+
+    Attributes:
+      models: language -> its model. The first model's space is the common one, to which the other
+        model's `projection` maps.
+    """
+
+    models: Mapping[str, LanguageModel]
+    described = "Projected pairs of models"
+    tokenizer = None
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the models."""
+        return tuple(self.models)
+
+    def segmenter(self, lang: str) -> Segmenter:
+        return self.models[lang].segmenter(lang)
+
+    def vectors(self, lang: str, layer: Layer | None = None) -> Vectors:
+        """The frequent words of a language in the common space."""
+        self._check_languages(lang=lang)
+        return self.models[lang].vectors(lang, layer)
+
+    def encoder(self) -> PairEncoder:
+        """The models as one encoder of text (`types.Encoder`)."""
+        return PairEncoder({language: model.encoder() for language, model in self.models.items()})
+
+
+def load(workdir: str, step: int | None = None, opened: Any = None) -> PairModels:
+    """The two models of a projected pair.
+
+    Args:
+      workdir: the folder of the projection.
+      step: training step of both models' checkpoints; None: the newest readable ones.
+      opened: not used; a pair names two runs.
+    """
+    del opened
+    settings = options.read_config(workdir).projection
+    places = (options.placed(run, workdir) for run in (settings.target, settings.source))
+    target, source = (language_model.load(run, step) for run in places)
+    path = os.path.join(workdir, projected.FILE)
+    projection = projected.load(path, source.objective, source.tokenizer.language_id)
+    source = dataclasses.replace(source, projection=projection)
+    return PairModels({model.languages[0]: model for model in (target, source)})

@@ -7,15 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from clwe_jax.encoders.characters import CharacterEncoder, encoder_of
+from clwe_jax.encoders.encode import RowEncoder
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate import anchors, sense_evaluator
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.encode import RowEncoder
-from clwe_jax.evaluate.model_encoder import ModelEncoder
-from clwe_jax.evaluate.character_encoder import CharacterEncoder, encoder_of
 from clwe_jax.evaluate.wsd import WordSenseDisambiguation
 from clwe_jax.models.senses import state as senses
-from clwe_jax.options.senses import SenseOptions
 from clwe_jax.objectives import projected
+from clwe_jax.options.senses import SenseOptions
 from clwe_jax.text import spelling, word_vocab
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.normalize import Normalizer

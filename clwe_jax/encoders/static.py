@@ -16,7 +16,7 @@ from clwe_jax.types import WordSample, WordSpace
 POOLS = ("idf", "sif")
 
 class Spaces(Protocol):
-    """Vectors of several languages, such as `api.static.StaticModel`."""
+    """Vectors of several languages, such as `spaces.StaticSpaces`."""
 
     languages: tuple[str, ...]
 

@@ -13,7 +13,8 @@ from typing import Callable, Iterable, Iterator, Protocol, Sequence, runtime_che
 from absl import logging
 import numpy as np
 
-from clwe_jax.evaluate.part_rows import PartRows
+from clwe_jax.encoders import batching
+from clwe_jax.encoders.part_rows import PartRows
 from clwe_jax.models.pooling import select
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Batch, Encoder
@@ -335,23 +336,18 @@ def batches(table: Table, size: int, shortest: int = 8) -> list[tuple[list[int],
     Returns:
       Pairs of the rows' numbers and a batch, which has rows of padding at its end.
     """
-    widths: dict[int, list[int]] = {}
     lengths = [max([1, *(len(x) for x in row)]) for row in table.rows]
     known = _widths(lengths, size, shortest)
-    for place, longest in enumerate(lengths):
-        width = next(width for width in known if width >= longest)
-        widths.setdefault(width, []).append(place)
+    widths = [next(width for width in known if width >= length) for length in lengths]
     found = []
-    for width, places in sorted(widths.items()):
-        for start in range(0, len(places), size):
-            some = places[start : start + size]
-            batch = {}
-            for text, key in enumerate(("words", "words_b")[: len(table.rows[0])]):
-                batch[key] = np.zeros((size, width), np.int32)
-                for line, place in enumerate(some):
-                    words = table.rows[place][text]
-                    batch[key][line, : len(words)] = words
-            found.append((some, batch))
+    for width, places in batching.grouped(widths, size):
+        batch = {}
+        for text, key in enumerate(("words", "words_b")[: len(table.rows[0])]):
+            batch[key] = np.zeros((size, width), np.int32)
+            for line, place in enumerate(places):
+                words = table.rows[place][text]
+                batch[key][line, : len(words)] = words
+        found.append((places, batch))
     return found
 
 

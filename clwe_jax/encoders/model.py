@@ -11,8 +11,8 @@ from typing import Any, Callable, Iterator, Mapping, Protocol, Sequence, runtime
 from absl import logging
 import numpy as np
 
-from clwe_jax.evaluate.character_encoder import encoder_of
-from clwe_jax.evaluate.encode import Row
+from clwe_jax.encoders.characters import encoder_of
+from clwe_jax.encoders.encode import Row
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Array, Batch, Objective, Variables, WordSample, WordSpace

@@ -8,6 +8,7 @@ from typing import Any, Iterator, Sequence
 
 import numpy as np
 
+from clwe_jax.encoders import batching
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.types import Batch
 
@@ -140,19 +141,12 @@ def batches(
       longest: length of the model's longest row.
       shortest: width of the narrowest batch.
     """
-    widths: dict[int, list[int]] = {}
-    for place, ids in enumerate(rows.columns["inputs"]):
-        width = shortest
-        while width < len(ids):
-            width *= 2
-        widths.setdefault(min(width, longest), []).append(place)
+    widths = [batching.width(len(ids), shortest, longest) for ids in rows.columns["inputs"]]
     values = padding(tokenizer)
-    for width, places in sorted(widths.items()):
-        for start in range(0, len(places), size):
-            some = places[start : start + size]
-            batch = {}
-            for key, column in rows.columns.items():
-                batch[key] = np.full((size, width), values.get(key, 0), np.int32)
-                for line, place in enumerate(some):
-                    batch[key][line, : len(column[place])] = column[place]
-            yield some, batch
+    for width, places in batching.grouped(widths, size):
+        batch = {}
+        for key, column in rows.columns.items():
+            batch[key] = np.full((size, width), values.get(key, 0), np.int32)
+            for line, place in enumerate(places):
+                batch[key][line, : len(column[place])] = column[place]
+        yield places, batch

@@ -9,7 +9,8 @@ from absl import logging
 import numpy as np
 
 from clwe_jax import terminal
-from clwe_jax.evaluate.sharded_call import ShardedCall
+from clwe_jax.encoders import batching
+from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.text.base_vocab import Vocabulary
 from clwe_jax.text.subword_vocab import SPACE_MARK
 from clwe_jax.text.words import is_unspaced
@@ -69,7 +70,7 @@ def translate(
         for start in range(0, len(order), batch_size):
             places = order[start : start + batch_size]
             longest = min(most, len(ids[places[-1]]) + 1)
-            length = min(most, max(_SHORTEST, 1 << (longest - 1).bit_length()))
+            length = batching.width(longest, _SHORTEST, most)
             inputs = np.full((batch_size, length), vocabulary.pad_id, np.int32)
             for row, place in enumerate(places):
                 text = [*ids[place][: most - 1], vocabulary.sep_id]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from clwe_jax.evaluate import piece_rows
+from clwe_jax.encoders import piece_rows
 from clwe_jax.text.base_vocab import SPECIALS
 from clwe_jax.text.normalize import Normalizer
 from clwe_jax.text.subword_vocab import WordPieceVocabulary

@@ -6,24 +6,18 @@ import os
 from typing import Sequence
 
 from clwe_jax import options, registry
-from clwe_jax.api import foreign
-from clwe_jax.api.base import Loaded
-from clwe_jax.api.clcr_model import ClcrModel
-from clwe_jax.api.model import Model
-from clwe_jax.api.pair import PairModel
-from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
-from clwe_jax.models import laser
-from clwe_jax.options.section import Section
+from clwe_jax.encoders import foreign
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.loaded import LoadedEncoder, Reduces
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.text.tokenizer import Tokenizer
-from clwe_jax.text.words import Segmenter
 from clwe_jax.types import Encoder
 
 KINDS = ("run", "hf", "laser", "vec")
 
 
-def load(encoder: str, languages: Sequence[str]) -> Loaded:
+def load(encoder: str, languages: Sequence[str]) -> LoadedEncoder:
     """The model that `config.encoder` names.
 
     Args:
@@ -38,10 +32,29 @@ def load(encoder: str, languages: Sequence[str]) -> Loaded:
         return of_vectors(where, languages, "config.encoder")
     if kind in ("hf", "laser"):
         return foreign.load(encoder, languages)
-    return registry.lookup("loader", options.read_config(where).job)(where, None)
+    return of_folder(where)
 
 
-def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec") -> StaticModel:
+def of_folder(workdir: str, step: int | None = None) -> LoadedEncoder:
+    """The encoder of the run in a folder.
+
+    Args:
+      workdir: the run's folder.
+      step: of a language model, the step of a checkpoint of its pretraining; None: its final parameters.
+
+    Raises:
+      ValueError, FileNotFoundError: no run that is an encoder, or one that cannot be read.
+    """
+    job = options.read_config(workdir).job
+    if job not in registry.TABLES["loader"]:
+        raise ValueError(
+            f"{workdir} holds a run of the job {job!r}, which is no encoder: name the encoder that it "
+            "was trained with"
+        )
+    return registry.lookup("loader", job)(workdir, step, of_run)
+
+
+def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec") -> StaticSpaces:
     """Files of word vectors in one space.
 
     Args:
@@ -60,10 +73,10 @@ def of_vectors(files_of: str, languages: Sequence[str] = (), option: str = "vec"
     if len(languages) == 1 and "=" not in files_of and "," not in files_of:
         files_of = f"{languages[0]}={files_of}"
     vectors = files.read_space(options.vector_files(files_of, known, option), option)
-    return StaticModel(vectors, {}, {}, next(iter(vectors)), Normalizer(lower_case=False))
+    return StaticSpaces(vectors, {}, {}, next(iter(vectors)), Normalizer(lower_case=False))
 
 
-def of_run(encoder: str, languages: Sequence[str], workdir: str) -> Loaded:
+def of_run(encoder: str, languages: Sequence[str], workdir: str) -> LoadedEncoder:
     """`load` for the encoder that `config.encoder` of the run in `workdir` names.
 
     Raises:
@@ -81,23 +94,21 @@ def of_run(encoder: str, languages: Sequence[str], workdir: str) -> Loaded:
     return load(f"{kind}:{','.join(map(''.join, parts))}", languages)
 
 
-def tunable(model: Loaded, encoder: str) -> Model:
+def tunable(model: LoadedEncoder, encoder: str) -> LanguageModel:
     """The model, if its backbone can be fine-tuned.
 
     Raises:
       ValueError: the model is neither a masked language model nor LASER's.
     """
-    if isinstance(model, Model):
-        masked = "segment_ids" in model.objective.batch_shapes(1, 8)
-        if masked or isinstance(model.objective.model, laser.Encoder):
-            return model
+    if isinstance(model, LanguageModel) and model.tunable:
+        return model
     raise ValueError(
         f"config.encoder={encoder}: only masked language models and LASER are fine-tuned; for this "
         "model set --config.transfer.mode=frozen"
     )
 
 
-def text_encoder(model: Loaded, reduce: str, probability: float = 0.0) -> Encoder:
+def text_encoder(model: LoadedEncoder, reduce: str, probability: float = 0.0) -> Encoder:
     """The encoder of a model's texts.
 
     Args:
@@ -111,29 +122,9 @@ def text_encoder(model: Loaded, reduce: str, probability: float = 0.0) -> Encode
     """
     if not reduce:
         return model.encoder()
-    if not isinstance(model, ClcrModel):
+    if not isinstance(model, Reduces):
         raise ValueError(
             f"config.transfer.reduce={reduce!r} keeps the pivots of a CLCR run (configs/clcr.py), and "
             "config.encoder is none: --config.transfer.reduce=''"
         )
-    return model.reduced(reorder="reorder" in reduce, threshold=probability or None)
-
-
-def tokenizer_of(model: Loaded) -> Tokenizer | None:
-    """The tokenizer of a language model; None for static vectors and pairs of models."""
-    return model.tokenizer if isinstance(model, Model) else None
-
-
-def segmenter_of(model: Loaded, language: str) -> Segmenter:
-    """Cuts text of a language into words as the model's encoder does."""
-    if isinstance(model, PairModel):
-        return model.models[language].tokenizer.segmenter
-    tokenizer = tokenizer_of(model)
-    if tokenizer is not None:
-        return tokenizer.segmenter
-    return Segmenter({language: model.vectors(language).words})
-
-
-def whole(head: Section, tags: bool) -> bool:
-    """Whether a head reads one vector of a text instead of its words' vectors."""
-    return not tags and head.name in ("linear", "mean_mlp")
+    return model.reduced(extract=True, reorder="reorder" in reduce, threshold=probability or None)

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Mapping, Protocol, Sequence
+from typing import Mapping, NamedTuple, Protocol, Sequence
 
 import numpy as np
 
 from clwe_jax.align import search
 from clwe_jax.align.retriever import Retriever
-from clwe_jax.api.loaded import Neighbour
-from clwe_jax.api.checks import check_search
-from clwe_jax.evaluate.encode import MEAN_LAST4, Layer
+from clwe_jax.encoders.checks import check_search
+from clwe_jax.encoders.encode import MEAN_LAST4, Layer
+
+
+class Neighbour(NamedTuple):
+    """A word near another word.
+
+    Attributes:
+      word: the word.
+      language: its language.
+      score: the cosine of their vectors, which a language model centers by language; for static
+        vectors the score of the chosen method.
+    """
+
+    word: str
+    language: str
+    score: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +54,7 @@ class Searched(Protocol):
     def asked(self, word: str, lang: str) -> str:
         """The word in the spelling that is encoded."""
 
-    def encode(self, texts: Sequence[str], lang: str, layer: Layer | None) -> np.ndarray:
+    def sentences(self, texts: Sequence[str], lang: str, layer: Layer) -> np.ndarray:
         """Vectors of sentences, float32 [N, D]."""
 
     def index(self, language: str, layer: Layer) -> Index:
@@ -56,20 +70,20 @@ def nearest_words(
     layer: Layer | None,
     method: str,
 ) -> list[Neighbour]:
-    """`Model.neighbours` for models whose vectors lie in one space.
+    """`LanguageModel.neighbours` for models whose vectors lie in one space.
 
     Args:
       models: language -> the model that encodes it.
-      word, lang, k, to, layer, method: as for `Model.neighbours`.
+      word, lang, k, to, layer, method: as for `LanguageModel.neighbours`.
 
     Raises:
-      ValueError: as for `Model.neighbours`.
+      ValueError: as for `LanguageModel.neighbours`.
     """
     method = check_search(k, method)
     layer = MEAN_LAST4 if layer is None else layer
     own = models[lang].asked(word, lang)
     here = models[lang].index(lang, layer)
-    query = models[lang].encode([own], lang, layer) - here.mean
+    query = models[lang].sentences([own], lang, layer) - here.mean
     found = []
     for language in models if to is None else (to,):
         if to is None and not models[language].frequent.get(language):

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from clwe_jax.evaluate import encode
-from clwe_jax.evaluate.encode import Row, RowEncoder
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax.encoders import encode
+from clwe_jax.encoders.encode import Row, RowEncoder
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.types import Hidden, Pools, piece_batch
 
@@ -172,7 +172,7 @@ def test_devices_share_the_rows(run_python):
 _ON_FOUR_DEVICES = """
 import jax, numpy as np
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
-from clwe_jax.evaluate.sharded_call import ShardedCall, mesh_of, place
+from clwe_jax.encoders.sharded_call import ShardedCall, mesh_of, place
 
 mesh = jax.make_mesh((2, 2), ("data", "tensor"), axis_types=(AxisType.Auto,) * 2)
 x = np.random.RandomState(0).standard_normal((6, 5)).astype(np.float32)

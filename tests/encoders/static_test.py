@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.evaluate import static_encoder
+from clwe_jax.encoders import static as static_encoder
+from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.evaluate.context import Context
 from clwe_jax.evaluate.retrieval import SentenceRetrieval
-from clwe_jax.evaluate.static_encoder import StaticEncoder
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.types import Covers, Encoder, Pools
 

@@ -10,9 +10,9 @@ import jax
 import numpy as np
 
 from clwe_jax import terminal
-from clwe_jax.evaluate import features, piece_rows
-from clwe_jax.evaluate.features import PieceTable, Table, Vectors
-from clwe_jax.evaluate.sharded_call import ShardedCall
+from clwe_jax.encoders import features, piece_rows
+from clwe_jax.encoders.features import PieceTable, Table, Vectors
+from clwe_jax.encoders.sharded_call import ShardedCall
 from clwe_jax.models import labelling
 from clwe_jax.models.labelling import Labeller
 from clwe_jax.objectives.labelling import LabellingObjective

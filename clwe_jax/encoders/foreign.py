@@ -1,11 +1,11 @@
-"""A model of Hugging Face, or LASER's released encoder, with the methods of our models."""
+"""A model of Hugging Face, or LASER's released encoder, as a language model."""
 
 from __future__ import annotations
 
 from typing import Mapping, Sequence
 
 from clwe_jax import options
-from clwe_jax.api.model import Model
+from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.interop import configuration, huggingface, laser
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.text.foreign import own_languages
@@ -13,7 +13,7 @@ from clwe_jax.text.foreign import own_languages
 
 def load(
     directory: str, languages: Sequence[str] = (), words: Mapping[str, Sequence[str]] | None = None
-) -> Model:
+) -> LanguageModel:
     """The model in a folder of Hugging Face, or of LASER's release; see `api.load`."""
     config = PretrainRun()
     if configuration.is_laser(directory):
@@ -36,7 +36,7 @@ def _model(
     loaded: huggingface.Loaded,
     chosen: Sequence[str],
     words: Mapping[str, Sequence[str]],
-) -> Model:
+) -> LanguageModel:
     objective, tokenizer, variables = loaded
     unknown = sorted(set(words) - set(chosen))
     if unknown:
@@ -47,4 +47,4 @@ def _model(
     for language, given in words.items():
         spelled = (" ".join(tokenizer.words(word, language)) for word in given)
         frequent[language] = [word for word in dict.fromkeys(spelled) if word]
-    return Model(config, tokenizer, objective, variables, frequent)
+    return LanguageModel(config, tokenizer, objective, variables, frequent)
