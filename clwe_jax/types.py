@@ -149,17 +149,22 @@ class Objective(Protocol):
 class Stateful(Protocol):
     """An objective whose collections change with every step: an LSTM's carry, senses."""
 
-    def update(self, variables: Variables, observed: Any, step: Array) -> Variables:
-        """The variables after a step. Called once a step, never where the step was not finite.
+    def update(
+        self, variables: Variables, observed: Any, step: Array
+    ) -> tuple[Variables, Callable[[Any], Any] | None]:
+        """The collections that a step changes. Called once a step, unless it was not finite.
 
         Args:
-          variables: 'params' after the optimizer's update, collections before the step, and
-            'moments': a tuple of trees like 'params', one for each moment that the optimizer keeps
-            of a parameter (Adam: two), so that an objective that copies a row of parameters can
-            copy its moments. A parameter that is frozen, by its group or in this phase, has an
-            `optax.MaskedNode` in place of each moment, and its returned value is ignored.
+          variables: 'params' after the optimizer's update, collections before the step.
           observed: the observations of `loss`, of all rows of the batch.
           step: int32 [], number of steps before this one.
+
+        Returns:
+          The changed collections, and a function of a tree like 'params' that copies some entries
+          to others; None: nothing is copied. The parameters and each tree of the optimizer's moments become
+          their copies, because a copied row without its moments would take far too large a step. A
+          tree of moments has an `optax.MaskedNode` in the place of a parameter that is frozen or
+          belongs to another group; a frozen parameter stays as it is.
         """
 
 
