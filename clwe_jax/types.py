@@ -83,7 +83,7 @@ class Hidden:
 
 
 class BatchSource(Protocol):
-    """An endless or finite iterator of batches whose position can be saved and restored exactly."""
+    """An iterator of batches whose position can be saved and restored exactly."""
 
     def __iter__(self) -> Iterator[Batch]: ...
 
@@ -113,10 +113,7 @@ class Objective(Protocol):
     """
 
     def batch_shapes(self, rows: int, length: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Keys, shapes and types of a batch of `rows` rows of `length` positions.
-
-        No other place knows them.
-        """
+        """Keys, shapes and types of a batch [rows, length]; no other place knows them."""
 
     def init(self, rng: Array, batch: Batch) -> Variables:
         """Variables for batches like `batch`, boxed with their logical axis names."""
@@ -133,8 +130,7 @@ class Objective(Protocol):
         """The sums of every metric, and the observations of the batch.
 
         Args:
-          variables: 'params' and the collections.
-          batch: the arrays that `batch_shapes` describes.
+          variables, batch: 'params' and the collections; the arrays that `batch_shapes` describes.
           step: int32 [], number of steps before this one, for losses that change over time.
           rngs: name -> PRNG key; required where `train`.
           train: whether dropout and sampling are on.
@@ -160,11 +156,10 @@ class Stateful(Protocol):
           step: int32 [], number of steps before this one.
 
         Returns:
-          The changed collections, and a function of a tree like 'params' that copies some entries
-          to others; None: nothing is copied. The parameters and each tree of the optimizer's moments become
-          their copies, because a copied row without its moments would take far too large a step. A
-          tree of moments has an `optax.MaskedNode` in the place of a parameter that is frozen or
-          belongs to another group; a frozen parameter stays as it is.
+          The changed collections, and a function that copies entries of a tree like 'params' to others;
+          None: nothing is copied. It is applied to the parameters and to each tree of the optimizer's
+          moments, because a copied row without its moments would take far too large a step. There an
+          `optax.MaskedNode` stands for a parameter that is frozen or belongs to another group.
         """
 
 

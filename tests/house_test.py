@@ -569,3 +569,21 @@ def test_links_of_a_page_lead_somewhere(page):
         to = (page.parent / name).resolve() if name else page
         assert to.exists(), target
         assert not anchor or anchor in anchors(to), target
+
+
+def test_the_reading_path_is_short_and_its_files_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    path = text.partition("## A reading path")[2].partition("\n## ")[0]
+    files = re.findall(r"`([a-z_/0-9]+\.py)`", path)
+    assert len(files) > 8
+    assert sum(len((ROOT / file).read_text("utf-8").splitlines()) for file in files) <= 2_000
+
+
+def test_the_ways_through_the_house_name_files_that_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    ways = text.partition("## Six ways through the house")[2].partition("\n## ")[0]
+    names = re.findall(r"`([a-z_/]+\.py)[`:]", ways)
+    assert len(names) > 30
+    there = [str(x.relative_to(ROOT)) for x in (*PACKAGE.rglob("*.py"), *CONFIGS)]
+    lost = [name for name in names if not any(f"/{x}".endswith(f"/{name}") for x in there)]
+    assert not lost
