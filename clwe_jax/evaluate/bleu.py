@@ -13,9 +13,9 @@ from typing import Any, Iterator, Sequence
 
 from sacrebleu.metrics import BLEU, CHRF
 
+from clwe_jax.encoders.static import StaticEncoder
+from clwe_jax.encoders.translate import generates, spaced, translate
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.static_encoder import StaticEncoder
-from clwe_jax.evaluate.translate import generates, spaced, translate
 from clwe_jax.evaluate.word_by_word import word_by_word
 from clwe_jax.options.evaluators import BleuEvaluation
 from clwe_jax.options.section import ByIdentity

@@ -109,7 +109,7 @@ class MiningOptions(Section):
 
 @dataclasses.dataclass(frozen=True)
 class WordsOptions(Section):
-    """What dictionary vectors know of a word beside its entry."""
+    """Sources of a word's vector beside its entry in the dictionary."""
 
     unknown: Annotated[str, OneOf("ngrams", "beginnings")] = option(
         "ngrams",
