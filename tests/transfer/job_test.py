@@ -209,6 +209,7 @@ def test_the_floor_is_the_most_frequent_label_of_the_training_rows():
 
 def test_a_loaded_tagger_labels_text_and_given_words(frozen):
     model = api.load(frozen[1])
+    assert model.encoder.encode(["bank"], lang="en").shape[0] == 1  # a model of the api, too
     row = ToyNames().generate("de", "test", 1, 0).rows[0]
     [found] = model.tag([list(row.words)], lang="de")
     assert [word for word, _ in found] == list(row.words)
