@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from clwe_jax import __main__ as command, options
-from clwe_jax.options import shipped
+from clwe_jax.options import extras, shipped
 from clwe_jax.options.systems import described
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -92,8 +92,13 @@ def first(tmp_path_factory):
 
 
 def program(folder, *arguments):
+    """The output of clwe-jax in the core: as if the libraries of the extra 'train' were absent."""
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({sorted(extras.TRAIN)}))\n"
+        "from clwe_jax.__main__ import entry; entry()"
+    )
     done = subprocess.run(
-        [sys.executable, "-m", "clwe_jax", *arguments],
+        [sys.executable, "-c", code, *arguments],
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -39,8 +39,7 @@ def built(tmp_path_factory):
     build = "import sys, setuptools.build_meta as b; print(getattr(b, sys.argv[1])(sys.argv[2]))"
     run(["-c", build, "build_sdist", str(folder)], source)
     [sdist] = folder.glob("*.tar.gz")
-    with tarfile.open(sdist) as file:
-        file.extractall(folder / "unpacked", filter="data")
+    shutil.unpack_archive(sdist, folder / "unpacked")
     [unpacked] = (folder / "unpacked").iterdir()
     run(["-c", build, "build_wheel", str(folder)], unpacked)
     [wheel] = folder.glob("*.whl")
