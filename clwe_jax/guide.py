@@ -15,7 +15,8 @@ def titles() -> dict[str, str]:
     """Name of each guide -> its title."""
     found = {}
     for path in sorted(shipped.folder(shipped.GUIDES).glob("*.md")):
-        found[path.stem] = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found[path.stem] = next(line[2:] for line in lines if line.startswith("# "))
     return found
 
 

@@ -8,7 +8,7 @@ import shutil
 
 from clwe_jax.options import shipped
 
-MINUTES = "minutes.json"  # config -> minutes of its default run on two cores, beside the configs
+MINUTES = "minutes.json"  # beside the configs; `python -m clwe_jax.ledger render` writes it
 
 
 def lines(width: int) -> list[str]:
@@ -29,7 +29,7 @@ def main() -> None:
     """Prints the list, and what its minutes are."""
     print("\n".join(lines(shutil.get_terminal_size((120, 24)).columns)))
     print(
-        "\nMinutes: of the default run (the embedded world) on two cores, as --dry_run forecasts them. "
+        "\nMinutes: processor time of the default run, on the embedded world; blank where it was not measured. "
         "Start one with\n  clwe-jax --config=NAME        its options: clwe-jax --config=NAME --help"
     )
 

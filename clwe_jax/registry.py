@@ -46,7 +46,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "pretrain": "clwe_jax.training.plan:run",
         "clcr": "clwe_jax.clcr.plan:run",
     },
-    # Evaluation and loading of a run, by the job that config.json in its folder names.
+    # Evaluation of a run, by the job that config.json in its folder names.
     "evaluation": {
         "pretrain": "clwe_jax.pretrain.evaluate:run",
         "project": "clwe_jax.pretrain.project:evaluate",
@@ -54,18 +54,22 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "transfer": "clwe_jax.transfer.job:run",
         "clcr": "clwe_jax.clcr.job:run",
     },
+    # Functions (workdir, step, opened) -> the encoder of a run; `opened` opens other encoders.
     "loader": {
-        "pretrain": "clwe_jax.api.model:load",
-        "project": "clwe_jax.api.pair:load",
-        "static": "clwe_jax.api.static:load",
-        "transfer": "clwe_jax.api.transfer:load",
-        "clcr": "clwe_jax.api.clcr:load",
-        "compare": "clwe_jax.api.comparison:load",
+        "pretrain": "clwe_jax.encoders.language_model:load",
+        "project": "clwe_jax.encoders.pair:load",
+        "static": "clwe_jax.encoders.spaces:load",
+        "clcr": "clwe_jax.encoders.clcr_models:load",
+        "compare": "clwe_jax.encoders.comparison:load",
     },
-    # Functions (model, out, language) -> remarks, which write a loaded model for other programs.
+    # Functions (workdir) -> the trained labeller of a run, which is no encoder.
+    "labeller": {
+        "transfer": "clwe_jax.transfer.loaded:load",
+    },
+    # Functions (workdir, out, language) -> remarks, which write the model of a run for other programs.
     "export": {
-        "huggingface": "clwe_jax.api.export:huggingface",
-        "vec": "clwe_jax.api.export:vec",
+        "huggingface": "clwe_jax.encoders.export:huggingface",
+        "vec": "clwe_jax.encoders.export:vec",
     },
     "task": {
         "mlm": "clwe_jax.options.tasks:Mlm",

@@ -14,19 +14,22 @@ import os
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from clwe_jax import options, registry
-from clwe_jax.api.loaded import LoadedModel, Neighbour, Translation, WordLink
+from clwe_jax.api.loaded import LoadedModel, Translation, WordLink
 
 if TYPE_CHECKING:
     from clwe_jax.api.model import Model
     from clwe_jax.api.pair import PairModel
-    from clwe_jax.api.senses import Sense, SenseView, Translated
     from clwe_jax.api.static import StaticModel
     from clwe_jax.api.transfer import TransferModel
+    from clwe_jax.encoders.nearest import Neighbour
+    from clwe_jax.encoders.sense_view import Sense, SenseView, Translated
 
 # Class -> its module. They import jax, so that a program pays for them when it loads a model.
 _LATER = {
-    "Model": "model", "PairModel": "pair", "Sense": "senses", "SenseView": "senses",
-    "StaticModel": "static", "TransferModel": "transfer", "Translated": "senses",
+    "Model": "api.model", "Neighbour": "encoders.nearest", "PairModel": "api.pair",
+    "Sense": "encoders.sense_view", "SenseView": "encoders.sense_view",
+    "StaticModel": "api.static", "TransferModel": "api.transfer",
+    "Translated": "encoders.sense_view",
 }  # fmt: skip
 __all__ = [
     "LoadedModel", "Model", "Neighbour", "PairModel", "Sense", "SenseView", "StaticModel",
@@ -37,7 +40,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'clwe_jax.api' has no attribute {name!r}")
-    return registry.imported(f"clwe_jax.api.{_LATER[name]}:{name}")
+    return registry.imported(f"clwe_jax.{_LATER[name]}:{name}")
 
 
 def __dir__() -> list[str]:
@@ -76,18 +79,23 @@ def load(
       ValueError: a file of the run is damaged, the folder has an older layout, or the checkpoint
         belongs to another model or vocabulary; `languages` or `words` for a run, which has its own.
     """
-    from clwe_jax.api import encoders, foreign
+    from clwe_jax.api.transfer import TransferModel
+    from clwe_jax.api.wrap import wrapped
+    from clwe_jax.encoders import foreign, load as encoders
     from clwe_jax.interop.configuration import PREFIX, is_laser, is_model
 
     workdir = os.fspath(workdir).removeprefix("run:")
     if workdir.startswith("vec:") or os.path.isfile(workdir):
         if words:
             raise ValueError("words: files of vectors hold their own words")
-        return encoders.of_vectors(workdir.removeprefix("vec:"), languages)
+        return wrapped(encoders.of_vectors(workdir.removeprefix("vec:"), languages))
     if workdir.startswith(PREFIX) or is_model(workdir) or is_laser(workdir):
-        return foreign.load(workdir, languages, words)
+        return wrapped(foreign.load(workdir, languages, words))
     if languages or words:
         raise ValueError(
             f"languages and words are arguments for a model of Hugging Face; {workdir} is none"
         )
-    return registry.lookup("loader", options.read_config(workdir).job)(workdir, step)
+    job = options.read_config(workdir).job
+    if job in registry.TABLES["labeller"]:
+        return TransferModel.of(registry.lookup("labeller", job)(workdir))
+    return wrapped(encoders.of_folder(workdir, step))

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import difflib
-import unicodedata
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, Self, Sequence
 
 import numpy as np
 
+from clwe_jax import terminal
 from clwe_jax.align import mining, search
-from clwe_jax.api.checks import check_strings, check_texts, check_type
 from clwe_jax.api.loaded import LoadedModel, Translation, WordLink
-from clwe_jax.evaluate.encode import MEAN_LAST4, Layer, select_layer
+from clwe_jax.encoders.checks import check_count, check_strings, check_texts
+from clwe_jax.encoders.encode import Layer
+from clwe_jax.encoders.loaded import LoadedEncoder
 from clwe_jax.evaluate.word_alignment import WordAligner
 from clwe_jax.options.evaluators import METHODS as METHODS_OF_WORDS
 from clwe_jax.options.section import check_keys, nearest
 from clwe_jax.text.frequencies import FILE
-from clwe_jax.types import Encoder
-
-_MOST_SEARCHED = 20_000  # frequent words that are searched for a similar spelling
 
 
-class Loaded(LoadedModel, abc.ABC):
-    """A loaded model that has vectors of words and sentences."""
+class Loaded(LoadedEncoder, LoadedModel):
+    """A loaded encoder with the methods of `LoadedModel`; a kind's class extends its loaded encoder."""
 
-    def __getstate__(self) -> dict[str, Any]:
-        """The fields that a copy in another process gets; the others are computed again."""
-        return {x.name: x.default_factory() if not x.init else getattr(self, x.name)
-                for x in dataclasses.fields(self)}  # fmt: skip
+    @classmethod
+    def of(cls, loaded: LoadedEncoder) -> Self:
+        """The model of a loaded encoder of its kind."""
+        return cls(**{x.name: getattr(loaded, x.name) for x in dataclasses.fields(loaded) if x.init})
 
     def encode(
         self,
@@ -38,9 +35,13 @@ class Loaded(LoadedModel, abc.ABC):
         layer: Layer | None = None,
         pool: str | None = "mean",
         normalize: bool = False,
+        batch_size: int = 64,
+        show_progress: bool | None = None,
     ) -> np.ndarray | list[np.ndarray]:
         self._check_languages(lang=lang)
-        found = self._encode(check_texts(texts), lang, layer, pool)
+        check_count(batch_size=batch_size)
+        with terminal.progress(show_progress):
+            found = self._encode(check_texts(texts), lang, layer, pool, batch_size)
         if not normalize:
             return found
         if pool is None:
@@ -49,13 +50,9 @@ class Loaded(LoadedModel, abc.ABC):
 
     @abc.abstractmethod
     def _encode(
-        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None
+        self, texts: Sequence[str], lang: str, layer: Layer | None, pool: str | None, batch_size: int
     ) -> np.ndarray | list[np.ndarray]:
         """`encode` for checked sentences and a known language."""
-
-    @abc.abstractmethod
-    def encoder(self) -> Encoder:
-        """The model as an encoder of text (`types.Encoder`)."""
 
     def align(
         self,
@@ -123,40 +120,6 @@ class Loaded(LoadedModel, abc.ABC):
         )
         return [(int(i), int(j), float(x)) for i, j, x in zip(*found) if x >= least]
 
-    def _check_languages(self, **codes: Any) -> None:
-        """Raises ValueError, which names the argument, unless each is a language of the model."""
-        for name, code in codes.items():
-            check_type(name, code, str, "the code of a language, such as 'en'")
-            if code not in self.languages:
-                raise ValueError(
-                    f"{name}={code!r} is not a language of this model. "
-                    f"{nearest(code, self.languages)}"
-                )
-
-
-def select(vectors: np.ndarray, layer: Layer | None) -> np.ndarray:
-    """The vectors of a layer, from [..., layers + 1, D]; all of them for the layer 'all'."""
-    if isinstance(layer, str) and layer == "all":
-        return vectors
-    return select_layer(vectors, MEAN_LAST4 if layer is None else layer)
-
-
-def near_words(word: str, words: Sequence[str], most: int = 3) -> list[str]:
-    """The words that are spelled most like a word, the same letters without accents first.
-
-    Args:
-      word: a word.
-      words: the candidates, most frequent first.
-      most: maximum number of words.
-    """
-    folded = _folded(word)
-    same = [other for other in words if _folded(other) == folded and other != word]
-    frequent: dict[str, str] = {}
-    for other in words[:_MOST_SEARCHED]:
-        frequent.setdefault(_folded(other), other)
-    close = difflib.get_close_matches(folded, frequent, most, 0.7)
-    return list(dict.fromkeys([*same, *(frequent[x] for x in close if frequent[x] != word)]))[:most]
-
 
 def lacks_counts(pool: str) -> ValueError:
     """The error for a pooling that needs counts of words, which the run has not kept."""
@@ -164,16 +127,3 @@ def lacks_counts(pool: str) -> ValueError:
         f"pool={pool!r}: this run has kept no counts of words (WORKDIR/{FILE}), because it is older "
         "than they are or its text is in no files: pool='mean'"
     )
-
-
-def did_you_mean(words: Sequence[str]) -> str:
-    """' Did you mean X, Y?', the end of a message; '' without words."""
-    return f" Did you mean {', '.join(map(repr, words))}?" if words else ""
-
-
-def _folded(word: str) -> str:
-    """A word in lower case without accents."""
-    if word.isascii():
-        return word.lower()
-    parts = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(x for x in parts if not unicodedata.combining(x))

@@ -8,23 +8,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from clwe_jax.embeddings.vectors import Vectors
+    from clwe_jax.encoders.nearest import Neighbour
 
 Layer = int | str  # a layer's number (0: the embeddings), 'mean_last4' or 'all'
-
-
-class Neighbour(NamedTuple):
-    """A word near another word.
-
-    Attributes:
-      word: the word.
-      language: its language.
-      score: the cosine of their vectors, which a language model centers by language; for static
-        vectors the score of the chosen method.
-    """
-
-    word: str
-    language: str
-    score: float
 
 
 class Translation(NamedTuple):
@@ -68,18 +54,15 @@ class LoadedModel:
         """The number of dimensions of a vector."""
         raise self._lacks("dim")
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({shown(self.languages)})"
-
     @overload
     def encode(
         self, texts: Iterable[str], lang: str, layer: Layer | None = ..., pool: str = ...,
-        normalize: bool = ...,
+        normalize: bool = ..., batch_size: int = ..., show_progress: bool | None = ...,
     ) -> np.ndarray: ...  # fmt: skip
     @overload
     def encode(
         self, texts: Iterable[str], lang: str, layer: Layer | None = ..., *, pool: None,
-        normalize: bool = ...,
+        normalize: bool = ..., batch_size: int = ..., show_progress: bool | None = ...,
     ) -> list[np.ndarray]: ...  # fmt: skip
     def encode(
         self,
@@ -88,6 +71,8 @@ class LoadedModel:
         layer: Layer | None = None,
         pool: str | None = "mean",
         normalize: bool = False,
+        batch_size: int = 64,
+        show_progress: bool | None = None,
     ) -> np.ndarray | list[np.ndarray]:
         """Vectors of sentences. A sentence longer than the model's rows is cut, with a warning.
 
@@ -101,6 +86,8 @@ class LoadedModel:
             weighs a / (a + p), with a = 1e-3 and p its share in the run's text, often better for
             retrieval; None: one vector for each piece (or word with a vector).
           normalize: whether vectors have length 1, so that inner products are cosines.
+          batch_size: rows that a language model computes at once; static vectors have no such rows.
+          show_progress: whether a line on stderr shows how many texts are done; None: on a terminal.
 
         Returns:
           float32 [N, D]; with pool=None a list of [pieces, D]. With layer='all' the last axis [D]
@@ -284,10 +271,3 @@ _WITHOUT_VECTORS = (
     "give labels and no vectors, which the method {method!r} needs: api.load(ENCODER) loads the model "
     "of the run's config.encoder, which has them"
 )
-
-
-def shown(languages: Sequence[str], most: int = 8) -> str:
-    """'en, de, fr', for one line; of many languages the first ones and their number."""
-    if len(languages) <= most:
-        return ", ".join(languages)
-    return f"{', '.join(languages[:most])}, ... {len(languages)} languages"

@@ -13,12 +13,11 @@ from typing import Any, Iterator, Mapping, Sequence
 from absl import logging
 import jax
 
-
+from clwe_jax import terminal
 from clwe_jax.compare import measured, report, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
-from clwe_jax.compare.one import STOPPED as CHILD_STOPPED
-from clwe_jax.compare.one import Place
 from clwe_jax.compare.orders import Comparison
+from clwe_jax.compare.place import Place
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.section import to_dict
 from clwe_jax.runs.cached import CachedResult
@@ -153,7 +152,7 @@ class Compare(Job):
                 process.terminate()
                 process.wait()
                 raise
-        if code == CHILD_STOPPED:
+        if code == terminal.UNFINISHED:
             raise _Stopped
         if code:
             with open(place.log, encoding="utf-8", errors="replace") as log:

@@ -8,7 +8,6 @@ comparison, whose config.json it reads; `compare.job` starts it.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -20,12 +19,12 @@ from typing import Any, Mapping
 from absl import logging
 
 from clwe_jax import atomic, options, registry, terminal
-from clwe_jax.api import encoders
 from clwe_jax.compare import measured, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
-from clwe_jax.compare.systems import System
+from clwe_jax.compare.place import Place
+from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.ledger import environment, record
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.objectives import SenseLossOptions
@@ -39,61 +38,11 @@ from clwe_jax.text.normalize import Normalizer
 from clwe_jax.transfer.encoder import load as load_encoder
 from clwe_jax.types import Encoder, HasObjective
 
-STOPPED = terminal.UNFINISHED
 _TRIAL = 60  # steps of the trial that measures the speed for a budget in minutes
 _TRIAL_VALUES = {
     "train.steps": _TRIAL, "train.log_every_steps": _TRIAL // 3, "init.embeddings": "",
     "finish.steps": 0, "checkpoint.every_steps": 0,
 }  # fmt: skip
-
-
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """Where a run of a system keeps its files in the comparison's folder.
-
-    Attributes:
-      workdir: the comparison's folder.
-      system: the system.
-      seed: the run's seed.
-    """
-
-    workdir: str
-    system: System
-    seed: int
-
-    def _path(self, *names: str) -> str:
-        return os.path.join(self.workdir, *names)
-
-    @property
-    def folder(self) -> str:
-        """The folder of the run."""
-        return self._path("systems", self.system.folder, f"seed{self.seed}")
-
-    @property
-    def steps(self) -> str:
-        """The file of the steps that fit the budget, of all seeds."""
-        return self._path("systems", self.system.folder, "steps.json")
-
-    @property
-    def log(self) -> str:
-        """The output of the process."""
-        return f"{self.folder}.log"
-
-    @property
-    def measured(self) -> str:
-        """The file of the measurements."""
-        return self._path("measured", self.system.folder, f"seed{self.seed}.npz")
-
-    def task(self, name: str) -> str:
-        """The folder of a task's run."""
-        return self._path("tasks", name, self.system.folder, f"seed{self.seed}")
-
-    @property
-    def encoder(self) -> str:
-        """The trained model, for `config.encoder`; '' for the floor, which is no model."""
-        if self.system.name == systems.FLOOR:
-            return ""
-        return self.system.model or f"run:{self.folder}"
 
 
 def measure(config: CompareRun, place: Place) -> Measured | None:
@@ -242,8 +191,8 @@ def _encoder(
     config: CompareRun, place: Place, folders: Mapping[str, str], corpus: corpora.TextCorpus
 ) -> tuple[Encoder, Normalizer]:
     """The system as an encoder, and how it spells words."""
+    normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
     if not place.encoder:
-        normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
         dictionary = training_dictionary.load(config, folders, place.workdir, normalizer)
         tests = []
         if folders.get("evals.bli"):
@@ -256,9 +205,9 @@ def _encoder(
         counts = _counted(corpus, words)
         return dictionary_baseline.encoder(dictionary, counts, config.seed, words), normalizer
     model = load_encoder(place.encoder, place.encoder, corpus.languages)
-    encoder, tokenizer = model.encoder(), encoders.tokenizer_of(model)
+    encoder, tokenizer = model.encoder(), model.tokenizer
     if tokenizer is None:
-        return encoder, model.normalizer
+        return encoder, model.normalizer if isinstance(model, StaticSpaces) else normalizer
     if place.system.model and isinstance(encoder, ModelEncoder) and encoder.pools == ("mean",):
         # A downloaded model has not counted the words among which induction chooses.
         counts = _counted(corpus, encoder.words)
@@ -290,7 +239,7 @@ def main() -> None:
         logging.exception("%s", error)
         sys.exit(f"error: {error}")
     if found is None:
-        sys.exit(STOPPED)
+        sys.exit(terminal.UNFINISHED)
     os.makedirs(os.path.dirname(place.measured), exist_ok=True)
     found.save(place.measured)
 

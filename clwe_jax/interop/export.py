@@ -13,7 +13,7 @@ import sys
 
 from absl import app, flags, logging
 
-from clwe_jax import options, registry, terminal
+from clwe_jax import registry, terminal
 
 
 def export(workdir: str, kind: str, out: str, language: str = "") -> list[str]:
@@ -31,9 +31,7 @@ def export(workdir: str, kind: str, out: str, language: str = "") -> list[str]:
     Raises:
       FileNotFoundError, ValueError: no run, an unknown format, or a model that it cannot hold.
     """
-    writer = registry.lookup("export", kind)
-    model = registry.lookup("loader", options.read_config(workdir).job)(workdir)
-    return writer(model, out, language)
+    return registry.lookup("export", kind)(workdir, out, language)
 
 
 def main(argv: list[str]) -> None:

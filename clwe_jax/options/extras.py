@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 # Libraries of the extra 'train'. XLM's and LASER's tokenizers name their own extras.
-_TRAIN = {
-    "clu", "importlib_resources", "sacrebleu", "seqio", "tensorboard", "tensorflow",
+TRAIN = {
+    "clu", "importlib_resources", "optuna", "sacrebleu", "seqio", "tensorboard", "tensorflow",
     "tensorflow_datasets", "tensorflow_text",
 }  # fmt: skip
 
@@ -12,6 +12,6 @@ _TRAIN = {
 def explained(error: ImportError) -> str:
     """The error's message; of a library of an extra, with the command that installs it."""
     library = (error.name or "").partition(".")[0]
-    if library not in _TRAIN:
+    if library not in TRAIN:
         return str(error)
     return f"this needs {library}, which the core has not: pip install 'clwe_jax[train]'"

@@ -16,7 +16,7 @@ from absl import logging
 from clwe_jax import options
 from clwe_jax.embeddings import dictionary_vectors
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.runs import evaluators, inputs
 from clwe_jax.runs.evaluators import NamedEvaluator

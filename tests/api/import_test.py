@@ -1,6 +1,8 @@
 """The package as a program that depends on it sees it: what an import costs, names, types."""
 
 import importlib.util
+import os
+import pathlib
 import subprocess
 import sys
 
@@ -9,6 +11,7 @@ import pytest
 import clwe_jax
 from clwe_jax import api
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 # A program of a user; `load` returns an object whose methods are known to the type checker.
 PROGRAM = """
 import clwe_jax
@@ -55,5 +58,9 @@ def test_types_of_a_program_are_checked(tmp_path):
     for program, right in ((PROGRAM, True), (PROGRAM.replace("model.dim", "model.name"), False)):
         path.write_text(program)
         command = [sys.executable, "-m", "mypy", f"--cache-dir={tmp_path}/cache", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        # From another folder: the package is a library, whose own modules mypy does not judge.
+        done = subprocess.run(
+            command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
         assert (done.returncode == 0) is right, done.stdout + done.stderr

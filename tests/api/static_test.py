@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from clwe_jax import api, options
-from clwe_jax.api import encoders
-from clwe_jax.api import static as static_api
 from clwe_jax.align import csls, search
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.preprocess import fit as preprocess
+from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
 from clwe_jax.embeddings.vectors import Vectors
-from clwe_jax.api.static import StaticModel
+from clwe_jax.encoders import spaces
 from clwe_jax.options.static import StaticRun
 from clwe_jax.text.frequencies import Frequencies
 from clwe_jax.types import Encoder
@@ -175,27 +174,18 @@ def test_files_of_vectors_are_loaded(planted, tmp_path, monkeypatch):
     assert api.load("run:run").languages == planted.languages
 
 
-def test_files_of_different_widths_are_refused_with_their_lines(planted, tmp_path):
-    files.write(str(tmp_path / "en.vec"), planted.raw["en"])
-    (tmp_path / "de.vec").write_text("2 3\nhaus 1 2 3\nhund 3 2 1\n")
-    with pytest.raises(
-        ValueError, match="config.encoder: .*de.vec, line 1: 3 numbers a word, and 6 in .*en.vec"
-    ):
-        encoders.load(f"vec:en={tmp_path}/en.vec,de={tmp_path}/de.vec", ("en", "de"))
-
-
 def test_a_model_comes_back_from_its_files(planted, tmp_path):
     planted.save(str(tmp_path))
-    again = static_api.load(tmp_path)
+    again = spaces.load(tmp_path)
     assert again.languages == planted.languages and again.shared == planted.shared
     for pair in (("de", "en"), ("fr", "de")):
         for a, b in zip(again.space(*pair), planted.space(*pair)):
             assert list(a.words) == list(b.words) and np.allclose(a.vectors, b.vectors, atol=1e-6)
     (tmp_path / "spaces.json").write_text("{")
     with pytest.raises(ValueError, match="spaces.json is damaged"):
-        static_api.load(tmp_path)
+        spaces.load(tmp_path)
     with pytest.raises(FileNotFoundError, match="holds no aligned vectors"):
-        static_api.load(tmp_path / "no")
+        spaces.load(tmp_path / "no")
 
 
 def test_it_is_an_encoder(planted):
@@ -225,23 +215,3 @@ def test_frequent_words_weigh_less_by_sif(planted):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     with pytest.raises(ValueError, match="kept no counts of words"):
         planted.encode(["de3"], lang="de", pool="sif")
-
-
-def test_vectors_in_float16_become_float32_and_two_languages_are_held(tmp_path):
-    random = np.random.default_rng(0)
-    raw = {
-        x: Vectors([f"{x}{i}" for i in range(9)], random.standard_normal((9, D)).astype(np.float16))
-        for x in ("en", "de", "fr")
-    }
-    StaticModel(raw, {}, {}, "en").save(str(tmp_path))
-    model = static_api.load(tmp_path)
-    for language in ("en", "de", "fr", "en"):
-        found = model.vectors(language)
-        assert found.vectors.dtype == np.float32
-        np.testing.assert_array_equal(found.vectors, raw[language].vectors)
-    assert model.space("de", "de")[0].vectors.dtype == np.float32
-    assert len(model._hub_spaces) == 2
-    [near] = model.translate_word("de3", lang="de", to="en", k=1)
-    x, y = model.vector("de3", "de"), model.vectors("en").vectors
-    cosines = y @ x / np.linalg.norm(y, axis=1)
-    assert near.word == f"en{cosines.argmax()}"

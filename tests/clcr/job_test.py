@@ -13,14 +13,15 @@ from clwe_jax.align import pivots
 from clwe_jax.align.attention_matching import AttentionMatching, Match
 from clwe_jax.align.predictors import Classifier
 from clwe_jax.align.sentences import in_memory, sentences, whole_words
-from clwe_jax.api import encoders
-from clwe_jax.api.static import StaticModel
 from clwe_jax.clcr import (
-    aligned as clcr_aligned, data, entailment, hub as clcr_hub, job as clcr, steps as clcr_steps,
-    tune as clcr_tune, vectors as clcr_vectors,
+    aligned as clcr_aligned, data, entailment, hub as clcr_hub, job as clcr, steps as
+    clcr_steps, tune as clcr_tune, vectors as clcr_vectors,
 )  # fmt: skip
 from clwe_jax.clcr.steps import Maps, Order
 from clwe_jax.clcr.tune import Tuning
+from clwe_jax.encoders import load as encoders
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.models.transformer import Transformer
 from clwe_jax.objectives.mlm import MlmObjective
 from clwe_jax.options import with_values
@@ -50,7 +51,7 @@ def random_model(language, width, languages=()):
     batch = {key: np.zeros(x.shape, x.dtype) for key, x in objective.batch_shapes(1, 128).items()}
     variables = partition.unbox(jax.jit(objective.init)(jax.random.key(0), batch))
     config = options.parse(presets.bert("laptop"))
-    return api.Model(config, tokenizer, objective, variables, {language: ["a"]})
+    return LanguageModel(config, tokenizer, objective, variables, {language: ["a"]})
 
 
 @pytest.fixture(scope="module")
@@ -373,7 +374,7 @@ def test_what_is_no_model_of_the_language_is_refused(config, monkeypatch, models
     config = with_values(config, {"data.languages": "en,de"})
     with pytest.raises(ValueError, match="is a model of de, and the source is 'en'"):
         clcr.run(config, folder)
-    static = StaticModel({}, {}, {}, "en", Normalizer())
+    static = StaticSpaces({}, {}, {}, "en", Normalizer())
     monkeypatch.setattr(encoders, "load", lambda place, names: static)
     with pytest.raises(ValueError, match="config.clcr.source=run:.* is no language model"):
         clcr.run(config, folder)

@@ -10,8 +10,9 @@ import types
 import numpy as np
 import pytest
 
-from clwe_jax import api, options
+from clwe_jax import api, options, terminal
 from clwe_jax.compare import job, one, shared, systems
+from clwe_jax.compare.place import Place
 from clwe_jax.options.compare import CompareRun
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.text import compared_words
@@ -106,7 +107,7 @@ def test_an_interrupted_comparison_ends_as_an_uninterrupted_one(folder, here, mo
     assert len(here) == 3
 
     def stop(*_):
-        sys.exit(one.STOPPED)
+        sys.exit(terminal.UNFINISHED)
 
     with monkeypatch.context() as context:
         context.setattr(one, "_evaluated", stop)  # after the training of the first system
@@ -209,7 +210,7 @@ def test_a_budget_is_a_number_of_three_units(budget):
 def test_a_budget_of_tokens_gives_steps(folder, monkeypatch):
     monkeypatch.chdir(pathlib.Path(__file__).parents[2])
     config = config_of(folder, **{"compare.budget": "20_480 tokens"}).resolved()
-    place = one.Place(str(folder / "run"), systems.SYSTEMS["mlm"], 0)
+    place = Place(str(folder / "run"), systems.SYSTEMS["mlm"], 0)
     run = one._budgeted(config, place, shared.folders(config, place.workdir))
     assert run.train.steps * run.train.batch_size * run.data.sequence_length == 20_480
     whole = systems.run_of(config, place.system, 0, shared.folders(config, place.workdir))
@@ -223,6 +224,6 @@ def test_a_budget_of_minutes_gives_steps_by_the_speed_of_one_trial(folder, monke
     speeds = iter([2.0])
     monkeypatch.setattr(one, "_speed", lambda run, folder: next(speeds))
     for seed in (0, 1):  # the second seed takes as many steps, without a trial of its own
-        place = one.Place(str(folder / "run"), systems.SYSTEMS["mlm"], seed)
+        place = Place(str(folder / "run"), systems.SYSTEMS["mlm"], seed)
         run = one._budgeted(config, place, shared.folders(config, place.workdir))
         assert run.train.steps == 120
