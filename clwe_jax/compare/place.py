@@ -1,4 +1,4 @@
-"""The files of a comparison's run of a system."""
+"""Where a run of a system keeps its files in the comparison's folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clwe_jax.compare.systems import System
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a run of a system keeps its files in the comparison's folder.
+    """The places of one run of a system.
 
     Attributes:
       workdir: the comparison's folder.
