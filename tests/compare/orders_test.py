@@ -86,7 +86,7 @@ def test_sentences_follow_the_figures():
 
     assert "the lead was a leak" in said(mlm=0.1, dict_mlm=0.1, dict_mlm_tests=0.6)
     assert "% of the lead was a leak" in said(mlm=0.1, dict_mlm=0.3, dict_mlm_tests=0.6)
-    assert "no significant lead" in said(mlm=0.5, dict_mlm=0.5, dict_mlm_tests=0.5)
+    assert "has no significant lead" in said(mlm=0.5, dict_mlm=0.5, dict_mlm_tests=0.5)
     warm = comparison(warm_mlm=run(0.5, seed=1), warm_dict_mlm=run(0.5, seed=2))
     assert any("plain MLM is as good" in x for x in findings.sentences(warm))
     warm = comparison(warm_mlm=run(0.5, seed=1), warm_dict_mlm=run(0.8, seed=2))
