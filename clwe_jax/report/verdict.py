@@ -28,7 +28,7 @@ def of(run: Run) -> Verdict | None:
     name, how = found
     value, level = run.figures[name], floor.mean(run, floor.of_retrieval(run, SENTENCE_METHODS[how]))
     count = len(figures.pairs_of(run.figures, "retrieval"))
-    pairs = f", mean of {count} pairs of languages" if count > 1 else ""
+    pairs = f", mean of {count} directions" if count > 1 else ""
     chance = run.figures.get("retrieval/chance")
     chance = f" (chance: {figures.percent(chance, 1 if chance >= 0.001 else 2)})" if chance else ""
     text = f"{figures.percent(value)} of the sentences find their translation by {how}{pairs}{chance}."
