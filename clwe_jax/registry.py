@@ -24,12 +24,14 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "static": "clwe_jax.static.job:run",
         "transfer": "clwe_jax.transfer.job:run",
         "clcr": "clwe_jax.clcr.job:run",
+        "compare": "clwe_jax.compare.job:run",
     },
     # Functions (run) -> run with the options that follow files and models; they import neither jax nor
     # TensorFlow.
     "follow": {
         "pretrain": "clwe_jax.interop.configuration:follow",
         "transfer": "clwe_jax.text.labelled_languages:follow",
+        "compare": "clwe_jax.text.compared_words:follow",
     },
     # Searches for the input files of a job, with the same restriction.
     "inputs": {
@@ -37,6 +39,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "static": "clwe_jax.text.world:check",
         "transfer": "clwe_jax.text.labelled_files:check",
         "clcr": "clwe_jax.text.clcr_files:check",
+        "compare": "clwe_jax.compare.shared:check",
     },
     # Plans of a job's memory and time on a slice: functions (config, topology).
     "plan": {
@@ -57,6 +60,7 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
         "project": "clwe_jax.encoders.pair:load",
         "static": "clwe_jax.encoders.spaces:load",
         "clcr": "clwe_jax.encoders.clcr_models:load",
+        "compare": "clwe_jax.encoders.comparison:load",
     },
     # Functions (workdir) -> the trained labeller of a run, which is no encoder.
     "labeller": {

@@ -37,6 +37,7 @@ ORDER = (
     ("clcr",),
     # The user's facade: no wing imports it.
     ("reevaluate", "api"),
+    ("compare",),  # it runs all others
     ("main", "listed", "guide"),
     ("__main__",),
 )
@@ -297,7 +298,8 @@ FORBIDDEN = {
 # Habits that a native reader stumbles over, and the plain English for them.
 HABITS = {
     # `file.tell()` is Python's.
-    r"(?<![a-z.])(to" + r"ld|te" + "ll|te" + "lls|te" + "lling)(?![a-z])": "assign, know, show, say",
+    # Systems whose order is not significant are "not to" + "ld apart".
+    r"(?<![a-z.])(to" + r"ld(?![ _]apart)|te" + "ll|te" + "lls|te" + "lling)(?![a-z])": "assign, know, show, say",
     r"\ba" + r"new\b": "again, from the start",
     r"\bbut " + r"for\b": "except for",
     r"\bby and " + r"by\b": "one at a time",
@@ -389,7 +391,7 @@ def test_habits_are_recognised(line):
 
 
 @pytest.mark.parametrize(
-    "line", ["place = file.tell()", "a bank teller", '"""Says what it needs."""']
+    "line", ["place = file.tell()", "two systems that are not to" + "ld apart", "a bank teller", '"""Says what it needs."""']
 )
 def test_plain_english_is_allowed(line):
     assert not offences(line, PLAIN)
@@ -428,6 +430,7 @@ OTHER_WRITERS = {
     "clwe_jax.training.orbax_extras": "writes inside a checkpoint that orbax renames",
     "clwe_jax.training.checkpoint": "moves a whole checkpoint aside",
     "clwe_jax.text.download": "keeps a partial file, so that a download resumes",
+    "clwe_jax.compare.job": "appends the output of processes to their logs",
     "clwe_jax.embeddings.files": "unpacks a file into a temporary folder",
 }
 MOVERS = ("os.replace", "os.rename", "shutil.move", "shutil.copy", "shutil.copy2", "shutil.copyfile",

@@ -11,7 +11,7 @@ from clwe_jax.report.run_folder import Run, differences
 # Prefixes of the figures that other sections show.
 _SHOWN = (
     "retrieval/", "bli/", "eval/mlm/", "train/", "similarity/", "floor/retrieval/", "floor/bli/",
-    "speed/",
+    "speed/", "compare/", "order/",
 )  # fmt: skip
 # Means over languages or pairs of the measurements that runs are compared by.
 _MAIN = re.compile(
