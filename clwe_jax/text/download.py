@@ -11,6 +11,7 @@ import json
 import os
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import Sequence
 
@@ -46,7 +47,36 @@ def download(
     attempts: int = 5,
     timeout: float = 60.0,
 ) -> list[str]:
-    """Downloads dictionaries into a directory; complete files in it are not downloaded again.
+    """Downloads MUSE's dictionaries into a directory; see `download_files`.
+
+    Args:
+      directory: destination folder, which is created if it is missing.
+      pairs: language pairs such as 'en-de'.
+      splits: whether to download the training and test splits too, `xx-yy.0-5000.txt` and
+        `xx-yy.5000-6500.txt`.
+      address, attempts, timeout: as of `download_files`.
+
+    Returns:
+      The names of the files, all of which are now complete.
+
+    Raises:
+      ValueError, OSError: as of `download_files`.
+    """
+    ends = (".txt", ".0-5000.txt", ".5000-6500.txt") if splits else (".txt",)
+    names = [pair + end for pair in pairs for end in ends]
+    download_files(directory, names, address=address, attempts=attempts, timeout=timeout)
+    return names
+
+
+def download_files(
+    directory: str,
+    names: Sequence[str],
+    *,
+    address: str,
+    attempts: int = 5,
+    timeout: float = 60.0,
+) -> None:
+    """Downloads files into a directory; complete files in it are not downloaded again.
 
     A file is transferred into `NAME.part`, which the next attempt or the next call continues. Its
     size is checked against the size that the server names. Its SHA-256 is checked against
@@ -56,23 +86,16 @@ def download(
 
     Args:
       directory: destination folder, which is created if it is missing.
-      pairs: language pairs such as 'en-de'.
-      splits: whether to download the training and test splits too, `xx-yy.0-5000.txt` and
-        `xx-yy.5000-6500.txt`.
+      names: names of the files there and here.
       address: URL of the folder that holds the files, with a slash at the end.
       attempts: maximum number of attempts per file; each continues the one before.
       timeout: seconds without a byte after which an attempt fails.
-
-    Returns:
-      The names of the files, all of which are now complete.
 
     Raises:
       ValueError: a file differs from the manifest.
       OSError: a file could not be downloaded; its first part is kept.
     """
     os.makedirs(directory, exist_ok=True)
-    ends = (".txt", ".0-5000.txt", ".5000-6500.txt") if splits else (".txt",)
-    names = [pair + end for pair in pairs for end in ends]
     manifest = _read_manifest(directory)
     for number, name in enumerate(names, 1):
         path = os.path.join(directory, name)
@@ -85,10 +108,9 @@ def download(
             logging.info("%s exists", path)
         else:
             logging.info("%d/%d %s%s", number, len(names), address, name)
-            _fetch(address + name, path, attempts, timeout, known)
+            _fetch(address + urllib.parse.quote(name), path, attempts, timeout, known)
         manifest[name] = {"size": os.path.getsize(path), "sha256": _digest(path)}
         atomic.write_json(os.path.join(directory, MANIFEST), manifest, sort_keys=True)
-    return names
 
 
 def _fetch(
