@@ -13,7 +13,11 @@ from clwe_jax.align import csls, search
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.preprocess import fit as preprocess
 from clwe_jax.embeddings import files
+from clwe_jax.embeddings import dictionary_text
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.options.static import WordsOptions
+from clwe_jax.text.merged import Dictionary
 from clwe_jax.api.static import StaticModel
 from clwe_jax.options.static import StaticRun
 from clwe_jax.text.frequencies import Frequencies
@@ -245,3 +249,31 @@ def test_vectors_in_float16_become_float32_and_two_languages_are_held(tmp_path):
     x, y = model.vector("de3", "de"), model.vectors("en").vectors
     cosines = y @ x / np.linalg.norm(y, axis=1)
     assert near.word == f"en{cosines.argmax()}"
+
+
+def _spelled():
+    pairs = {("hsb", "en"): [("dom", "house"), ("woda", "water"), ("dobry dźeń", "good day")]}
+    counts = {"en": {"house": 3, "good": 2}, "hsb": {"dom": 2, "woda": 2}}
+    graph = WordGraph(Dictionary.from_pairs(pairs), counts, WordsOptions(spelling_dim=32))
+    raw = dict(dictionary_text.vectors(graph, 64, 0))
+    return StaticModel(raw, {}, {}, "en", spelling=dictionary_text.spelling(graph, 64, 0))
+
+
+def test_a_word_that_the_model_lacks_has_a_vector_from_its_spelling(tmp_path):
+    model = _spelled()
+    model.save(str(tmp_path))
+    for some in (model, static_api.load(str(tmp_path))):
+        assert not some.knows("Domach", "hsb")
+        unseen, known = some.vector("Domach", "hsb"), some.vector("dom", "hsb")
+        assert unseen @ known > 2 * abs(unseen @ some.vector("woda", "hsb"))
+        assert some.neighbours("Domach", "hsb", 1, to="en")[0].word == "house"
+        # In text as alone; the encoder that evaluators use does the same.
+        np.testing.assert_allclose(some.encode(["domach"], lang="hsb")[0], unseen, atol=1e-5)
+        [rows] = some.encoder().sentences(["domach"], "hsb")
+        np.testing.assert_allclose(rows[0], unseen, atol=1e-5)
+
+
+def test_an_entry_of_two_words_is_one_unit_of_a_text():
+    model = _spelled()
+    words = [word for word, _ in model.words("dobry dźeń dom", "hsb")]
+    assert words == ["dobry dźeń", "dom"]
