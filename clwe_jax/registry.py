@@ -62,6 +62,8 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     "export": {
         "huggingface": "clwe_jax.api.export:huggingface",
         "vec": "clwe_jax.api.export:vec",
+        "sentence-transformers": "clwe_jax.api.export:sentence_transformers",
+        "model2vec": "clwe_jax.api.export:model2vec",
     },
     "task": {
         "mlm": "clwe_jax.options.tasks:Mlm",

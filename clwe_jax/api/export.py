@@ -6,8 +6,9 @@ import os
 
 from clwe_jax.api.base import Loaded
 from clwe_jax.api.model import Model
+from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
-from clwe_jax.interop import to_huggingface
+from clwe_jax.interop import static_models, to_huggingface
 
 
 def huggingface(model: Loaded, out: str, language: str = "") -> list[str]:
@@ -44,3 +45,31 @@ def vec(model: Loaded, out: str, language: str = "") -> list[str]:
         files.write(os.path.join(out, f"{code}.vec"), vectors)
         notes.append(f"{code}.vec: {len(vectors):,} words of {vectors.dim} dimensions.")
     return notes
+
+
+def sentence_transformers(
+    model: Loaded, out: str, language: str = "", dtype: str = "float32"
+) -> list[str]:
+    """Writes static vectors as a StaticEmbedding; see `static_models.write`.
+
+    Raises:
+      ValueError: a model that is no static one, an unknown language or dtype.
+    """
+    return _static(model, out, language, dtype, "sentence-transformers")
+
+
+def model2vec(model: Loaded, out: str, language: str = "", dtype: str = "float32") -> list[str]:
+    """Writes static vectors for model2vec; as `sentence_transformers`."""
+    return _static(model, out, language, dtype, "model2vec")
+
+
+def _static(model: Loaded, out: str, language: str, dtype: str, form: str) -> list[str]:
+    if not isinstance(model, StaticModel):
+        raise ValueError(f"--format={form} holds static vectors, and this is: {model.kind}")
+    if language and language not in model.languages:
+        raise ValueError(f"--language={language}: the run has {', '.join(model.languages)}")
+    languages = (language,) if language else model.languages
+    counts = model.frequencies
+    weights = {code: counts.word_weights(code) for code in languages} if counts else {}
+    spaces = {code: model.vectors(code) for code in languages}
+    return static_models.write(spaces, weights, model.normalizer, out, form, dtype)
