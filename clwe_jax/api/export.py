@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 
+from clwe_jax.api import static_folders
 from clwe_jax.api.base import Loaded
 from clwe_jax.api.model import Model
 from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import files
-from clwe_jax.interop import static_models, to_huggingface
+from clwe_jax.interop import to_huggingface
 
 
 def huggingface(model: Loaded, out: str, language: str = "") -> list[str]:
@@ -50,7 +51,7 @@ def vec(model: Loaded, out: str, language: str = "") -> list[str]:
 def sentence_transformers(
     model: Loaded, out: str, language: str = "", dtype: str = "float32"
 ) -> list[str]:
-    """Writes static vectors as a StaticEmbedding; see `static_models.write`.
+    """Writes static vectors as a StaticEmbedding; see `static_folders.write`.
 
     Raises:
       ValueError: a model that is no static one, an unknown language or dtype.
@@ -72,4 +73,4 @@ def _static(model: Loaded, out: str, language: str, dtype: str, form: str) -> li
     counts = model.frequencies
     weights = {code: counts.word_weights(code) for code in languages} if counts else {}
     spaces = {code: model.vectors(code) for code in languages}
-    return static_models.write(spaces, weights, model.normalizer, out, form, dtype)
+    return static_folders.write(spaces, weights, model.normalizer, out, form, dtype)

@@ -109,7 +109,7 @@ class MiningOptions(Section):
 
 @dataclasses.dataclass(frozen=True)
 class WordsOptions(Section):
-    """What dictionary vectors know of a word beside its entry."""
+    """Options of words without an entry, phrases, spelling and meaning in dictionary vectors."""
 
     unknown: Annotated[str, OneOf("ngrams", "beginnings")] = option(
         "ngrams",

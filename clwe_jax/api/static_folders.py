@@ -21,7 +21,6 @@ from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.word_vocab import SPECIALS, WordVocabulary
 from clwe_jax.text.words import Segmenter
 
-FORMATS = ("sentence-transformers", "model2vec")
 DTYPES = ("float32", "float16", "int8")
 _MOST = 127  # of int8
 _MODULE = "sentence_transformers.models.StaticEmbedding"
@@ -44,7 +43,7 @@ def write(
       weights: language -> word -> its weight in a sentence; an absent word weighs 1.
       normalizer: of text.
       out: the folder.
-      form: one of FORMATS.
+      form: 'sentence-transformers' or 'model2vec'.
       dtype: one of DTYPES. int8, of model2vec alone, has one scale for all rows, which cosines do not
         see.
 
