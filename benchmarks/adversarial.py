@@ -16,7 +16,7 @@ import argparse
 
 import jax
 import jax.numpy as jnp
-from side_by_side import CLOCKS, Peer, alternate
+from side_by_side import CLOCKS, Peer, alternate, publish
 
 from clwe_jax.align import adversarial
 
@@ -52,7 +52,7 @@ def main() -> None:
     with Peer(options.peer_python, "peer_adversarial.py", vars(options)) as peer:
         found = alternate(ours, peer, options.rounds)
     facts = {"clock": options.clock, "words": options.words, "hidden": options.hidden}
-    print(found.table("MUSE", facts | peer.facts, "steps/s"))
+    publish(found, "MUSE", facts | peer.facts, options, "steps/s")
 
 
 if __name__ == "__main__":

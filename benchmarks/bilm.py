@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import sys
 import tempfile
 from typing import Any
@@ -191,11 +190,10 @@ def main() -> None:
             peer_options["batch"] = file.name
             with side_by_side.Peer(args.peer_python, "peer_bilm.py", peer_options) as peer:
                 found = side_by_side.alternate(ours, peer, args.rounds)
-                print(found.table("nn.LSTM", {**facts, **peer.facts}, "words/s"))
+                side_by_side.publish(found, "nn.LSTM", {**facts, **peer.facts}, args, "words/s")
     else:
         rates = [ours() for _ in range(args.rounds)]
-        print(f"words/s: {statistics.median(rates):,.0f} (median of {args.rounds} rounds)")
-        print("\n".join(f"{key}: {value}" for key, value in facts.items()))
+        side_by_side.publish_alone(rates, facts, args, "words/s")
 
 
 if __name__ == "__main__":

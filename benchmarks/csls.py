@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from clwe_jax.align import bounded, csls, search
+from side_by_side import record
 
 _GEMM = 8_192  # rows and columns of the plain product
 
@@ -74,6 +75,7 @@ def main() -> None:
     print(f"plain product: {before / 1e9:.1f} before, {after / 1e9:.1f} GFLOP/s after")
     print(f"r(y) of all words: {seconds:.1f} s, {rate / 1e9:.1f} GFLOP/s, "
           f"{rate / gemm:.0%} of the plain product")  # fmt: skip
+    figures = {"all scores, GFLOP/s": rate / 1e9, "share of the plain product": rate / gemm}
     unit = search.unit(queries)
     for top in map(int, options.tops.split(",")):
         last, full = timed(
@@ -86,6 +88,9 @@ def main() -> None:
         print(f"k={top}: all scores {seconds + last:.1f} s, bounded {less:.1f} s, "
               f"{(seconds + last) / less:.1f} times less; {same:.2%} of the answers are the same, "
               f"bounded: {bounded.pays(len(queries), len(y))}")  # fmt: skip
+        figures |= {f"k={top}, all scores, s": seconds + last, f"k={top}, bounded, s": less,
+                    f"k={top}, ratio": (seconds + last) / less, f"k={top}, same answers": same}  # fmt: skip
+    record(figures, options)
 
 
 if __name__ == "__main__":

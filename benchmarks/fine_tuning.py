@@ -125,10 +125,9 @@ def main() -> None:
         with side_by_side.Peer(args.peer_python, "peer_fine_tuning.py", options) as peer:
             found = side_by_side.alternate(ours, peer, args.rounds)
             name = "Trainer" if args.trainer else "torch loop"
-            print(found.table(name, {**facts, **peer.facts}))
+            side_by_side.publish(found, name, {**facts, **peer.facts}, args)
     else:
-        print(f"tokens/s: {ours():,.0f}")
-        print("\n".join(f"{key}: {value}" for key, value in facts.items()))
+        side_by_side.publish_alone([ours()], facts, args)
 
 
 if __name__ == "__main__":

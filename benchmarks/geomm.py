@@ -17,7 +17,7 @@ import os
 import tempfile
 
 import numpy as np
-from side_by_side import CLOCKS, Peer
+from side_by_side import CLOCKS, Peer, record, spread
 
 from clwe_jax.align import geomm
 
@@ -65,6 +65,10 @@ def main() -> None:
     print(f"exact     {our:10.3f} s   cost {geomm.cost(left * values @ right.T, given):.6g}")
     print(f"pymanopt  {their:10.3f} s   cost {theirs:.6g}")
     print(f"ratio {np.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
+    sides = zip(("exact, s", "pymanopt, s"), zip(*seconds))
+    figures = {key: x for name, values in sides for key, x in spread(name, map(float, values))}
+    figures |= {"cost, exact": geomm.cost(left * values @ right.T, given), "cost, pymanopt": theirs}
+    record(figures | dict(spread("ratio", map(float, ratios))), options)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import resource
-import statistics
 import sys
 import tempfile
 import time
@@ -99,13 +98,12 @@ def settle(limit: float = 20.0) -> None:
             return
 
 
-def alone(measure: Callable[[], float], facts: dict[str, Any], rounds: int) -> None:
+def alone(measure: Callable[[], float], facts: dict[str, Any], args: argparse.Namespace) -> None:
     """Measures and prints our side without a peer."""
     measure()
-    rates = [measure() for _ in range(rounds)]
-    print(f"tokens/s: {statistics.median(rates):,.0f} (median of {rounds} rounds)")
-    print("\n".join(f"{key}: {value}" for key, value in facts.items()))
-    print(f"peak host memory: {peak_memory():.2f} GB")
+    rates = [measure() for _ in range(args.rounds)]
+    facts = {**facts, "peak host memory, GB": round(peak_memory(), 2)}
+    side_by_side.publish_alone(rates, facts, args)
 
 
 def peak_memory() -> float:
@@ -126,7 +124,7 @@ def main() -> None:
 
         folder = prepared.open_folder(args.prepared)
         source = folder.source(batch_size=args.batch_size, seed=0)
-        alone(rounds_of(source, args), {"prepared": args.prepared}, args.rounds)
+        alone(rounds_of(source, args), {"prepared": args.prepared}, args)
         return
     config = make_config(args)
 
@@ -156,7 +154,7 @@ def main() -> None:
         }
         measure = rounds_of(source, args)
         if not args.peer_python:
-            alone(measure, facts, args.rounds)
+            alone(measure, facts, args)
             return
         peer_options = dict(
             vocabulary=os.path.join(workdir, "vocab", "vocab.txt"),
@@ -174,7 +172,7 @@ def main() -> None:
         )
         with side_by_side.Peer(args.peer_python, "peer_input_pipeline.py", peer_options) as peer:
             found = side_by_side.alternate(measure, peer, args.rounds)
-            print(found.table("Hugging Face", {**facts, **peer.facts}))
+            side_by_side.publish(found, "Hugging Face", {**facts, **peer.facts}, args)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import jax
 import numpy as np
 
 from clwe_jax.training import checkpoint, finish
+from side_by_side import record
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 _LANGUAGE_MODEL = """
@@ -86,6 +87,8 @@ def main() -> None:
     assert one.keys() == two.keys()
     different = [name for name in one if not np.array_equal(one[name], two[name])]
     print(f"{killed} kills; {len(different)} of {len(one)} arrays differ {different[:3]}")
+    figures = {"kills": killed, "arrays": len(one), "arrays that differ": len(different)}
+    record(figures, arguments)
     sys.exit(bool(different))
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import sys
 from typing import Any, Callable
 
@@ -123,11 +122,10 @@ def main() -> None:
         )  # fmt: skip
         with side_by_side.Peer(args.peer_python, "peer_laser.py", options) as peer:
             found = side_by_side.alternate(ours, peer, args.rounds)
-            print(found.table("nn.LSTM", {**facts, **peer.facts}, "pieces/s"))
+            side_by_side.publish(found, "nn.LSTM", {**facts, **peer.facts}, args, "pieces/s")
     else:
         rates = [ours() for _ in range(args.rounds)]
-        print(f"pieces/s: {statistics.median(rates):,.0f} (median of {args.rounds} rounds)")
-        print("\n".join(f"{key}: {value}" for key, value in facts.items()))
+        side_by_side.publish_alone(rates, facts, args, "pieces/s")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 from absl import app, flags
+from side_by_side import record
 
 from clwe_jax import pocket
 from clwe_jax.embeddings import corpus as corpora, mining
@@ -68,13 +69,19 @@ def _measure(count: int) -> dict[str, float]:
 
 
 def main(_):
+    figures = {}
     for count in map(int, FLAGS.sentences):
         if FLAGS.one:
             print(json.dumps(_measure(count)), flush=True)
             continue
         # A process for each size, because the peak of a process's memory never falls.
         flags_ = [f"--sentences={count}", f"--share={FLAGS.share}", f"--rounds={FLAGS.rounds}"]
-        subprocess.run([sys.executable, __file__, "--one", *flags_], check=True)
+        run = [sys.executable, __file__, "--one", *flags_]
+        printed = subprocess.run(run, check=True, stdout=subprocess.PIPE, text=True).stdout
+        print(printed, end="", flush=True)
+        figures |= {f"{count:,} lines, {x}": y for x, y in json.loads(printed).items()}
+    if figures:
+        record(figures, {"sentences": FLAGS.sentences, "share": FLAGS.share, "rounds": FLAGS.rounds})
 
 
 if __name__ == "__main__":

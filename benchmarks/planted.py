@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import numpy as np  # noqa: E402
 
 from clwe_jax import registry  # noqa: E402
+from side_by_side import record  # noqa: E402
 from clwe_jax.align import csls  # noqa: E402
 
 ALIGNERS = {
@@ -88,6 +89,7 @@ def main() -> None:
     chosen = [part.strip() for part in arguments.aligners.split(",") if part.strip()]
     print("| aligner | found | mean | lowest | not found (seed: right) | s a seed |")
     print("|---|---|---|---|---|---|")
+    figures = {}
     for name, options in ALIGNERS.items():
         if chosen and name.partition(",")[0] not in chosen:
             continue
@@ -100,6 +102,9 @@ def main() -> None:
             f"{(time.perf_counter() - begin) / len(right):.1f} |",
             flush=True,
         )
+        figures[f"{name}, found"] = float(np.mean([x >= 0.95 for x in right]))
+        figures[f"{name}, right"] = float(np.mean(right))
+    record(figures, arguments)
 
 
 if __name__ == "__main__":

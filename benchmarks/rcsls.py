@@ -21,7 +21,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from side_by_side import CLOCKS, Comparison
+from side_by_side import CLOCKS, Comparison, publish
 
 from clwe_jax.align import procrustes, rcsls
 
@@ -90,7 +90,7 @@ def main() -> None:
     rates = [(ours()[0], peers()[0]) for _ in range(options.rounds)]
     found = Comparison([1000 * rate for rate, _ in rates], [1000 * rate for _, rate in rates])
     facts = {"clock": options.clock, "words": options.words, "pairs": options.pairs}
-    print(found.table("fastText align.py", facts, "iterations in 1000 s"))
+    publish(found, "fastText align.py", facts, options, "iterations in 1000 s")
 
 
 if __name__ == "__main__":

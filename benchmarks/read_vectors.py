@@ -22,6 +22,7 @@ import tempfile
 import time
 
 import numpy as np
+from side_by_side import record, spread
 
 SIDES = ("clwe_jax", "gensim", "twin")
 
@@ -104,7 +105,10 @@ def main() -> None:
             {side: asked(side, path, folder) for side in SIDES} for _ in range(options.rounds)
         ]
     print(f"{'':10} {'seconds':>8} {'processor':>9} {'peak MB':>8}  times gensim's (by processor)")
+    figures = {}
     for side in SIDES:
+        for name, unit in (("seconds", "s"), ("processor", "processor s"), ("peak", "peak MB")):
+            figures |= dict(spread(f"{side}, {unit}", [found[side][name] for found in rounds]))
         seconds, processor, peak = (
             statistics.median(found[side][name] for found in rounds)
             for name in ("seconds", "processor", "peak")
@@ -117,8 +121,10 @@ def main() -> None:
             f"{side:10} {seconds:8.2f} {processor:9.2f} {peak:8,.0f}  "
             f"{ratios[0]:,.1f} ({ratios[1]:,.1f})"
         )
+        figures[f"{side}, ratio"], figures[f"{side}, ratio by processor"] = ratios
     same = len({found[side]["digest"] for found in rounds for side in SIDES}) == 1
     print("The same words and numbers, to the bit." if same else "THE WORDS OR NUMBERS DIFFER.")
+    record({**figures, "same words and numbers": same}, options)
 
 
 if __name__ == "__main__":

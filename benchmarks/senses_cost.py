@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import jax  # noqa: E402
 import run_config  # noqa: E402
-from side_by_side import CLOCKS  # noqa: E402
+from side_by_side import CLOCKS, record, spread  # noqa: E402
 
 from clwe_jax.runs import inputs  # noqa: E402
 from clwe_jax.training import (  # noqa: E402
@@ -148,6 +148,12 @@ def main() -> None:
         f"the update of the sense state: {1e3 * statistics.median(updates):.1f} ms, "
         f"{100 * statistics.median(updates) / aware:.1f}% of a step"
     )
+    figures = {
+        f"{arguments.config}, ms a step": 1e3 * aware, f"{arguments.twin}, ms a step": 1e3 * plain,
+        **dict(spread("ratio", [a / b for a, b in times])), "ratio by FLOPs": predicted,
+        "share of the update": statistics.median(updates) / aware,
+    }  # fmt: skip
+    record(figures, arguments)
 
 
 if __name__ == "__main__":

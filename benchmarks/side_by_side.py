@@ -10,12 +10,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Iterable, Mapping
 
+STARTED = time.monotonic(), 0.0  # wall and processor seconds at the start of this process
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}  # choices of --clock
 
@@ -97,6 +99,13 @@ class Comparison:
         """The median over the rounds of our rate over theirs."""
         return statistics.median(a / b for a, b in zip(self.ours, self.theirs, strict=True))
 
+    def figures(self, name: str, unit: str) -> dict[str, float]:
+        """The medians of both rates and of the ratio, with the lowest and highest round."""
+        ratios = [a / b for a, b in zip(self.ours, self.theirs, strict=True)]
+        rates = {"clwe_jax": self.ours, name: self.theirs}
+        found = {key: value for side in rates for key, value in spread(f"{side}, {unit}", rates[side])}
+        return found | dict(spread("ratio", ratios))
+
     def table(self, name: str, facts: Mapping[str, Any], unit: str = "tokens/s") -> str:
         """The median, lowest and highest rate of either side, and the ratio."""
         lines = [f"{'':24}{'median':>12}{'lowest':>12}{'highest':>12}  {unit}"]
@@ -110,6 +119,52 @@ class Comparison:
         )
         lines += [f"{key}: {value}" for key, value in facts.items()]
         return "\n".join(lines)
+
+
+def spread(name: str, values: Iterable[float]) -> list[tuple[str, float]]:
+    """The median of rounds, and the lowest and highest one as the ends of an interval."""
+    rounds = list(values)
+    ends = [(f"{name}_low", min(rounds)), (f"{name}_high", max(rounds))] if len(rounds) > 1 else []
+    return [(name, statistics.median(rounds)), *ends]
+
+
+def record(figures: Mapping[str, float], options: Any, facts: Mapping[str, Any] = {}) -> None:
+    """Writes the record of this benchmark, which becomes a line of the ledger.
+
+    Args:
+      figures: name -> value; NAME_low and NAME_high are the ends of NAME's interval.
+      options: the parsed command line.
+      facts: sizes, and the versions of the other program.
+    """
+    sys.path.insert(0, os.path.dirname(HERE))
+    from clwe_jax.ledger import hashes, record as records, rows
+
+    script = os.path.join("benchmarks", os.path.basename(sys.argv[0]))
+    name = rows.name_of(" ".join(["python", script, *sys.argv[1:]]))
+    folder = os.path.join("runs", "benchmarks", re.sub(r"[^\w.=,-]+", "_", name))
+    os.makedirs(folder, exist_ok=True)
+    values = options if isinstance(options, Mapping) else vars(options)
+    recorder = records.Recorder(folder, values, values.get("seed"), started=STARTED)
+    recorder.write(figures, hashes.of_script(script), facts={x: str(y) for x, y in facts.items()})
+    print(f"To keep these figures: python -m clwe_jax.ledger add {folder}")
+
+
+def publish(
+    found: Comparison, name: str, facts: Mapping[str, Any], options: Any, unit: str = "tokens/s"
+) -> None:
+    """Prints a comparison and writes its record; `name` is the other program's."""
+    print(found.table(name, facts, unit))
+    record(found.figures(name, unit), options, facts)
+
+
+def publish_alone(
+    rates: Iterable[float], facts: Mapping[str, Any], options: Any, unit: str = "tokens/s"
+) -> None:
+    """As `publish`, without another program."""
+    figures = dict(spread(f"clwe_jax, {unit}", rates))
+    print(f"{unit}: {figures[f'clwe_jax, {unit}']:,.0f} (median of the rounds)")
+    print("\n".join(f"{key}: {value}" for key, value in facts.items()))
+    record(figures, options, facts)
 
 
 def alternate(ours: Callable[[], float], peer: Peer, rounds: int) -> Comparison:

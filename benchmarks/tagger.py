@@ -87,8 +87,8 @@ def our_epochs(
     import jax.numpy as jnp
 
     from clwe_jax.data.arrays import ArraySource
-    from clwe_jax.transfer import frozen as transfer_frozen
     from clwe_jax.training import allocator, heads
+    from clwe_jax.transfer import frozen as transfer_frozen
 
     allocator.keep_freed_memory()
     recipe = heads.Recipe(name="sgd", learning_rate=0.1, clip=5.0, batch_size=args.rows)
@@ -122,8 +122,8 @@ def our_epochs(
 
 def our_predictions(args: argparse.Namespace, given: dict[str, Any]) -> Callable[[int], float]:
     """The function epochs -> seconds of labelling the sentences, as a finished run labels them."""
-    from clwe_jax.evaluate.features import Table
-    from clwe_jax.evaluate.labeller import Frozen
+    from clwe_jax.encoders.features import Table
+    from clwe_jax.transfer.labeller import Frozen
 
     labeller, params = our_tagger(args, given["table"], 1)
     labels = [str(number) for number in range(args.labels)]
@@ -170,10 +170,10 @@ def main() -> None:
             options["data"] = file.name
             with side_by_side.Peer(args.peer_python, "peer_tagger.py", options) as peer:
                 found = side_by_side.alternate(ours, peer, args.rounds)
-                print(found.table("pytorch-crf", {**facts, **peer.facts}, "sentences/s"))
+                side_by_side.publish(found, "pytorch-crf", {**facts, **peer.facts}, args, "sentences/s")
     else:
-        print(f"sentences/s: {ours():,.0f}")
-        print("\n".join(f"{key}: {value}" for key, value in facts.items()))
+        rates = [ours() for _ in range(args.rounds)]
+        side_by_side.publish_alone(rates, facts, args, "sentences/s")
     if args.decode:
         return
     together = our_epochs(args, given, args.seeds)

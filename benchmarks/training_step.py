@@ -177,12 +177,11 @@ def main() -> None:
         )
         with side_by_side.Peer(args.peer_python, "peer_training_step.py", peer_options) as peer:
             found = side_by_side.alternate(ours, peer, args.rounds)
-            print(found.table("BertForMaskedLM", {**facts, **peer.facts}))
+            side_by_side.publish(found, "BertForMaskedLM", {**facts, **peer.facts}, args)
         rates = found.ours
     else:
         rates = [ours() for _ in range(args.rounds)]
-        print(f"tokens/s: {statistics.median(rates):,.0f} (median of {args.rounds} rounds)")
-        print("\n".join(f"{key}: {value}" for key, value in facts.items()))
+        side_by_side.publish_alone(rates, facts, args)
     achieved = product_flops(config, predictions) * statistics.median(rates) / (rows * length)
     plain = product_rate()
     print(

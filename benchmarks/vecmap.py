@@ -26,6 +26,8 @@ import tempfile
 import time
 from typing import Any
 
+from side_by_side import record
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -193,6 +195,16 @@ def main() -> None:
     differing = {word for word in expected if found.get(word) != expected[word]}
     differing |= set(found) - set(expected)
     print(f"{len(differing)} of {len(expected)} answers differ {sorted(differing)[:10]}")
+    sides = {"clwe_jax": [mine], "VecMap": theirs} | ({"whole job": [whole]} if whole else {})
+    figures = {
+        f"{side}, {unit}": total(part[key] for part in parts)
+        for side, parts in sides.items()
+        for key, unit, total in (
+            ("seconds", "s", sum), ("processor", "processor s", sum), ("peak", "peak MB", max)
+        )
+    }  # fmt: skip
+    figures |= {"ratio": ratios[0], "ratio by processor": ratios[1]}
+    record(figures | {"answers": len(expected), "answers that differ": len(differing)}, options)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,13 @@ import os
 import sys
 import time
 
+from side_by_side import record
+
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from clwe_jax.api import encoders
+from clwe_jax.encoders import load as encoders
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.word_alignment import (
-    Counts, WordAligner, WordAlignment, layers_of, sides,
-)  # fmt: skip
+from clwe_jax.evaluate.word_alignment import Counts, WordAligner, WordAlignment, layers_of, sides
 
 _SPECS: tuple[dict, ...] = (
     dict(method="mutual_argmax"),
@@ -49,6 +49,7 @@ def main() -> None:
         data=options.data, max_sentences=options.sentences, context=Context(languages=languages)
     )
     print("pair, method, AER, precision, recall, F1")
+    figures = {}
     for pair, rows in evaluator.pairs.items():
         begin = time.perf_counter()
         texts = [row.source for row in rows], [row.target for row in rows]
@@ -63,7 +64,9 @@ def main() -> None:
                 counts.add(aligner.of_sides(left, right, layers), row)
             numbers = " ".join(f"{100 * x:.1f}" for x in counts.figures().values())
             print(f"{'-'.join(pair)} {name}: {numbers}", flush=True)
+            figures[f"{'-'.join(pair)} {name}, AER"] = counts.figures()["aer"]
         print(f"{len(rows)} sentences, encoded in {seconds:.0f} s")
+    record(figures, options)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ Vectors that you bring are aligned, evaluated and reported without training:
     --config.data.dictionaries=DIR --config.evals.bli.data=DIR --config.evals.retrieval.data=''
 
 The finish is beyond the papers: InfoNCE on the dictionary's pairs (`clwe_jax.align.contrastive`).
-Expected: see benchmarks/README.md.
+Expected: docs/lessons.md.
 """
 
 from clwe_jax import presets

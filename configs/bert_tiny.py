@@ -10,7 +10,7 @@ Command:
 
 The twin of sabert_tiny.py, without senses.
 Expected: Table 2 of the paper, WSD F1: SE2 .596, SE3 .539, SE07 .466, SE13 .536, SE15 .572.
-The laptop's figures are in benchmarks/README.md.
+At :laptop: docs/lessons.md.
 """
 
 from clwe_jax import presets

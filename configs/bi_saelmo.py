@@ -13,7 +13,7 @@ Command:
 Context senses, beyond the paper, are purer and choose translations better: bi_saelmo_context.py.
 Twin without senses: joint_elmo.py.
 Expected: Table 3 of the paper, zero-shot NER F1 after projection: de 72.19, es 65.86, zh 63.44.
-The laptop's figures are in benchmarks/README.md.
+At :laptop: docs/lessons.md.
 """
 
 from clwe_jax import presets

@@ -28,7 +28,8 @@ Variants, by override:
   no entailment               --config.clcr.entailment.seeds=0
 
 Expected: attention, annealed or not, finds more of the gold alignment than regression; relative order
-prediction beats the source's own order. benchmarks/README.md has the figures. The paper's Table 1: distances .025 and .037 annealed, .138 and .207 without annealing.
+prediction beats the source's own order. At :laptop: docs/lessons.md.
+The paper's Table 1: distances .025 and .037 annealed, .138 and .207 without annealing.
 """
 
 from clwe_jax import presets

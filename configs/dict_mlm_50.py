@@ -13,7 +13,7 @@ Command:
                      cores; --plan=v3:8x16 compiles and costs it without one.
 
 Expected: Table 1 of the paper: NER 71.3, POS 70.4, XNLI 67.9, PAWS-X 84.2, MLDoc 66.1, Tatoeba 46.4.
-The laptop's figures are in benchmarks/README.md.
+At :laptop: docs/lessons.md.
 """
 
 from clwe_jax import options, presets

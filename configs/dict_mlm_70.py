@@ -13,7 +13,7 @@ Command:
                      cores; --plan=v3:8x16 compiles and costs it without one.
 
 Expected: Table 1 of the paper: NER 69.0, POS 69.9, XNLI 68.6, PAWS-X 84.6, MLDoc 66.1, Tatoeba 47.3.
-The laptop's figures are in benchmarks/README.md.
+At :laptop: docs/lessons.md.
 """
 
 from clwe_jax import options, presets

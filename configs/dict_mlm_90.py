@@ -13,7 +13,7 @@ Command:
                      cores; --plan=v3:8x16 compiles and costs it without one.
 
 Expected: Table 1 of the paper: NER 67.8, POS 69.4, XNLI 67.2, PAWS-X 84.1, MLDoc 65.6, Tatoeba 45.1.
-The laptop's figures are in benchmarks/README.md.
+At :laptop: docs/lessons.md.
 """
 
 from clwe_jax import options, presets

@@ -13,7 +13,7 @@ Command:
                      cores; --plan=v3:8x16 compiles and costs it without one.
 
 Expected: Table 1 of the paper: NER 65.0, POS 71.6, XNLI 66.6, PAWS-X 84.8, MLDoc 67.7, Tatoeba 36.9.
-The laptop's figures are in benchmarks/README.md.
+At :laptop: docs/lessons.md.
 """
 
 from clwe_jax import options, presets

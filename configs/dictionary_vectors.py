@@ -12,7 +12,8 @@ A random vector for every English word; a word of another language is the mean o
 frequent ones weigh more; words that the dictionary lacks are near the words that begin like them.
 The text gives only the counts of its words.
 
-Expected: more sentences found than by any other vectors of little text. A start for language models:
+Expected: more sentences found than by any other vectors of little text:
+docs/lessons.md. A start for language models:
 --config.init.embeddings=dictionary, as in warm_dict_mlm.py. The method is this project's own.
 """
 

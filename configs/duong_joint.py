@@ -9,7 +9,7 @@ Command:
   :base              300 dimensions, seven languages in one space, a machine of many cores.
   :paper             300 dimensions, two languages, Wikipedia.
 
-Expected: see benchmarks/README.md.
+Expected: docs/lessons.md.
 """
 
 from clwe_jax import presets

@@ -10,7 +10,7 @@ Command:
 
 The twin of saelmo.py, without senses.
 Expected: Table 2 of the paper, WSD F1: SE2 .555, SE3 .576, SE07 .446, SE13 .544, SE15 .538.
-The laptop's figures are in benchmarks/README.md.
+At :laptop: docs/lessons.md.
 """
 
 from clwe_jax import presets

@@ -22,7 +22,8 @@ Ablations, by override:
   the dictionary alone     dictionary_vectors.py --config.static.mine=True
   the text alone           --config.static.dictionary_dim=0 --config.static.mine=False
 
-Expected: more sentences found than by either part, most for related languages. A start for language
+Expected: more sentences found than by either part, most for related languages:
+docs/lessons.md. A start for language
 models: --config.init.embeddings=joint+dictionary. The method is this project's own.
 """
 

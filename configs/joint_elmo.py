@@ -11,7 +11,7 @@ Command:
 
 The twin of bi_saelmo.py, without senses and translations.
 Expected: Table 3 of the paper, zero-shot NER F1: de 56.49, es 58.91, zh 53.47.
-The laptop's figures are in benchmarks/README.md.
+At :laptop: docs/lessons.md.
 """
 
 from clwe_jax import presets

@@ -13,7 +13,7 @@ Command:
                      cores; --plan=v3:8x16 compiles and costs it without one.
 
 Expected: Table 1 of the paper (own mBERT): NER 68.9, POS 67.9, XNLI 68.1, PAWS-X 79.5, MLDoc 65.2, Tatoeba 33.3.
-The laptop's figures are in benchmarks/README.md.
+At :laptop: docs/lessons.md.
 """
 
 from clwe_jax import presets

@@ -11,8 +11,7 @@ Command:
   :paper             as :base.
 
 Beyond the papers: DICT-MLM draws a translation at random; here the sense decides.
-Expected: no paper has this system; the laptop's figures, beside dict_mlm_50.py, are in
-benchmarks/README.md.
+Expected: no paper has this system; docs/lessons.md.
 """
 
 from clwe_jax import presets

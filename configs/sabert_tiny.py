@@ -10,7 +10,7 @@ Command:
 
 Twin without senses: bert_tiny.py.
 Expected: Table 2 of the paper, WSD F1: SE2 .611, SE3 .546, SE07 .446, SE13 .550, SE15 .579.
-The laptop's figures are in benchmarks/README.md.
+At :laptop: docs/lessons.md.
 """
 
 from clwe_jax import presets

@@ -11,7 +11,7 @@ Command:
 Context senses, beyond the paper, are purer: saelmo_context.py.
 Twin without senses: elmo.py. As printed: --config.objective.senses.faithful=True.
 Expected: Table 2 of the paper, WSD F1: SE2 .575, SE3 .586, SE07 .470, SE13 .560, SE15 .583.
-The laptop's figures are in benchmarks/README.md.
+At :laptop: docs/lessons.md.
 """
 
 from clwe_jax import presets

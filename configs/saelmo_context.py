@@ -1,7 +1,7 @@
 """SaELMo with context senses: a word's context on both sides selects its sense.
 
 Beyond the paper, where each direction selects a sense by the word's own representation; the senses
-are purer (benchmarks/README.md).
+are purer (docs/lessons.md).
 
 Command:
   python -m clwe_jax.main --config=configs/saelmo_context.py
@@ -9,7 +9,7 @@ Command:
 
 Twin without senses: elmo.py --config.task.backward=window, with the same windows
 (--config.data.sequence_length, --config.train.batch_size).
-Expected: the laptop's figures are in benchmarks/README.md.
+Expected: docs/lessons.md.
 """
 
 from clwe_jax import presets

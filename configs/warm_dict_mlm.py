@@ -32,8 +32,8 @@ Variants, by override:
   one that is held         the same with --config.optimizer.groups.table.pull=10
   a tied output            --config.objective.tied=True
 
-Expected: layers above the dictionary floor, in fewer steps than dict_mlm_50.py; benchmarks/README.md
-has the figures. The recipe is this project's own.
+Expected: layers above the dictionary floor, in fewer steps than dict_mlm_50.py:
+docs/lessons.md. The recipe is this project's own.
 """
 
 from clwe_jax import options, presets

@@ -16,7 +16,7 @@ Without parallel text, --config.task.parallel=mined: the run first mines the sen
 share, as configs/mined_vectors.py does, and --config.task.parallel=RUN/mined takes those of another run.
 
 Expected: Table 1 of the DICT-MLM paper (public XLM): NER 61.2, POS 71.3, XNLI 69.1, PAWS-X 80.9, Tatoeba 32.6.
-The laptop's figures are in benchmarks/README.md.
+At :laptop: docs/lessons.md.
 """
 
 from clwe_jax import options, presets

@@ -18,9 +18,9 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.align import csls
+from clwe_jax.encoders.encode import Layer, select_layer
 from clwe_jax.evaluate import tags
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.encode import Layer, select_layer
 from clwe_jax.evaluate.induced import TOPS, Induced, precision
 from clwe_jax.options import section
 from clwe_jax.options.evaluators import BliEvaluation
@@ -46,9 +46,11 @@ class LexiconInduction(ByIdentity, BliEvaluation):
     Attributes:
       context: see `Context`.
       details: one row for each source word of the last run, see `Induced`.
+      outcomes: of the last run, path of a metric p@1* -> whether each source word is right, [W].
     """
 
     context: Context
+    outcomes: dict[str, np.ndarray] = dataclasses.field(default_factory=dict, init=False)
     details: list[Mapping[str, Any]] = dataclasses.field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -93,6 +95,7 @@ class LexiconInduction(ByIdentity, BliEvaluation):
         It also yields bli/{metric}, the mean over the pairs; see `means`.
         """
         self.details.clear()
+        self.outcomes.clear()
         shared = csls.Shared([_RETRIEVAL[method] for method in self._methods])
         sample = WordSample(self.context.sample, self.occurrences, self.min_count, self.max_words)
         figures: dict[str, float] = {}
@@ -134,6 +137,8 @@ class LexiconInduction(ByIdentity, BliEvaluation):
             nearest = self._nearest(method, induced, source, target, self.layer, shared)
             if shown is None or method == "csls":
                 shown = nearest
+            places, _ = induced.places(nearest[0])
+            self.outcomes[f"bli/{test.name}/p@1{SUFFIXES[method]}"] = places == 1
             yield from induced.figures(
                 SUFFIXES[method], nearest[0], self.bootstrap, self.context.seed
             )

@@ -13,8 +13,8 @@ from absl import logging
 import numpy as np
 
 from clwe_jax.align import csls
+from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.encode import MEAN_LAST4, select_layer
 from clwe_jax.evaluate.statistics import wilson_interval
 from clwe_jax.models.pooling import last_layers
 from clwe_jax.options.evaluators import RetrievalEvaluation
@@ -56,9 +56,11 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
 
     Attributes:
       context: see `Context`.
+      outcomes: of the last run, path of a metric mean* -> whether each source sentence is right, [N].
     """
 
     context: Context
+    outcomes: dict[str, np.ndarray] = dataclasses.field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,6 +94,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         retrieval/cut: the share of sentences that were too long for the model.
         """
         totals: dict[str, list[float]] = {}
+        self.outcomes.clear()
         counts = _lengths(model)
         last = None  # many pairs share their English side
         for pair, source, target in self._pairs:
@@ -101,7 +104,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
                 last = view, pair.target, target, _pooled(view, target, pair.target)
             y = last[3]
             for prefix in x:
-                for name, value in self._of_pair(pair, x[prefix], y[prefix]):
+                for name, value in self._of_pair(pair, prefix, x[prefix], y[prefix]):
                     yield f"{prefix}/{name}", value
                     if not name.endswith(("_low", "_high")):
                         metric = name.split("/", 1)[1]
@@ -125,7 +128,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
             logging.info("Retrieval without SIF pooling: the run keeps no counts of its words")
 
     def _of_pair(
-        self, pair: parallel.Files, x: np.ndarray, y: np.ndarray
+        self, pair: parallel.Files, prefix: str, x: np.ndarray, y: np.ndarray
     ) -> Iterator[tuple[str, float]]:
         """The figures of a pair by one way of pooling."""
         for name, value in self._by_layer(x, y):
@@ -134,6 +137,7 @@ class SentenceRetrieval(ByIdentity, RetrievalEvaluation):
         for name, sides in ((pair.name, own), (f"{pair.target}-{pair.source}", own[::-1])):
             for how, suffix in SUFFIXES.items():
                 right = matches(*sides, how, self.neighbourhood)
+                self.outcomes[f"{prefix}/{name}/mean{suffix}"] = right
                 yield from _with_interval(f"{name}/mean{suffix}", float(right.mean()), len(right))
             yield f"{name}/mean{FEW_SUFFIX}", float(matches(*sides, "csls", FEW).mean())
 

@@ -15,7 +15,7 @@ import sys
 
 from absl import app, flags, logging
 
-from clwe_jax import options, registry, terminal
+from clwe_jax import registry, terminal
 
 _NARROWED = ("sentence-transformers", "model2vec")  # formats whose numbers may be narrower
 
@@ -39,12 +39,11 @@ def export(
       FileNotFoundError, ValueError: no run, an unknown format, or a model that it cannot hold.
     """
     writer = registry.lookup("export", kind)
-    model = registry.lookup("loader", options.read_config(workdir).job)(workdir)
     if not dtype:
-        return writer(model, out, language)
+        return writer(workdir, out, language)
     if kind not in _NARROWED:
         raise ValueError(f"--dtype goes with --format={' or '.join(_NARROWED)}")
-    return writer(model, out, language, dtype)
+    return writer(workdir, out, language, dtype)
 
 
 def main(argv: list[str]) -> None:

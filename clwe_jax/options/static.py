@@ -109,7 +109,7 @@ class MiningOptions(Section):
 
 @dataclasses.dataclass(frozen=True)
 class WordsOptions(Section):
-    """Options of words without an entry, phrases, spelling and meaning in dictionary vectors."""
+    """Sources of a word's vector beside its entry in the dictionary."""
 
     unknown: Annotated[str, OneOf("ngrams", "beginnings")] = option(
         "ngrams",

@@ -21,7 +21,7 @@ def clcr(scale: str) -> ConfigDict:
     config.clcr.faithful = paper
     if scale == "laptop":
         config.data.update(pocket_domains=DOMAINS, pocket_sentences=30_000)
-        # The best of three choices of layers on development sentences; benchmarks/README.md has them.
+        # The best of three choices of layers on development sentences; docs/lessons.md has the effect.
         config.clcr.encoder.update(steps=2_000, vocab_kind="word", vocab_size=4_000, layer="0-1")
         config.clcr.update(sentences=6_000, length=32)
         config.clcr.transform.update(hidden=256, steps=4_000)

@@ -216,7 +216,6 @@ def joined(pretrained: FitResult, finished: FitResult) -> FitResult:
         evaluations=finished.evaluations,
         skipped=pretrained.skipped + finished.skipped,
         failed_checkpoints=pretrained.failed_checkpoints + finished.failed_checkpoints,
-        memory=finished.memory,
     )
 
 

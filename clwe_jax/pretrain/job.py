@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import time
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 
 import jax
 import numpy as np
 
-from clwe_jax import api, atomic, options
-from clwe_jax.evaluate.model_encoder import ModelEncoder
+from clwe_jax import atomic, options
+from clwe_jax.encoders.language_model import LanguageModel
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.options.pretrain import PretrainRun
 from clwe_jax.options.training import ReportOptions
 from clwe_jax.pretrain import finish, own_mining, senses, warm_start
 from clwe_jax.pretrain.finish import Finish
 from clwe_jax.report import data, translations, word_links
 from clwe_jax.runs import (
-    dictionary_baseline, environment, evaluators, forecast, inputs, lexica, shared_space,
+    dictionary_baseline, evaluators, forecast, inputs, lexica, shared_space,
     shown_words,
 )  # fmt: skip
 from clwe_jax.runs.job import STOPPED, Job, Results, Stage
 from clwe_jax.text import training_dictionary
 from clwe_jax.text.tokenizer import Tokenizer
 from clwe_jax.text.world import World
-from clwe_jax.training import (
-    allocator, build, checkpoint, init, optim, partition, phases, train,
-)  # fmt: skip
+from clwe_jax.training import allocator, build, checkpoint, init, optim, partition, phases, train
 from clwe_jax.training.tables import Start
 from clwe_jax.types import Objective
 
-_PACKAGES = ("clwe_jax", "jax", "flax", "optax", "orbax-checkpoint", "tensorflow", "seqio")
 _START_SPACE = "start_space.json"  # the picture of the word vectors that a run starts from
 # Names of facts of the word vectors that a run starts from.
 _START = {"source": "word vectors", "center": "centered", "rows": "tokens that start from them"}
@@ -199,7 +196,8 @@ class Pretraining(Job):
         figures |= warm_start.figures(self.workdir) | trained.finish
         figures |= {f"data/coverage/{name}": x["coverage"] for name, x in languages.items()}
         figures |= {f"data/{name}": float(value) for name, value in stats.items()}
-        return Results(figures, self._report(opened, trained, stats, figures))
+        outcomes = {x: y for evaluator in trained.evaluators for x, y in evaluator.outcomes.items()}
+        return Results(figures, self._report(opened, trained, stats, figures), outcomes=outcomes)
 
     def _report(
         self,
@@ -209,7 +207,7 @@ class Pretraining(Job):
         figures: Mapping[str, float],
     ) -> dict[str, Any]:
         config, world, result = self.config, opened.world, trained.result
-        model = api.Model(
+        model = LanguageModel(
             config,
             world.tokenizer,
             trained.objective,
@@ -224,12 +222,10 @@ class Pretraining(Job):
             "training steps with a non-finite loss": result.skipped,
             "checkpoints that could not be written": result.failed_checkpoints,
         }
-        seconds = time.time() - self.started
         shown = [row for evaluator in trained.evaluators for row in evaluator.details]
         return {
             **world.description,
             "dictionary": {**world.description.get("dictionary", {}), "tested": opened.tested},
-            **environment.versions_and_devices(_PACKAGES),
             "languages": {
                 language: {**row, "sampled_share": stats.get(f"language_share/{language}")}
                 for language, row in world.description.get("languages", {}).items()
@@ -248,16 +244,11 @@ class Pretraining(Job):
                 "tokens_per_second": result.tokens_per_second,
                 "steps_per_second": result.steps_per_second,
                 "compile_seconds": result.compile_seconds,
-                "seconds": seconds,
-            },
-            "memory": {
-                "peak_host_bytes": result.memory.get("host_peak"),
-                "peak_device_bytes": result.memory.get("device_peak"),
             },
             "skipped": {name: count for name, count in skipped.items() if count},
         }
 
-    def _space(self, model: api.Model, world: World) -> dict[str, Any]:
+    def _space(self, model: LanguageModel, world: World) -> dict[str, Any]:
         """A few words of all languages before and after the training; see `report.space`."""
 
         def trained(language: str, words: Sequence[str]) -> np.ndarray:
@@ -305,7 +296,7 @@ def _hub(world: World) -> str | None:
     return shown_words.first_language(languages) if len(languages) > 1 else None
 
 
-def _neighbours(model: api.Model, world: World, shown: ReportOptions) -> list[dict[str, Any]]:
+def _neighbours(model: LanguageModel, world: World, shown: ReportOptions) -> list[dict[str, Any]]:
     frequent = world.frequent
     languages = [language for language in model.languages if frequent.get(language)]
     if not languages:

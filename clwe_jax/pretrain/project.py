@@ -11,16 +11,17 @@ from typing import Any, Iterator, Mapping
 
 import jax
 
-from clwe_jax import api, options
+from clwe_jax import options
+from clwe_jax.encoders import language_model
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.objectives import projected
 from clwe_jax.options.pretrain import PretrainRun, ProjectionOptions
 from clwe_jax.options.section import nearest
 from clwe_jax.pretrain import project_maps
 from clwe_jax.pretrain.project_maps import Maps, Spaces
 from clwe_jax.report import tables
-from clwe_jax.runs import dictionary_baseline, environment, evaluators, forecast, inputs
+from clwe_jax.runs import dictionary_baseline, evaluators, forecast, inputs
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
 from clwe_jax.text import frequencies, training_dictionary, world as worlds
 from clwe_jax.text.normalize import Normalizer
@@ -28,7 +29,6 @@ from clwe_jax.text.normalize import Normalizer
 ANCHORS = ("words", "senses")
 # Parts of the config of two projected runs that are copied from the target's config.
 _INHERITED = ("scale", "model", "objective", "task", "vocab", "optimizer")
-_PACKAGES = ("clwe_jax", "jax", "flax", "numpy", "scipy")
 
 
 def run(config: PretrainRun, workdir: str, dry: bool = False) -> bool:
@@ -85,12 +85,12 @@ class Projection(Job):
         yield from forecast.dictionaries(self.config, self.workdir)
 
     def _open(self) -> Spaces:
-        model = api.load(self.workdir)
-        if isinstance(model, api.PairModel):
+        if options.read_config(self.workdir).job == "project":
             raise ValueError(
                 f"{self.workdir} holds two projected runs: name them again with "
                 "--config.projection.source=RUN --config.projection.target=RUN"
             )
+        model = language_model.load(self.workdir)
         if len(model.languages) < 2:
             raise ValueError(
                 f"{self.workdir} holds a model of {', '.join(model.languages)} alone: there is no "
@@ -199,7 +199,7 @@ class PairProjection(Projection):
         yield from forecast.dictionaries(self.config, self.workdir)
 
     def _open(self) -> Spaces:
-        models = {language: api.load(folder) for language, folder in self.runs.items()}
+        models = {language: language_model.load(folder) for language, folder in self.runs.items()}
         shapes = {
             language: ModelEncoder(model.objective, model.tokenizer, model.variables).shape
             for language, model in models.items()
@@ -243,7 +243,6 @@ class PairProjection(Projection):
         prefix = f"projected/{self.config.projection.apply}/"
         own = {x.removeprefix(prefix): y for x, y in found.measured.items() if x.startswith(prefix)}
         report = {
-            **environment.versions_and_devices(_PACKAGES),
             "dictionary": worlds.describe_dictionary(done["model and text"].dictionary),
             "notes": self.notes,
         }

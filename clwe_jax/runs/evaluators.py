@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Container, Iterator, Mapping, Sequence
+from typing import Any, Container, Iterator, Mapping, Protocol, Sequence, runtime_checkable
 
 from absl import logging
+import numpy as np
 
 from clwe_jax import registry, terminal
+from clwe_jax.encoders.model import ModelEncoder
 from clwe_jax.evaluate.context import Context
-from clwe_jax.evaluate.model_encoder import ModelEncoder
 from clwe_jax.options.section import Section
 from clwe_jax.types import Encoder, Evaluator, HasDetails, Variables
+
+
+@runtime_checkable
+class HasOutcomes(Protocol):
+    """An evaluator that keeps what each test item got in its last run.
+
+    Attributes:
+      outcomes: metric -> whether each item was right, bool [N].
+    """
+
+    outcomes: Mapping[str, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,6 +53,12 @@ class NamedEvaluator:
     def details(self) -> Sequence[Mapping[str, Any]]:
         return self.evaluator.details if isinstance(self.evaluator, HasDetails) else ()
 
+    @property
+    def outcomes(self) -> dict[str, np.ndarray]:
+        """Metric -> whether each test item was right in the last run, bool [N]; {} if not known."""
+        found = self.evaluator.outcomes if isinstance(self.evaluator, HasOutcomes) else {}
+        return {self.prefix + metric: right for metric, right in found.items()}
+
     def run(self, model: Encoder) -> Iterator[tuple[str, float]]:
         with terminal.stage(f"evaluating {self.key}"):
             for metric, value in self.evaluator.run(model):
@@ -62,6 +80,11 @@ class InTraining:
     def details(self) -> Sequence[Mapping[str, Any]]:
         """The details of the last run; () where the evaluator keeps none."""
         return self.evaluator.details if isinstance(self.evaluator, HasDetails) else ()
+
+    @property
+    def outcomes(self) -> Mapping[str, np.ndarray]:
+        """As of `NamedEvaluator`."""
+        return self.evaluator.outcomes if isinstance(self.evaluator, HasOutcomes) else {}
 
     def run(self, variables: Variables, step: int) -> Iterator[tuple[str, float]]:
         return self.evaluator.run(self.encoder.bind(variables, step))

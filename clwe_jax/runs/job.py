@@ -14,8 +14,11 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Seque
 from absl import logging
 import jax
 from jax.experimental import multihost_utils
+import numpy as np
 
 from clwe_jax import atomic, options
+from clwe_jax.ledger import environment, hashes, record
+from clwe_jax.options.section import to_dict
 from clwe_jax.report import html, tables
 from clwe_jax.runs import cached, lock
 from clwe_jax.training import metrics
@@ -52,11 +55,13 @@ class Results:
       figures: metric path -> value, the content of results.json.
       report: the content of report.json; None leaves the file as it is.
       measured: the figures that are printed; None: all.
+      outcomes: metric -> whether each test item was right, bool [N], for tests of orders.
     """
 
     figures: Mapping[str, float]
     report: Mapping[str, Any] | None = None
     measured: Mapping[str, float] | None = None
+    outcomes: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
 
 class Job:
@@ -65,7 +70,7 @@ class Job:
     Attributes:
       config: the run's config.
       workdir: the run's folder.
-      started: start of the job, in seconds since the epoch.
+      recorder: writes record.json, which has the time and memory of all starts of the job.
       seconds: stage -> wall time in seconds.
       notes: the warnings of the stages without repetitions, for the report.
     """
@@ -75,7 +80,9 @@ class Job:
 
     def __init__(self, config: options.Run, workdir: str) -> None:
         self.config, self.workdir = config.resolved(), workdir
-        self.started = time.time()
+        self.recorder = record.Recorder(
+            workdir, to_dict(self.config), self.config.seed, again=not self.writes_config
+        )
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []
 
@@ -135,7 +142,9 @@ class Job:
                 logging.info("%s", advice)
             return True
         with self._claimed(first_host), _warnings_into(self.notes):
-            done = self._do_stages()
+            if first_host:
+                self.recorder.write()
+            done = self._do_stages(first_host)
             if done is not None:
                 results = self.results(done)  # on all hosts, which share the model's parameters
                 if first_host:
@@ -200,12 +209,14 @@ class Job:
             for name in names
         )
 
-    def _do_stages(self) -> dict[str, Any] | None:
+    def _do_stages(self, first_host: bool) -> dict[str, Any] | None:
         """Stage -> its result; None where a signal stopped one."""
         done: dict[str, Any] = {}
         for stage in self.stages():
             start = time.monotonic()
             result = stage.do(*(done.get(name) for name in stage.needs))
+            if first_host:
+                self.recorder.write()
             if result is STOPPED:
                 return None
             done[stage.name] = result
@@ -213,10 +224,21 @@ class Job:
         return done
 
     def _write(self, results: Results) -> None:
+        self.recorder.write(results.figures, hashes.of_run(self.config), results.outcomes)
         if results.report is not None:
-            atomic.write_json(self.path(REPORT), results.report)
+            atomic.write_json(self.path(REPORT), self._with_cost(results.report))
         atomic.write_json(self.path(FIGURES), dict(sorted(results.figures.items())))
         self._publish(results.figures if results.measured is None else results.measured)
+
+    def _with_cost(self, report: Mapping[str, Any]) -> dict[str, Any]:
+        """A report with the command, the machine, the versions, the time and the memory."""
+        peaks = environment.peak_memory()
+        return {
+            **environment.environment(),
+            **report,
+            "speed": {"seconds": self.recorder.seconds, **report.get("speed", {})},
+            "memory": {f"peak_{side}_bytes": peaks.get(f"{side}_peak") for side in ("host", "device")},
+        }
 
     def _publish(self, figures: Mapping[str, float]) -> None:
         html.build(self.workdir, self.config.report.compare_with)

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import json
 import os
-import time
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from absl import logging
@@ -14,31 +13,29 @@ import numpy as np
 
 from clwe_jax import options
 from clwe_jax.align.alignment import Alignment
-from clwe_jax.api import static as static_api
-from clwe_jax.api.static import StaticModel
 from clwe_jax.embeddings import beside, dictionary_text, files
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
+from clwe_jax.encoders import spaces
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
 from clwe_jax.options.section import to_dict
 from clwe_jax.options.static import StaticRun
 from clwe_jax.report import translations, word_links
 from clwe_jax.runs import (
-    dictionary_baseline, environment, evaluators, forecast, inputs, lexica, shared_space,
+    dictionary_baseline, evaluators, forecast, inputs, lexica, shared_space,
     shown_words,
 )  # fmt: skip
 from clwe_jax.runs.cached import CachedResult
 from clwe_jax.runs.evaluators import NamedEvaluator
 from clwe_jax.runs.job import FIGURES, Job, Results, Stage
-from clwe_jax.static import mined, pictures, provided, refine
+from clwe_jax.static import mined, pictures, provided, refine, times
 from clwe_jax.static.trainer import Trainer
 from clwe_jax.static.vocabularies import Vocabularies
 from clwe_jax.text import frequencies, training_dictionary, world
 from clwe_jax.text.merged import Dictionary
 from clwe_jax.text.normalize import Normalizer
-from clwe_jax.training import train
 
-_PACKAGES = ("clwe_jax", "jax", "numpy", "scipy", "gensim")
 _FREQUENT = 2_000  # the report chooses words with neighbours among so many frequent words
 _PAGES = (word_links, translations)  # report sections with details of evaluators
 
@@ -117,7 +114,7 @@ class Static(Job):
                 (*read, *model),
                 lambda: forecast.evaluations(config, workdir),
             ),
-            Stage("induced dictionaries", self._induce, model),
+            Stage("induced dictionaries", self._induce, model, lambda: times.stages(config)),
         ]
 
     @property
@@ -191,11 +188,11 @@ class Static(Job):
         mining: mined.Written | None,
         vocabularies: Vocabularies,
         alignments: Mapping[str, Alignment],
-    ) -> StaticModel:
+    ) -> StaticSpaces:
         """The vectors of all languages in one space."""
         hub, raw, static = options.hub_of(self.config), vocabularies.raw, self.config.static
         counts = read.trainer.counts if read.trainer else provided.counts(raw)
-        model = StaticModel(
+        model = StaticSpaces(
             raw, vocabularies.shared, alignments, hub, read.context.normalizer,
             frequencies.most_frequent(counts),
         )  # fmt: skip
@@ -247,12 +244,12 @@ class Static(Job):
         mining: mined.Written | None,
         vocabularies: Vocabularies,
         alignments: Mapping[str, Alignment],
-    ) -> StaticModel:
+    ) -> StaticSpaces:
         """The model as the folder holds it: vectors beside a dictionary's are made while they are
         written, and mapped from there on."""
         model = self._model(read, mining, vocabularies, alignments)
         model.save(self.workdir)
-        model = dataclasses.replace(model, raw=static_api.load(self.workdir).raw)
+        model = dataclasses.replace(model, raw=spaces.load(self.workdir).raw)
         if self.config.static.write_text:
             os.makedirs(self.path("vectors"), exist_ok=True)
             for language in model.languages:
@@ -260,7 +257,7 @@ class Static(Job):
                 files.write(path, model.vectors(language))
         return model
 
-    def _evaluate(self, read: _Dictionaries, model: StaticModel) -> _Measured:
+    def _evaluate(self, read: _Dictionaries, model: StaticSpaces) -> _Measured:
         encoder = read.trainer.encoder(model) if read.trainer else model.encoder()
         figures, rows = evaluators.measure(read.evaluators, encoder)
         if self.with_floor:
@@ -272,7 +269,7 @@ class Static(Job):
             )
         return _Measured(figures, rows)
 
-    def _induce(self, model: StaticModel) -> dict[str, int]:
+    def _induce(self, model: StaticSpaces) -> dict[str, int]:
         """'de-en' -> number of pairs in its dictionary, which is written."""
         sizes: dict[str, int] = {}
         max_words = self.config.static.induced_words
@@ -289,7 +286,7 @@ class Static(Job):
         read: _Dictionaries = done["dictionaries"]
         mining: mined.Written = done.get("mining") or mined.Written()
         vocabularies: Vocabularies = done[self._vectors_stage]
-        model: StaticModel = done["writing"]
+        model: StaticSpaces = done["writing"]
         figures, rows = done["evaluation"]
         figures = {**figures, **mining.figures}
         errors, left_out = _errors(rows, self.config.report.errors)
@@ -307,9 +304,6 @@ class Static(Job):
             "projection": pictures.stages(vocabularies, model, read.dictionary),
         }
         report = {
-            **environment.versions_and_devices(_PACKAGES),
-            "speed": {"seconds": time.time() - self.started},
-            "memory": {"peak_host_bytes": train.peak_memory()["host_peak"]},
             "neighbours": _neighbours(model, self.config.report.words),
             "space": _space(model, read.dictionary),
             "notes": self.notes,
@@ -323,7 +317,8 @@ class Static(Job):
         if read.dictionary is not None:
             described = world.describe_dictionary(read.dictionary)
             report["dictionary"] = {**described, "tested": read.tested}
-        return Results(figures, report)
+        outcomes = {x: y for evaluator in read.evaluators for x, y in evaluator.outcomes.items()}
+        return Results(figures, report, outcomes=outcomes)
 
     def _evals(self) -> list[Any]:
         """The options that decide the figures and the table of errors, as JSON values."""
@@ -332,7 +327,7 @@ class Static(Job):
         )
 
 
-def _space(model: StaticModel, dictionary: Dictionary | None) -> dict[str, Any]:
+def _space(model: StaticSpaces, dictionary: Dictionary | None) -> dict[str, Any]:
     """The same words before the alignment and after it; see `report.space`."""
     frequent = {language: vectors.words for language, vectors in model.raw.items()}
     chosen = shared_space.concepts(frequent, dictionary, model.hub)
@@ -346,7 +341,7 @@ def _space(model: StaticModel, dictionary: Dictionary | None) -> dict[str, Any]:
     return {"hub": model.hub, "stages": {**stages, "after": drawn(model.vectors)}}
 
 
-def _neighbours(model: StaticModel, option: str) -> list[dict[str, Any]]:
+def _neighbours(model: StaticSpaces, option: str) -> list[dict[str, Any]]:
     """The nearest words of those that `config.report.words` lists, or of some content words."""
     known = model.raw[model.hub]
     asked = shown_words.asked_words(option)

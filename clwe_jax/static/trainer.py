@@ -11,18 +11,17 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from clwe_jax import atomic, options
-from clwe_jax.api import encoders
-from clwe_jax.api.static import StaticModel
-from clwe_jax.embeddings import (
-    corpus as corpora, dictionary_text, duong, mining, train,
-)  # fmt: skip
+from clwe_jax.embeddings import corpus as corpora, dictionary_text, duong, mining, train
 from clwe_jax.embeddings.corpus import Corpus
 from clwe_jax.embeddings.grown import Grown
 from clwe_jax.embeddings.meanings import distilled
 from clwe_jax.embeddings.subwords import Subwords
 from clwe_jax.embeddings.vectors import Vectors
 from clwe_jax.embeddings.word_graph import WordGraph
-from clwe_jax.evaluate.static_encoder import StaticEncoder
+from clwe_jax.encoders import load as encoders
+from clwe_jax.encoders.encode import MEAN_LAST4, select_layer
+from clwe_jax.encoders.spaces import StaticSpaces
+from clwe_jax.encoders.static import StaticEncoder
 from clwe_jax.options.section import to_dict, values_of
 from clwe_jax.options.static import StaticRun
 from clwe_jax.runs.cached import CachedResult
@@ -117,7 +116,8 @@ class Trainer:
         wanted, hub = self.config.static.words, options.hub_of(self.config)
 
         def made() -> Vectors:
-            vectors = encoders.load(wanted.encoder, [hub]).encode(words, lang=hub)
+            vectors = encoders.load(wanted.encoder, [hub]).encoder().sentences(words, hub)
+            vectors = select_layer(vectors, MEAN_LAST4)
             counts = self.counts.get(hub, {})
             weights = np.sqrt([counts.get(word, 0) + 1.0 for word in words])
             return Vectors(words, distilled(np.asarray(vectors), weights, wanted.meaning_dim))
@@ -134,7 +134,7 @@ class Trainer:
             for language, words in self.counts.items()
         }
 
-    def encoder(self, model: StaticModel) -> StaticEncoder:
+    def encoder(self, model: StaticSpaces) -> StaticEncoder:
         """The aligned vectors as an encoder that segments text as the training did."""
 
         def words(text: str, language: str) -> list[str]:

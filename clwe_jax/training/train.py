@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-import resource
-import sys
 import time
 from typing import Any, Mapping, Sequence
 
@@ -51,7 +49,6 @@ class FitResult:
         0 where it took no step.
       step_flops: FLOPs of one step's matrix products, over all devices (`flops.matrix_flops`); 0
         where no step was taken.
-      memory: the result of `peak_memory`.
       failed_checkpoints: number of checkpoints that could not be written.
     """
 
@@ -67,7 +64,6 @@ class FitResult:
     tokens_per_second: float
     steps_per_second: float
     step_flops: float
-    memory: dict[str, int]
     failed_checkpoints: int
 
 
@@ -246,7 +242,6 @@ def fit(
         tokens_per_second=log.tokens / log.seconds if log.seconds else 0.0,
         steps_per_second=log.steps / log.seconds if log.seconds else 0.0,
         step_flops=programs.step_flops,
-        memory=peak_memory(),
         failed_checkpoints=checkpointer.failures,
     )
 
@@ -380,13 +375,3 @@ def trace_step(
         shardings = jax.tree.map(lambda x: x.sharding, target)
         jitted = jax.jit(step, donate_argnums=0, out_shardings=(shardings, everywhere))
         return jitted.trace(target, partition.abstract_batch(batch, mesh))
-
-
-def peak_memory() -> dict[str, int]:
-    """Bytes: 'host_peak' of this process; 'device_peak' of its first device, where known."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    found = {"host_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
-    stats = jax.local_devices()[0].memory_stats() or {}
-    if "peak_bytes_in_use" in stats:
-        found["device_peak"] = int(stats["peak_bytes_in_use"])
-    return found

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from clwe_jax.ledger import rows
+
 PATH = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "side_by_side.py"
 spec = importlib.util.spec_from_file_location("side_by_side", PATH)
 side_by_side = importlib.util.module_from_spec(spec)
@@ -73,3 +75,15 @@ def test_a_peer_that_cannot_start_is_named_with_what_mends_it(tmp_path):
         RuntimeError, match=r"broken\.py ended with exit status 3.*pip install torch"
     ):
         side_by_side.Peer(sys.executable, str(path), {})
+
+
+def test_a_benchmark_writes_a_record(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(PATH.with_name("csls.py")), "--words=20", "--seed=3"])
+    found = side_by_side.Comparison([2.0, 4.0], [1.0, 1.0])
+    side_by_side.publish(found, "peer", {"torch": "2"}, {"words": 20, "seed": 3}, "words/s")
+    row = rows.row_of(str(tmp_path / "runs" / "benchmarks" / "csls_words=20"))
+    assert row["name"] == "csls words=20" and row["seed"] == 3 and row["facts"] == {"torch": "2"}
+    assert row["commands"] == ["python benchmarks/csls.py --words=20 --seed=3"] and row["code"]
+    assert row["figures"]["ratio"] == [3.0, 2.0, 4.0]
+    assert row["figures"]["peer, words/s"] == [1.0, 1.0, 1.0]

@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from absl import logging as absl_logging
 
@@ -48,7 +49,8 @@ class Counting(Job):
 
     def results(self, done):
         figures = {"b": done["two"], "a": done["one"]}
-        return Results(figures, {"notes": self.notes, "stages": list(self.seconds)})
+        report = {"notes": self.notes, "stages": list(self.seconds)}
+        return Results(figures, report, outcomes={"a": np.array([True, False, True])})
 
 
 @pytest.fixture
@@ -65,7 +67,12 @@ def test_stages_are_done_in_order_and_not_twice(config, tmp_path, caplog):
     assert Counting(config, str(tmp_path), done).run()
     assert done == ["one", "two"]
     assert read(tmp_path / "results.json") == {"a": 1.0, "b": 2.0}
-    assert read(tmp_path / "report.json") == {"notes": ["two is slow"], "stages": ["one", "two"]}
+    report = read(tmp_path / "report.json")
+    assert report["notes"] == ["two is slow"] and report["stages"] == ["one", "two"]
+    assert report["cores"] and report["versions"]["jax"] and report["speed"]["seconds"] > 0
+    record = read(tmp_path / "record.json")
+    assert record["finished"] and record["figures"] == {"a": 1.0, "b": 2.0} and record["code"]
+    assert record["outcomes"]["a"].startswith("3:")
     assert (tmp_path / "report.html").exists()
     page = (tmp_path / "report.html").stat().st_mtime_ns
     absl_logging.get_absl_logger().addHandler(caplog.handler)
@@ -80,7 +87,9 @@ def test_a_job_that_a_signal_stopped_leaves_no_figures(config, tmp_path):
     done = []
     assert not Counting(config, str(tmp_path), done, stops=True).run()
     assert (tmp_path / "config.json").exists() and not (tmp_path / "results.json").exists()
+    assert not read(tmp_path / "record.json")["finished"]
     assert Counting(config, str(tmp_path), done).run() and done == ["one", "two"] * 2
+    assert read(tmp_path / "record.json")["starts"] == 2
 
 
 def test_a_second_process_in_the_folder_is_refused(config, tmp_path):
@@ -175,6 +184,7 @@ def test_a_dry_run_of_static_vectors(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "text: en, 1 file, 2.0 MB" in said and "at most 0.5 million words: about" in said
     assert "dictionaries: none" in said and not (tmp_path / "run").exists()
+    assert all(f"\n  {stage}: about" in said for stage in ("induced dictionaries", "report"))
     (tmp_path / "muse").mkdir()
     (tmp_path / "muse" / "de-en.0-5000.txt").write_text("wort word\n")
     muse = {"data.dictionaries": str(tmp_path / "muse"), "align.split": "0-5000"}
@@ -276,5 +286,7 @@ def test_a_folder_of_an_older_layout_is_refused(config, tmp_path):
 def test_every_job_is_an_option_and_what_it_leaves_is_loaded(job):
     assert job in systems.JOBS
     # Jobs that work on a finished run leave its config.json as it is.
-    made = job != "evaluate"
-    assert (job in registry.TABLES["loader"]) == (job in registry.TABLES["evaluation"]) == made
+    loaded = {**registry.TABLES["loader"], **registry.TABLES["labeller"]}
+    assert (job in loaded) == (job != "evaluate")
+    # A comparison that is started again measures with other options of its evaluators.
+    assert (job in registry.TABLES["evaluation"]) == (job not in ("evaluate", "compare"))

@@ -44,7 +44,7 @@ def test_learns_one_batch_by_heart(toy, same_batch, tmp_path):
     assert metrics[50, "train/loss"] > metrics[100, "train/loss"] > metrics[150, "train/loss"]
     assert (100, "speed/tokens_per_second") in metrics
     assert result.tokens_per_second == pytest.approx(result.steps_per_second * 8 * 12)
-    assert result.step_flops > 1e5 and result.memory["host_peak"] > 1e7
+    assert result.step_flops > 1e5
     assert os.listdir(tmp_path / "checkpoints") == ["150"]
 
 

@@ -1,0 +1,1 @@
+"""The ledger: every figure with the command, code, data, machine and cost that it has come from."""

@@ -1,0 +1,88 @@
+"""The command, versions, machine, commit and peak memory of this process."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import resource
+import subprocess
+import sys
+from typing import Any
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# Folders whose changes make a checkout another one than its commit.
+_CODE = ("clwe_jax", "configs", "benchmarks", ":!benchmarks/ledger", ":!*.md")
+# Distribution -> the module that shows whether the process uses it.
+_PACKAGES = {
+    "clwe_jax": "clwe_jax", "jax": "jax", "flax": "flax", "optax": "optax", "numpy": "numpy",
+    "orbax-checkpoint": "orbax.checkpoint", "scipy": "scipy", "gensim": "gensim",
+    "tensorflow": "tensorflow", "seqio": "seqio", "torch": "torch", "transformers": "transformers",
+}  # fmt: skip
+
+
+def environment() -> dict[str, Any]:
+    """The command, the machine, and the versions of the packages that are in use."""
+    return {"command": command(), **machine(), "versions": versions()}
+
+
+def command() -> list[str]:
+    """The words of this process's command."""
+    script = os.path.abspath(sys.argv[0])
+    place = os.path.relpath(script, ROOT)
+    if place.startswith(f"clwe_jax{os.sep}"):
+        module = os.path.splitext(place)[0].replace(os.sep, ".").removesuffix(".__main__")
+        return ["python", "-m", module, *sys.argv[1:]]
+    return ["python", os.path.basename(script) if place.startswith("..") else place, *sys.argv[1:]]
+
+
+def machine() -> dict[str, Any]:
+    """'cores' of the processor, and 'device': number and kind of jax's devices, where jax is in use."""
+    found: dict[str, Any] = {"cores": os.cpu_count()}
+    if "jax" in sys.modules:
+        jax = sys.modules["jax"]
+        found["device"] = f"{jax.device_count()} x {jax.devices()[0].device_kind}"
+    return found
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the packages that this process has imported."""
+    found = {"python": platform.python_version()}
+    for name, module in _PACKAGES.items():
+        if module in sys.modules:
+            try:
+                found[name] = importlib.metadata.version(name)
+            except importlib.metadata.PackageNotFoundError:
+                continue
+    return found
+
+
+def peak_memory() -> dict[str, int]:
+    """Bytes: 'host_peak' of this process; 'device_peak' of its first device, where known."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    found = {"host_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}
+    if "jax" in sys.modules:
+        stats = sys.modules["jax"].local_devices()[0].memory_stats() or {}
+        if "peak_bytes_in_use" in stats:
+            found["device_peak"] = stats["peak_bytes_in_use"]
+    return found
+
+
+def commit() -> dict[str, Any]:
+    """'commit' of the checkout, and 'clean', whether its code is that of the commit; {} elsewhere."""
+    name = _git("rev-parse", "HEAD")
+    changed = _git("status", "--porcelain", "--", *_CODE)
+    return {"commit": name, "clean": not changed} if name and changed is not None else {}
+
+
+def _git(*arguments: str) -> str | None:
+    """The output of git in the project's folder; None where it fails."""
+    if not os.path.exists(os.path.join(ROOT, ".git")):
+        return None
+    try:
+        done = subprocess.run(
+            ["git", "-C", ROOT, *arguments], capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,136 @@
+"""Figures over seeds, and whether the order of two systems is more than chance."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import math
+import statistics
+from typing import Any, Mapping, Sequence
+
+from clwe_jax.ledger import record
+
+YES, NO, SAME = "yes", "no", "not significant"
+ABSENT = "not in the ledger yet"
+
+# Two-sided 95% quantile of Student's t by degrees of freedom; beyond them the normal one.
+_T95 = (math.nan, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+_Z95 = 1.96
+
+Row = Mapping[str, Any]
+
+
+def t95(degrees: int) -> float:
+    """The two-sided 95% quantile of Student's t."""
+    return _T95[degrees] if degrees < len(_T95) else _Z95
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A figure of a system.
+
+    Attributes:
+      value: the mean over the seeds.
+      error: half of the 95% interval: over seeds where there are several, else over test items;
+        None where neither is known.
+      seeds: number of seeds.
+    """
+
+    value: float
+    error: float | None
+    seeds: int
+
+
+def figure(rows: Sequence[Row], metric: str) -> Figure | None:
+    """The figure of a system's rows, one a seed; None where no row has it.
+
+    Args:
+      rows: rows that differ in the seed.
+      metric: a metric, or a pattern with stars, which stands for the mean of all that fit it.
+    """
+    found = [x for x in (_of_row(row, metric) for row in rows) if x is not None]
+    if not found:
+        return None
+    values = [value for value, _ in found]
+    if len(values) == 1:
+        return Figure(*found[0], 1)
+    error = t95(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return Figure(statistics.fmean(values), error, len(values))
+
+
+def _of_row(row: Row, metric: str) -> tuple[float, float | None] | None:
+    """The value and half of its interval; of a pattern the mean, as of independent test sets."""
+    figures = row["figures"]
+    names = [metric] if metric in figures else fnmatch.filter(figures, metric)
+    if not names:
+        return None
+    values, errors = [], []
+    for name in names:
+        value = figures[name]
+        values.append(value[0] if isinstance(value, list) else value)
+        if isinstance(value, list):
+            errors.append((value[2] - value[1]) / 2)
+    known = len(errors) == len(names)
+    error = math.sqrt(sum(x * x for x in errors)) / len(names) if known else None
+    return statistics.fmean(values), error
+
+
+def verdict(better: Sequence[Row], worse: Sequence[Row], metric: str, other: str = "") -> str:
+    """Whether the first system's figure is the higher one.
+
+    With two common seeds or more, the differences by seed are tested (t, paired). With one seed, the
+    test items that one system alone has right are (sign test, over all parts of a pattern) where rows
+    keep them; else the intervals over test items, as of independent samples, which errs towards
+    'not significant'.
+
+    Args:
+      better, worse: the systems' rows, one a seed.
+      metric: the metric, as of `figure`.
+      other: the metric of the second system; '': the same.
+
+    Returns:
+      'yes', 'no' (the order is reversed), 'not significant', or that a row is absent.
+    """
+    one, two = figure(better, metric), figure(worse, other or metric)
+    if one is None or two is None:
+        return ABSENT
+    difference, error = one.value - two.value, None
+    sides = [{row.get("seed", 0): _of_row(row, name) for row in rows}
+             for rows, name in ((better, metric), (worse, other or metric))]  # fmt: skip
+    common = [seed for seed in sides[0] if sides[0][seed] and sides[1].get(seed)]
+    if len(common) > 1:
+        apart = [sides[0][seed][0] - sides[1][seed][0] for seed in common]
+        difference = statistics.fmean(apart)
+        error = t95(len(apart) - 1) * statistics.stdev(apart) / math.sqrt(len(apart))
+    elif common and (apart := _sign_test(better, worse, common[0], metric, other or metric)):
+        return apart
+    elif one.error is not None and two.error is not None:
+        error = math.hypot(one.error, two.error)
+    if error is None or abs(difference) <= error:
+        return SAME
+    return YES if difference > 0 else NO
+
+
+def _sign_test(
+    better: Sequence[Row], worse: Sequence[Row], seed: int, metric: str, other: str
+) -> str:
+    """The verdict of a sign test on the items of one seed; '' where their outcomes are not known."""
+    found = []
+    chosen = [next(x for x in rows if x.get("seed", 0) == seed) for rows in (better, worse)]
+    if chosen[0].get("data") != chosen[1].get("data"):
+        return ""  # perhaps other test items
+    for row, name in zip(chosen, (metric, other)):
+        names = fnmatch.filter(row["figures"], name)
+        outcomes = row.get("outcomes", {})
+        if not names or any(x not in outcomes for x in names):
+            return ""
+        found.append([record.unpacked(outcomes[x]) for x in sorted(names)])
+    if [len(x) for x in found[0]] != [len(x) for x in found[1]]:
+        return ""
+    first = sum(int((x & ~y).sum()) for x, y in zip(*found))
+    second = sum(int((y & ~x).sum()) for x, y in zip(*found))
+    # The normal approximation of the binomial distribution, with its correction for continuity.
+    differing = first + second
+    if abs(first - second) - 1 <= _Z95 * math.sqrt(differing):
+        return SAME
+    return YES if first > second else NO

@@ -1,0 +1,166 @@
+"""The record of a run or a benchmark, record.json: how its figures were made, and what they cost."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shlex
+import time
+from typing import Any, Mapping
+
+import numpy as np
+
+from clwe_jax import atomic
+from clwe_jax.ledger import environment, hashes
+
+FILE = "record.json"
+_ENDS = ("_low", "_high")
+
+
+class Recorder:
+    """Measures the time and memory of a command from here on, and writes its record.
+
+    An interrupted command that goes on adds to the time in its record. A command that works on the
+    finished run of another one adds its time and is listed after it.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        options: Mapping[str, Any],
+        seed: int | None = None,
+        again: bool = False,
+        started: tuple[float, float] | None = None,
+    ) -> None:
+        """Starts the clocks; writes nothing.
+
+        Args:
+          folder: the folder of the record.
+          options: all options, as JSON values.
+          seed: the seed; None for a command without one.
+          again: whether the command works on a finished run, whose command stays the first.
+          started: the clocks' readings at an earlier start, as of `clocks`.
+        """
+        self._path = os.path.join(folder, FILE)
+        self._options, self._seed, self._again = options, seed, again
+        self._wall, self._processor = started or clocks()
+        self._before: dict[str, Any] | None = None
+        self._made: dict[str, Any] = {}
+
+    @property
+    def seconds(self) -> float:
+        """Wall seconds since the clocks were started."""
+        return time.monotonic() - self._wall
+
+    def write(
+        self,
+        figures: Mapping[str, float] | None = None,
+        code: str = "",
+        outcomes: Mapping[str, np.ndarray] = {},
+        **more: Any,
+    ) -> None:
+        """Writes the record as it is now.
+
+        Args:
+          figures: metric -> value of a finished command; METRIC_low and METRIC_high are the ends
+            of METRIC's interval. None: the command goes on.
+          code: the hash of the code that the figures come from; see `hashes`.
+          outcomes: metric -> whether each test item was right, bool [N].
+          more: further facts, values that JSON can hold.
+        """
+        if self._before is None:
+            self._before = self._read()
+            # As the command began: files may change while it runs.
+            self._made = {
+                "options": hashes.of_options(self._options),
+                **environment.commit(),
+                "data": hashes.of_data(self._options),
+            }
+        old = self._before
+        seconds, peak = old.get("seconds", {}), environment.peak_memory()
+        command = shlex.join(environment.command())
+        commands = [*(x for x in old.get("commands", ()) if x != command), command]
+        atomic.write_json(
+            self._path,
+            {
+                "commands": commands,
+                "finished": figures is not None,
+                "starts": old.get("starts", 0) + 1,
+                **self._made,
+                **({"code": code} if code else {}),
+                "versions": environment.versions(),
+                "machine": environment.machine(),
+                **({} if self._seed is None else {"seed": self._seed}),
+                "seconds": {
+                    "wall": round(seconds.get("wall", 0) + self.seconds, 2),
+                    "processor": round(
+                        seconds.get("processor", 0) + clocks()[1] - self._processor, 2
+                    ),
+                },
+                "memory": {
+                    name: max(size, old.get("memory", {}).get(name, 0)) for name, size in peak.items()
+                },
+                **more,
+                "figures": with_intervals(figures or {}),
+                "outcomes": {metric: packed(right) for metric, right in sorted(outcomes.items())},
+            },
+        )
+
+    def _read(self) -> dict[str, Any]:
+        """The record of the same command that was interrupted, or of the run that is measured again."""
+        try:
+            found = read(os.path.dirname(self._path))
+        except (FileNotFoundError, ValueError):
+            return {}
+        return found if self._again or not found["finished"] else {}
+
+
+def read(folder: str) -> dict[str, Any]:
+    """The record in a folder.
+
+    Raises:
+      FileNotFoundError: the folder has no record.
+      ValueError: the record is damaged.
+    """
+    path = os.path.join(folder, FILE)
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{folder} has no {FILE}: it holds no run, or one of an earlier version. Start its "
+            "command again with a new --workdir=DIR"
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def with_intervals(figures: Mapping[str, float]) -> dict[str, Any]:
+    """Metric -> value, or [value, low, high] where the figures have the ends of its interval."""
+    found: dict[str, Any] = {}
+    for name, value in sorted(figures.items()):
+        ends = [figures[name + end] for end in _ENDS if name + end in figures]
+        if not (name.endswith(_ENDS) and name.rpartition("_")[0] in figures):
+            found[name] = [value, *ends] if len(ends) == 2 else value
+    return found
+
+
+def packed(right: np.ndarray) -> str:
+    """Whether each item was right, as 'NUMBER:BITS', the bits in base 64."""
+    bits = base64.b64encode(np.packbits(np.asarray(right, bool)).tobytes()).decode()
+    return f"{len(right)}:{bits}"
+
+
+def unpacked(text: str) -> np.ndarray:
+    """The inverse of `packed`, bool [N]."""
+    number, _, bits = text.partition(":")
+    found = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8))
+    return found[: int(number)].astype(bool)
+
+
+def clocks() -> tuple[float, float]:
+    """Wall seconds, and the processor's seconds of this process and of its ended children."""
+    spent = os.times()
+    processor = spent.user + spent.system + spent.children_user + spent.children_system
+    return time.monotonic(), processor

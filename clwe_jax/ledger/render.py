@@ -1,0 +1,228 @@
+"""The generated pages: docs/results.md, docs/reproduction.md, and README's table."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import Any, Iterator, Mapping, Sequence
+
+from clwe_jax import atomic
+from clwe_jax.ledger import layout, orders, readme, rows, today
+from clwe_jax.ledger.environment import ROOT
+from clwe_jax.options import shipped
+
+PAGES = ("docs/results.md", "docs/reproduction.md", readme.README, readme.MINUTES)
+# Marks a figure whose options, data or code are not those of today.
+MARK = "†"
+_NOTE = (
+    "<!-- Made by `python -m clwe_jax.ledger render` from benchmarks/ledger/. Do not change it by hand. -->"
+)
+_LEDGER = "../benchmarks/ledger"
+
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def pages(ledger: str = rows.FOLDER) -> dict[str, str]:
+    """Path of each page, from the project's folder -> its text."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows.read(ledger):
+        found.setdefault(row["name"], []).append(row)
+    published = layout.published(ledger)
+    made = _results(found, published, ledger), _reproduction(found, published, ledger)
+    texts = ["\n".join([_NOTE, "", *lines, ""]) for lines in made]
+    with open(os.path.join(rows.ROOT, readme.README), encoding="utf-8") as file:
+        texts.append(readme.filled(file.read(), found))
+    texts.append(readme.minutes(found, list(shipped.configs())))
+    return dict(zip(PAGES, texts))
+
+
+def write(ledger: str = rows.FOLDER) -> None:
+    """Writes the pages."""
+    for path, text in pages(ledger).items():
+        atomic.write(os.path.join(ROOT, path), text)
+
+
+def differing(ledger: str = rows.FOLDER) -> list[str]:
+    """The first line of each page that is not as it would be rendered now, apart from the marks."""
+    found = []
+    for path, text in pages(ledger).items():
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            there = file.read()
+        lines = zip(
+            _unmarked(there).splitlines() + ["(end)"], _unmarked(text).splitlines() + ["(end)"]
+        )
+        for number, (old, new) in enumerate(lines, 1):
+            if old != new:
+                found.append(f"{path}:{number}: {old!r}; the ledger gives {new!r}")
+                break
+    return found
+
+
+def _unmarked(text: str) -> str:
+    return text.replace(MARK, "")
+
+
+def _results(found: Rows, published: Any, ledger: str) -> Iterator[str]:
+    text, tables = layout.tables(ledger)
+    yield from ("# Results", "", text.strip())
+    for table in tables:
+        lines = list(_lines(table, found, published))
+        if not lines:
+            continue
+        yield from ("", f"## {table.title}", "")
+        if table.text:
+            yield from (table.text.strip(), "")
+        heads = ["", *table.columns, *(["minutes", "GB"] if table.cost else [])]
+        yield _cells(heads)
+        yield "|" + "---|" * len(heads)
+        yield from lines
+        tested = [(order.text, _of_order(order, found)) for order in table.orders]
+        shown = [f"- {text}: **{answer}**." for text, answer in tested if answer != orders.ABSENT]
+        if shown:
+            yield from ("", *shown)
+
+
+def _lines(table: layout.Table, found: Rows, published: Any) -> Iterator[str]:
+    for line in table.lines:
+        if line.published:
+            name, _, row = line.published.partition("/")
+            values = published[name][row]
+            cells = [values.get(column, "–") for column in table.published]
+            yield _cells([f"*{line.label or row}*", *cells, *(["–", "–"] if table.cost else [])])
+        elif line.row in found:
+            some, metrics = found[line.row], line.figures or table.figures
+            for label, own in _systems(line, metrics, some):
+                figures = [orders.figure(some, metric) for metric in own]
+                cells = [_shown(figure, form) for figure, form in zip(figures, table.forms)]
+                cost = _cost(some) if table.cost else []
+                yield _cells([_link(line, label, some), *cells, *cost])
+
+
+def _systems(
+    line: layout.Line, metrics: Sequence[str], some: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, Sequence[str]]]:
+    """(label, metrics) of each line that a row becomes."""
+    if not line.each:
+        return [(line.label or line.row, metrics)]
+    names = {
+        metric.removeprefix(line.each).partition("/")[0]
+        for row in some
+        for metric in row["figures"]
+        if metric.startswith(line.each)
+    }
+    made = [(name, [f"{line.each}{name}/{metric}" for metric in metrics]) for name in names]
+
+    def best(system: tuple[str, Sequence[str]]) -> tuple[float, str]:
+        figure = orders.figure(some, system[1][0])
+        return -figure.value if figure else 0.0, system[0]
+
+    return sorted(made, key=best)
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _link(line: layout.Line, label: str, some: Sequence[Mapping[str, Any]]) -> str:
+    mark = MARK if any(today.changes(row) for row in some) else ""
+    seeds = f", {len(some)} seeds" if len(some) > 1 else ""
+    return f"[{label}]({_LEDGER}/{rows.file_of(some[0])}){mark}{seeds}"
+
+
+def _cost(some: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Minutes of processor time and peak gigabytes, the mean over the seeds."""
+    minutes = sum(row["seconds"]["processor"] for row in some) / len(some) / 60
+    memory = sum(row["memory"]["host_peak"] for row in some) / len(some) / 1e9
+    return [f"{minutes:.1f}", f"{memory:.1f}"]
+
+
+def _shown(figure: orders.Figure | None, form: str) -> str:
+    """A figure, with half of its interval where there are several seeds."""
+    if figure is None:
+        return "–"
+    scale = {"percent": 100, "gigabytes": 1e-9}.get(form, 1)
+    value, error = scale * figure.value, scale * (figure.error or 0)
+    digits = 1 if form in ("percent", "gigabytes") or abs(value) >= 10 else 3
+    digits = 0 if form != "percent" and abs(value) >= 1000 else digits
+    ends = f" ± {error:,.{digits}f}" if figure.seeds > 1 else ""
+    return f"{value:,.{digits}f}{ends}"
+
+
+def _of_order(order: layout.Order, found: Rows) -> str:
+    better, worse = found.get(order.better, ()), found.get(order.worse, ())
+    return orders.verdict(better, worse, order.metric, order.other)
+
+
+def _reproduction(found: Rows, published: Any, ledger: str) -> Iterator[str]:
+    text, papers, items = layout.items(ledger)
+    yield from ("# Reproduction", "", text.strip(), "")
+    yield _cells(["", "content", "does the paper's order hold here?"])
+    yield "|---|---|---|"
+    answers = {item.name: _of_item(item, found) for item in items}
+    for item in items:
+        anchor = item.name.lower().replace(" ", "-")
+        yield _cells([f"[{item.name}](#{anchor})", item.title, answers[item.name]])
+    for letter, paper in papers.items():
+        yield from ("", f"## {letter}: {paper}")
+        for item in items:
+            if item.name.startswith(f"{letter} "):
+                yield from ("", f"### {item.name}", "")
+                yield from _of_paper(item, answers[item.name], found, published)
+
+
+def _of_item(item: layout.Item, found: Rows) -> str:
+    """The answer to whether the paper's order holds."""
+    if item.verdict:
+        return item.verdict
+    given = [_of_order(order, found) for order in item.orders]
+    for answer in (orders.NO, orders.ABSENT, orders.SAME):
+        if answer in given:
+            return answer
+    return orders.YES
+
+
+def _of_paper(
+    item: layout.Item, answer: str, found: Rows, published: Any
+) -> Iterator[str]:
+    yield f"{item.title}. Order: **{answer}**. {item.reason}"
+    yield ""
+    yield f"- here: `{item.command}`"
+    for order in item.orders:
+        yield f"- {order.text}: {_of_order(order, found)}{_both(order, found)}"
+    table = published.get(item.name, {})
+    for row in item.rows or table:
+        if row in table:
+            columns = [x for x in item.columns or table[row] if x in table[row]]
+            values = ", ".join(f"{column} {table[row][column]}" for column in columns)
+            yield f"- the paper, {row}: {values}"
+    if item.scale:
+        yield f"- at scale: `{item.scale}`"
+
+
+def _both(order: layout.Order, found: Rows) -> str:
+    """The figures of both systems."""
+    sides = ((order.better, order.metric), (order.worse, order.other or order.metric))
+    shown = []
+    for name, metric in sides:
+        figure = orders.figure(found.get(name, ()), metric)
+        if figure is None:
+            return f" ({', '.join(name for name, _ in sides if name not in found) or metric})"
+        error = f" ± {100 * figure.error:.1f}" if figure.error is not None else ""
+        mark = MARK if any(today.changes(row) for row in found[name]) else ""
+        shown.append(f"{name}{mark} {100 * figure.value:.1f}{error}")
+    return f" ({'; '.join(shown)})"
+
+
+def stale(ledger: str = rows.FOLDER) -> Iterator[str]:
+    """Lines on rows that today's options, data or code may not give again, with their command."""
+    for row in rows.read(ledger):
+        if changed := today.changes(row):
+            command = " && ".join(row["commands"])
+            yield f"{row['name']}, seed {row.get('seed', 0)}: {', '.join(changed)} changed; {command}"
+
+
+def commands(ledger: str = rows.FOLDER) -> list[str]:
+    """The configs that the layout of reproduction.md names, for the test that they exist."""
+    _, _, items = layout.items(ledger)
+    words = [word for item in items for word in shlex.split(f"{item.command} {item.scale}")]
+    return [word.partition("=")[2].partition(":")[0] for word in words if word.startswith("--config=")]

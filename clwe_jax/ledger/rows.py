@@ -1,0 +1,187 @@
+"""The rows of the ledger: benchmarks/ledger/*.jsonl, a file a config or script, a line a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from typing import Any, Iterable, Mapping
+
+from clwe_jax import atomic
+from clwe_jax.ledger import record
+from clwe_jax.ledger.environment import ROOT
+
+FOLDER = os.path.join(ROOT, "benchmarks", "ledger")
+_END = ".jsonl"
+_PAIR = "[a-z]{2,3}-[a-z]{2,3}"
+# The figures of a run that a row keeps, of thousands: means, each pair with English, and what a
+# table or an order of the pages needs. A benchmark's figures are few, and all are kept.
+_KEPT = re.compile(
+    "|".join(
+        (
+            r"(floor/)?retrieval/(sif/)?mean(_last4)?(_centered|_csls)?",
+            r"retrieval/layer\d+/acc@1(_csls)?",
+            rf"retrieval/{_PAIR}/mean(_csls)?|retrieval/{_PAIR}/layer12/acc@1",
+            r"(floor/)?bli/p@1(_csls)?(_distinct)?(_covered)?|bli/coverage",
+            rf"bli/{_PAIR}/p@1_csls(_distinct)?",
+            r"mlm/(perplexity|accuracy)|mlm/[^/]+/perplexity|heldout/[^/]+",
+            r"(projected|unprojected)/.*(mean|p@1)(_csls)?",
+            r"senses/(purity|nearest|both/\w+|used|matched|[a-z_]+)",
+            r"wsd/[^/]+/[^/]+",
+            r"(ner|pos|xnli|pawsx|mldoc|topics|sentiment|sts|edge)/.*(f1|acc|spearman|mean)",
+            r"zero_shot/.*|gains/.*|alignment/.*",
+            r"(bleu|chrf)/.*",
+            r"mining/.*|mined/[^/]+|word_alignment/[a-z_]+",
+            r"clcr/(distance|cosine|nearest|f1|alignment_\w+|pivots|entailment|hub)(/.*)?",
+            r"clcr/reorder/([a-z0-9_]+|\w+/(tau|bleu4))|clcr/extract/.*(accuracy|precision|recall)",
+            r"train/(loss|tokens_per_second)|speed/.*",
+            r"(compare|order)/.*",
+        )
+    )
+)
+
+# The figures whose outcomes by test item a row keeps, for tests of orders.
+_TESTED = re.compile(rf"retrieval/{_PAIR}/mean(_csls)?|bli/{_PAIR}/p@1_csls")
+
+
+def name_of(command: str) -> str:
+    """The name of a command's rows: 'dict_mlm_50:small train.steps=10', or 'csls words=20000'.
+
+    The seed, the folder of the run and peers' interpreters and checkouts do not belong to it.
+    """
+    words = shlex.split(command)
+    while words and (words[0] in ("python", "-m") or words[0].startswith("clwe_jax.")):
+        words.pop(0)
+    script, options, place = "", [], 0
+    while place < len(words):
+        word = words[place]
+        place += 1
+        if "=" not in word and word.startswith("-") and place < len(words):
+            if not words[place].startswith("-"):  # `--option value`
+                word += f"={words[place]}"
+                place += 1
+        key, _, value = word.lstrip("-").partition("=")
+        if key == "config" and word.startswith("-") and value.partition(":")[0].endswith(".py"):
+            path, _, scale = value.partition(":")
+            script = _stem(path) + (f":{scale}" if scale not in ("", "laptop") else "")
+        elif not word.startswith("-"):
+            script = script or _stem(word)
+        elif key not in _PLACES:
+            options.append(f"{key.removeprefix('config.')}={value}" if value else key)
+    return " ".join([script, *sorted(options)])
+
+
+# Options that say where, and not how, a figure is made; and the seed, which rows have apart.
+_PLACES = (
+    "workdir", "debug", "out", "record", "config.seed", "seed", "peer-python", "fasttext", "muse",
+    "vecmap", "config.report.compare_with",
+)  # fmt: skip
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def row_of(folder: str) -> dict[str, Any]:
+    """The row of the run or benchmark in a folder.
+
+    Raises:
+      FileNotFoundError, ValueError: no record, or that of an unfinished run.
+    """
+    found = record.read(folder)
+    if not found["finished"]:
+        raise ValueError(
+            f"{folder} holds an unfinished run; the same command finishes it: "
+            f"{found['commands'][-1]}"
+        )
+    commands = [_portable(command) for command in found.pop("commands")]
+    figures, outcomes = found.pop("figures"), found.pop("outcomes", {})
+    is_run = "clwe_jax.main" in commands[0]
+    kept = {x: _rounded(y) for x, y in figures.items() if not is_run or _KEPT.fullmatch(x)}
+    right = {x: y for x, y in outcomes.items() if _TESTED.fullmatch(x)}
+    del found["finished"]
+    own = {"figures": kept, **({"outcomes": right} if right else {})}
+    return {"name": name_of(commands[0]), "commands": commands, **found, **own}
+
+
+def _portable(command: str) -> str:
+    """A command without the run's folder, with paths from the project's folder.
+
+    Of a path that is neither in the project nor beside it the last part stays.
+    """
+
+    def shortened(found: re.Match[str]) -> str:
+        path = os.path.relpath(found[0], ROOT)
+        beside = os.path.join(os.pardir, os.pardir)
+        return os.path.basename(path) if path.startswith(beside) else path
+
+    words = [
+        re.sub(r"(?<![\w.])/[^\s,]+", shortened, word)
+        for word in shlex.split(command)
+        if not word.startswith(("--workdir=", "--debug"))
+    ]
+    return shlex.join(words)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_rounded(x) for x in value]
+    return float(f"{value:.6g}")
+
+
+def key(row: Mapping[str, Any]) -> tuple[str, int]:
+    """Rows with the same key measure the same: the later one replaces the earlier one."""
+    return row["name"], row.get("seed", 0)
+
+
+def add(folders: Iterable[str], ledger: str = FOLDER) -> list[str]:
+    """Adds the runs in some folders to the ledger; returns the rows' names.
+
+    Raises:
+      FileNotFoundError, ValueError: as of `row_of`; then no row is added.
+    """
+    made = [row_of(folder) for folder in folders]
+    os.makedirs(ledger, exist_ok=True)
+    for file in sorted({file_of(row) for row in made}):
+        path = os.path.join(ledger, file)
+        rows = {key(row): row for row in _read_file(path)}
+        rows |= {key(row): row for row in made if file_of(row) == file}
+        lines = [
+            json.dumps(rows[x], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+            for x in sorted(rows)
+        ]
+        atomic.write(path, "".join(f"{line}\n" for line in lines))
+    return [row["name"] for row in made]
+
+
+def file_of(row: Mapping[str, Any]) -> str:
+    """The name of the file of a row, in the folder of the ledger."""
+    return re.split(r"[ :]", row["name"])[0] + _END
+
+
+def _read_file(path: str) -> list[dict[str, Any]]:
+    if not os.path.exists(path):
+        return []
+    found = []
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                found.append(json.loads(line))
+            except ValueError as error:
+                raise ValueError(
+                    f"{path}:{number}: expected a JSON object ({error}); rows are added by "
+                    "python -m clwe_jax.ledger add RUN"
+                ) from error
+    return found
+
+
+def read(ledger: str = FOLDER) -> list[dict[str, Any]]:
+    """All rows, in the order of their keys.
+
+    Raises:
+      ValueError: a damaged line; the message names file and line.
+    """
+    files = sorted(name for name in os.listdir(ledger) if name.endswith(_END))
+    rows = [row for name in files for row in _read_file(os.path.join(ledger, name))]
+    return sorted(rows, key=key)

@@ -1,0 +1,76 @@
+"""Rows that today's options, data or code may not give again."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+from typing import Any, Mapping
+
+from absl import flags
+from ml_collections import config_flags
+
+from clwe_jax import options, registry
+from clwe_jax.ledger import hashes
+from clwe_jax.ledger.environment import ROOT
+
+
+def changes(row: Mapping[str, Any]) -> list[str]:
+    """Which of 'options', 'data' and 'code' differ today; [] too where they cannot be compared.
+
+    A run on files outside of the repository is compared by its code alone.
+    """
+    words = shlex.split(row["commands"][0])
+    if "clwe_jax.main" not in words:
+        script = next((word for word in words if word.startswith("benchmarks/")), "")
+        if not os.path.exists(os.path.join(ROOT, script)):
+            return ["code"]
+        return _different(row, code=_script(script))
+    arguments = tuple(word for word in words[words.index("clwe_jax.main") + 1 :])
+    try:
+        run = _run(arguments)
+    except (ValueError, OSError, KeyError, AttributeError):
+        return ["options"]  # an option or a config that is gone
+    own = [entry["name"] for entry in row["data"]] == [hashes.POCKET]
+    found = {"code": _code(run.job, hashes.of_options(options.to_dict(run)), arguments)}
+    if own:
+        values = options.to_dict(run)
+        found |= {"options": hashes.of_options(values), "data": _pocket()}
+    return _different(row, **found)
+
+
+def _different(row: Mapping[str, Any], **today: Any) -> list[str]:
+    then = {**row, "data": row["data"][0]["hash"] if row["data"] else ""}
+    return [name for name in ("options", "data", "code") if name in today and then[name] != today[name]]
+
+
+@functools.cache
+def _pocket() -> str:
+    return hashes.of_data({"source": hashes.POCKET})[0]["hash"]
+
+
+@functools.cache
+def _script(path: str) -> str:
+    return hashes.of_script(path)
+
+
+@functools.cache
+def _code(job: str, key: str, arguments: tuple[str, ...]) -> str:
+    return hashes.of_run(_run(arguments))
+
+
+@functools.cache
+def _run(arguments: tuple[str, ...]) -> options.Run:
+    """The options of a command, as its record has hashed them."""
+    values = flags.FlagValues()
+    config = config_flags.DEFINE_config_file("config", flag_values=values)
+    before = os.getcwd()
+    os.chdir(ROOT)
+    try:
+        values(["main", *(x for x in arguments if x.startswith(("--config", "-config")))])
+        run = options.parse(config.value)
+        if run.job in registry.TABLES["follow"]:
+            run = registry.lookup("follow", run.job)(run)
+        return run.resolved()
+    finally:
+        os.chdir(before)

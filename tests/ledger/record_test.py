@@ -1,0 +1,94 @@
+"""Records: what a command writes of itself, and what interrupted and repeated commands add."""
+
+import json
+import sys
+
+import pytest
+
+from clwe_jax.ledger import hashes, record, rows
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """A function that makes this process look like a command."""
+
+    def become(*words):
+        main = str(rows.ROOT) + "/clwe_jax/main.py"
+        monkeypatch.setattr(sys, "argv", [main, *words])
+
+    return become
+
+
+def test_a_record_says_how_figures_were_made(tmp_path, command):
+    command("--config=configs/mbert.py", f"--workdir={tmp_path}")
+    text = tmp_path / "text"
+    text.mkdir()
+    (text / "en.txt").write_text("a b")
+    values = {"data": {"source": f"text:{text}", "languages": "en,de"}, "seed": 3}
+    made = record.Recorder(str(tmp_path), values, 3)
+    made.write({"x/acc": 0.5, "x/acc_low": 0.4, "x/acc_high": 0.6, "y_low": 1.0}, "c0de")
+    found = record.read(str(tmp_path))
+    assert found["finished"] and found["seed"] == 3 and found["code"] == "c0de"
+    assert found["commands"][0].startswith("python -m clwe_jax.main --config=configs/mbert.py")
+    assert found["figures"] == {"x/acc": [0.5, 0.4, 0.6], "y_low": 1.0}
+    assert found["options"] == hashes.of_options(values)
+    assert [(x["name"], x["bytes"]) for x in found["data"]] == [("text", 3)]
+    assert found["versions"]["python"] and found["machine"]["cores"] >= 1
+    assert found["memory"]["host_peak"] > 1e6 and found["seconds"]["wall"] >= 0
+
+
+def test_an_interrupted_command_adds_its_time(tmp_path, command):
+    command("--config=configs/mbert.py")
+    record.Recorder(str(tmp_path), {}).write()
+    earlier = record.read(str(tmp_path))
+    assert not earlier["finished"]
+    earlier["seconds"] = {"wall": 100.0, "processor": 50.0}
+    (tmp_path / record.FILE).write_text(json.dumps(earlier))
+    later = record.Recorder(str(tmp_path), {})
+    later.write()
+    later.write({"a": 1.0})
+    found = record.read(str(tmp_path))
+    assert found["starts"] == 2 and 100 <= found["seconds"]["wall"] < 110
+    assert len(found["commands"]) == 1
+    # A new run in the same folder starts from zero; a later evaluation does not.
+    command("--config=configs/mbert.py", "--config.job=evaluate")
+    again = record.Recorder(str(tmp_path), {}, again=True)
+    again.write({"a": 2.0})
+    found = record.read(str(tmp_path))
+    assert found["starts"] == 3 and len(found["commands"]) == 2 and found["figures"] == {"a": 2.0}
+    record.Recorder(str(tmp_path), {}).write({"a": 2.0})
+    assert record.read(str(tmp_path))["starts"] == 1
+
+
+def test_hashes_follow_content(tmp_path):
+    assert hashes.of_options({"a": 1, "b": (2,)}) == hashes.of_options({"b": [2], "a": 1})
+    assert hashes.of_options({"a": 1}) != hashes.of_options({"a": 2})
+    path = tmp_path / "x.vec"
+    path.write_text("1")
+    values = {"encoder": f"vec:en={path},de={path}"}
+    (first,) = hashes.of_data(values)
+    path.write_text("2")
+    (second,) = hashes.of_data(values)
+    assert first["name"] == second["name"] == "x.vec" and first["hash"] != second["hash"]
+    assert [x["name"] for x in hashes.of_data({"data": {"source": "pocket"}})] == ["pocket"]
+    assert not hashes.of_data({"languages": "en,de", "system": "mbert"})
+
+
+def test_comments_do_not_change_the_hash_of_code(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text('"""One."""\nx = 1\n')
+    before = hashes.of_code([str(script)])
+    for text, same in (('"""Two."""\n# why\nx  =  1\n', True), ("x = 2\n", False)):
+        other = tmp_path / f"other{same}.py"
+        other.write_text(text)
+        assert (hashes.of_code([str(other)]) == before) is same
+
+
+def test_the_hash_of_code_follows_imports(tmp_path):
+    for version, (name, value) in enumerate((("one", 1), ("two", 2))):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "helper.py").write_text(f"x = {value}\n")
+        (folder / "script.py").write_text("import helper\n")
+    first, second = (hashes.of_code([str(tmp_path / x / "script.py")]) for x in ("one", "two"))
+    assert first != second

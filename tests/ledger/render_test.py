@@ -1,0 +1,171 @@
+"""Generated pages: they equal the ledger, show intervals and marks, and test orders."""
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+from clwe_jax.ledger import layout, orders, readme, record, render, rows, today
+from clwe_jax.options import shipped
+
+ROOT = pathlib.Path(rows.ROOT)
+MAIN = "python -m clwe_jax.main --config=configs/"
+
+
+def row(name, seed=0, **figures):
+    figures = {key.replace("__", "/"): value for key, value in figures.items()}
+    return {"name": name, "seed": seed, "figures": figures, "commands": [f"{MAIN}{name}.py"],
+            "seconds": {"processor": 120.0}, "memory": {"host_peak": 2e9}, "options": "0",
+            "data": [{"name": "pocket", "hash": "0"}], "code": "0"}  # fmt: skip
+
+
+def test_the_pages_are_those_of_the_ledger():
+    assert not render.differing(), "python -m clwe_jax.ledger render"
+
+
+def test_a_figure_that_is_changed_by_hand_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(render, "ROOT", str(tmp_path))
+    for folder in ("docs", "configs"):
+        (tmp_path / folder).mkdir()
+    render.write()
+    assert not render.differing()
+    page = tmp_path / "docs" / "results.md"
+    text = page.read_text()
+    figure = re.search(r"\| (\d+\.\d) \|", text)
+    page.write_text(text[: figure.start(1)] + "99.9" + text[figure.end(1) :])
+    (found,) = render.differing()
+    assert found.startswith("docs/results.md:") and "99.9" in found
+    # A mark is no figure: it changes with the code, and does not turn the test red.
+    page.write_text(text.replace(".jsonl)", f".jsonl){render.MARK}"))
+    assert not render.differing()
+
+
+def test_the_table_of_the_readme_shows_cost_figure_and_floor():
+    figures = {"retrieval/mean_csls": 0.9, "floor/retrieval/mean_csls": [0.8, 0.7, 0.9]}
+    some = [row("joint_dictionary", seed, **figures) for seed in (0, 1)]
+    lines = readme.table({"joint_dictionary": some})
+    shown = "| `joint_dictionary` | 2 | 2.0 | sentences found: 90.0 (80.0) |"
+    assert shown in lines[2] and lines[3].count("–") == 3
+    assert readme.minutes({"x": some}, ["x", "y"]) == '{\n "x": 2.0\n}'
+    with pytest.raises(ValueError, match="expected one table"):
+        readme.filled("no marks", {})
+
+
+def test_the_configs_of_the_table_are_shipped():
+    assert {line.config for line in readme.LINES} <= shipped.configs().keys()
+
+
+def test_the_pages_are_short():
+    made = render.pages()
+    assert len(made["docs/results.md"].splitlines()) <= 250
+
+
+def test_every_table_and_figure_of_the_papers_is_named():
+    _, papers, items = layout.items(rows.FOLDER)
+    expected = {"A": (range(1, 6), range(3, 8)), "B": (range(1, 7), range(1, 4)),
+                "C": (range(1, 4), range(3, 6)), "D": (range(1, 6), range(3, 7)),
+                "E": (range(1, 4), range(1, 3))}  # fmt: skip
+    names = [f"{x} {kind} {n}" for x, both in expected.items()
+             for kind, numbers in zip(("Table", "Fig"), both) for n in numbers]  # fmt: skip
+    assert [item.name for item in items] == names and list(papers) == list(expected)
+
+
+def test_the_named_configs_exist():
+    for path in render.commands():
+        assert (ROOT / path).exists(), path
+
+
+def test_the_rows_of_reproduction_are_published_ones():
+    published = layout.published(rows.FOLDER)
+    for item in layout.items(rows.FOLDER)[2]:
+        assert set(item.rows) <= published.get(item.name, {}).keys(), item.name
+
+
+def test_no_row_names_a_path_of_one_machine():
+    for line in rows.read():
+        assert not re.search(r"(?<![\w.])/(tmp|work|root|home)/", str(line)), line["name"]
+
+
+def test_seeds_give_a_mean_with_its_interval():
+    some = [row("x", seed, a=value) for seed, value in enumerate((0.1, 0.2, 0.3))]
+    found = orders.figure(some, "a")
+    assert found.value == pytest.approx(0.2) and found.seeds == 3
+    assert found.error == pytest.approx(4.303 * 0.1 / 3**0.5, rel=1e-3)
+    assert render._shown(found, "percent") == "20.0 ± 24.8"
+    assert render._shown(orders.figure(some[:1], "a"), "percent") == "10.0"
+    assert orders.figure(some, "b") is None
+
+
+def test_a_comparison_becomes_a_line_for_each_system():
+    some = [row("compare", compare__a__x=0.1, compare__b__x=0.3)]
+    line = layout.Line(row="compare", each="compare/", figures=["x"])
+    table = layout.Table(title="T", columns=["x"], lines=[line], cost=False)
+    found = list(render._lines(table, {"compare": some}, {}))
+    assert [re.search(r"\[(\w)\].*\| ([\d.]+) \|", x).groups() for x in found] == [
+        ("b", "30.0"), ("a", "10.0"),
+    ]  # fmt: skip
+
+
+def test_a_pattern_is_the_mean_of_its_figures():
+    some = [row("x", bli__a=[0.2, 0.1, 0.3], bli__b=[0.4, 0.3, 0.5])]
+    found = orders.figure(some, "bli/*")
+    assert found.value == pytest.approx(0.3) and found.error == pytest.approx(0.1 / 2**0.5)
+
+
+@pytest.mark.parametrize(
+    "better, worse, expected",
+    [
+        ([0.5, 0.45, 0.55], [0.2, 0.15, 0.25], orders.YES),
+        ([0.2, 0.15, 0.25], [0.5, 0.45, 0.55], orders.NO),
+        ([0.3, 0.2, 0.4], [0.25, 0.15, 0.35], orders.SAME),
+    ],
+)
+def test_items_decide_the_order_of_one_seed(better, worse, expected):
+    assert orders.verdict([row("x", a=better)], [row("y", a=worse)], "a") == expected
+
+
+def test_the_same_items_are_paired():
+    # Of 400 items the first system alone has 20 right, the second alone 4: more than chance, although
+    # the intervals overlap.
+    right = np.zeros(400, bool)
+    right[:200] = True
+    other = right.copy()
+    other[:20], other[396:] = False, True
+    interval = [0.5, 0.45, 0.55], [0.46, 0.41, 0.51]
+    some = [
+        {**row("x", a=figure), "outcomes": {"a": record.packed(items)}}
+        for figure, items in zip(interval, (right, other))
+    ]
+    assert orders.verdict(some[:1], some[1:], "a") == orders.YES
+    assert orders.verdict(some[1:], some[:1], "a") == orders.NO
+    some[1]["data"] = [{"name": "pocket", "hash": "1"}]  # other items: the intervals decide
+    assert orders.verdict(some[:1], some[1:], "a") == orders.SAME
+    assert record.unpacked(record.packed(other)).tolist() == other.tolist()
+
+
+def test_seeds_are_paired():
+    # The same seeds differ by the same amount, and by less than other seeds do.
+    x = [row("x", seed, a=value) for seed, value in enumerate((0.11, 0.31, 0.52))]
+    y = [row("y", seed, a=value) for seed, value in enumerate((0.1, 0.3, 0.5))]
+    assert orders.verdict(x, y, "a") == orders.SAME
+    x[2]["figures"]["a"] = 0.511
+    assert orders.verdict(x, y, "a") == orders.YES and orders.verdict(y, x, "a") == orders.NO
+    assert orders.verdict(x, [], "a") == orders.ABSENT
+    assert orders.verdict(x[:1], y[:1], "a") == orders.SAME  # one seed without an interval
+
+
+def test_a_row_of_other_code_or_options_is_marked(monkeypatch):
+    assert today.changes(row("mbert")) == ["options", "data", "code"]
+    assert today.changes({**row("mbert"), "commands": [f"{MAIN}absent.py"]}) == ["options"]
+    assert today.changes({**row("x"), "commands": ["python benchmarks/absent.py"]}) == ["code"]
+    outside = {**row("mbert"), "data": [{"name": "text", "hash": "0"}]}
+    assert today.changes(outside) == ["code"]
+
+
+def test_a_wrong_layout_is_named(tmp_path):
+    (tmp_path / "results.toml").write_text('text = ""\n[[table]]\ntitle = "T"\nheads = []\n')
+    with pytest.raises(ValueError, match="'T'.*heads"):
+        layout.tables(str(tmp_path))
+    with pytest.raises(ValueError, match="2 figures for 1 columns"):
+        layout.Table(title="T", columns=["a"], figures=["b", "c"], lines=[layout.Line(row="x")])
