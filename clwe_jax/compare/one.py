@@ -23,6 +23,7 @@ from clwe_jax.compare import measured, shared, systems, tasks
 from clwe_jax.compare.measured import Measured
 from clwe_jax.compare.place import Place
 from clwe_jax.encoders.model import ModelEncoder
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.evaluate.context import Context
 from clwe_jax.ledger import environment, record
 from clwe_jax.options.compare import CompareRun
@@ -190,8 +191,8 @@ def _encoder(
     config: CompareRun, place: Place, folders: Mapping[str, str], corpus: corpora.TextCorpus
 ) -> tuple[Encoder, Normalizer]:
     """The system as an encoder, and how it spells words."""
+    normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
     if not place.encoder:
-        normalizer = Normalizer(config.data.lower_case, config.data.simplify_chinese)
         dictionary = training_dictionary.load(config, folders, place.workdir, normalizer)
         tests = []
         if folders.get("evals.bli"):
@@ -206,7 +207,7 @@ def _encoder(
     model = load_encoder(place.encoder, place.encoder, corpus.languages)
     encoder, tokenizer = model.encoder(), model.tokenizer
     if tokenizer is None:
-        return encoder, model.normalizer
+        return encoder, model.normalizer if isinstance(model, StaticSpaces) else normalizer
     if place.system.model and isinstance(encoder, ModelEncoder) and encoder.pools == ("mean",):
         # A downloaded model has not counted the words among which induction chooses.
         counts = _counted(corpus, encoder.words)

@@ -107,8 +107,8 @@ def _pareto(found: Comparison) -> data.Section | None:
         front.sort(key=places.__getitem__)
         groups = []
         for label, some, colour in (
-            ("none is better and cheaper", front, BLUE),
-            ("another is", [x for x in places if x not in front], NEUTRAL),
+            ("beaten by none in both", front, BLUE),
+            ("beaten by another", [x for x in places if x not in front], NEUTRAL),
         ):
             if some:
                 titles = [found.systems[x].title for x in some]

@@ -77,7 +77,7 @@ _SYSTEMS = (
     System(
         "joint_dictionary", "Joint-Align + dictionary", "joint_dictionary",
         "You need sentence retrieval or word translation on a laptop: minutes, no accelerator.",
-        "The meaning of a word in its sentence matters, as for names and parts of speech.",
+        "Words mean different things in different sentences: it has one vector a word.",
         {"static.mine": False},
     ),
     System(
