@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from typing import Sequence
-import urllib.parse
 
 from absl import logging
 
@@ -57,13 +56,13 @@ def download_languages(
     """Downloads dictionaries and writes DIRECTORY/en-xx.wiktionary.txt, as `dictionary.load` reads it.
 
     The files as they were fetched stay in DIRECTORY/wiktionary, where an interrupted transfer goes on
-    and complete files are checked (`download.files`).
+    and complete files are checked (`download.download_files`).
 
     Args:
       directory: destination folder, which may hold dictionaries of other sources.
       languages: codes such as 'cy', or a code and the name of its file: 'xyz:some language'.
       address: URL of the folder that holds the files, with a slash at the end.
-      **options: as of `download.files`.
+      **options: as of `download.download_files`.
 
     Returns:
       code -> (pairs that were written, lines that were left out).
@@ -83,8 +82,7 @@ def download_languages(
             )
         names[code] = f"{name}.txt"
     raw = os.path.join(directory, RAW)
-    addresses = {name: address + urllib.parse.quote(name) for name in names.values()}
-    download.files(raw, addresses, **options)
+    download.download_files(raw, list(names.values()), address=address, **options)
     written = {}
     for code, name in names.items():
         lines, left_out = cleaned(os.path.join(raw, name), code)
