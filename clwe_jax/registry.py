@@ -70,6 +70,8 @@ TABLES: dict[str, dict[str, str | tuple[str, str]]] = {
     "export": {
         "huggingface": "clwe_jax.encoders.export:huggingface",
         "vec": "clwe_jax.encoders.export:vec",
+        "sentence-transformers": "clwe_jax.encoders.export:sentence_transformers",
+        "model2vec": "clwe_jax.encoders.export:model2vec",
     },
     "task": {
         "mlm": "clwe_jax.options.tasks:Mlm",

@@ -191,7 +191,9 @@ def buckets(word: str) -> np.ndarray:
     """The buckets of a word's n-grams, int64 [n-grams]; an n-gram that occurs twice has two."""
     # Scripts without spaces have words of one or two characters, whose Latin form says little.
     unspaced = is_unspaced(word)
-    marked = f"<{word}>" if unspaced else f"<{anyascii(word).lower()}>"
+    # Marks of the Latin form (Armenian t') are no letters of the name.
+    latin = "" if unspaced else "".join(filter(str.isalnum, anyascii(word).lower()))
+    marked = f"<{latin or word}>"
     found = [
         zlib.crc32(marked[start : start + length].encode("utf-8", errors="replace")) % _BUCKETS
         for length in range(1 if unspaced else _SHORTEST, _LONGEST + 1)

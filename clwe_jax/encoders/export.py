@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 
 from clwe_jax.embeddings import files
-from clwe_jax.encoders import load
+from clwe_jax.encoders import load, static_folders
 from clwe_jax.encoders.language_model import LanguageModel
 from clwe_jax.encoders.loaded import LoadedEncoder
+from clwe_jax.encoders.spaces import StaticSpaces
 from clwe_jax.interop import to_huggingface
 
 
@@ -55,3 +56,34 @@ def write_vec(model: LoadedEncoder, out: str, language: str = "") -> list[str]:
         files.write(os.path.join(out, f"{code}.vec"), vectors)
         notes.append(f"{code}.vec: {len(vectors):,} words of {vectors.dim} dimensions.")
     return notes
+
+
+def sentence_transformers(
+    workdir: str, out: str, language: str = "", dtype: str = "float32"
+) -> list[str]:
+    """Writes static vectors as a StaticEmbedding; see `write_static`."""
+    return write_static(load.of_folder(workdir), out, "sentence-transformers", language, dtype)
+
+
+def model2vec(workdir: str, out: str, language: str = "", dtype: str = "float32") -> list[str]:
+    """Writes static vectors for model2vec; see `write_static`."""
+    return write_static(load.of_folder(workdir), out, "model2vec", language, dtype)
+
+
+def write_static(
+    model: LoadedEncoder, out: str, form: str, language: str = "", dtype: str = "float32"
+) -> list[str]:
+    """Writes static vectors for another library; see `static_folders.write`.
+
+    Raises:
+      ValueError: a model that is no static one, an unknown language or dtype.
+    """
+    if not isinstance(model, StaticSpaces):
+        raise ValueError(f"--format={form} holds static vectors, and this is: {model.described}")
+    if language and language not in model.languages:
+        raise ValueError(f"--language={language}: the run has {', '.join(model.languages)}")
+    languages = (language,) if language else model.languages
+    counts = model.frequencies
+    weights = {code: counts.word_weights(code) for code in languages} if counts else {}
+    spaces = {code: model.vectors(code) for code in languages}
+    return static_folders.write(spaces, weights, model.normalizer, out, form, dtype)

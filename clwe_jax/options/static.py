@@ -127,7 +127,7 @@ class WordsOptions(Section):
         "", "an English encoder whose vectors make synonyms near, hf:DIR; '': random directions alone"
     )
     meaning_dim: Size = option(256, "dimensions of the encoder's vectors that are kept")
-    meaning_length: Amount = option(1.0, "length of the encoder's part beside the random one, which is 1")
+    meaning_length: Amount = option(0.7, "length of the encoder's part beside the random one, which is 1")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,9 +26,9 @@ def of(run: Run) -> Verdict | None:
     if found is None:
         return None
     name, how = found
-    value, level = run.figures[name], floor.mean(run, floor.of_retrieval(run, SENTENCE_METHODS[how]))
+    value, level = run.figures[name], _floor(run, name, how)
     count = len(figures.pairs_of(run.figures, "retrieval"))
-    pairs = f", mean of {count} pairs of languages" if count > 1 else ""
+    pairs = f", mean of {count} directions" if count > 1 else ""
     chance = run.figures.get("retrieval/chance")
     chance = f" (chance: {figures.percent(chance, 1 if chance >= 0.001 else 2)})" if chance else ""
     text = f"{figures.percent(value)} of the sentences find their translation by {how}{pairs}{chance}."
@@ -45,14 +45,16 @@ def _headline(run: Run) -> tuple[str, str] | None:
     """The path of the main figure, and its method: the last one that has a floor, else that is there."""
     for name in ("retrieval/mean_last4", "retrieval/mean"):
         measured = [how for how, x in SENTENCE_METHODS.items() if f"{name}{x}" in run.figures]
-        level = [
-            how for how in measured
-            if floor.mean(run, floor.of_retrieval(run, SENTENCE_METHODS[how])) is not None
-        ]  # fmt: skip
+        level = [how for how in measured if _floor(run, name, how) is not None]
         if measured:
             how = (level or measured)[-1]
             return f"{name}{SENTENCE_METHODS[how]}", how
     return None
+
+
+def _floor(run: Run, name: str, how: str) -> float | None:
+    """The floor of a figure by a method; words weigh alike in both where that was measured."""
+    return floor.mean(run, floor.of_retrieval(run, SENTENCE_METHODS[how], "last4" not in name))
 
 
 def _next(run: Run) -> tuple[str, str]:

@@ -27,7 +27,7 @@ _TATOEBA = (
     "data/tatoeba/v1/"
 )
 _SUMS = pathlib.Path(__file__).parent / "tatoeba.sha256"
-_FLORES = "https://dl.fbaipublicfiles.com/nllb/flores200_dataset.tar.gz"
+_FLORES, _ARCHIVE = "https://dl.fbaipublicfiles.com/nllb/", "flores200_dataset.tar.gz"
 _PARTS = ("dev", "devtest")  # of FLORES-200
 _UD = "https://raw.githubusercontent.com/UniversalDependencies/UD_{}/r2.14/"
 # Language -> a treebank with all three parts, in repositories UD_{...}.
@@ -50,7 +50,7 @@ class Set:
     Attributes:
       about: a line on it.
       licence: a line on its licence.
-      fetch: fetches the files of some languages into a folder; raises as of `download.files`.
+      fetch: fetches the files of some languages into a folder; raises as of `download.download_files`.
       use: the options that read the folder, with {} in its place.
     """
 
@@ -71,7 +71,7 @@ def _tatoeba(out: str, languages: Sequence[str]) -> None:
         for x in _known(languages, known, "Tatoeba's test set")
         for end in (known[x], "eng")
     ]
-    download.files(out, {x: _TATOEBA + x for x in names}, sums)
+    download.download_files(out, names, address=_TATOEBA, sums=sums)
 
 
 def _muse(out: str, languages: Sequence[str]) -> None:
@@ -82,9 +82,8 @@ def _muse(out: str, languages: Sequence[str]) -> None:
 
 
 def _flores(out: str, languages: Sequence[str]) -> None:
-    archive = _FLORES.rpartition("/")[2]
-    download.files(out, {archive: _FLORES})
-    with tarfile.open(os.path.join(out, archive)) as packed:
+    download.download_files(out, [_ARCHIVE], address=_FLORES)
+    with tarfile.open(os.path.join(out, _ARCHIVE)) as packed:
         texts: dict[str, tarfile.TarInfo] = {}
         # Of a language in several scripts the first one is taken: zho_Hans before zho_Hant.
         for member in sorted(packed.getmembers(), key=lambda x: x.name):
@@ -98,15 +97,13 @@ def _flores(out: str, languages: Sequence[str]) -> None:
 
 
 def _ud(out: str, languages: Sequence[str]) -> None:
-    addresses = {}
     for language in _known(languages, _TREEBANKS, "this list of treebanks", english=True):
         bank = _TREEBANKS[language]
-        start = f"{language}_{bank.partition('-')[2].lower()}"
-        for part in ("train", "dev", "test"):
-            name = f"{start}-ud-{part}.conllu"
-            addresses[name] = _UD.format(bank) + name
-        addresses[os.path.join("licences", f"{start}.txt")] = _UD.format(bank) + "LICENSE.txt"
-    download.files(out, addresses)
+        start, address = f"{language}_{bank.partition('-')[2].lower()}", _UD.format(bank)
+        names = [f"{start}-ud-{part}.conllu" for part in ("train", "dev", "test")]
+        download.download_files(out, names, address=address)
+        licences = os.path.join(out, "licences", start)
+        download.download_files(licences, ["LICENSE.txt"], address=address)
 
 
 def _wiktionary(out: str, languages: Sequence[str]) -> None:
@@ -130,7 +127,7 @@ SETS: Mapping[str, Set] = {
     ),
     "wiktionary": Set(
         "dictionaries with English that were made from Wiktionary, many languages",
-        "Wiktionary's text: CC BY-SA 3.0.",
+        "Wiktionary's words: CC BY-SA.",
         _wiktionary,
         "--config.data.dictionaries={}",
     ),

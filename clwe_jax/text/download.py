@@ -12,6 +12,7 @@ import os
 import socket
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import Mapping, Sequence
 
@@ -47,35 +48,36 @@ def download(
     attempts: int = 5,
     timeout: float = 60.0,
 ) -> list[str]:
-    """Downloads dictionaries into a directory; see `files`.
+    """Downloads MUSE's dictionaries into a directory; see `download_files`.
 
     Args:
       directory: destination folder, which is created if it is missing.
       pairs: language pairs such as 'en-de'.
       splits: whether to download the training and test splits too, `xx-yy.0-5000.txt` and
         `xx-yy.5000-6500.txt`.
-      address: URL of the folder that holds the files, with a slash at the end.
-      attempts, timeout: see `files`.
+      address, attempts, timeout: as of `download_files`.
 
     Returns:
       The names of the files, all of which are now complete.
 
     Raises:
-      ValueError, OSError: as of `files`.
+      ValueError, OSError: as of `download_files`.
     """
     ends = (".txt", ".0-5000.txt", ".5000-6500.txt") if splits else (".txt",)
     names = [pair + end for pair in pairs for end in ends]
-    return files(directory, {x: address + x for x in names}, attempts=attempts, timeout=timeout)
+    download_files(directory, names, address=address, attempts=attempts, timeout=timeout)
+    return names
 
 
-def files(
+def download_files(
     directory: str,
-    addresses: Mapping[str, str],
-    sums: Mapping[str, str] = {},
+    names: Sequence[str],
     *,
+    address: str,
+    sums: Mapping[str, str] = {},
     attempts: int = 5,
     timeout: float = 60.0,
-) -> list[str]:
+) -> None:
     """Downloads files into a directory; complete files in it are not downloaded again.
 
     A file is transferred into `NAME.part`, which the next attempt or the next call continues. Its
@@ -86,13 +88,11 @@ def files(
 
     Args:
       directory: destination folder, which is created if it is missing.
-      addresses: name of each file -> its URL.
+      names: names of the files there and here.
+      address: URL of the folder that holds the files, with a slash at the end.
       sums: name of a file -> its SHA-256 in hexadecimal digits, where it is known.
       attempts: maximum number of attempts per file; each continues the one before.
       timeout: seconds without a byte after which an attempt fails.
-
-    Returns:
-      The names of the files, all of which are now complete.
 
     Raises:
       ValueError: a file differs from its SHA-256.
@@ -100,7 +100,7 @@ def files(
     """
     os.makedirs(directory, exist_ok=True)
     manifest = _read_manifest(directory)
-    for number, (name, url) in enumerate(addresses.items(), 1):
+    for number, name in enumerate(names, 1):
         path = os.path.join(directory, name)
         known = sums.get(name) or manifest.get(name, {}).get("sha256")
         if os.path.exists(path) and (not known or _digest(path) == known):
@@ -108,14 +108,12 @@ def files(
             # file here.
             logging.info("%s exists", path)
         else:
-            logging.info("%d/%d %s", number, len(addresses), url)
-            os.makedirs(os.path.dirname(path), exist_ok=True)  # a name may have a folder
-            _fetch(url, path, attempts, timeout, known)
+            logging.info("%d/%d %s%s", number, len(names), address, name)
+            _fetch(address + urllib.parse.quote(name), path, attempts, timeout, known)
         entry = {"size": os.path.getsize(path), "sha256": _digest(path)}
         if manifest.get(name) != entry:
             manifest[name] = entry
             atomic.write_json(os.path.join(directory, MANIFEST), manifest, sort_keys=True)
-    return list(addresses)
 
 
 def _fetch(url: str, path: str, attempts: int, timeout: float, known: str | None) -> None:

@@ -11,11 +11,13 @@ from clwe_jax.align import csls, search
 from clwe_jax.align.alignment import Alignment
 from clwe_jax.align.preprocess import fit as preprocess
 from clwe_jax.api.static import StaticModel
-from clwe_jax.embeddings import files
+from clwe_jax.embeddings import dictionary_text, files
 from clwe_jax.embeddings.vectors import Vectors
+from clwe_jax.embeddings.word_graph import WordGraph
 from clwe_jax.encoders import spaces
-from clwe_jax.options.static import StaticRun
+from clwe_jax.options.static import StaticRun, WordsOptions
 from clwe_jax.text.frequencies import Frequencies
+from clwe_jax.text.merged import Dictionary
 from clwe_jax.types import Encoder
 
 D = 6
@@ -215,3 +217,30 @@ def test_frequent_words_weigh_less_by_sif(planted):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     with pytest.raises(ValueError, match="kept no counts of words"):
         planted.encode(["de3"], lang="de", pool="sif")
+
+
+def _spelled():
+    pairs = {("hsb", "en"): [("dom", "house"), ("woda", "water"), ("dobry dźeń", "good day")]}
+    counts = {"en": {"house": 3, "good": 2}, "hsb": {"dom": 2, "woda": 2}}
+    graph = WordGraph(Dictionary.from_pairs(pairs), counts, WordsOptions(spelling_dim=32))
+    raw = dict(dictionary_text.vectors(graph, 64, 0))
+    return StaticModel(raw, {}, {}, "en", spelling=dictionary_text.spelling(graph, 64, 0))
+
+
+def test_a_word_that_the_model_lacks_has_a_vector_from_its_spelling(tmp_path):
+    model = _spelled()
+    assert not model.knows("Domach", "hsb")
+    unseen, known = model.vector("Domach", "hsb"), model.vector("dom", "hsb")
+    assert unseen @ known > 2 * abs(unseen @ model.vector("woda", "hsb"))
+    assert model.neighbours("Domach", "hsb", 1, to="en")[0].word == "house"
+    # In text as alone; the encoder that evaluators use, and the folder, have the same.
+    np.testing.assert_allclose(model.encode(["domach"], lang="hsb")[0], unseen, atol=1e-5)
+    model.save(str(tmp_path))
+    for some in (model, spaces.load(str(tmp_path))):
+        [rows] = some.encoder().sentences(["domach"], "hsb")
+        np.testing.assert_allclose(rows[0], unseen, atol=2e-3)
+
+
+def test_an_entry_of_two_words_is_one_unit_of_a_text():
+    words = [word for word, _ in _spelled().words("dobry dźeń dom", "hsb")]
+    assert words == ["dobry dźeń", "dom"]

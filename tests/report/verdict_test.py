@@ -65,3 +65,14 @@ def test_it_is_the_first_sentence_of_the_page_and_the_end_of_the_run(judged, pag
     tables.print_summary(json.loads((folder / "results.json").read_text()), folder, console)
     last = " ".join(console.export_text().split("Report:")[0].split())
     assert last.endswith(f"{found.text} {found.command}")
+
+
+def test_the_floor_of_static_vectors_weighs_words_as_they_do(judged):
+    own = {"retrieval/mean_csls": 0.7, "floor/retrieval/mean_csls": 0.65}
+    folder, _ = judged(own | BELOW)
+    path = folder / "results.json"
+    kept = {x: y for x, y in json.loads(path.read_text()).items() if "last4" not in x}
+    path.write_text(json.dumps(kept))
+    (folder / "metrics.jsonl").unlink()  # figures of steps count too
+    found = verdict.of(run_folder.read(folder))
+    assert found.text.startswith("70.0%") and "is 65.0%: +5.0 points." in found.text

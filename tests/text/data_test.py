@@ -61,7 +61,7 @@ def test_flores_is_unpacked(served, tmp_path, capsys):
             member = tarfile.TarInfo(f"./flores200_dataset/{name}")
             member.size = len(name)
             file.addfile(member, io.BytesIO(name.encode()))
-    served[0][data._FLORES] = packed.getvalue()
+    served[0][data._FLORES + data._ARCHIVE] = packed.getvalue()
     data.main(["flores", "--languages=en,zh", f"--out={tmp_path}"])
     assert (tmp_path / "dev.zh").read_text() == "dev/zho_Hans.dev"
     assert (tmp_path / "devtest.en").read_text() == "devtest/eng_Latn.devtest"
@@ -78,7 +78,7 @@ def test_a_treebank_is_found_by_the_tagger(served, tmp_path):
     contents[base + "LICENSE.txt"] = b"CC BY-SA 4.0"
     data.main(["ud", "--languages=de", f"--out={tmp_path}"])
     assert folders.find(str(tmp_path)) == {"de": str(tmp_path / "de_gsd-ud-test.conllu")}
-    assert (tmp_path / "licences" / "de_gsd.txt").exists()
+    assert (tmp_path / "licences" / "de_gsd" / "LICENSE.txt").exists()
 
 
 def test_muse_comes_with_its_test_words(served, tmp_path):
