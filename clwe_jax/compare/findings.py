@@ -109,7 +109,7 @@ def _leak(found: Comparison) -> Iterator[str]:
     if leaked.value <= 0 or not found.told_apart(figure, _TESTS, _MLM):
         yield (
             "With this training DICT-MLM has no significant lead over MLM in induction, not even where "
-            "its dictionary holds the test pairs: a leak shows after longer training only."
+            "its dictionary holds the test pairs."
         )
         return
     line = (
